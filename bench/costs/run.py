@@ -24,7 +24,7 @@ from table import Table  # noqa: E402
 class Bench:
     def __init__(self, args):
         self.table, self.raw, self.quick = Table(args.only), {}, args.quick
-        self.seconds, self.rounds, self.most = (.5, 1, 1) if args.quick else (1.5, 3, 4)
+        self.seconds, self.rounds, self.most = (.5, 1, 1) if args.quick else (1.5, 2, 4)
         self.folder = os.path.join(args.out, "costs")
         os.makedirs(self.folder, exist_ok=True)
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
@@ -68,36 +69,46 @@ struct Line {
   double price = 0, least = 0;
 };
 
-// The least product of energy and time above all lines. The makespan that the lines leave at an energy is convex in it,
-// with its kinks where two lines meet, and the product of both is least at one of these.
+// The least product of energy and time above all lines, rounded down. The makespan that the lines leave at an energy is convex
+// in it, with its kinks where two lines meet, and the product of both is least at one of these. A kink's energy is known to
+// within an error: the least that it may be, times the makespan at the most that it may be, is no more than its product.
 double least_product(const std::vector<Line>& lines, double least_time) {
+  constexpr double kRounding = 0x1p-50;  // some operations, relative
   double least_energy = 0;
   for (const Line& line : lines)
     if (line.price == 0) least_energy = std::max(least_energy, line.least);
   const auto time_at = [&](double energy) {
     double time = least_time;
-    for (const Line& line : lines)
-      if (line.price > 0) time = std::max(time, (line.least - energy) / line.price);
+    for (const Line& line : lines) {
+      if (line.price <= 0) continue;
+      const double error = kRounding * (std::abs(line.least) + energy);
+      time = std::max(time, (line.least - energy - error) / line.price * (1 - kRounding));
+    }
     return time;
   };
   double least = least_energy * time_at(least_energy);
-  const auto try_energy = [&](double energy) {
-    if (energy > least_energy) least = std::min(least, energy * time_at(energy));
+  const auto try_energy = [&](double energy, double error) {
+    if (energy + error <= least_energy) return;
+    least = std::min(least, std::max(least_energy, energy - error) * time_at(energy + error));
   };
   for (const Line& line : lines) {
-    try_energy(line.least - line.price * least_time);
-    for (const Line& other : lines)
-      if (line.price > other.price && other.price > 0)
-        try_energy((line.price * other.least - other.price * line.least) / (line.price - other.price));
+    const double early = line.price * least_time;
+    try_energy(line.least - early, kRounding * (line.least + early));
+    for (const Line& other : lines) {
+      const double apart = line.price - other.price;
+      if (!(apart > 0 && other.price > 0)) continue;
+      const double steep = line.price * other.least, flat = other.price * line.least;
+      try_energy((steep - flat) / apart, kRounding * (steep + flat) / apart);
+    }
   }
-  return least * (1 - kTolerance / 8);  // what the divisions may err
+  return std::max(0.0, least * (1 - kRounding));
 }
 
 double product_of(const ProvedBounds& proved, std::vector<Line> lines, const PricedCosts* costs) {
   if (costs != nullptr)
     for (const auto& [price, least] : costs->lines_below_product()) lines.push_back({price, least});
   lines.push_back({0, proved.energy_j});
-  return std::max(0.0, least_product(lines, proved.time_s));
+  return least_product(lines, proved.time_s);
 }
 
 Error at_line(Error error, size_t line) {

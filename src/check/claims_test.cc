@@ -248,6 +248,24 @@ TEST(LeastCosts, CountIdlePowerOverTheSecondsOfTheSameChoice) {
   EXPECT_NEAR(least_costs(graph, {}).energy_j, alone - 0.3 + 2 * 2.1, 1e-12) << "the engine waits";
 }
 
+// Energy with what must move, and time, of every combination of the ops' choices.
+std::vector<std::pair<double, double>> all_sums(const problem::CostGraph& graph) {
+  problem::CostGraph idle = graph;
+  for (problem::Op& op : idle.ops) {
+    op.choices.resize(1);
+    op.choices.front().energy_j = op.choices.front().time_s = 0;
+  }
+  std::vector<std::pair<double, double>> sums{{least_costs(idle, {}).energy_j, 0}};
+  for (const problem::Op& op : graph.ops) {
+    std::vector<std::pair<double, double>> next;
+    for (const auto& [energy, time] : sums)
+      for (const problem::Choice& way : op.choices)
+        next.emplace_back(energy + way.energy_j + graph.device.idle_w * way.time_s, time + way.time_s);
+    sums = std::move(next);
+  }
+  return sums;
+}
+
 // Three ways of each op: every combination that keeps the limit takes at least what is read off.
 TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
   problem::CostGraph graph = step_graph();
@@ -261,16 +279,7 @@ TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
     }
   const LeastCosts any = least_costs(graph, {});
   const PricedCosts costs = priced_costs(graph, {});
-  std::vector<std::pair<double, double>> sums{{0.1, 0}};  // energy with what must move, time: of all combinations
-  sums.front().first = least_costs(step_graph(), {}).energy_j;
-  for (const problem::Op& op : step_graph().ops) sums.front().first -= op.choices.front().energy_j;
-  for (const problem::Op& op : graph.ops) {
-    std::vector<std::pair<double, double>> next;
-    for (const auto& [energy, time] : sums)
-      for (const problem::Choice& way : op.choices)
-        next.emplace_back(energy + way.energy_j + 0.5 * way.time_s, time + way.time_s);
-    sums = std::move(next);
-  }
+  const auto sums = all_sums(graph);
   const auto least_of = [&](double limit, bool of_energy) {
     double least = HUGE_VAL;
     for (const auto& [energy, time] : sums)
@@ -287,6 +296,33 @@ TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
     raised += time > 1.01 * any.time_s ? 1 : 0;
   }
   EXPECT_GT(raised, 5);
+}
+
+// Of choices far apart, and so near to each other that the lines through them are as good as flat or upright.
+TEST(LeastCosts, AreBelowEveryProduct) {
+  int near = 0, all = 0;
+  for (double apart = 0.5; apart > 1e-16; apart /= 7) {
+    for (const bool in_joules : {true, false}) {
+      for (const double far : {1.3, 4.846, 1e3}) {
+        Plan plan = kept();
+        plan.question.objective = Objective::kEdp;
+        for (size_t op = 0; op < plan.graph.ops.size(); op += 2) {
+          problem::Choice other = plan.graph.ops[op].choices.front();
+          (in_joules ? other.energy_j : other.time_s) *= 1 + apart * static_cast<double>(op + 1);
+          (in_joules ? other.time_s : other.energy_j) /= far;
+          plan.graph.ops[op].choices.push_back(other);
+        }
+        double least = HUGE_VAL;
+        for (const auto& [energy, time] : all_sums(plan.graph)) least = std::min(least, energy * time);
+        const auto proved = prove_bounds(plan);
+        ASSERT_TRUE(proved) << to_text(proved.error());
+        EXPECT_LE(proved->edp_js, least * (1 + 1e-14)) << apart << " " << far;
+        near += proved->edp_js > 0.99 * least ? 1 : 0;
+        ++all;
+      }
+    }
+  }
+  EXPECT_GT(near, all * 9 / 10);
 }
 
 TEST(LeastCosts, LeaveAPinnedTensorsBytesToItsSuccessor) {

@@ -17,7 +17,10 @@ double at_price(double price, double figure) {
 }
 
 constexpr int kHalvings = 50;  // of the range of prices
-constexpr int kLines = 60;
+// The planner's constants (plan/bound/bounds.cc) are stricter: it draws fewer of the same lines, so that what it claims is proved.
+constexpr size_t kLines = 60;
+constexpr double kApart = 1.0001;  // prices that are nearer tell less than the rounding of where lines meet
+constexpr double kFlattest = 1e-5, kSteepest = 1e5;  // nor do prices beyond these, times the least joules a second
 
 }  // namespace
 
@@ -29,10 +32,11 @@ PricedCosts::Sum PricedCosts::at(double joule, double second) const {
   };
   Sum sum{.cost = priced(moved_), .taken = moved_};
   for (const std::vector<Costs>& ways : ways_) {
-    const Costs* best = &ways.front();
+    const Costs* best = nullptr;
+    double least = HUGE_VAL;
     for (const Costs& way : ways)
-      if (priced(way) < priced(*best)) best = &way;
-    sum.cost = kDown.sum(sum.cost, priced(*best));
+      if (const double cost = priced(way); best == nullptr || cost < least) best = &way, least = cost;
+    sum.cost = kDown.sum(sum.cost, least);
     sum.taken = {sum.taken.joules + best->joules, sum.taken.seconds + best->seconds};
   }
   return sum;
@@ -71,21 +75,24 @@ std::vector<PricedCosts::Line> PricedCosts::lines_below_product() const {
     double product = 0;
   };
   const Sum thrifty = at(1, 0), quick = at(0, 1);
+  const double scale = thrifty.taken.joules / quick.taken.seconds;
   const auto with_product = [&](Range range) {
     const bool last = std::isinf(range.fast.second);
     const double time =
         last ? quick.cost : (range.fast.least - range.slow.least) / (range.fast.second - range.slow.second);
-    range.product = time * (range.slow.least - range.slow.second * time);
+    range.product = std::max(0.0, time) * std::max(0.0, range.slow.least - range.slow.second * time);
     return range;
   };
   std::vector<Line> lines{{0, thrifty.cost}};
   std::vector<Range> open{with_product({lines.front(), {HUGE_VAL, 0}, thrifty.taken, quick.taken})};
-  while (!open.empty() && lines.size() < kLines) {
+  while (lines.size() < kLines) {
     const auto least = std::min_element(open.begin(), open.end(),
                                         [](const Range& a, const Range& b) { return a.product < b.product; });
     const Range range = *least;
-    const double price = (range.quick.joules - range.thrifty.joules) / (range.thrifty.seconds - range.quick.seconds);
-    if (!(price > range.slow.second && price < range.fast.second)) break;
+    const double more = range.quick.joules - range.thrifty.joules, sooner = range.thrifty.seconds - range.quick.seconds;
+    const double price = more / sooner;
+    const bool apart = price > kApart * range.slow.second && price * kApart < range.fast.second;
+    if (!(more > 0 && sooner > 0 && apart && price > kFlattest * scale && price < kSteepest * scale)) break;
     const Sum sum = at(1, price);
     const Line line{price, sum.cost};
     lines.push_back(line);

@@ -196,7 +196,8 @@ void add_plan_options(Verb& verb, PlanWords& words) {
       .one_of({"auto", "onednn", "portable"});
   verb.add_option(
           "--measure", words.measure,
-          "times of operators and storage on this machine: missing ones, in a tenth of --time-limit (so without "
+          "times of operators and storage on this machine: missing ones, in a tenth of --time-limit or less (so "
+          "without "
           "it, on the host and without --effort); all, anew; known, what the store has (so for other devices with "
           "--profile-store); or off")
       .one_of({"off", "missing", "all", "known"});

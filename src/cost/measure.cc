@@ -36,8 +36,8 @@ constexpr int64_t kLeastRunsOfMedian = 3;
 constexpr double kQuicker = 0.9;      // than it was measured: it was disturbed
 constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
 constexpr double kDisturbed = 1.15;   // of what its kernels take, that a step should not
-constexpr int kMostAgain = 6, kSettled = 2;
-constexpr double kSame = 0.99;
+constexpr int kMostAgain = 6, kSameRuns = 2;
+constexpr double kSame = 0.99;  // a run that takes less is quicker
 constexpr Seconds kMoment = 0.25;
 
 // One kernel on some shapes.
@@ -149,18 +149,19 @@ class Measuring {
   void take_step_again() {
     if (!runs_step_) return;
     (void)run_step(*step_, left(), slice());
-    int same = limits_.settle ? 0 : kSettled;
-    for (int again = 0; again < kMostAgain && (is_disturbed() || same < kSettled) && left() > 2 * kMoment; ++again) {
-      const Seconds before = seconds_of_step();
+    int same = 0;
+    const auto wanted = [&] { return is_disturbed() || (limits_.settle && same < kSameRuns); };
+    for (int again = 0; again < kMostAgain && wanted() && left() > 2 * kMoment; ++again) {
+      const Seconds before = seconds_of(*step_);
       std::this_thread::sleep_for(std::chrono::duration<double>(kMoment));
       if (!run_step(*step_, left(), kShortStep)) return;
-      same = seconds_of_step() > kSame * before ? same + 1 : 0;
+      same = seconds_of(*step_) > kSame * before ? same + 1 : 0;
     }
   }
 
-  [[nodiscard]] Seconds seconds_of_step() const {
+  [[nodiscard]] static Seconds seconds_of(const MeasuredStep& step) {
     Seconds sum = 0;
-    step_->each([&](const problem::Op&, size_t, const OpKey& key) { sum += step_->find(key).value_or(0); });
+    step.each([&](const problem::Op&, size_t, const OpKey& key) { sum += step.find(key).value_or(0); });
     return sum;
   }
 

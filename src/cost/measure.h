@@ -54,8 +54,9 @@ struct MeasuringLimits {
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
   std::string machine;                                         // processor, kernels and their versions: part of a key
-  bool numerics = true;     // false: choices of another class than their op's first keep the model's seconds, fitted
-  bool settle = false;      // each kernel for longer, those too whose known interval is wider than kSettled
+  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, fitted
+  bool settle = false;   // each kernel for longer, those too whose known interval is wider than kSettled, and the step
+                         // until it gets no quicker
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
   // More than the caches hold: what a kernel's places, which take turns, come to.
   Bytes cold_footprint = Bytes{64} << 20;

@@ -15,8 +15,9 @@
 namespace pantoum::pipeline {
 namespace {
 
-constexpr double kShareOfTimeLimit = 0.1, kShareOfStorage = 0.5;
-constexpr double kShareOfMemory = 0.5;  // of what is free: planning has other data too
+constexpr double kShareOfShort = 0.1, kShareOfLong = 0.075, kShareOfStorage = 0.5;
+constexpr problem::Seconds kMostOfShort = 4.5;  // of a limit of a minute, which is that of whoever gives none
+constexpr double kShareOfMemory = 0.5;          // of what is free: planning has other data too
 
 constexpr const char* kInMemory = ":memory:";
 
@@ -92,7 +93,8 @@ problem::Seconds MachineMeasurement::left() const {
   if (request_.measure.only_known || measure_ == Measure::kKnown) return 0;
   if (measure_ == Measure::kAll || request_.measure.settle) return std::numeric_limits<problem::Seconds>::infinity();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
-  return std::max(0.0, kShareOfTimeLimit * request_.options.time_limit - taken.count());
+  const problem::Seconds limit = request_.options.time_limit;
+  return std::max(0.0, std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit)) - taken.count());
 }
 
 Result<void> MachineMeasurement::take_storage() {

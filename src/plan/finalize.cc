@@ -42,8 +42,8 @@ Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
   const Prover& proved = solver.proved();
   const Bounds derived = solver.instance().limited;
   const Objective objective = plan.question.objective;
-  const double least = objective == Objective::kEdp ? std::max(derived.energy * derived.time * kMargin, derived.product)
-                                                    : value_of(objective, derived.energy, derived.time);
+  const double least =
+      objective == Objective::kEdp ? derived.product : value_of(objective, derived.energy, derived.time);
   Prover::Proof proof = keeps_order(plan, solver.instance().model) ? proved.proof(value) : proved.any_order_proof();
   const bool certified = (proof.certificate || !proof.lines.empty()) && proof.bound > least;
   return certified ? proof : Prover::Proof{.bound = least, .bounds = derived, .any_order = true};

@@ -182,7 +182,7 @@ std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) 
 std::optional<Plan> PlanSearch::unplanned_step() const {
   const Model& model = instance_.model;
   Simulator simulator(model, {.question = {.objective = instance_.objective()}});
-  simulator.reset(keep_all(model, first_choices(model, instance_.objective())));
+  simulator.reset(keep_all(model, first_choices(model, instance_.options.question)));
   Bytes peak = 0;
   for (Stage stage = 0; stage <= model.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
   if (peak - model.align >= instance_.options.question.budget_bytes()) return std::nullopt;
@@ -210,7 +210,7 @@ int PlanSearch::search_threads() const {
 
 std::optional<Plan> PlanSearch::keep_everything() {
   const Attempt attempt{.limit = {.question = {.objective = instance_.objective()}}, .time_share = first_share()};
-  const Policy keep = keep_all(instance_.model, first_choices(instance_.model, instance_.objective()));
+  const Policy keep = keep_all(instance_.model, first_choices(instance_.model, instance_.options.question));
   return place_policy(attempt.limit, greedy(instance_.model, attempt.limit, keep, limits(attempt)).policy, 1, false)
       .plan;
 }
@@ -296,7 +296,12 @@ PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
     if (better(start.outcome, starts.best.outcome)) starts.best = start;
   };
   if (given) consider(*given);
-  if (instance_.objective() == Objective::kEnergy || !Simulator(model, attempt.limit).clocked()) return starts;
+  const bool clocked = Simulator(model, attempt.limit).clocked();
+  if (instance_.objective() == Objective::kEnergy && clocked && model.idle_w > 0) {
+    const Choices own = least_joules(model);  // idle watts count anyhow where a step waits for its storage
+    if (own != keep.choices) consider(greedy(model, attempt.limit, keep_all(model, own), limits(attempt)));
+  }
+  if (instance_.objective() == Objective::kEnergy || !clocked) return starts;
   starts.by_energy.push_back(least_energy(attempt));
   const Policy prefetched = prefetch(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
   starts.by_energy.push_back({prefetched, Simulator(model, attempt.limit).reset(prefetched)});

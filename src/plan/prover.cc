@@ -160,7 +160,7 @@ bool Prover::by_product() const {
 }
 
 void Prover::offer_near_policy(const Relaxation& relaxation, const Point& point) {
-  Policy near = round_lp(relaxation, point, first_choices(instance_.model, instance_.objective()));
+  Policy near = round_lp(relaxation, point, first_choices(instance_.model, instance_.options.question));
   const std::lock_guard lock(near_mutex_);
   near_policy_ = std::move(near);
 }

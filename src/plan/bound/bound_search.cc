@@ -50,6 +50,7 @@ BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double 
     : model_(model),
       options_(options),
       any_order_(any_order),
+      least_(least),
       bound_(least),
       // Stages that a solution presses on are no chain.
       adaptive_(!any_order && !transfers(model) && model.uses(Switch::kOverfullBoundaries)) {}
@@ -167,9 +168,7 @@ void BoundSearch::run_by_overfull(const Limits& limits) {
 
 // What is proved of what recomputations cost.
 double BoundSearch::overhead() const {
-  const bool energy = options_.question.objective == Objective::kEnergy;
-  const Bounds least = lower_bounds(model_);
-  return bound_.load() - (energy ? least.energy : least.time);
+  return bound_.load() - least_;
 }
 
 std::vector<Stage> BoundSearch::refined(const std::vector<Stage>& boundaries, int32_t most) const {

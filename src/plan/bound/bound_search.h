@@ -79,6 +79,7 @@ class BoundSearch {
   const Model& model_;
   const PlanOptions& options_;
   const bool any_order_;
+  const double least_;
   std::atomic<double> bound_;
   std::optional<Certificate> certificate_;
   std::vector<problem::SeparatorCount> separators_;

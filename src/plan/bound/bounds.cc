@@ -103,14 +103,14 @@ Bytes working_set(const Model& model, const OpModel& op) {
 
 namespace {
 
-// What transfers that must happen take.
-struct Moved {
+struct Costs {
   Joules joules = 0;
   Seconds seconds = 0;
 };
 
-Moved must_move(const Model& model) {
-  Moved moved;
+// What transfers that must happen take; seconds, and idle power over them, only where the engine waits for them.
+Costs must_move(const Model& model) {
+  Costs moved;
   std::set<TensorIndex> from_storage;
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
@@ -123,6 +123,8 @@ Moved must_move(const Model& model) {
   for (const TensorModel& tensor : model.tensors)
     if (tensor.ends_in_aux && tensor.start != problem::Home::kAux)
       moved.joules += tensor.out_j, moved.seconds += tensor.out_s;
+  if (model.async) return {.joules = moved.joules};
+  moved.joules += model.idle_w * moved.seconds;
   return moved;
 }
 
@@ -130,15 +132,10 @@ Joules joules_of(const Model& model, const ChoiceModel& choice) {
   return choice.joules + model.idle_w * choice.seconds;
 }
 
-struct Costs {
-  Joules joules = 0;
-  Seconds seconds = 0;
-};
-
 // The least sum, at prices of a joule and a second, of what must run and move.
 class PricedSum {
  public:
-  PricedSum(const Model& model, const Costs& moved) : moved_(moved) {
+  explicit PricedSum(const Model& model) : moved_(must_move(model)) {
     for (const OpModel& op : model.ops) {
       if (op.optional) continue;
       std::vector<Costs>& ways = ways_.emplace_back();
@@ -153,16 +150,20 @@ class PricedSum {
   // the slope between the plans that these touch: it cuts the corner off, or a plan is there.
   [[nodiscard]] double product_above() const {
     std::vector<Line> lines{line_at(1, 0), line_at(0, 1)};
+    const double scale = lines.front().touched.joules / lines.back().touched.seconds;
     for (int line = 0;; ++line) {
       size_t least = 0;
       for (size_t next = 1; next + 1 < lines.size(); ++next)
         if (product_at(lines[next], lines[next + 1]) < product_at(lines[least], lines[least + 1])) least = next;
       const Line &slow = lines[least], &fast = lines[least + 1];
       const double product = product_at(slow, fast);
-      const double saved = fast.touched.joules - slow.touched.joules;
+      const double more = fast.touched.joules - slow.touched.joules;
       const double sooner = slow.touched.seconds - fast.touched.seconds;
-      if (line == kLines || !(saved > 0 && sooner > 0)) return product * kMargin;
-      const Line between = line_at(1, saved / sooner);
+      const double price = more / sooner;
+      const bool apart = price > kApart * slow.second && (fast.joule == 0 || price * kApart < fast.second);
+      const bool tells = more > 0 && sooner > 0 && apart && price > kFlattest * scale && price < kSteepest * scale;
+      if (line == kLines || !tells) return product * kMargin;
+      const Line between = line_at(1, price);
       if (product_at(slow, between) <= product * (1 + kGain) || product_at(between, fast) <= product * (1 + kGain))
         return product * kMargin;
       lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(least) + 1, between);
@@ -172,6 +173,9 @@ class PricedSum {
  private:
   static constexpr int kHalvings = 50, kLines = 30;
   static constexpr double kGain = 1e-9;  // of a line that cuts nothing off
+  // Prices that are nearer, flatter or steeper tell less than rounding does. Stricter than the checker's
+  // (check/priced_costs.cc), which so draws all of these lines.
+  static constexpr double kApart = 1.0002, kFlattest = 2e-5, kSteepest = 5e4;
 
   struct Sum {
     double cost = 0;
@@ -232,9 +236,8 @@ class PricedSum {
 }  // namespace
 
 Bounds lower_bounds(const Model& model) {
-  const Moved moved = must_move(model);
-  const Seconds waited = model.async ? 0 : moved.seconds;
-  Bounds bounds{.energy = moved.joules + model.idle_w * waited, .time = waited};
+  const Costs moved = must_move(model);
+  Bounds bounds{.energy = moved.joules, .time = moved.seconds};
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
     bounds.energy += cheapest(op, [&](const ChoiceModel& choice) { return joules_of(model, choice); });
@@ -247,14 +250,14 @@ Bounds lower_bounds(const Model& model) {
 
 Bounds lower_bounds(const Model& model, const problem::Question& question) {
   Bounds bounds = lower_bounds(model);
-  const Moved moved = must_move(model);
-  const Seconds waited = model.async ? 0 : moved.seconds;
-  const PricedSum priced(model, {moved.joules + model.idle_w * waited, waited});
-  if (question.objective == problem::Objective::kEnergy && question.deadline)
-    bounds.energy = std::max(bounds.energy, priced.energy_within(*question.deadline));
-  if (question.objective == problem::Objective::kTime && question.energy_limit)
-    bounds.time = std::max(bounds.time, priced.time_within(*question.energy_limit));
-  if (question.objective == problem::Objective::kEdp) bounds.product = priced.product_above();
+  const bool in_time = question.objective == problem::Objective::kEnergy && question.deadline;
+  const bool spared = question.objective == problem::Objective::kTime && question.energy_limit;
+  const bool product = question.objective == problem::Objective::kEdp;
+  if (!in_time && !spared && !product) return bounds;
+  const PricedSum priced(model);
+  if (in_time) bounds.energy = std::max(bounds.energy, priced.energy_within(*question.deadline));
+  if (spared) bounds.time = std::max(bounds.time, priced.time_within(*question.energy_limit));
+  if (product) bounds.product = std::max(bounds.energy * bounds.time * kMargin, priced.product_above());
   return bounds;
 }
 

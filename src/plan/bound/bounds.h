@@ -18,17 +18,16 @@ struct Bounds {
 //
 //   - the cheapest permitted choice of every op that must run,
 //   - every transfer that must happen: of what starts in storage and is read, and of what must end there,
-//   - idle power over the seconds of these choices.
+//   - idle power over the seconds of these choices, and over transfers that the engine waits for.
 //
 // Rounded down by a relative 1e-9 against floating-point error. Whoever has the cost graph adds it up again
 // (check/least_costs.h): it needs no certificate. Cost: linear.
 [[nodiscard]] Bounds lower_bounds(const Model& model);
 
-// And what is asked adds to that: of the energy a deadline, of the time a limit on the energy, and of their product that both
-// are of one plan. With a price on a second (or a joule) the best choice of an op is another one, and the sum of these is a
-// bound of the priced sum (Lagrange's): less what the limit costs, or a line
-// that plans lie above. The
-// best of some prices counts. Cost: 50 times the choices.
+// And what the question adds to that: to the energy a deadline, to the time a limit on the energy, and to their product that
+// both are of one plan. At a price of a second, the least sum over the ops bounds energy + price * time (Lagrange's bound).
+// Less what the limit costs, it bounds the energy; as a line that no plan lies below, the product. The best of some prices
+// counts. Cost: up to 50 times the choices.
 [[nodiscard]] Bounds lower_bounds(const Model& model, const problem::Question& question);
 
 // The energy of every plan of the model's order: lower_bounds() and, at the stage where that is most, the price of the

@@ -47,11 +47,7 @@ Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_ti
 }
 
 EdpBound::EdpBound(const Model& model, const PlanOptions& options, const Bounds& least, bool any_order)
-    : model_(model),
-      options_(options),
-      any_order_(any_order),
-      least_(least),
-      bound_(std::max(least.energy * least.time * kMargin, least.product)) {}
+    : model_(model), options_(options), any_order_(any_order), least_(least), bound_(least.product) {}
 
 Corner EdpBound::corner() const {
   std::vector<Hyperplane> hyperplanes = hyperplanes_;

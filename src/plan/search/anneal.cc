@@ -8,12 +8,6 @@
 namespace pantoum::plan {
 namespace {
 
-// What every plan pays: the first computations.
-double unavoidable(const Model& model, const Limit& limit) {
-  Simulator simulator(model, {.question = {.objective = limit.question.objective}});
-  return simulator.reset(keep_all(model, first_choices(model, limit.question.objective))).value;
-}
-
 // Of what is beyond a limit; 0: no limit.
 double start_price(double known, double limit, double scale) {
   return limit <= 0 ? 0 : known > 0 ? known : 10 * scale / limit;
@@ -32,7 +26,7 @@ class Annealer {
     for (const OpIndex op : model.ops.indices())
       if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(op);
     const double scale = std::max(1e-30, start.outcome.value);
-    overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
+    overhead_ = std::max(1e-3 * scale, start.outcome.value - limits.unavoidable.value_or(unavoidable(model, limit)));
     price_ = {start.price.byte_price > 0
                   ? start.price.byte_price
                   : scale / static_cast<double>(std::max<Bytes>(1, limit.question.budget_bytes())),
@@ -184,6 +178,11 @@ bool better(const Outcome& a, const Outcome& b) {
   const double far = a.excess + a.time_excess + a.energy_excess, other = b.excess + b.time_excess + b.energy_excess;
   if (!a.fits() && far != other) return far < other;
   return a.value < b.value;
+}
+
+double unavoidable(const Model& model, const Limit& limit) {
+  Simulator simulator(model, {.question = {.objective = limit.question.objective}});
+  return simulator.reset(keep_all(model, first_choices(model, limit.question))).value;
 }
 
 SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,

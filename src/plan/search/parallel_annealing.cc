@@ -58,7 +58,12 @@ enum Means : size_t { kDropping, kPaging, kBoth, kMeans };
 class ParallelAnnealing {
  public:
   ParallelAnnealing(const Model& model, const Limit& limit, const SearchResult& start, const ParallelLimits& limits)
-      : model_(model), limit_(limit), start_(start), limits_(limits), best_(start) {
+      : model_(model),
+        limit_(limit),
+        start_(start),
+        limits_(limits),
+        unavoidable_(unavoidable(model, limit)),
+        best_(start) {
     annealings_.resize(static_cast<size_t>(limits.annealings));
     for (size_t annealing = 0; annealing < annealings_.size(); ++annealing) {
       annealings_[annealing].found = start;
@@ -82,6 +87,7 @@ class ParallelAnnealing {
       on_threads(limits_.threads ? limits_.threads() : 1, limits_.annealings, [&](int annealing) {
         SearchLimits search = limits_.search;
         search.rounds = length;
+        search.unavoidable = unavoidable_;
         search.heat = kHeats[(round + static_cast<uint64_t>(annealing)) % std::size(kHeats)] * heat_;
         advance(annealings_[static_cast<size_t>(annealing)], round * 1024 + static_cast<uint64_t>(annealing) + 1,
                 search);
@@ -199,6 +205,7 @@ class ParallelAnnealing {
   const Limit& limit_;
   const SearchResult& start_;
   const ParallelLimits& limits_;
+  const double unavoidable_;
   SearchResult best_;
   std::vector<Annealing> annealings_;
   int64_t length_ = 0, affordable_ = kLongest;  // of a round

@@ -16,6 +16,7 @@ struct SearchLimits {
   double heat = 3e-4;             // the first temperature of `anneal`, as a share of what is paid beyond the first
                                   // computations
   const Policy* guide = nullptr;  // another good policy: exchanges try parts of it
+  std::optional<double> unavoidable = {};  // what unavoidable() says, where that is known
 };
 
 struct SearchResult {
@@ -32,6 +33,9 @@ struct SearchResult {
 
 // Fits before it does not; nearer to fitting; of less value.
 [[nodiscard]] bool better(const Outcome& a, const Outcome& b);
+
+// What every plan pays: the first computations by first_choices().
+[[nodiscard]] double unavoidable(const Model& model, const Limit& limit);
 
 // Simulated annealing over the intervals' policies (`Neighbours`) and the ops' choices, cool from the start; the price of
 // a byte over the budget adapts. Now and then an exchange: an interval is turned over, or intervals near each other become

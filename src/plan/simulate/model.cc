@@ -327,7 +327,7 @@ void use_room(const Model& model, Choices& choices, bool limits_time, double roo
 // Joules that a second is worth where both figures count the same.
 double joules_per_second(const Model& model) {
   const Computed computed = computed_by(model, choices_at(model, {0, 1}));
-  return computed.seconds > 0 ? computed.joules / computed.seconds : 1;
+  return computed.joules > 0 && computed.seconds > 0 ? computed.joules / computed.seconds : 1;
 }
 
 }  // namespace
@@ -391,6 +391,10 @@ Choices first_choices(const Model& model, const problem::Question& question) {
   }
   if (const double left = room(kept); left > 0) use_room(model, kept, timed, left);
   return kept;
+}
+
+Choices least_joules(const Model& model) {
+  return choices_at(model, {1, 0});
 }
 
 Choices lean_reads(const Model& model, Choices choices) {

@@ -117,8 +117,11 @@ struct Model {
 // cannot be had at one choice per op, what is missing is made by another choice on demand.
 [[nodiscard]] Choices first_choices(const Model& model, Objective objective);
 // And such that a limit on the other figure is kept where nothing has to move: the best at one price of a second (of a
-// joule) for all ops, as low as it may be.
+// joule) for all ops, as low as it may be; and for some ops a cheaper one, as far as that leaves room.
 [[nodiscard]] Choices first_choices(const Model& model, const problem::Question& question);
+
+// The same by what each op draws itself, whatever its seconds.
+[[nodiscard]] Choices least_joules(const Model& model);
 
 // From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
 // an activation, so that this can go.
