@@ -245,7 +245,7 @@ TEST(MakePlan, ComesNearTheBoundOfBothFiguresWhereRamIsPlenty) {
     const auto product = make_plan(graph, both);
     ASSERT_TRUE(product) << to_text(product.error());
     expect_valid(graph, *product, both);
-    EXPECT_LT(product->gap, 0.005);
+    EXPECT_LT(product->gap, 0.02) << "of few ops none may be right on the line";
     for (const double share : {0.1, 0.3, 0.5, 0.9}) {
       SCOPED_TRACE(std::to_string(idle_w) + " W, share " + std::to_string(share));
       const auto between = [&](double a, double b) { return a + share * (b - a); };
@@ -257,7 +257,7 @@ TEST(MakePlan, ComesNearTheBoundOfBothFiguresWhereRamIsPlenty) {
         const auto plan = make_plan(graph, asked);
         ASSERT_TRUE(plan) << to_text(plan.error());
         expect_valid(graph, *plan, asked);
-        EXPECT_LT(plan->gap, 0.005);
+        EXPECT_LT(plan->gap, 0.02);
       }
     }
   }
