@@ -26,7 +26,8 @@ class Annealer {
     for (const OpIndex op : model.ops.indices())
       if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(op);
     const double scale = std::max(1e-30, start.outcome.value);
-    overhead_ = std::max(1e-3 * scale, start.outcome.value - limits.unavoidable.value_or(unavoidable(model, limit)));
+    overhead_ = std::max(1e-3 * scale,
+                         start.outcome.value - (limits.unavoidable ? *limits.unavoidable : unavoidable(model, limit)));
     price_ = {start.price.byte_price > 0
                   ? start.price.byte_price
                   : scale / static_cast<double>(std::max<Bytes>(1, limit.question.budget_bytes())),
