@@ -128,10 +128,6 @@ Costs must_move(const Model& model) {
   return moved;
 }
 
-Joules joules_of(const Model& model, const ChoiceModel& choice) {
-  return choice.joules + model.idle_w * choice.seconds;
-}
-
 // The least sum, at prices of a joule and a second, of what must run and move.
 class PricedSum {
  public:
@@ -139,7 +135,7 @@ class PricedSum {
     for (const OpModel& op : model.ops) {
       if (op.optional) continue;
       std::vector<Costs>& ways = ways_.emplace_back();
-      for (const ChoiceModel& choice : op.choices) ways.push_back({joules_of(model, choice), choice.seconds});
+      for (const ChoiceModel& choice : op.choices) ways.push_back({model.joules_of(choice), choice.seconds});
     }
   }
 
@@ -240,7 +236,7 @@ Bounds lower_bounds(const Model& model) {
   Bounds bounds{.energy = moved.joules, .time = moved.seconds};
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    bounds.energy += cheapest(op, [&](const ChoiceModel& choice) { return joules_of(model, choice); });
+    bounds.energy += cheapest(op, [&](const ChoiceModel& choice) { return model.joules_of(choice); });
     bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
   }
   bounds.energy *= kMargin;

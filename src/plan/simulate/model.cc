@@ -285,7 +285,7 @@ Computed computed_by(const Model& model, const Choices& choices) {
   for (const OpIndex op : model.ops.indices()) {
     if (!needed[op]) continue;
     const ChoiceModel& choice = model.chosen(op, choices);
-    computed.joules += choice.joules + model.idle_w * choice.seconds, computed.seconds += choice.seconds;
+    computed.joules += model.joules_of(choice), computed.seconds += choice.seconds;
   }
   return computed;
 }
@@ -300,7 +300,7 @@ struct Swap {
 // Choices that save, as far as the limit leaves room.
 void use_room(const Model& model, Choices& choices, bool limits_time, double room) {
   const auto figures = [&](const ChoiceModel& choice) {
-    const Joules joules = choice.joules + model.idle_w * choice.seconds;
+    const Joules joules = model.joules_of(choice);
     return limits_time ? std::pair(joules, choice.seconds) : std::pair(choice.seconds, joules);
   };
   const ByOp<char> needed = needed_ops(model, choices);

@@ -98,6 +98,8 @@ struct Model {
     return ops[op].choices[static_cast<size_t>(choices[op])];
   }
   // The op that is first computed in the stage; 1 <= stage <= stages().
+  // With those of idling over its seconds.
+  [[nodiscard]] Joules joules_of(const ChoiceModel& choice) const { return choice.joules + idle_w * choice.seconds; }
   [[nodiscard]] static OpIndex op_of(Stage stage) { return OpIndex(stage - 1); }
   // n: as many as there are ops.
   [[nodiscard]] Stage stages() const { return static_cast<Stage>(ops.size()); }
