@@ -78,11 +78,11 @@ bool CanonicalSearch::settle_ground() {
                          [&](Bytes height) { return height == *next.fixed; });
     };
     if (!std::all_of(next.live.begin(), next.live.end(), lies_on_ground)) continue;
-    if (*next.fixed + next.bytes > budget_ || !skyline_.place(number, *next.fixed)) return false;
+    if (*next.fixed + next.bytes > budget_ || !skyline_.settle(number, *next.fixed)) return false;
     for (const Interval& interval : next.live)
       std::fill(ground.begin() + interval.begin, ground.begin() + interval.end, *next.fixed + next.size);
   }
-  return true;
+  return skyline_.has_headroom({0, boxes_.moments});
 }
 
 // The parts know nothing of each other.

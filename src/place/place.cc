@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "place/boxes.h"
 #include "place/canonical_search.h"
@@ -18,12 +19,14 @@
 namespace pantoum::place {
 namespace {
 
-Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes& boxes, const Offsets& offsets) {
+// The boxes' offsets begin at `ground`.
+Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes& boxes, const Offsets& offsets,
+                        Bytes ground = 0) {
   Placement placement;
   placement.at.reserve(allocations.size());
   for (size_t allocation = 0; allocation < allocations.size(); ++allocation) {
     const int32_t box = boxes.box_of[allocation];
-    placement.at.push_back(box < 0 ? boxes.offset_of[allocation] : offsets.at[static_cast<size_t>(box)]);
+    placement.at.push_back(box < 0 ? boxes.offset_of[allocation] : ground + offsets.at[static_cast<size_t>(box)]);
     if (allocations[allocation].begin < allocations[allocation].end)  // what never lives takes no bytes
       placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + allocations[allocation].size);
   }
@@ -102,25 +105,89 @@ class Turns {
   int64_t turn_ = 4096;
 };
 
-// Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as
-// well when they are taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes
-// with given offsets forbid it.
-void pin_stripes(Boxes& boxes) {
-  std::vector<Box*> stripes;
-  for (Box& box : boxes.boxes) {
-    if (box.fixed) return;
-    if (box.live.size() == 1 && box.live[0].begin == 0 && box.live[0].end == boxes.moments) stripes.push_back(&box);
+// Boxes that are always alive, as stripes, go to the bottom, one upon the other: wherever they lie, what is left fits as
+// well when they are taken out and put there. They are no boxes any more; offsets of all others begin at the ground.
+class Stripes {
+ public:
+  explicit Stripes(Boxes& boxes) : boxes_(boxes), taken_(boxes.boxes.size(), 0), offset_(boxes.boxes.size(), 0) {}
+
+  // The ground.
+  Bytes take_out() {
+    if (take_given()) take_free();
+    if (ground_ > 0) remove_taken();
+    return ground_;
   }
-  const auto spare = std::max_element(stripes.begin(), stripes.end(), [](const Box* a, const Box* b) {
-    return a->size - a->bytes != b->size - b->bytes ? a->size - a->bytes < b->size - b->bytes : a->size > b->size;
-  });
-  Bytes top = 0;
-  for (auto stripe = stripes.begin(); stripe != stripes.end(); ++stripe) {
-    if (stripe == spare && (*stripe)->size > (*stripe)->bytes) continue;
-    (*stripe)->fixed = top;
-    top += (*stripe)->size;
+
+ private:
+  [[nodiscard]] bool is_stripe(const Box& box) const {
+    return box.live.size() == 1 && box.live[0].begin == 0 && box.live[0].end == boxes_.moments;
   }
-}
+  static Bytes rounding(const Box& box) { return box.size - box.bytes; }
+
+  // The free stripe that stays a box: topmost, the one with most rounding may spare it.
+  [[nodiscard]] const Box* spare() const {
+    const Box* found = nullptr;
+    for (const Box& box : boxes_.boxes) {
+      if (box.fixed || !is_stripe(box) || rounding(box) == 0) continue;
+      const bool more = found == nullptr ||
+                        (rounding(box) != rounding(*found) ? rounding(box) > rounding(*found) : box.size < found->size);
+      if (more) found = &box;
+    }
+    return found;
+  }
+
+  void take(const Box& box) {
+    const auto number = static_cast<size_t>(&box - boxes_.boxes.data());
+    taken_[number] = 1;
+    offset_[number] = std::exchange(ground_, ground_ + box.size);
+  }
+
+  // Stripes with given offsets, as far as they lie upon each other. Rounding below what always lives is no spare one.
+  // False: other boxes have given offsets, too, and may forbid more.
+  bool take_given() {
+    std::vector<const Box*> given;
+    bool any_free = false;
+    for (const Box& box : boxes_.boxes) {
+      if (box.fixed) given.push_back(&box);
+      any_free = any_free || (!box.fixed && is_stripe(box));
+    }
+    std::sort(given.begin(), given.end(), [](const Box* a, const Box* b) { return *a->fixed < *b->fixed; });
+    for (const Box* box : given) {
+      if (!is_stripe(*box) || *box->fixed != ground_ || (rounding(*box) > 0 && !any_free)) return false;
+      take(*box);
+    }
+    return true;
+  }
+
+  void take_free() {
+    const Box* const left = spare();
+    for (const Box& box : boxes_.boxes)
+      if (!box.fixed && is_stripe(box) && &box != left) take(box);
+  }
+
+  void remove_taken() {
+    std::vector<int32_t> renamed(boxes_.boxes.size(), -1);
+    std::vector<Box> others;
+    for (size_t box = 0; box < boxes_.boxes.size(); ++box) {
+      if (taken_[box] != 0) continue;
+      renamed[box] = static_cast<int32_t>(others.size());
+      others.push_back(std::move(boxes_.boxes[box]));
+      if (others.back().fixed) *others.back().fixed -= ground_;
+    }
+    boxes_.boxes = std::move(others);
+    for (size_t allocation = 0; allocation < boxes_.box_of.size(); ++allocation) {
+      int32_t& box = boxes_.box_of[allocation];
+      if (box < 0) continue;
+      const auto number = static_cast<size_t>(std::exchange(box, renamed[static_cast<size_t>(box)]));
+      if (box < 0) boxes_.offset_of[allocation] = offset_[number];
+    }
+  }
+
+  Boxes& boxes_;
+  std::vector<char> taken_;    // by box
+  std::vector<Bytes> offset_;  // of what is taken out
+  Bytes ground_ = 0;
+};
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 constexpr int64_t kTurn = 20'000;    // nodes of the canonical search in the first round
@@ -261,24 +328,24 @@ Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceO
   *shortfall = {};
   const SearchLimit limit = limit_of(options);
   PANTOUM_ASSIGN(Boxes boxes, make_boxes(allocations, options.align));
-  pin_stripes(boxes);
-  const Bytes least = least_arena(boxes);
-  if (options.budget && least > *options.budget) {
+  const Bytes ground = Stripes(boxes).take_out(), least = least_arena(boxes);
+  if (options.budget && ground + least > *options.budget) {
     shortfall->proved = true;
-    return fail("E0310", fmt::format("the allocations need {} bytes at one moment, and the arena may have {}", least,
-                                     *options.budget));
+    return fail("E0310", fmt::format("the allocations need {} bytes at one moment, and the arena may have {}",
+                                     ground + least, *options.budget));
   }
   Attempt attempt{.boxes = boxes, .least = least, .limit = limit, .best = {}, .best_order = {}};
   if (!options.budget) {
     shrink(attempt);
-    return by_allocation(allocations, boxes, attempt.best);
+    return by_allocation(allocations, boxes, attempt.best, ground);
   }
   std::vector<OverlapSearch::Overlap> clashes;
-  const Outcome outcome = fit(attempt, *options.budget, clashes);
-  if (outcome == Outcome::kFound) return by_allocation(allocations, boxes, attempt.best);
-  *shortfall = {outcome == Outcome::kNone, attempt.best.arena, timed(clashes, allocations, boxes)};
-  return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
-                                   *options.budget));
+  const Outcome outcome = fit(attempt, *options.budget - ground, clashes);
+  if (outcome == Outcome::kFound) return by_allocation(allocations, boxes, attempt.best, ground);
+  const Bytes smallest = ground + attempt.best.arena;
+  *shortfall = {outcome == Outcome::kNone, smallest, timed(clashes, allocations, boxes)};
+  return fail("E0310",
+              fmt::format("the smallest arena found has {} bytes, and it may have {}", smallest, *options.budget));
 }
 
 Result<Placement> adjust(const std::vector<Allocation>& allocations, const std::vector<std::optional<Bytes>>& near,

@@ -88,14 +88,14 @@ bool Skyline::each_open_neighbour(int32_t box, const Visit& visit) const {
   return true;
 }
 
-bool Skyline::place(int32_t box, Bytes at) {
+bool Skyline::settle(int32_t box, Bytes at) {
   trail_.push_back({~box, 0, 0});
   at_[index(box)] = at;
   open_[index(box)] = 0;
   open_set_[index(box) / 64] &= ~(uint64_t{1} << (box % 64));
   count(box, -1);
   touched_ = span_[index(box)];
-  return lift_neighbours(box, at + size_[index(box)]) && has_headroom(touched_);
+  return lift_neighbours(box, at + size_[index(box)]);
 }
 
 bool Skyline::lift_neighbours(int32_t box, Bytes top) {

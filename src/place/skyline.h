@@ -19,7 +19,11 @@ class Skyline {
   Skyline(const Boxes& boxes, Bytes budget);
 
   // False when some section cannot take any more what must still go there; the box is placed all the same.
-  bool place(int32_t box, Bytes at);
+  bool place(int32_t box, Bytes at) { return settle(box, at) && has_headroom(touched_); }
+  // Looks at its neighbours alone: place() without has_headroom().
+  bool settle(int32_t box, Bytes at);
+  // Has every section of a range an open box that may start within its headroom, or none to come?
+  bool has_headroom(Interval range);
 
   // An open box below the level of the search goes no lower than upon one of its open neighbours. False: a dead end.
   bool raise_sunk(const std::vector<int32_t>& sunk, Bytes level);
@@ -49,7 +53,6 @@ class Skyline {
   void count(int32_t box, int sign);
   bool lift_neighbours(int32_t box, Bytes top);
   bool raise(int32_t box, Bytes level);
-  bool has_headroom(Interval range);
   bool find_witness(int32_t moment, Bytes headroom);
   void touch(int32_t box);
   void record(int32_t box) { trail_.push_back({box, offset_[index(box)], bound_[index(box)]}); }
