@@ -191,6 +191,17 @@ bool plan_from_least_budget(const Question& asked) {
   return true;
 }
 
+// The least RAM known in which there are plans of the programs that `answer` tells of and of this one, whose own is `least`;
+// 0: none. What was found of this one, in hardly any time, may be far more than it needs: so a plan in the RAM of the others
+// is sought.
+Bytes least_of_both(const CostGraph& graph, plan::PlanOptions options, const plan::Infeasible& answer,
+                    const plan::Infeasible& least) {
+  if (answer.min_ram_bytes == 0 || least.min_ram_bytes == 0) return 0;
+  if (least.min_ram_bytes <= answer.min_ram_bytes) return answer.min_ram_bytes;
+  options.question.budget = answer.min_ram_bytes;
+  return plan::make_plan(graph, options) ? answer.min_ram_bytes : least.min_ram_bytes;
+}
+
 // What is told of training's RAM is told of all programs: the most that one needs, and of what is proved the strongest. Limits
 // are training's alone, and so is what is told of them. The least plan is one of training.
 void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& all) {
@@ -204,8 +215,7 @@ void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& 
     options.time_limit = asked.patience.next();
     plan::Infeasible least;
     if (plan::make_plan(program->cost.graph, options, &least)) continue;
-    const bool both_known = answer.min_ram_bytes > 0 && least.min_ram_bytes > 0;
-    const Bytes known = both_known ? std::max(answer.min_ram_bytes, least.min_ram_bytes) : 0;
+    const Bytes known = least_of_both(program->cost.graph, options, answer, least);
     if (least.min_ram_bound_bytes > answer.min_ram_bound_bytes) {
       least.refusal = plan::refusal_of(program->cost.graph, asked.options, least);
       least.min_plan = std::move(answer.min_plan);

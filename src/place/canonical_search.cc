@@ -14,6 +14,16 @@ bool searchable(const Boxes& boxes) {
   return boxes.boxes.size() <= kMostSearchedBoxes && incidences <= kMostSearchedIncidences;
 }
 
+int64_t nodes_of_visit(size_t boxes, int32_t sections) {
+  constexpr int64_t kPerNode = 256;
+  return 1 + (static_cast<int64_t>(boxes) + sections) / kPerNode;
+}
+
+int64_t nodes_of_descent(const Boxes& boxes) {
+  const size_t all = boxes.boxes.size();
+  return static_cast<int64_t>(all) * nodes_of_visit(all / 2, boxes.moments);
+}
+
 CanonicalSearch::CanonicalSearch(const Boxes& boxes, Bytes budget)
     : boxes_(boxes), budget_(budget), skyline_(boxes, budget) {
   const Interval whole{0, boxes_.moments};
@@ -178,7 +188,7 @@ void CanonicalSearch::list_candidates(size_t from, size_t to, Level level) {
 }
 
 Outcome CanonicalSearch::try_next(const Part& open, Candidate next, Bytes least_headroom) {
-  if (limit_reached()) return Outcome::kLimit;
+  if (limit_reached(open)) return Outcome::kLimit;
   if (next.at + box(next.box).bytes > budget_) return Outcome::kNone;
   const size_t mark = skyline_.mark();
   Outcome outcome = Outcome::kNone;
@@ -197,9 +207,9 @@ bool CanonicalSearch::splits(int32_t number) const {
   return false;
 }
 
-bool CanonicalSearch::limit_reached() {
+bool CanonicalSearch::limit_reached(const Part& open) {
   if (limit_->nodes <= 0) return true;
-  --limit_->nodes;
+  limit_->nodes -= nodes_of_visit(open.to - open.from, open.range.end - open.range.begin);
   if (++visits_ % 64 != 0 || !past(limit_->deadline)) return false;
   limit_->nodes = 0;
   return true;

@@ -17,7 +17,7 @@
 namespace pantoum::place {
 
 struct SearchLimit {
-  int64_t nodes = 0;  // that may still be visited; counted down
+  int64_t nodes = 0;  // that may still be visited; counted down, large ones as several (nodes_of_visit)
   Deadline deadline;  // asked for every 64 nodes
 };
 
@@ -27,6 +27,11 @@ inline constexpr size_t kMostSearchedBoxes = 5000;
 inline constexpr int64_t kMostSearchedIncidences = 20'000'000;  // boxes * moments that they live
 
 [[nodiscard]] bool searchable(const Boxes& boxes);
+
+// What a visit counts as: it goes through all boxes that are open, and through the sections that they live in.
+[[nodiscard]] int64_t nodes_of_visit(size_t boxes, int32_t sections);
+// What it takes to place each box once: half of the boxes are open in the middle.
+[[nodiscard]] int64_t nodes_of_descent(const Boxes& boxes);
 
 // Offsets with at + bytes <= budget for all boxes. What no box connects in time is solved apart, and stays solved.
 class CanonicalSearch {
@@ -66,7 +71,7 @@ class CanonicalSearch {
   void list_candidates(size_t from, size_t to, Level level);
   Outcome try_each(const Part& open, Level level);
   Outcome try_next(const Part& open, Candidate next, Bytes least_headroom);
-  bool limit_reached();
+  bool limit_reached(const Part& open);
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
   [[nodiscard]] const Box& box(int32_t number) const { return boxes_.boxes[index(number)]; }

@@ -80,7 +80,8 @@ Bytes beyond(Bytes least, double share) {
 // The canonical search in turns over several orders, each round of turns twice as long as the last.
 class Turns {
  public:
-  Turns(const Boxes& boxes, Bytes goal) : search_(boxes, goal), ranks_(search_ranks(boxes)) {}
+  Turns(const Boxes& boxes, Bytes goal)
+      : search_(boxes, goal), ranks_(search_ranks(boxes)), turn_(std::max(kLeastTurn, nodes_of_descent(boxes))) {}
 
   // Begins no turn after `nodes`; kFound: attempt.best is within the goal.
   Outcome run(Attempt& attempt, int64_t nodes) {
@@ -99,10 +100,12 @@ class Turns {
   }
 
  private:
+  static constexpr int64_t kLeastTurn = 4096;
+
   CanonicalSearch search_;
   const std::vector<std::vector<int32_t>> ranks_;
   size_t next_ = 0;
-  int64_t turn_ = 4096;
+  int64_t turn_;
 };
 
 // Boxes that are always alive, as stripes, go to the bottom, one upon the other: wherever they lie, what is left fits as

@@ -198,6 +198,50 @@ TEST(PlaceAllocations, FitsWheneverAnyOffsetsDo) {
   EXPECT_GT(windows, kRounds / 20);
 }
 
+// Given offsets that lie upon each other from the ground on, or with a gap, or none; some other given ones, too.
+TEST(PlaceAllocations, FitsWheneverAnyOffsetsDoBesideWhatAlwaysLives) {
+  std::mt19937_64 random(17);
+  const auto below = [&](uint64_t limit) { return static_cast<int64_t>(random() % limit); };
+  constexpr int64_t kEnd = 7;
+  int fitted = 0, refused = 0;
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    const Bytes align = int64_t{1} << below(3);
+    const int64_t always = below(5), given = below(always + 1);
+    Bytes ground = round % 5 == 0 ? align : 0;
+    std::vector<Allocation> allocations;
+    for (int64_t allocation = 0; allocation < 6; ++allocation) {
+      const bool lives_always = allocation < always;
+      const int64_t begin = lives_always ? 0 : below(kEnd);
+      const int64_t end = lives_always ? kEnd : begin + 1 + below(kEnd - begin);
+      allocations.push_back({begin, end, 1 + below(5), -1, {}});
+      if (allocation >= given) continue;
+      allocations.back().fixed = ground;
+      ground += (allocations.back().size + align - 1) / align * align;
+    }
+    if (round % 7 == 0) allocations.back().fixed = ground;
+    std::shuffle(allocations.begin(), allocations.end(), random);
+    const PlaceOptions options{.align = align,
+                               .budget = std::max<Bytes>(1, peak_live_bytes(allocations, align) + below(3) - 1),
+                               .steps = 1'000'000};
+    Placement truth;
+    const bool fits = any_offsets_fit(allocations, truth, options);
+    Shortfall shortfall;
+    const auto placement = place(allocations, options, &shortfall);
+    ASSERT_EQ(placement.has_value(), fits) << round;
+    EXPECT_TRUE(placement || shortfall.proved) << round;
+    EXPECT_TRUE(!placement || validate(allocations, *placement, options).has_value()) << round;
+    (fits ? fitted : refused) += 1;
+  }
+  EXPECT_GT(fitted, kRounds / 10);
+  EXPECT_GT(refused, kRounds / 10);
+}
+
+TEST(PlaceAllocations, LetsOneThatAlwaysLivesAtAGivenOffsetEndUnaligned) {
+  const std::vector<Allocation> allocations = {{0, 3, 64, -1, Bytes{0}}, {0, 3, 10, -1, Bytes{64}}};
+  EXPECT_TRUE(place(allocations, {.align = 64, .budget = 74}).has_value());
+  EXPECT_FALSE(place(allocations, {.align = 64, .budget = 73}).has_value());
+}
+
 TEST(PlaceAllocations, KeepsFixedAndGroupedAllocationsTogether) {
   // w is fixed at 8 and updated in place by w', its group; y must go around them.
   const std::vector<Allocation> allocations = {

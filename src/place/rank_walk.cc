@@ -7,10 +7,10 @@
 namespace pantoum::place {
 namespace {
 
-constexpr int64_t kLeastNodes = 2000, kNodesPerBox = 4;  // of one search
-constexpr double kReach[] = {0.02, 0.006, 0.002};        // of all ranks, that one moves by
-constexpr uint64_t kAnewEvery = 4;                       // searches begin from one of the first orders
-constexpr int32_t kPatience = 12;                        // searches, and the next arena need not be so much smaller
+constexpr int64_t kLeastNodes = 2000, kDescents = 4;  // of one search
+constexpr double kReach[] = {0.02, 0.006, 0.002};     // of all ranks, that one moves by
+constexpr uint64_t kAnewEvery = 4;                    // searches begin from one of the first orders
+constexpr int32_t kPatience = 12;                     // searches, and the next arena need not be so much smaller
 constexpr double kSmallestPart = 0.02, kLargestPart = 0.5;
 constexpr Bytes kLeastStep = 1000;  // the arena's part, by which the next is to be smaller at the least
 
@@ -28,7 +28,7 @@ Outcome RankWalk::run(Offsets& best, SearchLimit& limit, int64_t nodes) {
     const Bytes goal = std::max(goal_, best.arena - less);
     std::vector<int32_t> rank = near_rank();
     CanonicalSearch search(boxes_, goal);
-    SearchLimit some{std::min(std::max(kLeastNodes, kNodesPerBox * static_cast<int64_t>(rank.size())), limit.nodes),
+    SearchLimit some{std::min(std::max(kLeastNodes, kDescents * nodes_of_descent(boxes_)), limit.nodes),
                      limit.deadline};
     const int64_t granted = some.nodes;
     const Outcome outcome = search.run(rank, some);
