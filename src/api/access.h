@@ -59,7 +59,7 @@ struct Plan::Impl {
   std::vector<data::LabelRange> labels;       // of each target
   std::vector<BatchTensor> batch;             // of the model
   std::vector<std::string> inputs, features;  // as pipeline::PreparedTraining has them
-  std::string structure_hash;
+  std::string graph_hash;
   std::vector<std::string> warnings, notes;
 };
 

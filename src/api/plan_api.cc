@@ -67,7 +67,7 @@ struct PlanMaker {
     impl->batch = batch_of_model(model);
     impl->inputs = names_in(model, model.inputs);
     if (compiled.has_features()) impl->features = names_in(training.graph, training.graph.inputs);
-    impl->structure_hash = fmt::format("{:016x}", problem::structure_hash(training.cost.graph));
+    impl->graph_hash = fmt::format("{:016x}", compiled.graph_hash);
     impl->model = compiled.model;
     impl->unplanned = compiled.unplanned;
     impl->kernels = compiled.kernels;

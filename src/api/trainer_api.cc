@@ -60,7 +60,7 @@ Result<train::TrainerOptions> trainer_options(const Access::PlanImpl& plan, cons
                              .seed = options.seed,
                              .lr = lr,
                              .micro_batches = plan.model.training.accumulate,
-                             .plan_hash = plan.structure_hash,
+                             .plan_hash = plan.graph_hash,
                              .kernels = kernels.table(),
                              .kernel_name = kernels.name(),
                              .pool = kernels.pool(),

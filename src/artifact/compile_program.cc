@@ -121,15 +121,24 @@ class Compiler {
     }
   }
 
-  // A result is read after the run, where the last instruction that put it into RAM left it.
+  // A result is read after the run, where the last instruction that put it into RAM left it. One that is a view of another
+  // result, of an input or of a parameter has an entry of its own: each is found by its name.
   Result<void> place_results() {
     for (ir::ValueId result : program_->graph.results) {
       const int64_t id = program_->built.tensor_of[static_cast<size_t>(result)];
       const int64_t at = final_offset(id);
-      BinaryTensor& entry = binary_.tensors[tensor_index_[static_cast<size_t>(id)]];
+      const ir::Value& value = program_->graph.value(result);
       if (at < 0)
-        return fail("E0250", "a result is not in RAM at the end of the plan", program_->graph.value(result).name);
-      entry.name = program_->result_prefix + program_->graph.value(result).name;
+        return fail("E0250", "a result is not in RAM at the end of the plan", value.name,
+                    "plan it on a device without 'rom', or give out a copy of it");
+      BinaryTensor& entry = binary_.tensors[tensor_index_[static_cast<size_t>(id)]];
+      const std::string name = program_->result_prefix + value.name;
+      if (!entry.name.empty() && entry.name != name) {
+        binary_.tensors.push_back(
+            {.name = name, .bytes = entry.bytes, .type = value.type, .home = problem::Home::kRam, .ram_at = at});
+        continue;
+      }
+      entry.name = name;
       entry.home = problem::Home::kRam;
       entry.ram_at = at;
     }
@@ -137,7 +146,8 @@ class Compiler {
   }
 
   int64_t final_offset(int64_t id) const {
-    int64_t at = -1;
+    const auto initial = program_->plan.initial.find(id);
+    int64_t at = initial != program_->plan.initial.end() ? initial->second : -1;
     for (const problem::Instruction& instruction : program_->plan.instructions) {
       if (instruction.what == problem::Do::kPageIn && instruction.subject == id) at = instruction.at.at(0);
       if (instruction.what != problem::Do::kCompute) continue;

@@ -59,11 +59,12 @@ Result<void> check_predictions(const Plan& plan, const Found& found) {
   return {};
 }
 
-// What the objective is worth; products rounded outwards.
+// What the objective is worth; products rounded outwards. Nothing times anything is nothing.
 Interval value_of(Objective objective, const Found& found) {
   if (objective == Objective::kEnergy) return found.energy;
   if (objective == Objective::kTime) return found.time;
-  return {std::max(0.0, down(found.energy.low * found.time.low)), up(found.energy.high * found.time.high)};
+  const double high = std::min(found.energy.high, found.time.high) > 0 ? up(found.energy.high * found.time.high) : 0;
+  return {std::max(0.0, down(found.energy.low * found.time.low)), high};
 }
 
 Result<void> check_claimed(const std::optional<double>& claimed, double proved, const Interval& found, const char* unit,

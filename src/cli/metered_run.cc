@@ -78,6 +78,10 @@ Result<void> MeteredRun::begin(const std::stop_token& stop) {
   }
   print_remark("note", fmt::format("idle: {:.3g} W +- {:.2g} W, measured for {} by {}", idle->watts, idle->half_width,
                                    base::show_seconds(idle->seconds), meter_->label()));
+  if (idle->watts <= 0)
+    print_remark("warning", meter_->label() +
+                                " tells nothing while idle: should it stand still while steps run too, "
+                                "their energy is modelled");
   energy_ = std::make_unique<cost::StepEnergy>(*meter_, *idle);
   return {};
 }

@@ -68,8 +68,49 @@ Result<int> exchange(const ProfileOptions& options) {
 
 // ---- a model ----
 
-// The meter that --meter names; null: none, and energy is modelled. It outlives the request.
-Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& options, pipeline::PlanRequest& request) {
+// What became of the kernels whose joules were asked for.
+struct Metered {
+  int64_t asked = 0, faint = 0, failed = 0;
+  int failed_in_a_row = 0;
+  std::string why;  // the last failed
+};
+
+// Of one kernel; none: it keeps its modelled joules.
+std::optional<cost::MeteredEnergy> joules_of(cost::EnergyMeter& meter, const cost::IdleBaseline& idle,
+                                             const std::function<bool()>& run, Metered& metered) {
+  constexpr problem::Seconds kMost = 5;
+  constexpr int kMostFailures = 3;  // a meter that has failed so often is not waited for
+  ++metered.asked;
+  if (metered.failed_in_a_row >= kMostFailures) return ++metered.failed, std::nullopt;
+  const auto once = [&]() -> Result<void> {
+    if (run()) return {};
+    return fail("E0410", "a kernel failed", {});
+  };
+  const auto measured = cost::measure_energy(meter, once, {.idle = idle, .most_s = kMost, .stop = interrupted()});
+  if (!measured && measured.error().code == "E0999") return std::nullopt;
+  if (!measured) {
+    ++metered.failed, ++metered.failed_in_a_row;
+    metered.why = measured.error().message + (measured.error().help.empty() ? "" : ": " + measured.error().help);
+    return std::nullopt;
+  }
+  metered.failed_in_a_row = 0;
+  if (!measured->stands_out()) return ++metered.faint, std::nullopt;
+  return cost::MeteredEnergy{measured->joules, measured->meter};
+}
+
+void tell(const Metered& metered) {
+  if (metered.faint > 0)
+    print_note(
+        fmt::format("{} of {} kernels draw no more than idle as far as the meter tells: their joules are modelled",
+                    metered.faint, metered.asked));
+  if (metered.failed > 0)
+    print_warning(fmt::format("{} of {} kernels were not metered, and their joules are modelled: {}", metered.failed,
+                              metered.asked, metered.why));
+}
+
+// The meter that --meter names; null: none, and energy is modelled. It and `metered` outlive the request.
+Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& options, pipeline::PlanRequest& request,
+                                                    Metered& metered) {
   if (options.meter.empty()) return std::unique_ptr<cost::EnergyMeter>();
   Result<std::unique_ptr<cost::EnergyMeter>> opened = cost::open_meter(options.meter);
   if (!opened && (options.meter != "auto" || opened.error().code != "E0272")) return opened;
@@ -77,19 +118,12 @@ Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& option
     print_note("no meter can be read here (pantoum doctor says why): energy is modelled from the profile's watts");
     return std::unique_ptr<cost::EnergyMeter>();
   }
-  constexpr problem::Seconds kIdle = 2, kMost = 5;
+  constexpr problem::Seconds kIdle = 2;
   PANTOUM_ASSIGN(const cost::IdleBaseline idle, cost::measure_idle(**opened, kIdle, interrupted()));
   print_note(fmt::format("{}: {:.3g} W idle, measured for {:.3g} s, is subtracted", (*opened)->label(), idle.watts,
                          idle.seconds));
-  request.measure.energy_of = [meter = opened->get(),
-                               idle](const std::function<bool()>& run) -> std::optional<cost::MeteredEnergy> {
-    const auto once = [&]() -> Result<void> {
-      if (run()) return {};
-      return fail("E0410", "a kernel failed", {});
-    };
-    const auto measured = cost::measure_energy(*meter, once, {.idle = idle, .most_s = kMost, .stop = interrupted()});
-    if (!measured) return std::nullopt;
-    return cost::MeteredEnergy{std::max(measured->joules, 0.0), measured->meter};
+  request.measure.energy_of = [meter = opened->get(), idle, &metered](const std::function<bool()>& run) {
+    return joules_of(*meter, idle, run, metered);
   };
   return opened;
 }
@@ -223,7 +257,8 @@ Result<int> profile(const ProfileOptions& options) {
     if (request.steps == 0) request.steps = 20;
     PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
-  PANTOUM_ASSIGN(const std::unique_ptr<cost::EnergyMeter> meter, meter_of(options, request.plan));
+  Metered metered;
+  PANTOUM_ASSIGN(const std::unique_ptr<cost::EnergyMeter> meter, meter_of(options, request.plan, metered));
   ProgressLine line(options.common.json());
   line.phase("preparing " + options.model.model);
   attach(request.plan.options, line);
@@ -232,6 +267,7 @@ Result<int> profile(const ProfileOptions& options) {
   const Result<pipeline::Profiled> profiled = pipeline::profile_model(model, request, &infeasible);
   if (!profiled) return Failure(unless_interrupted(profiled.error()));
   std::for_each(profiled->warnings.begin(), profiled->warnings.end(), print_warning);
+  tell(metered);
   options.common.json() ? print_json(to_json(*profiled)) : print_result(to_text(*profiled, options.top));
   if (was_interrupted())
     return fail("E0999", "interrupted; what was measured is kept", options.model.model, "the same command goes on");
@@ -253,7 +289,8 @@ void add_profile(CommandLine& line) {
       .within(1, 1'000'000);
   verb.add_option("--plan", options->plan_input, "run the steps of this plan in place of planning: twenty, or --steps");
   verb.add_option("--meter", options->meter,
-                  "also the joules of every kernel, by an energy meter: auto, or one of `pantoum doctor`");
+                  "also the joules of every kernel, by an energy meter: auto, or one of `pantoum doctor`")
+      .known(cost::meter_words());
   verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
   verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
   add_page_options(verb, options->pages, "folder of the page file; where training makes it without it");

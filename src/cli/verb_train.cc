@@ -152,7 +152,7 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
                                        .lr = model.lr,
                                        .schedule = asked.schedule,
                                        .micro_batches = model.training.accumulate,
-                                       .plan_hash = prepared.structure_hash,
+                                       .plan_hash = prepared.graph_hash,
                                        .kernels = prepared.kernels->table(),
                                        .kernel_name = prepared.kernels->name(),
                                        .numerics = prepared.numerics,

@@ -46,7 +46,7 @@ class Reader {
     if (!found || !std::isfinite(*found) || *found < 0 || (positive && *found == 0))
       return refuse(fmt::format("'{}' is not a finite number {} 0", name_of(key), positive ? ">" : ">="),
                     place(where_, *node), "");
-    constexpr double kLeast = 1e-30, kMost = 1e30;  // products of a whole step's stay finite
+    constexpr double kLeast = 1e-30, kMost = 1e30;
     if (*found > kMost || (*found > 0 && *found < kLeast))
       return refuse(fmt::format("'{}' is not from {} to {}", name_of(key), kLeast, kMost), place(where_, *node),
                     "numbers are in SI units: seconds, watts, bytes, operations per second");
@@ -57,8 +57,10 @@ class Reader {
     const toml::node* node = table_.get(key);
     if (node == nullptr) return;
     const auto found = node->value_exact<int64_t>();
-    if (!found || *found < least || *found > (int64_t{1} << 40))
-      return refuse(fmt::format("'{}' is not a whole number from {}", name_of(key), least), place(where_, *node), "");
+    constexpr Bytes kMost = Bytes{1} << 40;
+    if (!found || *found < least || *found > kMost)
+      return refuse(fmt::format("'{}' is not a whole number from {} to {}", name_of(key), least, kMost),
+                    place(where_, *node), "");
     value = *found;
   }
 
@@ -189,6 +191,9 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
   if (!reader.error() && compute.core_w > 0 && compute.active_w == 0)
     reader.refuse("'compute.core_w' without 'compute.active_w'", place(where, *table),
                   "give the watts of one computing thread, too: core_w is what each further one adds");
+  if (!reader.error() && compute.active_w > 0 && (per_joule > 0 || bytes_per_joule > 0))
+    reader.refuse("'compute.active_w' beside joules of operations or bytes", place(where, *table),
+                  "energy is seconds times 'active_w', or that of 'flops_per_joule' and 'bytes_per_joule': give one");
   if (!reader.error() && per_joule == 0 && compute.active_w == 0 && !has_clocks)
     reader.refuse("no energy: give 'compute.active_w' or 'compute.flops_per_joule'", place(where, *table), "");
   root.take(reader);
@@ -210,6 +215,8 @@ void read_pager(Reader& root, const std::string& where, Pager& pager) {
   if (table == nullptr) return;
   Reader reader(*table, "pager", where);
   reader.allow({"mode", "duplex", "block_bytes", "staging_bytes", "capacity", "in", "out"});
+  if (!table->contains("mode"))
+    reader.refuse("'pager.mode' is missing", place(where, *table), "use none, sync or async");
   std::string mode = "none", duplex = "half";
   reader.text("mode", mode);
   reader.text("duplex", duplex);
@@ -336,15 +343,14 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   }
   DeviceProfile profile;
   Reader root(table, "", where);
-  root.allow({"name", "description", "source", "host", "ram", "rom", "reserve", "align_bytes", "idle_w", "compute",
-              "pager", "clock", "sources"});
+  root.allow({"name", "description", "source", "host", "ram", "rom", "align_bytes", "idle_w", "compute", "pager",
+              "clock", "sources"});
   root.text("name", profile.device.name);
   root.text("description", profile.description);
   root.text("source", profile.source);
   root.flag("host", profile.host);
   root.bytes("ram", profile.device.ram_bytes);
   root.bytes("rom", profile.rom_bytes);
-  root.bytes("reserve", profile.reserve_bytes);
   root.whole("align_bytes", profile.device.align_bytes, 1);
   root.number("idle_w", profile.device.idle_w);
   read_compute(root, where, profile.compute, table.contains("clock"));

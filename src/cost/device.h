@@ -45,7 +45,6 @@ struct DeviceProfile {
   Device device;
   Compute compute;
   std::string description, source;                  // where the constants come from
-  Bytes reserve_bytes = 0;                          // kept free for stack and application
   Bytes rom_bytes = 0;                              // that kernels read in place (flash); 0: there is none
   bool host = false;                                // times and storage speed can be measured on this machine
   std::vector<ClockLevel> clocks = {};              // none: compute's rates are the only ones

@@ -17,7 +17,6 @@ constexpr const char* kSmall = R"(
 name = "small"
 ram = "64KiB"
 rom = "32KiB"
-reserve = "4KiB"
 align_bytes = 8
 idle_w = 0.25
 [compute]
@@ -42,7 +41,6 @@ TEST(Device, ReadsEveryKey) {
   ASSERT_TRUE(profile) << to_text(profile.error());
   EXPECT_EQ(profile->device.ram_bytes, 65536);
   EXPECT_EQ(profile->rom_bytes, 32768);
-  EXPECT_EQ(profile->reserve_bytes, 4096);
   EXPECT_EQ(profile->device.align_bytes, 8);
   EXPECT_EQ(profile->device.idle_w, 0.25);
   EXPECT_EQ(profile->compute.joules_per_flop, 1e-8);
@@ -180,6 +178,11 @@ TEST(Device, TellsTheLineAndTheKeyOfWhatIsWrong) {
       {replaced("= 8", "= 12"), "power of two"},
       {replaced("\"sync\"", "\"fast\""), "pager.mode"},
       {replaced("flops_per_joule = 1e8", ""), "no energy"},
+      {replaced("flops_per_joule = 1e8", "flops_per_joule = 1e8\nactive_w = 1"), "give one"},
+      {replaced("flops_per_joule = 1e8", "bytes_per_joule = 1e8\nactive_w = 1"), "give one"},
+      {replaced("mode = \"sync\"\n", ""), "'pager.mode' is missing"},
+      {replaced("rom = ", "reserve = \"4KiB\"\nrom = "), "unknown key 'reserve'"},
+      {replaced("= 512", "= 2199023255552"), "1099511627776"},
       {replaced("bytes_per_s = 5e5", "bytes_per_s = 0.0"), "bytes_per_s"},
       {replaced("[compute]", "[compute"), ""},
       {"", "is missing"}};
@@ -191,7 +194,7 @@ TEST(Device, TellsTheLineAndTheKeyOfWhatIsWrong) {
     EXPECT_THAT(profile.error().where, HasSubstr("bad.toml"));
   }
   EXPECT_THAT(parse_device(replaced("align_bytes = 8", "align_bites = 8"), "bad.toml").error().where,
-              HasSubstr("bad.toml:6"));
+              HasSubstr("bad.toml:5"));
 }
 
 TEST(Device, RefusesKeysOfAnyDepthBeforeTheyAreRead) {

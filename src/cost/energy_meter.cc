@@ -12,6 +12,7 @@ namespace pantoum::cost {
 namespace {
 
 constexpr int kIdleParts = 10;
+constexpr Watts kOffset = 0.1;  // that a sensor without a current may read below zero
 constexpr Seconds kNap = 0.05;  // so soon a wait ends when it is asked to
 
 // Student's t, 97.5%, of so many degrees of freedom.
@@ -65,6 +66,21 @@ Result<IdleBaseline> idle_of(EnergyMeter& meter, const EnergyLimits& limits) {
   return measure_idle(meter, limits.idle_s, limits.stop);
 }
 
+// What computes draws power: a meter that says otherwise stands still, or is wired the other way round.
+Result<void> check_drawn(const EnergyMeter& meter, const MeasuredEnergy& found) {
+  if (found.watts > 0) return {};
+  return fail(
+      "E0909",
+      fmt::format("{}: {:.3g} W in all for {} of computing, which is no measurement", meter.label(), found.watts,
+                  base::show_seconds(found.measured_s)),
+      {},
+      found.watts < 0
+          ? "its sensor is wired the other way round: take another meter or rail (pantoum doctor lists them)"
+          : fmt::format("it stands still (as on mains, or in a virtual machine), or changes only every {}: take "
+                        "another meter or rail (pantoum doctor lists them), or run for longer",
+                        base::show_seconds(meter.update_s())));
+}
+
 }  // namespace
 
 Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std::stop_token& stop) {
@@ -84,7 +100,11 @@ Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std
     last = now;
   }
   const MeasuredEnergy all = sums.result({}, meter.update_s());
-  return IdleBaseline{.watts = all.watts, .half_width = *all.half_width / all.seconds, .seconds = sums.seconds()};
+  const IdleBaseline idle{.watts = all.watts, .half_width = *all.half_width / all.seconds, .seconds = sums.seconds()};
+  if (idle.watts + std::max(idle.half_width, kOffset) < 0)
+    return fail("E0909", fmt::format("{}: {:.3g} W while idle, below zero", meter.label(), idle.watts), {},
+                "its sensor is wired the other way round: take another meter or rail (pantoum doctor lists them)");
+  return idle;
 }
 
 Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Result<void>()>& run,
@@ -114,6 +134,7 @@ Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Re
     if (sums.windows() >= limits.fewest_windows && found.is_within(limits.precision)) break;
     if (sums.windows() >= 2 && last.at_s - first >= limits.most_s) break;
   }
+  PANTOUM_TRY(check_drawn(meter, found));
   found.meter = meter.label(), found.health = meter.health();
   return found;
 }
@@ -199,6 +220,7 @@ Result<MeasuredEnergy> StepEnergy::result() {
   if (error_) return Failure(*error_);
   if (sums_.windows() == 0) return fail("E0909", meter_.label() + ": no step was measured", {}, "train some steps");
   MeasuredEnergy found = sums_.result(idle_, meter_.update_s());
+  PANTOUM_TRY(check_drawn(meter_, found));
   found.meter = meter_.label(), found.health = meter_.health();
   return found;
 }

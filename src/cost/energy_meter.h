@@ -22,8 +22,8 @@ struct IdleBaseline {
   Seconds seconds = 0;              // that it was measured for; 0: it was not, and nothing is subtracted
 };
 
-// Waits for `seconds` on the meter's clock while nothing else is done. Begins the meter and ends it. E0909 as
-// EnergyMeter::joules; E0999 `stop` was asked for; E0120 no time.
+// Waits for `seconds` on the meter's clock while nothing else is done. Begins the meter and ends it. 0 W may be true, of
+// a rail that is off. E0909 as EnergyMeter::joules, or power below zero; E0999 `stop` was asked for; E0120 no time.
 [[nodiscard]] Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std::stop_token& stop = {});
 
 struct EnergyLimits {
@@ -48,12 +48,14 @@ struct MeasuredEnergy {
   int64_t runs = 0, windows = 0;
   Seconds measured_s = 0;  // of all windows
   MeterHealth health = {};
+  // From idle: its interval holds nothing that is 0 or less. Where no interval is known, above 0.
+  [[nodiscard]] bool stands_out() const { return joules > half_width.value_or(0); }
   [[nodiscard]] bool is_within(double precision) const { return half_width && *half_width <= precision * joules; }
 };
 
 // Runs `run` once to warm up, then again and again in windows, until the interval or a limit is reached. Begins the meter
-// and ends it. Errors of `run`; E0909; E0999 `stop` was asked for before there are two windows; E0120 limits that make no
-// window.
+// and ends it. Errors of `run`; E0909, also where 0 W or less were drawn in all while it ran; E0999 `stop` was asked for
+// before there are two windows; E0120 limits that make no window.
 [[nodiscard]] Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Result<void>()>& run,
                                                     const EnergyLimits& limits = {});
 
@@ -87,7 +89,7 @@ class StepEnergy {
   void step();   // one has ended
   void pause();  // something else follows, which is not counted
 
-  // Of the steps so far. E0909 what ended the measuring; no step.
+  // Of the steps so far. E0909 what ended the measuring; no step; 0 W or less were drawn in all.
   [[nodiscard]] Result<MeasuredEnergy> result();
 
  private:

@@ -123,6 +123,53 @@ TEST(MeasureEnergy, SaysWhenNothingCanBeToldFromIdle) {
   EXPECT_GE(energy->measured_s, 25 - 1e-6) << "all windows, then it ends";
 }
 
+TEST(MeasureEnergy, RefusesAMeterThatStandsStill) {
+  Machine machine;
+  machine.idle = 0, machine.run_j = 0;
+  const auto meter = machine.meter();
+  const auto idle = measure_idle(*meter, 2);
+  ASSERT_TRUE(idle) << "a rail may be off";
+  EXPECT_EQ(idle->watts, 0);
+  const auto energy = measure_energy(*meter, [&] { return machine.run(); });
+  ASSERT_FALSE(energy);
+  EXPECT_EQ(energy.error().code, "E0909");
+  EXPECT_THAT(energy.error().message, HasSubstr("fake: 0 W in all for"));
+  EXPECT_THAT(energy.error().help, HasSubstr("stands still"));
+  machine.run_j = 0.5;
+  const auto drawn = measure_energy(*meter, [&] { return machine.run(); });
+  ASSERT_TRUE(drawn) << "0 W while idle and some while it computes";
+  EXPECT_NEAR(drawn->joules, 0.5, 0.01);
+  EXPECT_TRUE(drawn->stands_out());
+}
+
+// Of so many watts, always.
+std::unique_ptr<EnergyMeter> power_meter(const HandClock& clock, Watts watts) {
+  MeterSource source{.label = "rail"};
+  source.rails.push_back({.name = "rail", .watts = [watts]() -> Result<Watts> { return watts; }});
+  return std::make_unique<EnergyMeter>(std::move(source), clock.clock(), false);
+}
+
+TEST(MeasureEnergy, RefusesPowerBelowZero) {
+  const HandClock clock;
+  const auto idle = measure_idle(*power_meter(clock, -4), 2);
+  ASSERT_FALSE(idle);
+  EXPECT_EQ(idle.error().code, "E0909");
+  EXPECT_EQ(idle.error().message, "rail: -4 W while idle, below zero");
+  EXPECT_THAT(idle.error().help, HasSubstr("the other way round"));
+  const auto meter = power_meter(clock, -0.02);
+  EXPECT_TRUE(measure_idle(*meter, 2)) << "the offset of a sensor";
+  const auto energy = measure_energy(*meter, [&]() -> Result<void> { return clock.pass(0.1), Result<void>{}; });
+  EXPECT_EQ(energy.error().code, "E0909") << "no offset computes";
+}
+
+TEST(MeasureEnergy, TellsWhatStandsOutFromIdle) {
+  EXPECT_TRUE((MeasuredEnergy{.joules = 1, .half_width = 0.9}.stands_out()));
+  EXPECT_FALSE((MeasuredEnergy{.joules = 1, .half_width = 1.1}.stands_out()));
+  EXPECT_FALSE((MeasuredEnergy{.joules = -1, .half_width = 0.1}.stands_out()));
+  EXPECT_TRUE(MeasuredEnergy{.joules = 1}.stands_out());
+  EXPECT_FALSE(MeasuredEnergy{.joules = 0}.stands_out());
+}
+
 TEST(MeasureEnergy, OneRunMayBeLongerThanAllWindows) {
   Machine machine;
   machine.run_s = 45, machine.run_j = 100;
@@ -183,6 +230,22 @@ TEST(MeasureStepEnergy, EndsWithTheMeterAndNotWithTheTraining) {
     steps.step();
   }
   EXPECT_EQ(steps.result().error().message, "rail is gone");
+}
+
+TEST(MeasureStepEnergy, RefusesAMeterThatStandsStill) {
+  Machine machine;
+  machine.idle = 0, machine.run_j = 0;
+  const auto meter = machine.meter();
+  StepEnergy steps(*meter, {.watts = 0, .seconds = 2});
+  steps.go_on();
+  for (int step = 0; step < 50; ++step) {
+    ASSERT_TRUE(machine.run());
+    steps.step();
+  }
+  const auto energy = steps.result();
+  ASSERT_FALSE(energy);
+  EXPECT_EQ(energy.error().code, "E0909");
+  EXPECT_THAT(energy.error().message, HasSubstr("0 W in all for"));
 }
 
 TEST(MeasureStepEnergy, RefusesNoStepAtAll) {

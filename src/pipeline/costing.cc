@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cost/read_in_place.h"
+#include "ir/graph_hash.h"
 #include "pipeline/planners.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
@@ -82,6 +83,11 @@ Result<Program> Costing::program_of(ir::Graph graph, const ProgramKind& kind) co
   Program program{.kind = kind, .graph = rewritten(std::move(graph), kind)};
   if (kind == kInfer) forget_unread(program.graph);
   PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device_, options_));
+  if (const Result<void> valid = problem::validate(program.cost.graph); !valid)
+    return fail("E0271",
+                fmt::format("a step on device '{}' is beyond what can be planned: {}", device_.device.name,
+                            valid.error().message),
+                valid.error().where, "correct the profile's constants, which are in SI units, or give a smaller model");
   return program;
 }
 
@@ -101,7 +107,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program, program_of(std::move(program.graph), program.kind));
   }
-  compiled.structure_hash = problem::structure_hash(compiled.training().cost.graph);
+  compiled.graph_hash = ir::graph_hash(compiled.training().graph);
   options_.classes = compiled.kept_classes = request_.rewrite.classes;
   if (!request_.rewrite.substitutions.empty() || !options_.classes.empty()) {
     PANTOUM_ASSIGN(ir::Graph graph, substituted(first_, request_.rewrite.substitutions));

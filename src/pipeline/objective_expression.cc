@@ -29,6 +29,12 @@ using NodePtr = std::shared_ptr<const Node>;
 constexpr size_t kMostText = 1000;
 constexpr int kMostDepth = 100;
 
+constexpr double kLeastNumber = 1e-30, kMostNumber = 1e30;
+
+bool is_usual(double number) {
+  return std::abs(number) >= kLeastNumber && std::abs(number) <= kMostNumber;
+}
+
 class Parser {
  public:
   Parser(const std::string& text, const std::string& where) : text_(text), where_(where) {}
@@ -122,6 +128,8 @@ class Parser {
     const std::string_view spelled = std::string_view(text_).substr(at_, length);
     if (length == 0 || !std::isfinite(value) || spelled.find_first_of("xX") != std::string_view::npos)
       return wrong("has something here that is no number");
+    if (value != 0 && !is_usual(value))
+      return wrong(fmt::format("has a number here that is not from {:g} to {:g}", kLeastNumber, kMostNumber));
     at_ += length;
     return number(value);
   }
@@ -232,6 +240,15 @@ bool stands_in(const Node& node) {
          (node.right && stands_in(*node.right));
 }
 
+// For some step, from nanojoules and nanoseconds to as many giga.
+bool has_value_somewhere(const Node& root) {
+  constexpr double kEnergy = 1.2345, kTime = 0.5678;
+  for (int energy = -9; energy <= 9; ++energy)
+    for (int time = -9; time <= 9; ++time)
+      if (std::isfinite(slope_of(root, kEnergy * std::pow(10, energy), kTime * std::pow(10, time)).value)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<ObjectiveExpression> ObjectiveExpression::parse(const std::string& text, const std::string& where) {
@@ -243,9 +260,7 @@ Result<ObjectiveExpression> ObjectiveExpression::parse(const std::string& text, 
                 "name what there is to be little of: energy, time, power");
   };
   if (!stands_in(*made.root_)) return nothing("has neither energy nor time nor power in it");
-  constexpr double kSomeEnergy = 1.2345, kSomeTime = 0.5678;
-  if (!std::isfinite(slope_of(*made.root_, kSomeEnergy, kSomeTime).value))
-    return nothing("has no value: it divides by 0, or grows out of all bounds");
+  if (!has_value_somewhere(*made.root_)) return nothing("has no value: it divides by 0, or grows out of all bounds");
   const std::optional<Polynomial> sum = polynomial_of(*made.root_);
   if (sum && sum->product == 0 && sum->joule <= 0 && sum->second <= 0)
     return nothing("is the less, the more energy and time a step takes");
@@ -266,7 +281,8 @@ std::optional<ObjectiveExpression::Exact> ObjectiveExpression::exact() const {
   if (product > 0) return joule == 0 && second == 0 ? std::optional(Exact{Objective::kEdp}) : std::nullopt;
   if (second == 0) return Exact{Objective::kEnergy};
   if (joule == 0) return Exact{Objective::kTime};
-  return Exact{Objective::kWeighted, {joule, second}};
+  return is_usual(joule) && is_usual(second) ? std::optional(Exact{Objective::kWeighted, {joule, second}})
+                                             : std::nullopt;
 }
 
 }  // namespace pantoum::pipeline

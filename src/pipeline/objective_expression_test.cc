@@ -1,5 +1,6 @@
 #include "pipeline/objective_expression.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,6 +93,8 @@ TEST(ObjectiveExpression, RefusesWhatIsNone) {
                                   std::string("energy/0"),
                                   std::string("0x10*energy"),
                                   std::string("1e999*energy"),
+                                  std::string("1e31*energy"),
+                                  std::string("time + 1e-320*energy"),
                                   std::string("nan*energy"),
                                   std::string("inf + energy"),
                                   std::string("energy;"),
@@ -102,6 +105,36 @@ TEST(ObjectiveExpression, RefusesWhatIsNone) {
                                   powers,
                                   std::string(2000, ' ') + "energy"})
     EXPECT_EQ(refusal(text), "E0117") << text.substr(0, 40);
+}
+
+TEST(ObjectiveSearch, PrefersPlansForWhichTheFormulaHasAValue) {
+  int told = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const problem::CostGraph graph = check::random_cost_graph(seed);
+    plan::PlanOptions options{.effort = 1, .threads = 1};
+    const auto unlimited = plan::unplanned(graph);
+    ASSERT_TRUE(unlimited);
+    options.question.budget = unlimited->predicted.arena_bytes;
+    options.question.objective = Objective::kEnergy;
+    const auto least = plan::make_plan(graph, options);
+    options.question.objective = Objective::kTime;
+    const auto fast = plan::make_plan(graph, options);
+    ASSERT_TRUE(least && fast);
+    const double low = least->predicted.energy_j, high = fast->predicted.energy_j;
+    if (high > low * (1 + 1e-6)) {  // the root has no value for the plan of the least energy
+      const auto found = plan_by_slopes(parsed(fmt::format("(energy - {})^0.5 + energy", (low + high) / 2)), graph,
+                                        options, nullptr, plan::make_plan);
+      ASSERT_TRUE(found) << to_text(found.error());
+      EXPECT_GE(found->predicted.energy_j, (low + high) / 2);
+      ++told;
+    }
+    const auto none = plan_by_slopes(parsed(fmt::format("(energy - {})^0.5", 1 + 2 * high)), graph, options, nullptr,
+                                     plan::make_plan);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, "E0117");
+    EXPECT_NE(none.error().message.find("has no value"), std::string::npos);
+  }
+  EXPECT_GT(told, 1);
 }
 
 // Its best plan is none that energy alone or time alone would choose.

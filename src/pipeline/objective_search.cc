@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -53,6 +54,11 @@ class SlopeSearch {
       if (plan) (void)keep(*std::move(plan));
     }
     const Slope slope = expression_.at(best_->predicted);
+    if (!std::isfinite(value_))
+      return fail("E0117",
+                  fmt::format("'{}' has no value for a step of {:.6g} J and {:.6g} s", expression_.text(),
+                              best_->predicted.energy_j, best_->predicted.time_s),
+                  "--objective", "give a formula that has one, whatever a step takes");
     if (slope.per_joule <= 0 && slope.per_second <= 0)
       return fail("E0117", fmt::format("'{}' is no less with less energy or less time", expression_.text()),
                   "--objective", "give what is to be least: a formula that grows with energy, time or both");
@@ -92,9 +98,19 @@ class SlopeSearch {
     return plan;
   }
 
-  bool follow_slope() {
+  // The larger of both is 1 or -1: what one is worth in the other says all.
+  [[nodiscard]] std::optional<Slope> slope_of_best() const {
     const Slope slope = expression_.at(best_->predicted);
-    if (!std::isfinite(slope.per_joule) || !std::isfinite(slope.per_second)) return false;
+    const double larger = std::max(std::abs(slope.per_joule), std::abs(slope.per_second));
+    if (!std::isfinite(slope.per_joule) || !std::isfinite(slope.per_second) || !std::isnormal(larger))
+      return std::nullopt;
+    return Slope{slope.value, slope.per_joule / larger, slope.per_second / larger};
+  }
+
+  bool follow_slope() {
+    const std::optional<Slope> scaled = slope_of_best();
+    if (!scaled) return false;
+    const Slope& slope = *scaled;
     if (slope.per_second < 0) {
       Result<Plan> plan = plan_where_seconds_are_worth(slope);
       return plan && keep(*std::move(plan));
@@ -106,11 +122,12 @@ class SlopeSearch {
     return plan && keep(*std::move(plan));
   }
 
-  // Whether it is better by enough to go on.
+  // Whether it is better by enough to go on. A plan for which the formula has no value is worse than any other.
   bool keep(Plan plan) {
-    const double value = expression_.at(plan.predicted).value;
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    const double told = expression_.at(plan.predicted).value, value = std::isfinite(told) ? told : kNone;
     if (best_ && !(value < value_)) return false;
-    const bool worth = !best_ || value < value_ - kWorthARound * std::abs(value_);
+    const bool worth = !best_ || value_ == kNone || value < value_ - kWorthARound * std::abs(value_);
     best_ = std::move(plan);
     value_ = value;
     return worth;

@@ -39,7 +39,7 @@ struct Compiled {
   std::optional<MeasuredStorage> storage = {};      // where it was measured
   std::optional<problem::Pager> waited_for = {};    // as MachineMeasurement has it
   std::map<std::string, std::string> kept_classes;  // as RewriteOptions has them
-  uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
+  uint64_t graph_hash = 0;                // of the first program as no substitution has changed it: it tells the model
   bool remakes = true;                    // activations behind norms, in backward
   bool attention = false;                 // in blocks of other bits than the ops' that they stand for
   std::vector<Substitution> made_by;      // what made the first program's graph

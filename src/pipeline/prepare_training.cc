@@ -127,7 +127,7 @@ Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data
     made.features = names_of(training.graph, training.graph.inputs);
     made.feature_bytes = feature_cache_bytes(training.graph, made.data.train.count());
   }
-  made.structure_hash = fmt::format("{:016x}", compiled.structure_hash);
+  made.graph_hash = fmt::format("{:016x}", compiled.graph_hash);
   made.numerics = numerics_of(compiled);
   made.energy_j = step_energy(compiled);
   made.labels = label_ranges(training.graph);

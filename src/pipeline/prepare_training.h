@@ -44,9 +44,9 @@ struct PreparedTraining {
   std::vector<std::string> features;     // what a step reads instead, where they are kept
   std::vector<data::LabelRange> labels;  // what each loss takes
   int64_t feature_bytes = 0;
-  std::string structure_hash;  // of the training step
-  std::string numerics;        // numerics_of
-  double energy_j = 0;         // of a whole step, micro-batches included
+  std::string graph_hash;  // of the training step
+  std::string numerics;    // numerics_of
+  double energy_j = 0;     // of a whole step, micro-batches included
   problem::Bytes budget_bytes = 0, unplanned_peak_bytes = 0;
 };
 

@@ -201,7 +201,7 @@ TEST(PlaceAllocations, FitsWheneverAnyOffsetsDo) {
 // Given offsets that lie upon each other from the ground on, or with a gap, or none; some other given ones, too.
 TEST(PlaceAllocations, FitsWheneverAnyOffsetsDoBesideWhatAlwaysLives) {
   std::mt19937_64 random(17);
-  const auto below = [&](uint64_t limit) { return static_cast<int64_t>(random() % limit); };
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
   constexpr int64_t kEnd = 7;
   int fitted = 0, refused = 0;
   for (int round = 0; round < 2 * kRounds; ++round) {

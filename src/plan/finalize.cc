@@ -49,6 +49,17 @@ Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
   return certified ? proof : Prover::Proof{.bound = least, .bounds = derived, .any_order = true};
 }
 
+// As a share of the value, rounded up, as the checker has it. Of one that is hardly a number, nothing is proved.
+double gap_of(const Plan& plan, double value, double bound) {
+  constexpr double kLeast = 1e-290;
+  const auto& [peak, arena, time, energy] = plan.predicted;
+  const bool nothing = plan.question.objective == Objective::kEdp ? std::min(time, energy) == 0 : value == 0;
+  if (nothing) return 0;
+  if (!(value > kLeast)) return 1;
+  constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
+  return std::clamp((value - bound) / value * (1 + kRoundings), 0.0, 1.0);
+}
+
 }  // namespace
 
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
@@ -63,7 +74,7 @@ void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const
   plan.certificate = std::move(stated.certificate);
   plan.lines = std::move(stated.lines);
   plan.separators = proved.separators();
-  plan.gap = value > 0 ? std::clamp((value - stated.bound) / value, 0.0, 1.0) : 0;
+  plan.gap = gap_of(plan, value, stated.bound);
   plan.asked_gap = options.gap;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }

@@ -42,7 +42,7 @@ std::optional<Plan> InfeasibilitySearch::run(const Solver& solver, const Working
     std::optional<Plan> found = explore_limits(solver);
     if (found) return found;
   }
-  known_.min_plan = smallest_plan();
+  known_.min_plan = smallest_plan(least.bytes);
   if (!known_.min_plan) return std::nullopt;
   known_.min_ram_bytes = known_.min_plan->predicted.arena_bytes;
   if (known_.without_limits || known_.min_ram_bytes > options_.question.budget_bytes()) return std::nullopt;
@@ -129,12 +129,13 @@ Infeasible::Least InfeasibilitySearch::least_of(Objective objective, double prov
   return least;
 }
 
-// By bisection between what is proved impossible and what the unplanned step takes.
-std::optional<Plan> InfeasibilitySearch::smallest_plan() {
+// By bisection between the largest working set and what the unplanned step takes: the same budgets whatever was asked, so
+// that there is a plan for a budget that an answer named.
+std::optional<Plan> InfeasibilitySearch::smallest_plan(Bytes working_set) {
   PlanOptions own = options_;
   own.effort = kEffort;
   std::optional<Plan> best = unplanned_step(own);
-  if (best) halve_budget(own, *best);
+  if (best) halve_budget(own, working_set, *best);
   return best;
 }
 
@@ -150,13 +151,15 @@ std::optional<Plan> InfeasibilitySearch::unplanned_step(PlanOptions& options) {
   return plan;
 }
 
-void InfeasibilitySearch::halve_budget(PlanOptions options, Plan& best) {
-  Bytes high = best.question.budget_bytes(), low = std::max<Bytes>(1, std::min(known_.min_ram_bound_bytes, high));
+void InfeasibilitySearch::halve_budget(PlanOptions options, Bytes low, Plan& best) {
+  Bytes high = best.question.budget_bytes();
+  low = std::max<Bytes>(1, std::min(low, high));
   double longest = 0;  // of a step: one that is begun is not cut off
   for (int step = 0; step < kSteps && high - low > high / 200 && seconds_left() > longest; ++step) {
     const double before = seconds_left();
     options.question.budget = low + (high - low) / 2;
-    std::optional<Plan> found = Solver(graph_, options, until_).solve();
+    std::optional<Plan> found;
+    if (options.question.budget_bytes() >= known_.min_ram_bound_bytes) found = Solver(graph_, options, until_).solve();
     if (found) {
       high = found->predicted.arena_bytes;
       found->question.budget = high;

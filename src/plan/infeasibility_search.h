@@ -30,9 +30,9 @@ class InfeasibilitySearch {
   void raise_ram_bound(const Model& model);
   [[nodiscard]] RamBound ram_bound_of(const Model& model, bool any_order) const;
   Infeasible::Least least_of(Objective objective, double proved, std::optional<Plan>& found);
-  std::optional<Plan> smallest_plan();
+  std::optional<Plan> smallest_plan(Bytes working_set);
   std::optional<Plan> unplanned_step(PlanOptions& options);
-  void halve_budget(PlanOptions options, Plan& best);
+  void halve_budget(PlanOptions options, Bytes low, Plan& best);
 
   const CostGraph& graph_;
   PlanOptions options_;

@@ -64,6 +64,12 @@ OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Ins
   return chosen;
 }
 
+// In the order that needs least RAM, the same whatever budget is asked for: so that there is a plan for one that was told.
+CostGraph in_least_order(const CostGraph& graph, PlanOptions options) {
+  options.question.budget = 1;
+  return in_order(graph, candidate_orders(graph, options).back());
+}
+
 void keep_better_order(std::optional<Plan>& best, std::optional<Plan> other) {
   if (other && (!best || value_of(*other) < value_of(*best))) best = std::move(other);
 }
@@ -108,8 +114,10 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   keep_better_warm_start(best, graph, options);
   if (!best && in_reach) best = plan_in_time(graph, options);
   if (!best) {
-    InfeasibilitySearch search(chosen.graph, options, begin);
-    best = search.run(solver, least);
+    const CostGraph smallest = in_least_order(graph, options);
+    const Solver of_smallest(smallest, rest);
+    InfeasibilitySearch search(smallest, options, begin);
+    best = search.run(of_smallest, least_ram(of_smallest.instance().model));
     if (!best) {
       Infeasible known = search.known(graph);
       Error error = infeasibility_report(graph.name, options, known);

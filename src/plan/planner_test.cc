@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "check/claims.h"
 #include "check/replay.h"
 #include "testing/all_cases.h"
 #include "testing/random_graph.h"
@@ -352,6 +353,29 @@ problem::Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output,
   return {.id = id, .inputs = std::move(inputs), .outputs = {output}, .choices = {choice}};
 }
 
+// An answer to one budget holds for the next question, whatever is asked then.
+TEST(MakePlan, HasAPlanForEveryBudgetThatItNamed) {
+  int narrow = 0;
+  for (uint64_t seed = 1; seed <= (all_cases() ? 600 : 24); ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 8, .most_ops = 30});
+    PlanOptions options{.question = {.budget = 1}, .effort = 1, .threads = 1};
+    options.question.freedoms.paging = seed % 3 != 0;
+    options.question.freedoms.recomputing = seed % 5 != 0;
+    Infeasible why;
+    if (make_plan(graph, options, &why) || why.min_ram_bytes == 0) continue;
+    narrow += why.min_ram_bytes > why.min_ram_bound_bytes ? 1 : 0;
+    for (const Bytes more : {Bytes{0}, Bytes{1}, why.min_ram_bytes / 200}) {
+      for (const int64_t effort : {1, 4}) {
+        options.question.budget = why.min_ram_bytes + more;
+        options.effort = effort;
+        const Result<Plan> plan = make_plan(graph, options);
+        EXPECT_TRUE(plan) << seed << " " << more << " " << effort << ": " << (plan ? "" : to_text(plan.error()));
+      }
+    }
+  }
+  EXPECT_GT(narrow, 3) << "questions that a bound answers";
+}
+
 TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
   CostGraph graph;
   graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam}, {.id = 1, .bytes = 40}};
@@ -416,6 +440,30 @@ TEST(MakePlan, MeetsDeadlinesThatPagingAloneMisses) {
     expect_valid(graph, *plan, options);
     EXPECT_GE(plan->predicted.energy_j, free->bound.energy_j.value() * (1 - 1e-9));
   }
+}
+
+// Costs of nothing, and at the limits of what a cost may be: their plans claim what the checker proves.
+TEST(MakePlan, ClaimsWhatIsProvedOfCostsOfAnySize) {
+  for (const double joules : {0.0, 1e-300, 1e-200, 1e-30, 1e20, 1e28})
+    for (const double seconds : {1e-200, 1.0, 1e20})
+      for (uint64_t seed = 1; seed <= 3; ++seed) {
+        CostGraph graph = check::random_cost_graph(seed);
+        for (problem::Op& op : graph.ops)
+          for (problem::Choice& choice : op.choices) choice.energy_j *= joules, choice.time_s *= seconds;
+        graph.device.idle_w *= joules;
+        for (problem::Link* link : {&graph.device.pager.in, &graph.device.pager.out})
+          link->w *= joules, link->latency_s *= seconds;
+        const Bytes budget = unplanned(graph).value().predicted.arena_bytes;
+        for (const problem::Objective objective :
+             {problem::Objective::kEnergy, problem::Objective::kTime, problem::Objective::kEdp}) {
+          const PlanOptions options{.question = {.budget = budget, .objective = objective}, .effort = 1, .threads = 1};
+          const Result<Plan> plan = make_plan(graph, options);
+          ASSERT_TRUE(plan) << joules << " " << seconds << " " << seed << ": " << to_text(plan.error());
+          const auto judged = check::judge(*plan);
+          EXPECT_TRUE(judged) << joules << " " << seconds << " " << seed << " " << static_cast<int>(objective) << ": "
+                              << (judged ? "" : to_text(judged.error()));
+        }
+      }
 }
 
 }  // namespace

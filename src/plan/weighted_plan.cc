@@ -39,8 +39,12 @@ Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& asked_
                 "minimise the time with --at-most energy, or leave the limit out");
   options.question.objective = Objective::kEnergy;
   options.question.weights = {};
+  const CostGraph weighted = problem::weighted_graph(graph, asked.weights);
+  if (const Result<void> valid = problem::validate(weighted); !valid)
+    return fail("E0117", "by the objective's weights " + valid.error().message, "--objective",
+                "give smaller weights, whose ratio says as much", {"at " + valid.error().where});
   Infeasible known;
-  Result<Plan> plan = make(problem::weighted_graph(graph, asked.weights), options, &known);
+  Result<Plan> plan = make(weighted, options, &known);
   if (plan) {
     unweighted(*plan, graph, asked);
   } else if (infeasible != nullptr) {

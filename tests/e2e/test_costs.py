@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from house import MODEL, House, make_data
+from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
 FIXED = (*STEP, "--measure", "off", "--effort", 2)
@@ -97,8 +97,25 @@ class Objectives(Costs):
             self.assertEqual((found["status"], found["formula"], found["gap"]), ("feasible", formula, 1))
             self.assertAlmostEqual(found["formula_value"] / value, 1, places=9)
             self.succeed("verify", self.path("p.json"))
-        for formula in ("1/energy", "energy^0", "-energy*time", "5 - time^2"):
+        for formula in ("1/energy", "energy^0", "-energy*time", "5 - time^2", "energy^-1000", "(energy - 1e6)^0.5"):
             self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "600KiB", f"--objective={formula}")
+
+    def test_costs_of_any_size_are_planned_or_refused(self):
+        """CLP takes no costs of 1e25, and the checker none above 1e30."""
+        device = "name = 'd'\nram = '1MiB'\nidle_w = {idle}\n[compute]\nflops_per_s = {flops}\nactive_w = {watts}\nop_overhead_s = {overhead}\n[pager]\nmode = 'async'\n" \
+                 "in = {{ latency_s = {latency}, bytes_per_s = {rate}, w = 1 }}\nout = {{ latency_s = {latency}, bytes_per_s = {rate}, w = 1 }}\n"
+        usual = {"idle": "0.1", "flops": "1e8", "watts": "1", "overhead": "1e-6", "latency": "1e-3", "rate": "1e6"}
+        planned = 0
+        for key in usual:
+            for value in ("1e-30", "1e20", "1e26", "1e30"):
+                with open(self.path("d.toml"), "w") as file:
+                    file.write(device.format(**{**usual, key: value}))
+                for objective in ("energy", "energy*time", "energy + 1e28*time", "1e20*energy^2"):
+                    done = self.run_cli("plan", MODEL, "--batch", 8, "--device", self.path("d.toml"), "--ram", "450KiB", "--effort", 1, "--disable", "rewriting", "--objective", objective)
+                    self.assertIn(done.returncode, (0, 2, 3), f"{key} {value} {objective} {done.stderr}")
+                    self.assertNotIn("E0001", done.stderr)
+                    planned += done.returncode == 0
+        self.assertGreater(planned, 55)
 
     def test_a_forged_weight_is_refused(self):
         self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", "0.6*energy + 0.4*time", "-o", self.path("p.json"))
@@ -115,7 +132,7 @@ class Objectives(Costs):
             self.assertNotEqual(self.run_cli("verify", self.path("forged.json")).returncode, 0)
 
     def test_what_is_no_formula_is_refused(self):
-        for words in ("", "joules", "energy +", "3", "-energy", "energy/0", "(energy"):
+        for words in ("", "joules", "energy +", "3", "-energy", "energy/0", "(energy", "1e31*energy", "1e-320*energy + time"):
             self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", f"--objective={words}")
         self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", "--objective", "energy + time", "--at-most", "energy=1J")
         self.refused("E0117", "sweep", MODEL, *FIXED, "--ram", "512KiB,1MiB", "--objective", "power", "-o", self.path("s"))
@@ -144,6 +161,28 @@ class OtherGraphs(Costs):
         self.assertLess(infer["unplanned_peak_bytes"], train["unplanned_peak_bytes"])
         self.succeed("verify", self.path("i.json"))
         self.refused("E0231", "train", MODEL, *FIXED, "--ram", "2MiB", "--data", self.path("data"), "--plan", self.path("i.json"), "-o", self.path("w"))
+
+    def test_results_that_are_no_tensors_of_their_own_are_found_by_name(self):
+        """An input that is given out, views of it and of another result, and each again."""
+        weight, shape = onnx_tensor("w", (4, 4), [.25] * 16), onnx_tensor("s", (2,), (4, 2), 7)
+        nodes = [onnx_node("MatMul", ["x", "w"], ["y"]), onnx_node("Reshape", ["x", "s"], ["of_input"]), onnx_node("Reshape", ["y", "s"], ["of_result"]),
+                 onnx_node("Identity", ["x"], ["same"])]
+        for outputs in (("y", "x"), ("y", "same"), ("y", "of_input"), ("of_result", "y"), ("y", "of_result", "of_input", "same"), ("of_input",), ("x",)):
+            model, binary = self.path("given.onnx"), self.path("given.bin")
+            with open(model, "wb") as file:
+                file.write(onnx_model(nodes, (2, 4), [weight, shape], outputs))
+            for kernels in ("portable", "auto"):
+                words = (model, "--inference", "--ram", "1MiB", "--kernels", kernels, "--measure", "off", "--effort", 1)
+                found = self.run_cli("plan", *words, "--binary-out", binary)
+                if len(outputs) == 1:  # nothing is computed: told, or planned
+                    self.assertNotIn("E0250", found.stderr)
+                    continue
+                self.assertEqual(found.returncode, 0, found.stderr)
+                with open(binary, "rb") as file:
+                    data = file.read()
+                for name in {"x", "y", "of_result", "of_input"} & set(outputs):
+                    self.assertIn(name.encode(), data)
+                self.succeed("profile", model, "--inference", "--ram", "1MiB", "--kernels", kernels, "--steps", 2, "--time-limit", "1s")
 
     def test_rules_and_searches_are_switched_off_by_name(self):
         self.assertNotIn("substitutions", self.plan("--disable", "rewriting", "--allow-numerics-change"))

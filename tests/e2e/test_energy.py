@@ -69,7 +69,10 @@ class Energy(House):
         os.utime(self.path("old.csv"), (1e9, 1e9))
         recording(self.path("cut.csv"), high=5)
         recording(self.path("gap.csv"), lost=range(300, 400))
-        for name, why in (("old", "another run's"), ("cut", "still high at the end"), ("gap", "no sample for 101"), ("none", "No such file")):
+        recording(self.path("rise.csv"), lost=range(101, 550))
+        recording(self.path("unit.csv"), columns="time,Power (kW),gpio")
+        for name, why in (("old", "another run's"), ("cut", "still high at the end"), ("gap", "no sample for 101"), ("none", "No such file"),
+                          ("rise", "over the trigger's rise"), ("unit", "'kW' of the column 'Power (kW)' is no unit of power")):
             os.path.exists(self.path("w.safetensors")) and os.remove(self.path("w.safetensors"))
             end, notes = self.train("--meter", f"csv:{self.path(name + '.csv')},trigger=gpio")
             self.assertEqual(end["energy_source"], "modelled", name)
@@ -79,8 +82,10 @@ class Energy(House):
 
     def test_words_are_refused_before_anything_is_done(self):
         for word, code, status in (("watts", "E0124", 2), ("csv:", "E0124", 2), ("csv:a.csv,colour=red", "E0124", 2),
+                                   ("csv:a.csv,Trigger=gpio", "E0124", 2), ("csv:a.csv, trigger=gpio", "E0124", 2), ("", "E0100", 2),
                                    ("hwmon:no-such-chip", "E0272", 3), ("battery:none", "E0272", 3)):
             self.refuse(status, code, *self.words("--meter", word))
+        self.refuse(2, "E0100", "profile", MODEL, "--meter", "")
 
     def test_auto_takes_what_there_is(self):
         end, notes = self.train("--meter", "auto")
@@ -97,20 +102,46 @@ class Energy(House):
             self.assertTrue(one["detail"])
             self.assertEqual(bool(one["mend"]), not one["ok"])
 
-    def test_a_battery_is_sampled_while_steps_run(self):
-        """On a tree of its own in place of /sys/class/power_supply."""
+    def on_battery(self, microwatts, *words):
+        """With a tree of its own in place of /sys/class/power_supply."""
         tree = self.path("supplies")
         shutil.rmtree(tree, ignore_errors=True)
         os.makedirs(os.path.join(tree, "BAT0"))
-        for name, text in (("type", "Battery"), ("status", "Discharging"), ("power_now", "7000000")):
+        for name, text in (("type", "Battery"), ("status", "Discharging"), ("power_now", microwatts)):
             with open(os.path.join(tree, "BAT0", name), "w") as file:
                 print(text, file=file)
         inside = ["unshare", *(() if os.geteuid() == 0 else ("-r",)), "-m", "sh", "-c", 'mount --bind "$0" /sys/class/power_supply && exec "$@"', tree]
         if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
             self.skipTest("no tree can be mounted over /sys/class/power_supply")
-        words = [PANTOUM, *map(str, self.words("--meter", "battery", "--epochs", 20, "--format", "json"))]
-        done = subprocess.run([*inside, *words], capture_output=True, text=True)
+        done = subprocess.run([*inside, PANTOUM, *map(str, words)], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_a_meter_that_stands_still_measures_nothing(self):
+        done = self.on_battery("0", *self.words("--meter", "battery", "--format", "json"))
+        end = json.loads(done.stdout)
+        self.assertEqual(end["energy_source"], "modelled")
+        self.assertIn("0 W in all for", end["energy_not_measured"])
+        self.assertIn("tells nothing while idle", done.stderr)
+        self.assertIn("it stands still", done.stderr)
+
+    def test_kernels_by_a_meter_that_stands_still_keep_modelled_joules(self):
+        done = self.on_battery("0", "profile", MODEL, "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
+                               "--profile-store", self.path("still.db"), "--format", "json")
+        ops = json.loads(done.stdout)["ops"]
+        self.assertTrue(ops)
+        self.assertEqual([op["joules"] for op in ops if op.get("joules") is not None], [])
+        self.assertRegex(done.stderr, r"(\d+) of \1 kernels were not metered, and their joules are modelled: .*stands still")
+
+    def test_kernels_that_do_not_stand_out_from_idle_keep_modelled_joules(self):
+        done = self.on_battery("7000000", "profile", MODEL, "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
+                               "--inference", "--profile-store", self.path("faint.db"), "--format", "json")
+        ops = json.loads(done.stdout)["ops"]
+        self.assertEqual([op["joules"] for op in ops if op.get("joules") is not None], [])
+        self.assertRegex(done.stderr, r"(\d+) of \1 kernels draw no more than idle")
+
+    def test_a_battery_is_sampled_while_steps_run(self):
+        done = self.on_battery("7000000", *self.words("--meter", "battery", "--epochs", 20, "--format", "json"))
         end = json.loads(done.stdout)
         self.assertEqual(end["energy_source"], "measured by battery gauge (BAT0, by its power)")
         self.assertAlmostEqual(end["idle_w"], 7, delta=1e-6)

@@ -52,6 +52,24 @@ class Resume(House):
         self.succeed(*self.words(out, *resume_words(out))[1:])
         self.same_bits(tensors(out), tensors(whole))
 
+    def test_threads_kernels_choices_and_places_of_parameters_are_no_other_model(self):
+        """Winograd's workspace grows with the threads, and who may not take it is offered no less of the model."""
+        portable, whole = ("--kernels", "portable", "--schedule", "constant"), self.path("even.safetensors")
+        self.succeed(*self.words(whole, *portable, "--threads", 1)[1:])
+        for at, (first, then) in enumerate([(("--threads", 1), ("--threads", 2)), (("--threads", 2), ("--threads", 1)), (("--threads", 3), ("--threads", 2)),
+                                            ((), ("--disable", "algorithms")), (("--disable", "algorithms"), ()), ((), ("--params-in", "aux"))]):
+            out = self.path(f"part-{at}.safetensors")
+            self.succeed(*self.words(out, *portable, "--epochs", 1, *first)[1:])
+            self.succeed(*self.words(out, *portable, "--resume", out + ".checkpoint", *then)[1:])
+            self.same_bits(tensors(out), tensors(whole))
+
+    def test_another_activation_is_another_model(self):
+        out, other = self.path("relu.safetensors"), self.path("tanh.onnx")
+        pathlib.Path(other).write_bytes(pathlib.Path(MODEL).read_bytes().replace(b"Relu", b"Tanh"))
+        self.succeed(*self.words(out)[1:])
+        words = [other if word == MODEL else word for word in self.words(out, "--epochs", 4, "--resume", out + ".checkpoint")[1:]]
+        self.assertIn("of another model", self.refuse(3, "E0243", *words).stderr)
+
     def test_interrupt_writes_a_checkpoint(self):
         whole, out, log = self.path("calm.safetensors"), self.path("interrupted.safetensors"), self.path("interrupted.jsonl")
         self.succeed(*self.words(whole)[1:])

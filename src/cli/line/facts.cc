@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kEndless = 1'000'000'000;  // a limit above it says nothing to a user
 
-constexpr std::array<std::pair<Kind, const char*>, 27> kWords{
+constexpr std::array<std::pair<Kind, const char*>, 28> kWords{
     {{Kind::kText, "TEXT"},       {Kind::kWord, "WORD"},       {Kind::kWhole, "N"},
      {Kind::kReal, "NUMBER"},     {Kind::kBytes, "BYTES"},     {Kind::kDuration, "DURATION"},
      {Kind::kEnergy, "ENERGY"},   {Kind::kPercent, "PERCENT"}, {Kind::kLimit, "LIMIT"},
@@ -19,7 +19,8 @@ constexpr std::array<std::pair<Kind, const char*>, 27> kWords{
      {Kind::kWeights, "FILE"},    {Kind::kCheckpoint, "FILE"}, {Kind::kLog, "FILE"},
      {Kind::kData, "PATH"},       {Kind::kProject, "DIR"},     {Kind::kSweep, "DIR"},
      {Kind::kDevice, "DEVICE"},   {Kind::kBoard, "BOARD"},     {Kind::kOutput, "FILE"},
-     {Kind::kOutputOne, "FILE"},  {Kind::kFolder, "DIR"},      {Kind::kPageFolder, "DIR"}}};
+     {Kind::kOutputOne, "FILE"},  {Kind::kFolder, "DIR"},      {Kind::kPageFolder, "DIR"},
+     {Kind::kMeter, "METER"}}};
 
 }  // namespace
 

@@ -26,6 +26,7 @@ enum class Kind : uint8_t {
   kLimit,    // a quantity of several kinds behind a name: energy=3.2J
   kBudgets,  // bytes, or ranges of them
   kGlob,
+  kMeter,  // a name, with more behind a colon
   kModel,  // from here on files that are read
   kPlan,
   kAnswer,  // a plan or a refusal

@@ -84,7 +84,7 @@ constexpr std::array kRows{
     OptionRow{"--kernels", kWord, "device"},
     OptionRow{"--measure", kWord, "device"},
     OptionRow{"--profile-store", kStore, "device"},
-    OptionRow{"--meter", kText, "device"},
+    OptionRow{"--meter", kMeter, "device"},
     OptionRow{"--page-file", kPageFolder, "device"},
     OptionRow{"--page-encryption", kWord, "device"},
     OptionRow{"--objective", kText, "plan"},

@@ -146,6 +146,10 @@ Result<std::vector<Rail>> chosen(std::vector<Rail> rails, std::string labels) {
       return fail("E0272", fmt::format("no rail '{}'", base::one_line(label)), {},
                   fmt::format("the chip has {}", fmt::join(names, ", ")));
     }
+    if (std::any_of(found.begin(), found.end(), [&](const Rail& rail) { return rail.name == label; }))
+      return fail("E0272",
+                  fmt::format("the rail '{}' is named twice, and would be counted twice", base::one_line(label)), {},
+                  "name each rail once");
     found.push_back(*at);
   }
   return found;

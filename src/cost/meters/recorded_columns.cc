@@ -47,6 +47,38 @@ constexpr std::array<UnitName, 24> kUnits{{{"s", Quantity::kTime, 1},
                                            {"volts", Quantity::kVoltage, 1},
                                            {"mv", Quantity::kVoltage, 1e-3}}};
 
+// Other words for them, without a plural's s.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kLongUnits{{{"second", "s"},
+                                                                                    {"millisecond", "ms"},
+                                                                                    {"msec", "ms"},
+                                                                                    {"microsecond", "us"},
+                                                                                    {"usec", "us"},
+                                                                                    {"nanosecond", "ns"},
+                                                                                    {"nsec", "ns"},
+                                                                                    {"watt", "w"},
+                                                                                    {"milliwatt", "mw"},
+                                                                                    {"microwatt", "uw"},
+                                                                                    {"amp", "a"},
+                                                                                    {"ampere", "a"},
+                                                                                    {"milliamp", "ma"},
+                                                                                    {"milliampere", "ma"},
+                                                                                    {"microamp", "ua"},
+                                                                                    {"volt", "v"},
+                                                                                    {"millivolt", "mv"}}};
+
+// By quantity: what a message names, and words that are other units, not words of a name. "min" may be either.
+constexpr std::array<const char*, 4> kShownUnits{"s, ms, us, ns", "W, mW, uW, nW", "A, mA, uA, nA", "V, mV"};
+constexpr std::array<std::string_view, 4> kOtherUnits{
+    " m min mins minute minutes h hr hrs hour hours d day days ks ps tick ticks cycles jiffies ",
+    " kw gw pw kilowatt kilowatts megawatt megawatts hp va kva dbm wh kwh mwh ", " ka pa fa ah mah kiloamp kiloamps ",
+    " kv uv \xc2\xb5v nv kilovolt kilovolts microvolt microvolts "};
+
+// What may stand in brackets behind a name and is no unit, beside kLesserWords and kQuantityWords; numbers behind it.
+constexpr std::array<std::string_view, 30> kLabels{
+    "main",     "total", "sum",     "net",  "mean",     "rms",      "dc",     "ac",    "active", "real",
+    "filtered", "cpu",   "gpu",     "soc",  "board",    "battery",  "supply", "input", "output", "in",
+    "out",      "ch",    "channel", "rail", "relative", "absolute", "utc",    "local", "unix",   "epoch"};
+
 struct QuantityWord {
   std::string_view word;
   Quantity quantity;
@@ -84,6 +116,20 @@ bool is_letter(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || (letter & 0x80) != 0;
 }
 
+// Of either case; without brackets and what else parts them.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char letter : std::string(text) + " ") {
+    if (is_letter(letter) || (letter >= 'A' && letter <= 'Z')) {
+      word += letter;
+    } else if (!word.empty()) {
+      words.push_back(std::move(word)), word.clear();
+    }
+  }
+  return words;
+}
+
 ColumnName parse_name(std::string_view text) {
   std::string name = lower(text);
   ColumnName column;
@@ -93,14 +139,7 @@ ColumnName parse_name(std::string_view text) {
     column.unit = name.substr(open + 1, close - open - 1);
     name.erase(open);
   }
-  std::string word;
-  for (const char letter : name + " ") {
-    if (is_letter(letter)) {
-      word += letter;
-    } else if (!word.empty()) {
-      column.words.push_back(std::move(word)), word.clear();
-    }
-  }
+  column.words = words_of(name);
   if (column.unit.empty() && !column.words.empty()) column.unit = column.words.back();
   return column;
 }
@@ -118,6 +157,55 @@ int lesser(const ColumnName& name) {
   return static_cast<int>(std::count_if(name.words.begin(), name.words.end(), [](const std::string& word) {
     return std::find(kLesserWords.begin(), kLesserWords.end(), word) != kLesserWords.end();
   }));
+}
+
+bool is_number(std::string_view word) {
+  return word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// A unit of the quantity that is not known, or one of another quantity in letters that no name has.
+bool is_other_unit(const std::string& word, Quantity quantity) {
+  const std::string name = lower(word);
+  if (kOtherUnits[static_cast<size_t>(quantity)].find(" " + name + " ") != std::string_view::npos) return true;
+  return name == "mw" || name == "uw" || name == "ma" || name == "ua" || name == "mv";
+}
+
+bool is_label(const std::string& word, Quantity quantity) {
+  if (is_other_unit(word, quantity)) return false;
+  std::string name = lower(word);
+  while (!name.empty() && is_number(name.substr(name.size() - 1))) name.pop_back();
+  return name.empty() || std::find(kLesserWords.begin(), kLesserWords.end(), name) != kLesserWords.end() ||
+         std::find(kLabels.begin(), kLabels.end(), name) != kLabels.end() ||
+         std::any_of(kQuantityWords.begin(), kQuantityWords.end(),
+                     [&](const QuantityWord& each) { return name.size() > 1 && each.word == name; });
+}
+
+// "mW" of "W", of "avg, mW" and of "mW since the start"; "" of "avg", "CH1" and nothing; all of what is none of these.
+std::string unit_in_brackets(std::string_view text, Quantity quantity) {
+  const std::vector<std::string> words = words_of(text);
+  const auto first =
+      std::find_if(words.begin(), words.end(), [&](const std::string& word) { return !is_label(word, quantity); });
+  if (words.empty() ? text.find_first_not_of(' ') == std::string_view::npos : first == words.end()) return {};
+  const bool scaled = words.empty() || is_number(words.front()) || text.find_first_of("/*^") != std::string_view::npos;
+  return scaled ? std::string(text) : *first;
+}
+
+// Of "power_mW", "mW power" and "Power (mW)": "mW", known or not; "": the name says none.
+std::string unit_of_name(std::string_view name, Quantity quantity) {
+  std::string rest(name);
+  for (size_t open = rest.find_last_of("(["); open != std::string::npos; open = rest.find_last_of("([")) {
+    const size_t close = std::min(rest.find_first_of(")]", open), rest.size());
+    std::string unit = unit_in_brackets(std::string_view(rest).substr(open + 1, close - open - 1), quantity);
+    if (!unit.empty()) return unit;
+    rest.erase(open);
+  }
+  const std::vector<std::string> words = words_of(rest);
+  for (auto word = words.rbegin(); word != words.rend(); ++word) {
+    // One letter is a unit at the end alone; "min" before the end is no minute.
+    if (word != words.rbegin() && (word->size() < 2 || is_label(*word, Quantity::kPower))) continue;
+    if (unit_named(*word, quantity) || is_other_unit(*word, quantity)) return *word;
+  }
+  return {};
 }
 
 Failure no_columns(const std::string& message, const std::vector<std::string>& names, const std::string& help) {
@@ -163,7 +251,15 @@ Result<std::optional<size_t>> column_of(const std::vector<std::string>& names, Q
 Result<double> scale_of(const std::vector<std::string>& names, size_t at, Quantity quantity, const std::string& unit) {
   if (!unit.empty()) return *unit_named(unit, quantity);
   if (at >= names.size()) return 1.0;
-  return unit_named(parse_name(names[at]).unit, quantity).value_or(1.0);
+  const std::string claimed = unit_of_name(names[at], quantity);
+  if (claimed.empty()) return 1.0;
+  if (const auto scale = unit_named(claimed, quantity)) return *scale;
+  return no_columns(
+      fmt::format("'{}' of the column '{}' is no unit of {} that is known", base::one_line(claimed.substr(0, 40)),
+                  base::one_line(names[at].substr(0, 60)), name_of(quantity)),
+      names,
+      fmt::format("known are {}: export it in one of them, or say which it is: csv:FILE,{}_unit=UNIT",
+                  known_units(quantity), name_of(quantity)));
 }
 
 // `asked` or what the names say; none where neither does.
@@ -234,8 +330,18 @@ const char* name_of(Quantity quantity) {
   return kNames[static_cast<size_t>(quantity)];
 }
 
+const char* known_units(Quantity quantity) {
+  return kShownUnits[static_cast<size_t>(quantity)];
+}
+
 std::optional<double> unit_named(std::string_view unit, Quantity quantity) {
-  const std::string name = lower(unit);
+  if (unit.starts_with('M') && quantity != Quantity::kTime) return {};  // a million, not a thousandth
+  std::string name = lower(unit);
+  if (name.starts_with("\xce\xbc")) name.replace(0, 2, "u");  // a Greek mu
+  if (name.starts_with('\xb5')) name.replace(0, 1, "u");      // the sign in Latin-1
+  const std::string_view one = std::string_view(name).substr(0, name.size() - (name.ends_with('s') ? 1 : 0));
+  for (const auto& [each, unit_of_it] : kLongUnits)
+    if (each == one) name = unit_of_it;
   for (const UnitName& each : kUnits)
     if (each.name == name && each.quantity == quantity) return each.scale;
   return {};

@@ -14,7 +14,9 @@ namespace pantoum::cost {
 enum class Quantity : uint8_t { kTime, kPower, kCurrent, kVoltage };
 
 [[nodiscard]] const char* name_of(Quantity quantity);
-// How many seconds, watts, amperes or volts: "ms" -> 1e-3. Letters of either case.
+// "W, mW, uW, nW": for messages.
+[[nodiscard]] const char* known_units(Quantity quantity);
+// How many seconds, watts, amperes or volts: "ms" -> 1e-3. Letters of either case, but for M, which is no m.
 [[nodiscard]] std::optional<double> unit_named(std::string_view unit, Quantity quantity);
 
 struct RecordedColumn {

@@ -64,6 +64,10 @@ class Integrator {
     Sample sample;
     int64_t line;
   };
+  struct Unseen {
+    int64_t line, after;
+    Seconds passed;
+  };
 
   Failure bad(const std::string& message, const std::string& help = "record it again") const {
     return fail("E0273", message, word_.file, help);
@@ -83,7 +87,7 @@ class Integrator {
       found_.period_s = *middle;
     }
     if (!periods.empty() && found_.period_s < kShortestPeriod)
-      return bad(fmt::format("samples every {}: no instrument is that fast", base::show_seconds(found_.period_s)),
+      return bad(fmt::format("samples every {:.3g} ns: no instrument is that fast", found_.period_s * 1e9),
                  "is the time in another unit? say so: csv:FILE,time_unit=s (Monsoon's Time(ms) may hold seconds)");
     bridged_ = word_.gap_s.value_or(kBridged * found_.period_s);
     for (const Kept& kept : first_) PANTOUM_TRY(take(kept.sample, kept.line));
@@ -93,7 +97,7 @@ class Integrator {
 
   Result<void> take(const Sample& sample, int64_t line) {
     if (sample.lost) {
-      lost_row_ = true;
+      lost_row_ = true, lost_high_ |= sample.high;
       return {};
     }
     if (found_.samples > 0) PANTOUM_TRY(step_to(sample, line));
@@ -103,8 +107,17 @@ class Integrator {
     if (found_.samples == 0 && !found_.triggered) open(sample.at), high_ = true;
     ++found_.samples;
     found_.negative += sample.watts < 0;
-    last_ = sample, last_line_ = line, lost_row_ = false;
-    return found_.triggered ? follow_trigger(sample, line) : Result<void>{};
+    if (found_.triggered) PANTOUM_TRY(follow_trigger(sample, line));
+    last_ = sample, last_line_ = line, lost_row_ = lost_high_ = false;
+    return {};
+  }
+
+  // Joules below the straight line from the last sample to this one, between two times on it.
+  [[nodiscard]] Joules below(const Sample& sample, Seconds from, Seconds to) const {
+    const Seconds passed = sample.at - last_.at;
+    if (passed <= 0) return 0;
+    const Seconds middle = (from + to) / 2 - last_.at;
+    return (last_.watts + (sample.watts - last_.watts) * (middle / passed)) * (to - from);
   }
 
   Result<void> step_to(const Sample& sample, int64_t line) {
@@ -112,23 +125,37 @@ class Integrator {
     if (passed < 0)
       return bad_line(line, fmt::format("the time goes back by {}", base::show_seconds(-passed)),
                       "the logger's clock was set, or two recordings stand in one file: record again");
-    const bool within = high_ || !found_.triggered;
+    const bool within = high_ || !found_.triggered, rises = !within && sample.high;
+    edge_s_ = sample.at;
+    if (lost_high_ && !within && !rises)
+      return bad_line(line, fmt::format("the trigger was high after line {}, where no row has a value", last_line_),
+                      "a whole window is lost: record again");
     if (passed > 1.5 * found_.period_s + 1e-12 || lost_row_) {
-      if (within && passed > bridged_)
-        return bad_line(
-            line,
-            fmt::format("no sample for {} after line {}, within the run: more than the {} that may be bridged",
-                        base::show_seconds(passed), last_line_, base::show_seconds(bridged_)),
-            "record again, or allow it: csv:FILE,gap=SECONDS");
-      if (!within && passed > bridged_) return {};  // before, between and behind windows nothing is counted
+      if (passed > bridged_) {
+        if (within || rises)
+          return too_long(line, passed, last_line_, rises ? "over the trigger's rise" : "within the run");
+        // Before and behind the windows nothing is counted; between two of them a third may be hidden.
+        if (!found_.windows.empty() && !unseen_) unseen_ = Unseen{line, last_line_, passed};
+        return {};
+      }
       ++found_.gaps;
       const double steps = found_.period_s > 0 ? std::round(passed / found_.period_s) : 0;
       found_.lost_samples += static_cast<int64_t>(std::clamp(steps - 1, 1.0, 1e15));
+      // An edge that no sample saw is as likely in either half of the gap.
+      edge_s_ -= std::max(passed - found_.period_s, 0.0) / 2;
     }
-    const Joules joules = (last_.watts + sample.watts) / 2 * passed;
-    if (within) found_.windows.back().joules += joules;
-    if (!within && found_.windows.empty() && !sample.high) idle_j_ += joules, idle_s_ += passed, ++idle_samples_;
+    if (within)
+      found_.windows.back().joules += below(sample, last_.at, found_.triggered && !sample.high ? edge_s_ : sample.at);
+    else if (!rises && found_.windows.empty())
+      idle_j_ += below(sample, last_.at, sample.at), idle_s_ += passed, ++idle_samples_;
     return {};
+  }
+
+  Failure too_long(int64_t line, Seconds passed, int64_t after, const char* where) const {
+    return bad_line(line,
+                    fmt::format("no sample for {} after line {}, {}: more than the {} that may be bridged",
+                                base::show_seconds(passed), after, where, base::show_seconds(bridged_)),
+                    "record again, or allow it: csv:FILE,gap=SECONDS");
   }
 
   Result<void> follow_trigger(const Sample& sample, int64_t line) {
@@ -136,10 +163,14 @@ class Integrator {
     if (sample.high && found_.windows.size() == kMostRecordedWindows)
       return bad_line(line, fmt::format("more than {} windows: the trigger chatters", kMostRecordedWindows),
                       "mend the wire, or take another column");
-    if (sample.high)
-      open(sample.at);
-    else
-      found_.windows.back().end_s = sample.at;
+    if (sample.high && unseen_)
+      return too_long(unseen_->line, unseen_->passed, unseen_->after, "between windows, where another may be hidden");
+    if (sample.high) {
+      open(edge_s_);
+      found_.windows.back().joules = below(sample, edge_s_, sample.at);
+    } else {
+      found_.windows.back().end_s = edge_s_;
+    }
     high_ = sample.high;
     return {};
   }
@@ -149,8 +180,9 @@ class Integrator {
   const RecordingWord& word_;
   Recording found_;
   std::vector<Kept> first_;
-  bool periods_known_ = false, high_ = false, lost_row_ = false;
-  Seconds bridged_ = 0, idle_s_ = 0;
+  bool periods_known_ = false, high_ = false, lost_row_ = false, lost_high_ = false;
+  Seconds bridged_ = 0, idle_s_ = 0, edge_s_ = 0;
+  std::optional<Unseen> unseen_;  // the first gap behind a window
   Joules idle_j_ = 0;
   size_t idle_samples_ = 0;
   Sample last_;

@@ -57,8 +57,8 @@ struct Recording {
   [[nodiscard]] Seconds seconds() const;
 };
 
-// E0273 with the line: no file, an empty one, one without the columns, damaged rows, a clock that goes back or leaps,
-// samples lost for longer than can be bridged, numbers that are no power, a trigger that never rises or does not fall.
+// E0273 with the line: no file, an empty one, one without the columns or in other units, damaged rows, a clock that goes
+// back or leaps, samples lost for longer than can be bridged, numbers that are no power, a trigger that never rises or does not fall.
 [[nodiscard]] Result<Recording> read_recording(const RecordingWord& word);
 
 }  // namespace pantoum::cost

@@ -99,6 +99,68 @@ TEST_F(Recorded, KnowsWhatInstrumentsCallTheirColumns) {
   }
 }
 
+// The joules of 1 s at a power of 1 and a voltage of 1, in units of the names' own.
+std::string of_names(const std::string& time, const std::string& power, const std::string& voltage = "") {
+  std::string text = fmt::format("{},{}{}\n", time, power, voltage.empty() ? "" : "," + voltage);
+  for (int at = 0; at <= 100; ++at) text += fmt::format("{},1{}\n", at, voltage.empty() ? "" : ",1");
+  return text;
+}
+
+TEST_F(Recorded, RefusesUnitsThatItDoesNotKnow) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> names{
+      {"time", "Power (kW)", "'kW' of the column 'Power (kW)' is no unit of power that is known"},
+      {"time", "power_kW", "'kW'"},
+      {"time", "power_MW", "'MW'"},
+      {"time", "Power [MW]", "'MW'"},
+      {"time", "Power (kW) (total)", "'kW'"},
+      {"time", "kW power", "'kW'"},
+      {"time", "Power (%)", "'%'"},
+      {"time", "Power (hp)", "'hp'"},
+      {"time", "Power (x10 mW)", "'x10'"},
+      {"time", "Power (10 mW)", "'10 mW'"},
+      {"time", "Power (W/m2)", "'W/m2'"},
+      {"time", "Power (A)", "'A'"},
+      {"time", "power_mV", "'mV'"},
+      {"Time (min)", "power", "'min' of the column 'Time (min)' is no unit of time that is known"},
+      {"time_h", "power", "'h'"},
+      {"time_min", "power", "'min'"},
+      {"Time (hh:mm:ss)", "power", "'hh'"},
+      {"Time (ticks)", "power", "'ticks'"}};
+  for (const auto& [time, power, why] : names) expect_refused(of_names(time, power), why);
+  expect_refused(of_names("Time(s)", "Main(mA)", "Main Voltage(kV)"), "'kV'");
+  expect_refused(of_names("Time(s)", "Main(kA)", "Main Voltage(V)"), "no column is known to be power or current");
+  expect_refused(of_names("time", "current_mV", "voltage"), "'mV'");
+  EXPECT_EQ(read(of_names("time", "power_kW")).error().help,
+            "known are W, mW, uW, nW: export it in one of them, or say which it is: csv:FILE,power_unit=UNIT");
+  EXPECT_NEAR(read(of_names("time", "power_kW"), ",power_unit=mW").value().joules(), 0.1, 1e-9) << "the word says it";
+}
+
+TEST_F(Recorded, KnowsUnitsHoweverTheyAreWritten) {
+  const std::vector<std::tuple<std::string, std::string, double>> names{
+      {"time", "power", 100},
+      {"time", "Power (CH1)", 100},
+      {"time", "Power, total", 100},
+      {"Time (relative)", "Power (avg)", 100},
+      {"Time ()", "power_a", 100},
+      {"TIME_MS", "Power [Watts]", 0.1},
+      {"Time (milliseconds)", "power milliwatts", 1e-4},
+      {"Time (seconds since 1970-01-01)", "Power (avg mW)", 0.1},
+      {"Timestamp [\xce\xbcs]", "Power (\xc2\xb5W)", 1e-10},
+      {"timestamp(us)", "Total power in mW", 1e-7},
+      {"elapsed_us", "power_mW_filtered", 1e-7},
+      {"Time (s)", "Main Avg Power (mW)", 0.1},
+      {"t", "P (mW)", 0.1}};
+  for (const auto& [time, power, joules] : names) {
+    const auto recording = read(of_names(time, power));
+    ASSERT_TRUE(recording) << time << "," << power << ": " << recording.error().message;
+    EXPECT_NEAR(recording->joules() / joules, 1, 1e-9) << time << "," << power;
+  }
+  for (const auto& [current, voltage] :
+       {std::pair("Main Current (A)", "Main Voltage (V)"), std::pair("current", "voltage"),
+        std::pair("I (amps)", "V (volts)"), std::pair("Arc Current (ampere)", "Voltage [V]")})
+    EXPECT_NEAR(read(of_names("Timestamp", current, voltage)).value().joules(), 100, 1e-9) << current;
+}
+
 TEST_F(Recorded, CountsEveryWindow) {
   std::string text = "time,power,trigger\n";
   for (int at = 0; at < 1000; ++at) text += fmt::format("{},2,{}\n", at * 0.01, at % 100 >= 50 && at < 990 ? 1 : 0);
@@ -149,6 +211,52 @@ TEST_F(Recorded, RefusesGapsThatAreTooLongUnlessAllowed) {
   for (int at = 0; at < 300; ++at)
     if (at < 20 || at > 70) beside += fmt::format("{},2,{}\n", at * 0.01, at > 100 && at < 200 ? 1 : 0);
   EXPECT_NEAR(read(beside, ",trigger=pin").value().joules(), 1.98, 1e-9);
+}
+
+// 1 W, but 3 W where the trigger is high: 0.200 to 0.600 s, and 0.700 to 0.800 s with `two`. Rows in between the two times
+// are missing, or have no power where `rows`.
+std::string with_gap(int after, int before, bool two = false, bool rows = false) {
+  std::string text = "time,power,gpio\n";
+  for (int at = 0; at < 1000; ++at) {
+    const bool high = (at >= 200 && at < 600) || (two && at >= 700 && at < 800), lost = at > after && at < before;
+    if (!lost || rows) text += fmt::format("{:.3f},{},{:d}\n", at * 1e-3, lost ? "" : high ? "3" : "1", high);
+  }
+  return text;
+}
+
+TEST_F(Recorded, RefusesLongGapsOverEitherEdgeAndBetweenWindows) {
+  const std::string on = ",trigger=gpio";
+  for (const bool rows : {false, true}) {
+    expect_refused(with_gap(100, 550, false, rows), "no sample for 450.0 ms after line 102, over the trigger's rise",
+                   on);
+    expect_refused(with_gap(190, 202, false, rows), "over the trigger's rise", on);
+    expect_refused(with_gap(200, 250, false, rows), "no sample for 50.0 ms after line 202, within the run", on);
+    expect_refused(with_gap(300, 400, false, rows), "within the run", on);
+    expect_refused(with_gap(550, 650, false, rows), "within the run", on);
+    expect_refused(with_gap(550, 750, true, rows), "within the run", on);
+    expect_refused(with_gap(610, 690, true, rows), "no sample for 80.0 ms after line 612, between windows", on);
+    for (const auto& [after, before] : {std::pair(50, 150), std::pair(650, 900)})
+      EXPECT_NEAR(read(with_gap(after, before, false, rows), on).value().joules(), 1.2, 2e-3) << after;
+  }
+  expect_refused(with_gap(100, 700), "never rises", on);
+  expect_refused(with_gap(690, 850, true, true), "the trigger was high after line 692, where no row has a value", on);
+}
+
+TEST_F(Recorded, PutsAnEdgeThatNoSampleSawIntoTheMiddleOfItsGap) {
+  const std::string on = ",trigger=gpio,gap=1";
+  EXPECT_NEAR(read(with_gap(100, 300), on).value().seconds(), 0.4, 1e-3);
+  EXPECT_NEAR(read(with_gap(100, 300), on).value().joules(), 1.2 - 0.05, 3e-3)
+      << "the watts rise along a straight line";
+  EXPECT_NEAR(read(with_gap(500, 700), on).value().seconds(), 0.4, 1e-3);
+  EXPECT_NEAR(read(with_gap(500, 700), on).value().joules(), 1.2 - 0.05, 3e-3);
+  EXPECT_NEAR(read(with_gap(300, 500), on).value().joules(), 1.2, 2e-3);
+  EXPECT_NEAR(read(with_gap(610, 690, true), on).value().joules(), 1.5, 3e-3);
+  // Few enough to be bridged without being asked.
+  const Recording few = read(with_gap(195, 205), ",trigger=gpio").value();
+  EXPECT_EQ(few.gaps, 1);
+  EXPECT_EQ(few.lost_samples, 9);
+  EXPECT_NEAR(few.seconds(), 0.4, 1e-3);
+  EXPECT_NEAR(few.joules(), 1.2, 5e-3);
 }
 
 TEST_F(Recorded, RefusesAClockThatGoesBackOrLeaps) {
@@ -222,7 +330,9 @@ TEST_F(Recorded, RefusesWhatIsNoRecording) {
   expect_refused("time,power\n0,1\n1,1\n", "no column 'watts'", ",power=watts");
   expect_refused("time,power\n0,1\n1,1\n", "no column '#9'", ",power=#9");
   expect_refused("time,power\n0,1\n1,1\n", "no column 'D3'", ",trigger=D3");
-  expect_refused("Time(ms),Power(W)\n0.0000,1\n0.0002,1\n0.0004,1\n", "no instrument is that fast");
+  expect_refused("Time(ms),Power(W)\n0.0000,1\n0.0002,1\n0.0004,1\n",
+                 "samples every 200 ns: no instrument is that fast");
+  expect_refused("time,power\n0.000,1\n0.001,1\n0.002,1\n", "samples every 0.001 ns", ",time_unit=ns");
   const auto none = read_recording(read_recording_word("csv:/nowhere/a.csv").value());
   EXPECT_EQ(none.error().code, "E0273");
   EXPECT_THAT(none.error().message, HasSubstr("No such file"));
@@ -279,8 +389,27 @@ TEST(RecordingWords, AreReadAndRefused) {
   for (const char* wrong : {"csv:", "csv:,time=a", "csv:f,time=", "csv:f,volts=0", "csv:f,volts=-3", "csv:f,volts=x",
                             "csv:f,volts=inf", "csv:f,gap=1h", "csv:f,time=a,time=b", "csv:f,volts=3,volts=3",
                             "csv:f,power=a,current=b", "csv:f,power=a,volts=3", "csv:f,voltage=a,volts=3",
-                            "csv:f,time_unit=parsec", "csv:f,power_unit=ms", "csv:f,colour=red"})
+                            "csv:f,time_unit=parsec", "csv:f,power_unit=ms", "csv:f,colour=red", "csv:f,power_unit=MW"})
     EXPECT_EQ(read_recording_word(wrong).error().code, "E0124") << wrong;
+}
+
+TEST(RecordingWords, TellKeysThatAreSlips) {
+  const std::vector<std::pair<std::string, std::string>> slips{
+      {"csv:r.csv,Trigger=gpio", "'Trigger' is no key: write trigger="},
+      {"csv:r.csv, trigger=gpio", "' trigger' is no key: write trigger="},
+      {"csv:r.csv,trigger =gpio", "'trigger ' is no key: write trigger="},
+      {"csv:r.csv,TIME_UNIT=ms,trigger=gpio", "'TIME_UNIT' is no key: write time_unit="},
+      {"csv:r.csv,trigger=gpio, Volts=3", "' Volts' is no key: write volts="},
+      {"csv:r.csv,trigger=gpio,Colour=red", "'Colour' is no key"},
+      {"csv:r.csv,colour=red,x", "'colour' is no key"},
+      {"csv:r.csv,=3", "'' is no key"},
+      {"csv:r.csv,trigger", "trigger has no value: trigger=..."},
+      {"csv:r.csv,", "a comma has nothing behind it"},
+      {"csv:r.csv,trigger=gpio,", "a comma has nothing behind it"},
+      {"csv:r.csv,power_unit=kW", "'kW' is no unit of power: known are W, mW, uW, nW"}};
+  for (const auto& [word, message] : slips) EXPECT_EQ(read_recording_word(word).error().message, message) << word;
+  EXPECT_EQ(read_recording_word("csv:run 1,of 2.csv,trigger= GPI 1").value().file, "run 1,of 2.csv");
+  EXPECT_EQ(read_recording_word("csv:run 1,of 2.csv,trigger= GPI 1").value().trigger, "GPI 1");
 }
 
 }  // namespace

@@ -46,18 +46,42 @@ size_t next_key(const std::string& text, size_t from) {
   return text.size();
 }
 
-// "colour" of "f.csv,colour=red"; "" where the name has nothing that looks like a key.
-std::string unknown_key(const std::string& file) {
-  const size_t comma = file.rfind(','), equals = comma == std::string::npos ? comma : file.find('=', comma);
-  if (equals == std::string::npos) return {};
-  const std::string key = file.substr(comma + 1, equals - comma - 1);
-  const bool word = std::all_of(key.begin(), key.end(),
-                                [](char letter) { return (letter >= 'a' && letter <= 'z') || letter == '_'; });
-  return word ? key : "";
+std::string trimmed(const std::string& text) {
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, std::min(text.find_last_not_of(' ') + 1, text.size()) - begin);
+}
+
+std::string in_small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  return text;
 }
 
 Failure bad_word(const std::string& message) {
   return fail("E0124", message, "--meter", kKeys);
+}
+
+// What a file's or a column's name holds behind a comma: " Trigger=gpio" and "colour=red" look like a key, and are none.
+Result<void> check_part(const std::string& part) {
+  const size_t equals = part.find('=');
+  const std::string key = part.substr(0, equals), plain = in_small_letters(trimmed(key));
+  const bool known = is_key(plain);
+  if (plain.empty() && equals == std::string::npos) return bad_word("a comma has nothing behind it");
+  if (known && equals == std::string::npos) return bad_word(fmt::format("{} has no value: {}=...", plain, plain));
+  if (known) return bad_word(fmt::format("'{}' is no key: write {}=", base::one_line(key), plain));
+  const bool word = plain.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_- ") == std::string::npos;
+  if (word && equals != std::string::npos) return bad_word(fmt::format("'{}' is no key", base::one_line(key)));
+  return {};
+}
+
+Result<void> check_parts(const std::string& text) {
+  for (size_t comma = text.find(','); comma != std::string::npos;) {
+    const size_t next = text.find(',', comma + 1);
+    PANTOUM_TRY(check_part(text.substr(comma + 1, next == std::string::npos ? next : next - comma - 1)));
+    comma = next;
+  }
+  return {};
 }
 
 Result<std::optional<double>> positive_number(const std::string& key, const std::string& text,
@@ -96,7 +120,8 @@ Result<void> check_words(const RecordingWord& word) {
                                                                       {word.voltage_unit, Quantity::kVoltage}}};
   for (const auto& [unit, quantity] : units)
     if (!unit.empty() && !unit_named(unit, quantity))
-      return bad_word(fmt::format("'{}' is no unit of {}", base::one_line(unit), name_of(quantity)));
+      return bad_word(fmt::format("'{}' is no unit of {}: known are {}", base::one_line(unit), name_of(quantity),
+                                  known_units(quantity)));
   if (!word.power.empty() && !(word.current.empty() && word.voltage.empty() && !word.volts))
     return bad_word("power stands beside current or voltage");
   if (!word.voltage.empty() && word.volts) return bad_word("voltage (a column) stands beside volts (a number)");
@@ -114,10 +139,12 @@ Result<RecordingWord> read_recording_word(const std::string& text) {
   size_t at = next_key(text, kPrefix.size());
   word.file = text.substr(kPrefix.size(), at - kPrefix.size());
   if (word.file.empty()) return bad_word("csv: names no file");
-  if (const std::string key = unknown_key(word.file); !key.empty()) return bad_word(fmt::format("'{}' is no key", key));
+  PANTOUM_TRY(check_parts(word.file));
   while (at < text.size()) {
     const size_t equals = text.find('=', at), end = next_key(text, equals);
-    PANTOUM_TRY(take(word, text.substr(at + 1, equals - at - 1), text.substr(equals + 1, end - equals - 1)));
+    const std::string value = text.substr(equals + 1, end - equals - 1);
+    PANTOUM_TRY(check_parts(value));
+    PANTOUM_TRY(take(word, text.substr(at + 1, equals - at - 1), trimmed(value)));
     at = end;
   }
   PANTOUM_TRY(check_words(word));

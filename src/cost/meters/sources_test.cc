@@ -320,6 +320,12 @@ TEST_F(Hwmon, CountsTheRailsThatAreNamed) {
   const auto missing = hwmon_source(place_of(tree, clock), "ina3221/VDD_GPU");
   EXPECT_THAT(missing.error().message, HasSubstr("no rail 'VDD_GPU'"));
   EXPECT_THAT(missing.error().help, HasSubstr("VDD_IN, VDD_CPU_GPU_CV, VDD_SOC"));
+  for (const char* twice : {"ina3221/VDD_SOC+VDD_SOC", "ina3221/VDD_SOC+VDD_CPU_GPU_CV+VDD_SOC"}) {
+    const auto counted = hwmon_source(place_of(tree, clock), twice);
+    ASSERT_FALSE(counted) << twice;
+    EXPECT_EQ(counted.error().code, "E0272");
+    EXPECT_THAT(counted.error().message, HasSubstr("'VDD_SOC' is named twice"));
+  }
 }
 
 TEST_F(Hwmon, NamesPowerByItsVoltage) {

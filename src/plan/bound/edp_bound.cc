@@ -17,6 +17,7 @@ constexpr int32_t kAllStages = 60;     // ops up to which every pressed stage is
 constexpr int kMostHyperplanes = 8;    // of one set of boundaries, beside those of energy and makespan alone
 constexpr int64_t kShares = 4;         // a hyperplane takes at most one share of the iterations
 constexpr double kGain = 1e-6;         // a hyperplane that cuts off less is the last one
+constexpr double kMostPrice = 1e30;    // of a second, in joules: no certificate has a higher one
 constexpr double kLongest = 64;        // times the least makespan: what takes longer is far above every hyperplane
 constexpr double kLongestByValue = 4;  // times the makespan at which the least energy alone exceeds the value
 
@@ -89,8 +90,9 @@ bool EdpBound::refine(const std::vector<Stage>& boundaries, const Limits& limits
   for (int each = 0; each < kMostHyperplanes; ++each) {
     if (finished(limits)) return false;
     const Corner before = corner();
-    if (before.product() <= 0) return false;
-    add_hyperplane(asked(limits, Objective::kEnergy, before.energy / before.time), boundaries, limits);
+    const double price = before.energy / before.time;
+    if (before.product() <= 0 || price > kMostPrice) return false;
+    add_hyperplane(asked(limits, Objective::kEnergy, price), boundaries, limits);
     if (corner().product() <= before.product() * (1 + kGain)) return true;
   }
   return true;

@@ -18,12 +18,23 @@ double scale_of(const Row& row) {
   return most > 0 ? 1 / most : 1;
 }
 
+// CLP takes no costs of 1e25 and more: of huge ones it sees a power of two's part.
+double scale_of_costs(const Columns& columns) {
+  constexpr int kMostExponent = 50;
+  double most = 0;
+  for (const Column& column : columns) most = std::max(most, std::abs(column.cost));
+  if (!(most > 0) || !std::isfinite(most)) return 1;
+  const int exponent = std::ilogb(most);
+  return exponent > kMostExponent ? std::ldexp(1.0, -exponent) : 1;
+}
+
 }  // namespace
 
 struct LinearProgram::Impl {
   Columns columns;
   std::vector<Row> rows;
   std::vector<double> scales;
+  double cost_scale = 1;
   std::vector<int> slack_rounds;
   Point point;
   std::vector<double> ray;  // multipliers in place of the solver's; empty: its own
@@ -34,11 +45,12 @@ struct LinearProgram::Impl {
 LinearProgram::LinearProgram(const Columns& columns, Start start) : impl_(std::make_unique<Impl>()) {
   const base::NoUnwinding solving;
   impl_->columns = columns;
+  impl_->cost_scale = scale_of_costs(columns);
   ClpSimplex& solver = impl_->solver;
   solver.setLogLevel(0);
   solver.resize(0, static_cast<int>(columns.size()));
   for (const ColumnIndex column : columns.indices()) {
-    solver.setObjectiveCoefficient(column.value(), columns[column].cost);
+    solver.setObjectiveCoefficient(column.value(), columns[column].cost * impl_->cost_scale);
     solver.setColumnBounds(column.value(), columns[column].lower, columns[column].upper);
   }
   solver.setOptimizationDirection(1);
@@ -121,7 +133,7 @@ const Row& LinearProgram::row(size_t index) const {
 double LinearProgram::multiplier(size_t index) const {
   if (impl_->columns.empty()) return 0;
   if (!impl_->ray.empty()) return impl_->ray[index];
-  return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index];
+  return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index] / impl_->cost_scale;
 }
 
 bool LinearProgram::take_ray(double least) {

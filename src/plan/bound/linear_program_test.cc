@@ -22,5 +22,17 @@ TEST(LinearProgram, ProvesItsValue) {
   EXPECT_NEAR(program.proved(), 3.5, 1e-9);
 }
 
+TEST(LinearProgram, ProvesValuesOfAnySize) {
+  for (const double size : {1e-300, 1e-100, 1e-9, 1e9, 1e24, 1e26, 1e100, 1e300}) {
+    LinearProgram program({{.cost = 2 * size}, {.cost = 3 * size}});
+    program.add({{.terms = {{kA, 1}, {kB, 1}}, .lower = 1.5}});
+    ASSERT_EQ(program.solve(1), LinearProgram::Answer::kOptimal) << size;
+    EXPECT_LE(program.proved(), 3.5 * size);
+    if (size >= 1e-9) {
+      EXPECT_GE(program.proved(), 3.5 * size * (1 - 1e-9)) << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pantoum::plan
