@@ -15,9 +15,11 @@
 #include "cli/planning.h"
 #include "cli/profile_store_path.h"
 #include "cli/resume.h"
+#include "cost/device.h"
 #include "cost/energy_meter.h"
 #include "cost/kernel_bench.h"
 #include "cost/profile_exchange.h"
+#include "host/this_machine.h"
 #include "pipeline/profile_model.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -39,23 +41,62 @@ struct ProfileOptions {
 
 // ---- the table as a file ----
 
-Result<int> exchange(const ProfileOptions& options) {
+// By whatever path, and whether or not it is there already.
+bool same_file(const std::string& one, const std::string& other) {
+  std::error_code none;
+  if (std::filesystem::equivalent(one, other, none)) return true;
+  return std::filesystem::weakly_canonical(one, none) == std::filesystem::weakly_canonical(other, none);
+}
+
+Result<std::string> store_to_exchange(const ProfileOptions& options) {
   const std::string path = options.plan.profile_store.empty() ? default_profile_store() : options.plan.profile_store;
   if (path.empty())
     return fail("E0275", "there is no folder for measured times", "--profile-store",
                 "name a file with --profile-store");
+  if (path == ":memory:")
+    return fail("E0275", "':memory:' keeps nothing, so that no table can be taken into it or written from it",
+                "--profile-store", "name a file");
   std::error_code none;
   if (options.imported.empty() && !std::filesystem::exists(path, none))
     return fail("E0201", "there is no such profile store", path,
                 "name the one with --profile-store, or measure first: pantoum profile model.onnx");
-  if (!options.exported.empty() && std::filesystem::equivalent(path, options.exported, none))
+  if (options.exported.empty()) return path;
+  if (same_file(path, options.exported))
     return fail("E0119", "the table would take the place of the store that it is of", "--export", "name another file");
+  if (!options.imported.empty() && same_file(options.imported, options.exported))
+    return fail("E0119", "the table would take the place of the one that is read", "--export", "name another file");
+  return path;
+}
+
+// Times under a name that no plan asks for serve nobody.
+void tell_of_unknown_machine(const std::string& machine) {
+  if (machine.empty()) return;
+  const std::vector<std::string> devices = cost::device_names();
+  const bool is_host = machine.starts_with(host::processor_name() + "|");
+  const bool is_device = machine != "host" && std::find(devices.begin(), devices.end(), machine) != devices.end();
+  if (is_host || is_device) return;
+  print_warning(fmt::format(
+      "no device that is known here goes by the name '{}': the times serve plans for a device profile of that name "
+      "alone (pantoum devices list has those that are known{})",
+      machine, machine == "host" ? "; what is kept of this machine goes by its processor, as --export shows" : ""));
+}
+
+Result<int> exchange(const ProfileOptions& options) {
+  PANTOUM_ASSIGN(const std::string path, store_to_exchange(options));
+  std::vector<cost::ProfileRow> rows;
+  if (!options.imported.empty()) {
+    PANTOUM_ASSIGN(rows, cost::read_profile(options.imported, options.machine));
+    std::error_code none;  // the store says so
+    if (options.plan.profile_store.empty())
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path(), none);
+  }
   PANTOUM_ASSIGN(const std::unique_ptr<cost::ProfileStore> store, cost::ProfileStore::open(path));
   Json json{{"schema", "pantoum.profile/1"}, {"store", path}};
   if (!options.imported.empty()) {
-    PANTOUM_ASSIGN(const int64_t taken, cost::import_profile(*store, options.imported, options.machine));
-    json["imported"] = taken;
-    if (!options.common.json()) print_formatted("{} times from {} in {}\n", taken, options.imported, path);
+    PANTOUM_TRY(cost::keep_profile(*store, rows));
+    tell_of_unknown_machine(options.machine);
+    json["imported"] = rows.size();
+    if (!options.common.json()) print_formatted("{} times from {} in {}\n", rows.size(), options.imported, path);
   }
   if (!options.exported.empty()) {
     PANTOUM_ASSIGN(const int64_t written, cost::export_profile(*store, options.exported));

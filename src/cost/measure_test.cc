@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files.h"
 #include "cost/kernel_bench.h"
 #include "cost/measured_step.h"
 #include "cost/profile_store.h"
@@ -32,7 +33,7 @@ class Measure : public testing::Test {
 };
 
 OpKey key_of(const std::string& op) {
-  return {.machine = "here", .op = op, .algorithm = "reference"};
+  return {.machine = "here", .op = op, .algorithm = "reference", .operands = "->", .attributes = "|"};
 }
 
 OpSample sample(Seconds seconds) {
@@ -132,13 +133,68 @@ TEST_F(Measure, LeavesOtherProgramsDataBasesAlone) {
   };
   const std::string before = bytes();
   EXPECT_EQ(ProfileStore::open(path("other")).error().code, "E0275");
-  EXPECT_EQ(ProfileStore::open_table(path("other")).error().code, "E0276");
+  EXPECT_EQ(ProfileStore::check(path("other")).error().code, "E0275");
   EXPECT_EQ(bytes(), before);
-  EXPECT_EQ(ProfileStore::open_table(path("absent")).error().code, "E0276");
+  EXPECT_EQ(ProfileStore::check(path("absent")).error().code, "E0275");
   EXPECT_FALSE(fs::exists(path("absent")));
 }
 
-// A table is taken whole or not at all; of a store, what is no time is not known.
+void change_store(const std::string& file, const std::string& statements) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, statements.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
+}
+
+// A table of the name op_costs is not enough.
+TEST_F(Measure, LeavesTablesWithOtherColumnsAlone) {
+  const std::string columns =
+      "engine TEXT, op TEXT, algorithm TEXT, operands TEXT, attributes TEXT, threads INTEGER, seconds REAL, low_s "
+      "REAL, "
+      "high_s REAL, warm_s REAL, runs INTEGER, workspace_bytes INTEGER, joules REAL, meter TEXT";
+  const std::string key = ", PRIMARY KEY(threads, machine, engine, op, algorithm, operands, attributes)";
+  const std::string right = "CREATE TABLE op_costs(" + columns + ", machine TEXT" + key + ");";
+  for (const std::string& make :
+       {std::string("CREATE TABLE op_costs(a, b);"), "CREATE TABLE op_costs(machine TEXT, " + columns + ");",
+        "CREATE TABLE op_costs(machine TEXT, " + columns + ", more" + key + ");",
+        right + "CREATE TABLE links(key TEXT PRIMARY KEY);",
+        right + "CREATE TRIGGER t BEFORE INSERT ON op_costs BEGIN DELETE FROM op_costs; END;",
+        std::string("CREATE VIEW op_costs AS SELECT 1;")}) {
+    fs::remove(path("odd"));
+    change_store(path("odd"), make);
+    const auto bytes = base::read_file(path("odd")).value();
+    EXPECT_EQ(ProfileStore::open(path("odd")).error().code, "E0275") << make;
+    EXPECT_EQ(base::read_file(path("odd")).value(), bytes) << make;
+  }
+  // Another order is no other table; the storage's is made when there is something for it.
+  change_store(path("order"), right);
+  const auto before = base::read_file(path("order")).value();
+  const auto store = ProfileStore::open(path("order")).value();
+  EXPECT_FALSE(store->find_link("disk").value());
+  EXPECT_EQ(store->rows().value(), 0);
+  EXPECT_EQ(base::read_file(path("order")).value(), before);
+  ASSERT_TRUE(store->put_op(key_of("op"), sample(0.5)));
+  EXPECT_EQ(seconds_in(*store, key_of("op")), 0.5);
+  ASSERT_TRUE(store->put_link("disk", {{1e-4, 2e8}, 5e-5, 2e-10}, 5));
+  EXPECT_TRUE(store->find_link("disk").value());
+  EXPECT_EQ(store->rows().value(), 2);
+}
+
+// A number at the beginning of a text is none.
+TEST_F(Measure, ReadsTextsAsNotKnown) {
+  {
+    const auto store = ProfileStore::open(path("texts")).value();
+    ASSERT_TRUE(store->put_op(key_of("op"), sample(0.5)));
+  }
+  for (const char* change : {"seconds = '0.5s'", "joules = 'abc'", "runs = 'many'", "warm_s = x'31'"}) {
+    change_store(path("texts"),
+                 std::string("UPDATE op_costs SET seconds = 0.5, joules = NULL, runs = 1, warm_s = NULL; ") +
+                     "UPDATE op_costs SET " + change);
+    EXPECT_EQ(seconds_in(*ProfileStore::open(path("texts")).value(), key_of("op")), std::nullopt) << change;
+  }
+}
+
+// What is no key or no time is left out.
 TEST_F(Measure, ReadsATableOfManyRowsWhole) {
   constexpr int kRows = 60'000;
   {
@@ -152,14 +208,14 @@ TEST_F(Measure, ReadsATableOfManyRowsWhole) {
     ++read;
     return Result<void>{};
   };
-  EXPECT_TRUE(ProfileStore::open_table(path("many")).value()->each_op(count));
-  EXPECT_EQ(read, kRows);
   const auto store = ProfileStore::open(path("many")).value();
   ASSERT_TRUE(store->put_op(key_of("odd"), sample(-1)));
-  read = 0;
+  ASSERT_TRUE(store->put_op(key_of(""), sample(0.5)));
+  OpKey odd = key_of("odd");
+  odd.threads = 0;
+  ASSERT_TRUE(store->put_op(odd, sample(0.5)));
   EXPECT_TRUE(store->each_op(count));
   EXPECT_EQ(read, kRows);
-  EXPECT_EQ(ProfileStore::open_table(path("many")).value()->each_op(count).error().code, "E0276");
 }
 
 TEST_F(Measure, RefusesEveryDamagedStoreOrReadsIt) {

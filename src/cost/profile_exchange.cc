@@ -2,29 +2,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sqlite3.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
-#include <limits>
-#include <map>
 #include <string_view>
 #include <vector>
 
 #include "base/files.h"
-#include "base/foreign_text.h"
+#include "cost/profile_exchange_rows.h"
+#include "cost/profile_exchange_sqlite.h"
 
 namespace pantoum::cost {
 namespace {
-
-constexpr std::array<const char*, 15> kColumns{
-    "machine", "engine", "op",     "algorithm", "operands",        "attributes", "threads", "seconds",
-    "low_s",   "high_s", "warm_s", "runs",      "workspace_bytes", "joules",     "meter"};
-constexpr std::array<const char*, 4> kNeeded{"op", "algorithm", "operands", "seconds"};
-constexpr size_t kMostText = 4096;  // of one field
 
 std::string ending_of(const std::string& path) {
   return std::filesystem::path(path).extension().string();
@@ -80,45 +68,50 @@ class CsvReader {
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
   }
 
-  // The next record; false: there is none. `wrong` where its quotes do not end.
-  bool next(std::vector<std::string>& fields, bool& wrong) {
+  // The next record; false: there is none. `wrong`: what is wrong with it, if anything.
+  bool next(std::vector<std::string>& fields, std::string& wrong) {
     fields.clear();
-    wrong = false;
-    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) skip_line_end();
+    while (at_ < text_.size() && ends_line(text_[at_])) pass();
     if (at_ >= text_.size()) return false;
     begin_ = line_;
     while (true) {
       std::string field;
-      wrong = wrong || !(at_ < text_.size() && text_[at_] == '"' ? quoted_field(field) : plain_field(field));
+      if (!(text_.substr(at_).starts_with('"') ? quoted_field(field) : plain_field(field)))
+        wrong = "its quotes do not end";
       fields.push_back(std::move(field));
-      if (wrong || at_ >= text_.size() || text_[at_] != ',') return true;
+      if (fields.size() > kMostTableColumns) wrong = fmt::format("it has more than {} fields", kMostTableColumns);
+      if (!wrong.empty() || at_ >= text_.size() || text_[at_] != ',') return true;
       ++at_;
     }
   }
   [[nodiscard]] size_t line() const { return begin_; }
 
  private:
-  void skip_line_end() {
-    if (text_[at_++] == '\n') ++line_;
+  static bool ends_line(char letter) { return letter == '\n' || letter == '\r'; }
+
+  // A line ends with LF, CR LF or CR.
+  char pass() {
+    const char letter = text_[at_++];
+    const bool of_a_pair = letter == '\n' && at_ >= 2 && text_[at_ - 2] == '\r';
+    if (ends_line(letter) && !of_a_pair) ++line_;
+    return letter;
   }
 
   bool plain_field(std::string& field) {
-    while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r') field += text_[at_++];
-    return field.size() <= kMostText;
+    while (at_ < text_.size() && text_[at_] != ',' && !ends_line(text_[at_])) field += text_[at_++];
+    return true;
   }
 
   bool quoted_field(std::string& field) {
     ++at_;
     while (at_ < text_.size()) {
-      const char letter = text_[at_++];
-      if (letter == '\n') ++line_;
+      const char letter = pass();
       if (letter != '"') {
         field += letter;
       } else if (at_ < text_.size() && text_[at_] == '"') {
         field += text_[at_++];
       } else {
-        const bool ends = at_ >= text_.size() || text_[at_] == ',' || text_[at_] == '\n' || text_[at_] == '\r';
-        return ends && field.size() <= kMostText;
+        return at_ >= text_.size() || text_[at_] == ',' || ends_line(text_[at_]);
       }
     }
     return false;
@@ -128,222 +121,73 @@ class CsvReader {
   size_t at_ = 0, line_ = 1, begin_ = 1;
 };
 
-template <class T>
-std::optional<T> number_of(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Columns by name -> a key and a sample; "" and absent columns are what is not known.
-class RowReader {
- public:
-  explicit RowReader(const std::string& machine) : machine_(machine) {}
-
-  // What is wrong with the names; "": nothing.
-  std::string set_columns(const std::vector<std::string>& names) {
-    for (size_t column = 0; column < names.size(); ++column) {
-      const std::string& name = names[column];
-      if (name.starts_with("x-")) continue;
-      if (std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end())
-        return fmt::format("the column '{}' is not known here", base::one_line(name));
-      if (!at_.emplace(name, column).second) return fmt::format("the column '{}' stands twice", name);
-    }
-    count_ = names.size();
-    for (const char* name : kNeeded)
-      if (!at_.contains(name)) return fmt::format("there is no column '{}'", name);
-    return "";
-  }
-
-  // What is wrong with the row; "": nothing.
-  std::string read(const std::vector<std::string>& fields, OpKey& key, OpSample& sample) const {
-    if (fields.size() != count_) return fmt::format("it has {} fields, and {} are named", fields.size(), count_);
-    std::string wrong;
-    const auto text = [&](const char* name) {
-      const auto column = at_.find(name);
-      return column == at_.end() ? std::string() : fields[column->second];
-    };
-    const auto number = [&](const char* name) -> std::optional<double> {
-      const std::string field = text(name);
-      if (field.empty()) return std::nullopt;
-      const std::optional<double> value = number_of<double>(field);
-      if (!value || !std::isfinite(*value)) wrong = fmt::format("{} is no number: '{}'", name, base::one_line(field));
-      return value;
-    };
-    const auto whole = [&](const char* name, int64_t none) {
-      const std::string field = text(name);
-      if (field.empty()) return none;
-      const std::optional<int64_t> value = number_of<int64_t>(field);
-      if (!value) wrong = fmt::format("{} is no whole number: '{}'", name, base::one_line(field));
-      return value.value_or(none);
-    };
-    key = {.machine = machine_.empty() ? text("machine") : machine_,
-           .op = text("op"),
-           .algorithm = text("algorithm"),
-           .operands = text("operands"),
-           .attributes = text("attributes")};
-    if (const std::string engine = text("engine"); !engine.empty()) key.engine = engine;
-    if (key.attributes.empty()) key.attributes = "|";
-    const int64_t threads = whole("threads", 1);
-    key.threads = static_cast<int>(std::clamp<int64_t>(threads, 0, std::numeric_limits<int>::max()));
-    const std::optional<double> seconds = number("seconds");
-    sample = {.seconds = seconds.value_or(0),
-              .low_s = number("low_s").value_or(seconds.value_or(0)),
-              .high_s = number("high_s").value_or(seconds.value_or(0)),
-              .warm_s = number("warm_s"),
-              .runs = whole("runs", 0),
-              .workspace_bytes = whole("workspace_bytes", 0),
-              .joules = number("joules"),
-              .meter = text("meter")};
-    if (!wrong.empty()) return wrong;
-    if (key.machine.empty()) return "nobody says which machine it is of: a column 'machine', or --machine";
-    if (key.op.empty() || key.algorithm.empty() || key.operands.empty()) return "op, algorithm or operands is empty";
-    if (threads < 1) return "threads is less than 1";
-    if (!is_sample(sample)) return "its figures are no measurement: seconds above 0, low_s <= seconds <= high_s";
-    return "";
-  }
-
- private:
-  const std::string& machine_;
-  std::map<std::string, size_t> at_;
-  size_t count_ = 0;
-};
-
-Result<int64_t> import_csv(ProfileStore& store, const std::string& path, const std::string& machine) {
+Result<void> read_csv(const std::string& path, RowReader& rows) {
   PANTOUM_ASSIGN(const std::string text, base::read_file(path));
   CsvReader reader(text);
-  RowReader rows(machine);
   std::vector<std::string> fields;
-  bool wrong = false;
-  if (!reader.next(fields, wrong)) return bad_row(path, 1, "the file is empty");
-  if (const std::string why = wrong ? "its quotes do not end" : rows.set_columns(fields); !why.empty())
-    return bad_row(path, reader.line(), why);
-  int64_t taken = 0;
-  for (; reader.next(fields, wrong); ++taken) {
-    OpKey key;
-    OpSample sample;
-    const std::string why = wrong ? "a field is too long, or its quotes do not end" : rows.read(fields, key, sample);
-    if (!why.empty()) return bad_row(path, reader.line(), why);
-    PANTOUM_TRY(store.put_op(key, sample));
-  }
-  return taken;
+  std::string why;
+  if (!reader.next(fields, why)) return bad_row(path, 1, "the file is empty");
+  if (why.empty()) why = rows.set_columns(fields);
+  while (why.empty() && reader.next(fields, why))
+    if (why.empty()) why = rows.add(fields);
+  if (!why.empty()) return bad_row(path, reader.line(), why);
+  return {};
 }
 
-// What a foreign file may have a data base in memory do: make the one table, and fill it.
-int allow_filling(void* /*unused*/, int action, const char* what, const char* /*unused*/, const char* /*unused*/,
-                  const char* /*unused*/) {
-  const std::string_view name = what == nullptr ? "" : what;
-  switch (action) {
-    case SQLITE_TRANSACTION:
-    case SQLITE_SELECT:
-      return SQLITE_OK;
-    case SQLITE_CREATE_TABLE:
-    case SQLITE_CREATE_INDEX:
-      return name == "op_costs" || name.starts_with("sqlite_autoindex_op_costs") ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_INSERT:
-    case SQLITE_UPDATE:
-    case SQLITE_READ:
-    case SQLITE_REINDEX:
-      return name == "op_costs" || name == "sqlite_master" || name.starts_with("sqlite_autoindex_op_costs")
-                 ? SQLITE_OK
-                 : SQLITE_DENY;
-    default:
-      return SQLITE_DENY;
-  }
-}
+using Read = Result<void> (*)(const std::string&, RowReader&);
 
-int stop_import(void* /*unused*/) {
-  return 1;
-}
-
-Result<int64_t> import_sql(ProfileStore& store, const std::string& path, const std::string& machine) {
-  PANTOUM_ASSIGN(const std::string text, base::read_file(path));
-  if (text.find('\0') != std::string::npos) return bad_row(path, 1, "it is no text");
-  sqlite3* raw = nullptr;
-  const int opened = sqlite3_open(":memory:", &raw);
-  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> database(raw, &sqlite3_close);
-  if (opened != SQLITE_OK) return fail("E0275", "there is no memory for the table", path);
-  constexpr int kMostSteps = 1 << 28, kMostLength = 1 << 20;
-  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostLength);
-  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_progress_handler(raw, kMostSteps, &stop_import, nullptr);
-  sqlite3_set_authorizer(raw, &allow_filling, nullptr);
-  const auto wrong = [&](const std::string& what) {
-    return fail("E0276", fmt::format("its statements cannot be run: {}", base::one_line(what)), path,
-                "give statements that create op_costs and insert rows, as --export FILE.sql writes them");
-  };
-  if (sqlite3_exec(raw, text.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return wrong(sqlite3_errmsg(raw));
-  sqlite3_set_authorizer(raw, nullptr, nullptr);
-  sqlite3_stmt* query = nullptr;
-  if (sqlite3_prepare_v2(raw, "SELECT * FROM op_costs", -1, &query, nullptr) != SQLITE_OK)
-    return wrong(sqlite3_errmsg(raw));
-  const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(query, &sqlite3_finalize);
-  RowReader rows(machine);
-  std::vector<std::string> fields(static_cast<size_t>(sqlite3_column_count(query)));
-  for (size_t column = 0; column < fields.size(); ++column)
-    fields[column] = sqlite3_column_name(query, static_cast<int>(column));
-  if (const std::string why = rows.set_columns(fields); !why.empty()) return wrong(why);
-  const auto field = [&](int column) -> std::string {
-    if (sqlite3_column_type(query, column) == SQLITE_FLOAT)  // as a text it would lose its last bits
-      return fmt::format("{}", sqlite3_column_double(query, column));
-    const auto* text_at = reinterpret_cast<const char*>(sqlite3_column_text(query, column));
-    return text_at == nullptr ? "" : text_at;
-  };
-  int64_t taken = 0;
-  for (int code = sqlite3_step(query); code != SQLITE_DONE; code = sqlite3_step(query), ++taken) {
-    if (code != SQLITE_ROW) return wrong(sqlite3_errmsg(raw));
-    for (size_t column = 0; column < fields.size(); ++column) fields[column] = field(static_cast<int>(column));
-    OpKey key;
-    OpSample sample;
-    if (const std::string why = rows.read(fields, key, sample); !why.empty())
-      return fail("E0276", fmt::format("row {}: {}", taken + 1, why), path,
-                  "mend the row: nothing of the file was taken");
-    PANTOUM_TRY(store.put_op(key, sample));
-  }
-  return taken;
-}
-
-Result<int64_t> import_store(ProfileStore& store, const std::string& path, const std::string& machine) {
+// A pipe that is no data base would be waited for.
+Result<void> check_file(const std::string& path, bool is_database) {
   std::error_code none;
-  if (!std::filesystem::exists(path, none)) return fail("E0201", "there is no such file", path, "name a profile store");
-  PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> from, ProfileStore::open_table(path));
-  int64_t taken = 0;
-  PANTOUM_TRY(from->each_op([&](const OpKey& key, const OpSample& sample) -> Result<void> {
-    OpKey own = key;
-    if (!machine.empty()) own.machine = machine;
-    ++taken;
-    return store.put_op(own, sample);
-  }));
-  return taken;
+  const std::filesystem::file_status status = std::filesystem::status(path, none);
+  const auto refused = [&](const char* what) { return fail("E0201", what, path, "name a .csv, a .sql or a .db file"); };
+  if (!std::filesystem::exists(status)) return refused("there is no such file");
+  if (std::filesystem::is_directory(status)) return refused("cannot read the file: it is a folder");
+  if (is_database && !std::filesystem::is_regular_file(status))
+    return refused("cannot read the file: a data base has to be a regular file, and it is none");
+  return {};
 }
 
-using Import = Result<int64_t> (*)(ProfileStore&, const std::string&, const std::string&);
+// A store, or nothing, or an empty file: what else stands there is not ours to replace.
+Result<void> check_replaceable(const std::string& path) {
+  std::error_code none;
+  const auto refused = [&](const std::string& why) {
+    return fail("E0275", "the table cannot take the place of what stands there: " + why, path,
+                "name another file with --export");
+  };
+  for (const char* beside : {"-journal", "-wal"})
+    if (std::filesystem::exists(path + beside, none))
+      return refused(fmt::format("{}{} beside it says that another program writes to it", path, beside));
+  if (!std::filesystem::exists(path, none)) return {};
+  if (!std::filesystem::is_regular_file(path, none)) return refused("it is no regular file");
+  const Result<void> checked = ProfileStore::check(path);
+  return checked ? Result<void>{} : refused(checked.error().message);
+}
 
-std::string table_of(const char* between) {
-  std::string columns;
-  for (const char* name : kColumns) columns += fmt::format("{}{}", columns.empty() ? "" : between, name);
-  return columns;
+Result<int64_t> export_database(ProfileStore& store, const std::string& path) {
+  PANTOUM_TRY(check_replaceable(path));
+  PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> copy, ProfileStore::open(":memory:"));
+  int64_t written = 0;
+  PANTOUM_TRY(copy->begin());
+  PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) {
+    ++written;
+    return copy->put_op(key, sample);
+  }));
+  PANTOUM_TRY(copy->commit());
+  PANTOUM_ASSIGN(const std::string bytes, copy->bytes());
+  PANTOUM_TRY(base::write_file_atomically(path, bytes));
+  return written;
 }
 
 }  // namespace
 
 Result<int64_t> export_profile(ProfileStore& store, const std::string& path) {
   const std::string ending = ending_of(path);
-  int64_t written = 0;
-  if (ending == ".db") {
-    PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> to, ProfileStore::open(path));
-    PANTOUM_TRY(to->begin());
-    PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) {
-      ++written;
-      return to->put_op(key, sample);
-    }));
-    PANTOUM_TRY(to->commit());
-    return written;
-  }
+  if (ending == ".db") return export_database(store, path);
   if (ending != ".csv" && ending != ".sql") return unknown_ending(path);
+  int64_t written = 0;
   const bool sql = ending == ".sql";
-  std::string text = sql ? fmt::format("CREATE TABLE op_costs({});\n", table_of(", ")) : table_of(",") + "\n";
+  std::string text = sql ? fmt::format("CREATE TABLE op_costs({});\n", all_columns(", ")) : all_columns(",") + "\n";
   PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) -> Result<void> {
     ++written;
     const std::vector<std::string> fields =
@@ -356,21 +200,28 @@ Result<int64_t> export_profile(ProfileStore& store, const std::string& path) {
   return written;
 }
 
-Result<int64_t> import_profile(ProfileStore& store, const std::string& path, const std::string& machine) {
+Result<std::vector<ProfileRow>> read_profile(const std::string& path, const std::string& machine) {
   const std::string ending = ending_of(path);
-  const Import import = ending == ".csv"   ? import_csv
-                        : ending == ".sql" ? import_sql
-                        : ending == ".db"  ? import_store
-                                           : nullptr;
-  if (import == nullptr) return unknown_ending(path);
+  const Read read = ending == ".csv"   ? read_csv
+                    : ending == ".sql" ? read_sql
+                    : ending == ".db"  ? read_database
+                                       : nullptr;
+  if (read == nullptr) return unknown_ending(path);
+  PANTOUM_TRY(check_file(path, ending == ".db"));
+  RowReader rows(machine);
+  PANTOUM_TRY(read(path, rows));
+  return rows.take();
+}
+
+Result<void> keep_profile(ProfileStore& store, const std::vector<ProfileRow>& rows) {
   PANTOUM_TRY(store.begin());
-  Result<int64_t> taken = import(store, path, machine);
-  if (!taken) {
-    PANTOUM_TRY(store.roll_back());
-    return taken;
+  for (const ProfileRow& row : rows) {
+    const Result<void> put = store.put_op(row.key, row.sample);
+    if (put) continue;
+    (void)store.roll_back();
+    return put;
   }
-  PANTOUM_TRY(store.commit());
-  return taken;
+  return store.commit();
 }
 
 }  // namespace pantoum::cost

@@ -1,6 +1,9 @@
 #include "cost/profile_exchange.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "cost/profile_exchange_sqlite.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::cost {
@@ -30,6 +34,20 @@ OpSample some_sample() {
           .workspace_bytes = 4096,
           .joules = 2.5,
           .meter = "RAPL\npackage"};
+}
+
+Result<int64_t> import_profile(ProfileStore& store, const std::string& path, const std::string& machine) {
+  PANTOUM_ASSIGN(const std::vector<ProfileRow> rows, read_profile(path, machine));
+  PANTOUM_TRY(keep_profile(store, rows));
+  return static_cast<int64_t>(rows.size());
+}
+
+// As another program would make it, or change it.
+void run_sql(const std::string& path, const std::string& statements) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(raw, statements.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
 }
 
 class Exchange : public testing::Test {
@@ -129,7 +147,7 @@ TEST_F(Exchange, RefusesTablesThatAreNone) {
   for (const std::string& text :
        {std::string(), std::string("\n\n"), std::string("op\n"), head.substr(8) + "relu,a,b,1\n", "op," + head,
         "colour," + head, std::string("\"machine"), head + "\"m\"x" + row + "1\n",
-        head + std::string(5000, 'm') + row + "1\n", std::string(100, '\0')})
+        head + std::string(kMostField + 1, 'm') + row + "1\n", std::string(100, '\0')})
     EXPECT_EQ(refusal("c.csv", text), "E0276") << text.substr(0, 30);
   EXPECT_EQ(refusal("d.csv", "machine,op,algorithm,operands,seconds,low_s\n" + row + "1,2\n"), "E0276");
   EXPECT_EQ(refusal("e.csv", "machine,op,algorithm,operands,seconds,threads\n" + row + "1,0\n"), "E0276");
@@ -157,7 +175,12 @@ TEST_F(Exchange, RunsNothingButTheTable) {
         std::string("CREATE TRIGGER t AFTER INSERT ON op_costs BEGIN SELECT 1; END;"),
         std::string("INSERT INTO op_costs SELECT 'm','a','b',hex(randomblob(9)),1;"),
         std::string("DROP TABLE op_costs;"), std::string("DELETE FROM op_costs;"),
-        std::string("CREATE TEMP TABLE op_costs(a);"), std::string("nonsense;")})
+        std::string("CREATE TEMP TABLE op_costs(a);"), std::string("nonsense;"),
+        std::string("INSERT INTO op_costs SELECT * FROM op_costs;"),
+        std::string("INSERT INTO op_costs VALUES((SeLeCt 1),'a','b','c',1);"), std::string("PRAGMA user_version = 3;"),
+        std::string("UPDATE op_costs SET seconds = 2;"), std::string("DROP TABLE links;"),
+        std::string("CREATE TABLE links(key); INSERT INTO op_costs VALUES('m', 1 IN links, 'a', 'z', 1);"),
+        std::string("INSERT INTO op_costs VALUES('m', 'o', 'a', 'z', 1) RETURNING op;")})
     EXPECT_EQ(refusal("evil.sql", table + evil), "E0276") << evil;
   EXPECT_FALSE(std::filesystem::exists(victim));
   const std::string endless =
@@ -166,6 +189,155 @@ TEST_F(Exchange, RunsNothingButTheTable) {
       "n;";
   EXPECT_EQ(refusal("endless.sql", endless), "E0276");
   EXPECT_EQ(refusal("binary.sql", table + std::string(1, '\0')), "E0276");
+}
+
+// The word in a text, a name or a comment is none of the statements'.
+TEST_F(Exchange, TakesWhatADumpIsMadeOf) {
+  const std::string dump =
+      "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION; -- select\n"
+      "CREATE TABLE op_costs(machine TEXT NOT NULL, op TEXT, algorithm TEXT, operands TEXT, seconds REAL, "
+      "\"x-select\", "
+      "PRIMARY KEY(machine, op, algorithm, operands));\n"
+      "INSERT INTO op_costs VALUES('select','it''s select','a','f32[1]->f32[1]',1e-3,1),('m','b','a','z',2,NULL);\n"
+      "CREATE TABLE links(key TEXT PRIMARY KEY); INSERT INTO links VALUES('k'); /* select */\nCOMMIT;\n";
+  const auto taken = import_profile(*store_, written("dump.sql", dump), "");
+  ASSERT_TRUE(taken) << to_text(taken.error());
+  EXPECT_EQ(*taken, 2);
+  const auto refused = read_profile(written("pragma.sql", "PRAGMA user_version = 1;"), "");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().help.find("CREATE TABLE op_costs"), std::string::npos) << refused.error().help;
+}
+
+// Each key of a table keeps its texts once more.
+TEST_F(Exchange, EndsWhereATableOfSqlHasNoEnd) {
+  std::string longest =
+      "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds);\nINSERT INTO op_costs VALUES";
+  while (longest.size() < 2 * size_t{kLongestStatement}) longest += "('m', 'o', 'a', 'z', 1), ";
+  EXPECT_EQ(refusal("longest.sql", longest + "('m', 'o', 'a', 'z', 1);"), "E0276");
+  std::string text = "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds, \"x-\"";
+  constexpr size_t kKeys = 30, kBytes = 900'000;
+  std::string key = "op";
+  for (size_t count = 0; count < kKeys; ++count) {
+    text += fmt::format(", UNIQUE(\"x-\", {})", key);
+    key += ", op";
+  }
+  text += ");\n";
+  const std::string long_text(kBytes, 'x');
+  for (size_t row = 0; row <= size_t{kMostTableBytes} / (kBytes * kKeys); ++row)
+    text += fmt::format("INSERT INTO op_costs VALUES('m', 'o{}', 'a', 'z', 1, '{}');\n", row, long_text);
+  const auto refused = read_profile(written("large.sql", text), "");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("more than 536870912 bytes"), std::string::npos) << refused.error().message;
+}
+
+TEST_F(Exchange, HasTheSameRulesForEveryFile) {
+  const std::string names = "machine, engine, op, algorithm, operands, attributes, threads, seconds, joules, runs";
+  const std::string make = "CREATE TABLE op_costs(" + names + ");\n";
+  struct Case {
+    const char *sql, *csv;
+    bool is_good;
+  };
+  const std::string longest(kMostField, 'x');
+  const std::string sql_long = "'m','cpu','" + longest + "x','a','z','|',1,1,NULL,1",
+                    csv_long = "m,cpu," + longest + "x,a,z,|,1,1,,1";
+  const std::string sql_fits = "'m','cpu','" + longest + "','a','z','|',1,1,NULL,1",
+                    csv_fits = "m,cpu," + longest + ",a,z,|,1,1,,1";
+  for (const Case& each :
+       {Case{"'m','cpu','o','a','z','|',1,1e-3,NULL,1", "m,cpu,o,a,z,|,1,1e-3,,1", true},
+        {"'m',NULL,'o','a','z','','2','1e-3','0.5',1.0", "m,,o,a,z,,2,1e-3,0.5,1", true},
+        {"'m','cpu','o','a','z','|',-5,1,NULL,1", "m,cpu,o,a,z,|,-5,1,,1", false},
+        {"'m','cpu','o','a','z','|',0,1,NULL,1", "m,cpu,o,a,z,|,0,1,,1", false},
+        {"'m','cpu','o','a','z','|','abc',1,NULL,1", "m,cpu,o,a,z,|,abc,1,,1", false},
+        {"'m','cpu','o','a','z','|',1.9,1,NULL,1", "m,cpu,o,a,z,|,1.9,1,,1", false},
+        {"'m','cpu','o','a','z','|',1099511627777,1,NULL,1", "m,cpu,o,a,z,|,1099511627777,1,,1", false},
+        {"'m','cpu','o','a','z','|',2147483648,1,NULL,1", "m,cpu,o,a,z,|,2147483648,1,,1", false},
+        {"'m','cpu','o','a','z','|',2147483647,1,NULL,1", "m,cpu,o,a,z,|,2147483647,1,,1", true},
+        {"'m','cpu','','a','z','|',1,1,NULL,1", "m,cpu,,a,z,|,1,1,,1", false},
+        {"'m','cpu',NULL,'a','z','|',1,1,NULL,1", "m,cpu,,a,z,|,1,1,,1", false},
+        {"'','cpu','o','a','z','|',1,1,NULL,1", ",cpu,o,a,z,|,1,1,,1", false},
+        {"'m','cpu','o','a','z','|',1,'1e-3xyz',NULL,1", "m,cpu,o,a,z,|,1,1e-3xyz,,1", false},
+        {"'m','cpu','o','a','z','|',1,NULL,NULL,1", "m,cpu,o,a,z,|,1,,,1", false},
+        {"'m','cpu','o','a','z','|',1,9e999,NULL,1", "m,cpu,o,a,z,|,1,inf,,1", false},
+        {"'m','cpu','o','a','z','|',1,1,'abc',1", "m,cpu,o,a,z,|,1,1,abc,1", false},
+        {"'m','cpu','o','a','z','|',1,1,-1,1", "m,cpu,o,a,z,|,1,1,-1,1", false},
+        {"'m','cpu','o','a','z','|',1,1,NULL,1.5", "m,cpu,o,a,z,|,1,1,,1.5", false},
+        {sql_fits.c_str(), csv_fits.c_str(), true},
+        {sql_long.c_str(), csv_long.c_str(), false}}) {
+    const std::string fill = make + "INSERT INTO op_costs VALUES(" + each.sql + ");\n";
+    std::filesystem::remove(path("t.db"));
+    run_sql(path("t.db"), fill);
+    written("t.sql", fill);
+    std::string csv = names;
+    std::erase(csv, ' ');
+    written("t.csv", csv + "\n" + each.csv + "\n");
+    for (const char* name : {"t.db", "t.sql", "t.csv"}) {
+      const auto rows = read_profile(path(name), "");
+      EXPECT_EQ(rows ? "" : rows.error().code, each.is_good ? "" : "E0276") << name << ": " << each.csv;
+    }
+  }
+}
+
+TEST_F(Exchange, RefusesTextsThatAreNoTexts) {
+  using namespace std::string_literals;
+  const std::string head = "machine,op,algorithm,operands,seconds\n";
+  for (const std::string& row : {"m,a\0x,b,z,1\n"s, "m,\0x,b,z,1\n"s, "m,a,b,z\0,1\n"s, "m,a,b,z,1\0\n"s}) {
+    const auto refused = read_profile(written("n.csv", head + row), "");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "E0276");
+    EXPECT_NE(refused.error().message.find("NUL byte"), std::string::npos) << refused.error().message;
+  }
+  const std::string make = "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds);";
+  const char* kind = "INSERT INTO op_costs VALUES('m', {}, 'a', 'z', 1);";
+  run_sql(path("text.db"), make + fmt::format(fmt::runtime(kind), "CAST(x'610062' AS TEXT)"));
+  run_sql(path("blob.db"), make + fmt::format(fmt::runtime(kind), "x'6162'"));
+  EXPECT_EQ(refusal("text.sql", make + fmt::format(fmt::runtime(kind), "CAST(x'610062' AS TEXT)")), "E0276");
+  EXPECT_EQ(refusal("blob.sql", make + fmt::format(fmt::runtime(kind), "x'6162'")), "E0276");
+  for (const char* name : {"text.db", "blob.db"}) EXPECT_EQ(read_profile(path(name), "").error().code, "E0276") << name;
+}
+
+TEST_F(Exchange, TellsTheLineWhateverEndsIt) {
+  for (const char* end : {"\n", "\r\n", "\r"}) {
+    const std::string text =
+        fmt::format("machine,op,algorithm,operands,seconds{0}m,a,b,z,1{0}{0}m,a,b,\"{0}\",1{0}m,a,b{0}", end);
+    const auto refused = read_profile(written("l.csv", text), "");
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().where.ends_with("l.csv:6")) << refused.error().where;
+  }
+}
+
+TEST_F(Exchange, ReadsNoFoldersAndNoPipesOfADataBase) {
+  for (const char* name : {"folder.db", "folder.csv", "folder.sql"}) {
+    std::filesystem::create_directory(path(name));
+    EXPECT_EQ(read_profile(path(name), "").error().code, "E0201") << name;
+  }
+  ASSERT_EQ(::mkfifo(path("pipe.db").c_str(), 0600), 0);
+  EXPECT_EQ(read_profile(path("pipe.db"), "").error().code, "E0201");
+}
+
+TEST_F(Exchange, ReplacesAStoreAndNothingElse) {
+  ASSERT_TRUE(store_->put_op(kKey, some_sample()));
+  {
+    const auto other = ProfileStore::open(path("old.db")).value();
+    OpKey key = kKey;
+    key.machine = "another";
+    ASSERT_TRUE(other->put_op(key, some_sample()));
+  }
+  EXPECT_EQ(export_profile(*store_, path("old.db")).value(), 1);
+  EXPECT_EQ(read_profile(path("old.db"), "").value().size(), 1U) << "replaced, not added to";
+  run_sql(path("foreign.db"), "CREATE TABLE mine(a)");
+  written("text.db", "precious");
+  std::filesystem::create_directory(path("folder.db"));
+  for (const char* name : {"foreign.db", "text.db", "folder.db"}) {
+    const auto refused = export_profile(*store_, path(name));
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().code, "E0275") << name;
+    EXPECT_NE(refused.error().help.find("--export"), std::string::npos) << refused.error().help;
+  }
+  EXPECT_EQ(base::read_file(path("text.db")).value(), "precious");
+  for (const auto& entry : std::filesystem::directory_iterator(path(".")))
+    EXPECT_FALSE(entry.path().string().find(".part-") != std::string::npos ||
+                 entry.path().string().ends_with("-journal"))
+        << entry.path();
 }
 
 }  // namespace

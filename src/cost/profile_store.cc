@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 
 #include <cmath>
+#include <limits>
+#include <set>
 #include <utility>
 
 namespace pantoum::cost {
@@ -16,14 +18,25 @@ constexpr int kTurn = 1 << 14,
 constexpr int kBusyMilliseconds = 250;
 constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
 
-constexpr const char* kSchema =
+constexpr const char* kMakeCosts =
     "CREATE TABLE IF NOT EXISTS op_costs(machine TEXT NOT NULL, engine TEXT NOT NULL, op TEXT NOT NULL,"
     " algorithm TEXT NOT NULL, operands TEXT NOT NULL, attributes TEXT NOT NULL, threads INTEGER NOT NULL,"
     " seconds REAL NOT NULL, low_s REAL NOT NULL, high_s REAL NOT NULL, warm_s REAL, runs INTEGER NOT NULL,"
     " workspace_bytes INTEGER NOT NULL, joules REAL, meter TEXT NOT NULL,"
-    " PRIMARY KEY(machine, engine, op, algorithm, operands, attributes, threads));"
+    " PRIMARY KEY(machine, engine, op, algorithm, operands, attributes, threads));";
+constexpr const char* kMakeLinks =
     "CREATE TABLE IF NOT EXISTS links(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
     " engine_s REAL NOT NULL, engine_s_per_byte REAL NOT NULL, n INTEGER NOT NULL);";
+
+// Names of columns, and whether they are of the primary key.
+using Columns = std::set<std::pair<std::string, bool>>;
+const Columns kCostColumns{
+    {"machine", true},    {"engine", true},  {"op", true},       {"algorithm", true}, {"operands", true},
+    {"attributes", true}, {"threads", true}, {"seconds", false}, {"low_s", false},    {"high_s", false},
+    {"warm_s", false},    {"runs", false},   {"joules", false},  {"meter", false},    {"workspace_bytes", false}};
+const Columns kLinkColumns{{"key", true},       {"latency_s", false},         {"bytes_per_s", false},
+                           {"engine_s", false}, {"engine_s_per_byte", false}, {"n", false}};
+
 constexpr const char* kFigures = "seconds, low_s, high_s, warm_s, runs, workspace_bytes, joules, meter";
 constexpr int kFigureColumns = 8;
 constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, attributes, threads";
@@ -45,19 +58,34 @@ using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 class SqliteStore final : public ProfileStore {
  public:
-  SqliteStore(Database database, std::string path, bool is_table)
-      : database_(std::move(database)), path_(std::move(path)), is_table_(is_table) {
+  SqliteStore(Database database, std::string path) : database_(std::move(database)), path_(std::move(path)) {
     const auto take_turn = [](void* turns) { return ++*static_cast<int*>(turns) > kMostTurns ? 1 : 0; };
     sqlite3_progress_handler(database_.get(), kTurn, take_turn, &turns_);
   }
 
-  // A data base without any table becomes a store; one with others is not ours.
-  Result<void> set_up() {
+  // E0275 where its tables are not a store's. Ends before anything is written: two that read cannot both become writers.
+  Result<void> look_inside() {
     PANTOUM_TRY(execute(kGuards));
-    PANTOUM_ASSIGN(const Contents contents, look_inside());
-    if (is_table_ && !contents.has_table) return failure_of("it has no table op_costs");
-    if (!contents.is_empty && !contents.has_table) return failure_of("it is another program's data base");
-    return is_table_ ? Result<void>{} : execute(kSchema);
+    PANTOUM_ASSIGN(const Statement query,
+                   prepare("SELECT COUNT(*), COUNT(*) FILTER (WHERE type = 'table' AND name = 'op_costs'),"
+                           " COUNT(*) FILTER (WHERE type = 'table' AND name = 'links'),"
+                           " COUNT(*) FILTER (WHERE type = 'trigger') FROM sqlite_master"));
+    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
+    const auto count = [&](int column) { return sqlite3_column_int64(query.get(), column); };
+    is_empty_ = count(0) == 0, has_links_ = count(2) == 1;
+    if (is_empty_) return {};
+    if (count(1) != 1) return failure_of("it is another program's data base");
+    if (count(3) > 0) return failure_of("it has triggers, which no profile store has");
+    PANTOUM_TRY(check_columns("op_costs", kCostColumns));
+    return has_links_ ? check_columns("links", kLinkColumns) : Result<void>{};
+  }
+
+  // A data base without any table becomes a store.
+  Result<void> set_up() {
+    PANTOUM_TRY(look_inside());
+    if (!is_empty_) return {};
+    PANTOUM_TRY(execute(kMakeCosts));
+    return make_links();
   }
 
   Result<std::optional<OpSample>> find_op(const OpKey& key) override {
@@ -75,8 +103,11 @@ class SqliteStore final : public ProfileStore {
   }
 
   Result<void> put_op(const OpKey& key, const OpSample& sample) override {
-    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO op_costs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                                                "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"));
+    static const std::string kPut = fmt::format(
+        "INSERT OR REPLACE INTO op_costs({}, {}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+        "?15)",
+        kKeyColumns, kFigures);
+    PANTOUM_ASSIGN(const Statement put, prepare(kPut.c_str()));
     PANTOUM_TRY(bind(put, key));
     sqlite3_stmt* raw = put.get();
     int column = kFigureColumns;
@@ -87,7 +118,7 @@ class SqliteStore final : public ProfileStore {
     sqlite3_bind_int64(raw, ++column, sample.workspace_bytes);
     ++column;
     if (sample.joules) sqlite3_bind_double(raw, column, *sample.joules);
-    if (sqlite3_bind_text(raw, ++column, sample.meter.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
+    PANTOUM_TRY(bind(put, ++column, sample.meter));
     return done(put);
   }
 
@@ -100,13 +131,19 @@ class SqliteStore final : public ProfileStore {
       const int code = sqlite3_step(query.get());
       if (code == SQLITE_DONE) return {};
       if (code != SQLITE_ROW) return failure();
+      const OpKey key = key_at(query);
       const OpSample sample = sample_at(query, kKeyParts);
-      if (is_sample(sample))
-        PANTOUM_TRY(act(key_at(query), sample));
-      else if (is_table_)
-        return failure_of(fmt::format("row {}: its figures are no measurement", row + 1));
+      if (is_key(key) && is_sample(sample)) PANTOUM_TRY(act(key, sample));
     }
     return failure();
+  }
+
+  Result<std::string> bytes() override {
+    sqlite3_int64 size = 0;
+    const std::unique_ptr<unsigned char, void (*)(void*)> copy(sqlite3_serialize(database_.get(), "main", &size, 0),
+                                                               &sqlite3_free);
+    if (copy == nullptr) return failure_of("there is no memory for a copy of it");
+    return std::string(reinterpret_cast<const char*>(copy.get()), static_cast<size_t>(size));
   }
 
   Result<void> begin() override { return execute("BEGIN IMMEDIATE"); }
@@ -114,21 +151,24 @@ class SqliteStore final : public ProfileStore {
   Result<void> roll_back() override { return execute("ROLLBACK"); }
 
   Result<std::optional<LinkSample>> find_link(const std::string& key) override {
+    if (!has_links_) return std::optional<LinkSample>{};
     PANTOUM_ASSIGN(
         const Statement query,
         prepare("SELECT latency_s, bytes_per_s, engine_s, engine_s_per_byte FROM links WHERE key = ?1", key));
     const int code = sqlite3_step(query.get());
     if (code == SQLITE_DONE) return std::optional<LinkSample>{};
     if (code != SQLITE_ROW) return failure();
-    const LinkSample sample{.link = {.latency_s = sqlite3_column_double(query.get(), 0),
-                                     .bytes_per_s = sqlite3_column_double(query.get(), 1)},
-                            .engine_s = sqlite3_column_double(query.get(), 2),
-                            .engine_s_per_byte = sqlite3_column_double(query.get(), 3)};
+    const LinkSample sample{.link = {.latency_s = number_at(query.get(), 0), .bytes_per_s = number_at(query.get(), 1)},
+                            .engine_s = number_at(query.get(), 2),
+                            .engine_s_per_byte = number_at(query.get(), 3)};
     return is_link(sample) ? std::optional<LinkSample>{sample} : std::nullopt;
   }
 
   Result<void> put_link(const std::string& key, const LinkSample& sample, int samples) override {
-    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO links VALUES(?1, ?2, ?3, ?4, ?5, ?6)", key));
+    if (!has_links_) PANTOUM_TRY(make_links());
+    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO links(key, latency_s, bytes_per_s, engine_s, "
+                                                "engine_s_per_byte, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                                                key));
     sqlite3_bind_double(put.get(), 2, sample.link.latency_s);
     sqlite3_bind_double(put.get(), 3, sample.link.bytes_per_s);
     sqlite3_bind_double(put.get(), 4, sample.engine_s);
@@ -139,7 +179,8 @@ class SqliteStore final : public ProfileStore {
 
   Result<int64_t> rows() override {
     PANTOUM_ASSIGN(const Statement query,
-                   prepare("SELECT (SELECT COUNT(*) FROM op_costs) + (SELECT COUNT(*) FROM links)"));
+                   prepare(has_links_ ? "SELECT (SELECT COUNT(*) FROM op_costs) + (SELECT COUNT(*) FROM links)"
+                                      : "SELECT COUNT(*) FROM op_costs"));
     if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
     return static_cast<int64_t>(sqlite3_column_int64(query.get(), 0));
   }
@@ -147,13 +188,11 @@ class SqliteStore final : public ProfileStore {
   [[nodiscard]] Failure failure() const {
     const int code = sqlite3_errcode(database_.get());
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-      return fail(is_table_ ? "E0276" : "E0275", "another program holds the file", path_,
-                  "try again when it has ended");
+      return fail("E0275", "another program holds the file", path_, "try again when it has ended");
     return failure_of(sqlite3_errmsg(database_.get()));
   }
 
   [[nodiscard]] Failure failure_of(const std::string& what) const {
-    if (is_table_) return fail("E0276", what, path_, "mend or export it again: nothing of the file was taken");
     return fail("E0275", "the profile store failed: " + what, path_,
                 "name another file with --profile-store, where what is missing is measured again");
   }
@@ -162,18 +201,22 @@ class SqliteStore final : public ProfileStore {
   static constexpr int kKeyParts = 7;
   static constexpr int64_t kMostRows = 10'000'000;
 
-  struct Contents {
-    bool is_empty = true, has_table = false;
-  };
+  Result<void> make_links() {
+    PANTOUM_TRY(execute(kMakeLinks));
+    has_links_ = true;
+    return {};
+  }
 
-  // Ends before anything is written: two that read cannot both become writers.
-  Result<Contents> look_inside() {
-    PANTOUM_ASSIGN(const Statement query,
-                   prepare("SELECT COUNT(*), COUNT(*) FILTER (WHERE type = 'table' AND name = 'op_costs') "
-                           "FROM sqlite_master"));
-    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
-    return Contents{.is_empty = sqlite3_column_int64(query.get(), 0) == 0,
-                    .has_table = sqlite3_column_int64(query.get(), 1) == 1};
+  Result<void> check_columns(const char* table, const Columns& expected) {
+    PANTOUM_ASSIGN(const Statement query, prepare(fmt::format("PRAGMA table_info({})", table).c_str()));
+    Columns found;
+    int code = sqlite3_step(query.get());
+    for (; code == SQLITE_ROW; code = sqlite3_step(query.get()))
+      found.emplace(text_at(query, 1).value_or(""), sqlite3_column_int(query.get(), 5) > 0);
+    if (code != SQLITE_DONE) return failure();
+    if (found != expected)
+      return failure_of(fmt::format("its table {} has other columns or another key than a profile store's", table));
+    return {};
   }
 
   Result<Statement> prepare(const char* sql) {
@@ -185,49 +228,69 @@ class SqliteStore final : public ProfileStore {
 
   Result<Statement> prepare(const char* sql, const std::string& key) {
     PANTOUM_ASSIGN(Statement statement, prepare(sql));
-    if (sqlite3_bind_text(statement.get(), 1, key.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
+    PANTOUM_TRY(bind(statement, 1, key));
     return statement;
+  }
+
+  Result<void> bind(const Statement& statement, int column, const std::string& text) const {
+    if (sqlite3_bind_text64(statement.get(), column, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8) !=
+        SQLITE_OK)
+      return failure();
+    return {};
   }
 
   Result<void> bind(const Statement& statement, const OpKey& key) const {
     int column = 1;
     for (const std::string* part : {&key.machine, &key.engine, &key.op, &key.algorithm, &key.operands, &key.attributes})
-      if (sqlite3_bind_text(statement.get(), column++, part->c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK)
-        return failure();
+      PANTOUM_TRY(bind(statement, column++, *part));
     sqlite3_bind_int(statement.get(), column, key.threads);
     return {};
   }
 
-  static std::string text_at(const Statement& query, int column) {
-    const unsigned char* text = sqlite3_column_text(query.get(), column);
-    return text == nullptr ? "" : reinterpret_cast<const char*>(text);
+  // nullopt: something else than a text stands there.
+  static std::optional<std::string> text_at(const Statement& query, int column) {
+    if (sqlite3_column_type(query.get(), column) != SQLITE_TEXT) return std::nullopt;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), column));
+    return text == nullptr ? std::optional<std::string>{}
+                           : std::string(text, static_cast<size_t>(sqlite3_column_bytes(query.get(), column)));
+  }
+
+  // What is no number is none of a measurement, whatever digits a text begins with.
+  static double number_at(sqlite3_stmt* raw, int column) {
+    const int type = sqlite3_column_type(raw, column);
+    const bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;
+    return is_number ? sqlite3_column_double(raw, column) : std::numeric_limits<double>::quiet_NaN();
+  }
+  static int64_t whole_at(sqlite3_stmt* raw, int column) {
+    return sqlite3_column_type(raw, column) == SQLITE_INTEGER ? sqlite3_column_int64(raw, column) : -1;
   }
 
   static OpKey key_at(const Statement& query) {
-    return {.machine = text_at(query, 0),
-            .engine = text_at(query, 1),
-            .op = text_at(query, 2),
-            .algorithm = text_at(query, 3),
-            .operands = text_at(query, 4),
-            .attributes = text_at(query, 5),
-            .threads = sqlite3_column_int(query.get(), 6)};
+    const auto text = [&](int column) { return text_at(query, column).value_or(""); };
+    const int64_t threads = whole_at(query.get(), kKeyParts - 1);
+    return {.machine = text(0),
+            .engine = text(1),
+            .op = text(2),
+            .algorithm = text(3),
+            .operands = text(4),
+            .attributes = text(5),
+            .threads = std::in_range<int>(threads) ? static_cast<int>(threads) : 0};
   }
 
   static OpSample sample_at(const Statement& query, int first) {
     sqlite3_stmt* raw = query.get();
     const auto optional = [&](int column) {
-      return sqlite3_column_type(raw, first + column) == SQLITE_NULL
-                 ? std::nullopt
-                 : std::optional(sqlite3_column_double(raw, first + column));
+      return sqlite3_column_type(raw, first + column) == SQLITE_NULL ? std::nullopt
+                                                                     : std::optional(number_at(raw, first + column));
     };
-    return {.seconds = sqlite3_column_double(raw, first),
-            .low_s = sqlite3_column_double(raw, first + 1),
-            .high_s = sqlite3_column_double(raw, first + 2),
+    return {.seconds = number_at(raw, first),
+            .low_s = number_at(raw, first + 1),
+            .high_s = number_at(raw, first + 2),
             .warm_s = optional(3),
-            .runs = sqlite3_column_int64(raw, first + 4),
-            .workspace_bytes = sqlite3_column_int64(raw, first + 5),
+            .runs = whole_at(raw, first + 4),
+            .workspace_bytes = whole_at(raw, first + 5),
             .joules = optional(6),
-            .meter = text_at(query, first + 7)};
+            .meter = text_at(query, first + 7).value_or("")};
   }
 
   Result<void> execute(const char* sql) {
@@ -243,11 +306,17 @@ class SqliteStore final : public ProfileStore {
 
   Database database_;
   std::string path_;
-  bool is_table_;  // that somebody gave, and that is only read
+  bool is_empty_ = false, has_links_ = false;
   int turns_ = 0;
 };
 
 }  // namespace
+
+bool is_key(const OpKey& key) {
+  for (const std::string* part : {&key.machine, &key.engine, &key.op, &key.algorithm, &key.operands, &key.attributes})
+    if (part->empty() || part->size() > kMostField || part->find('\0') != std::string::npos) return false;
+  return key.threads >= 1;
+}
 
 bool is_sample(const OpSample& sample) {
   constexpr double kMostJoules = 1e9;
@@ -259,30 +328,29 @@ bool is_sample(const OpSample& sample) {
 
 namespace {
 
-Result<std::unique_ptr<ProfileStore>> open_store(const std::string& path, bool is_table) {
+Result<std::unique_ptr<SqliteStore>> open_file(const std::string& path, int flags) {
   sqlite3* raw = nullptr;
-  const int flags = is_table ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database(raw, &sqlite3_close);
   if (code != SQLITE_OK)
-    return fail(is_table ? "E0276" : "E0275",
-                "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
+    return fail("E0275", "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
                 "name another file");
   sqlite3_busy_timeout(raw, kBusyMilliseconds);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  auto store = std::make_unique<SqliteStore>(std::move(database), path, is_table);
-  PANTOUM_TRY(store->set_up());
-  return store;
+  return std::make_unique<SqliteStore>(std::move(database), path);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
-  return open_store(path, false);
+  PANTOUM_ASSIGN(std::unique_ptr<SqliteStore> store, open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  PANTOUM_TRY(store->set_up());
+  return store;
 }
 
-Result<std::unique_ptr<ProfileStore>> ProfileStore::open_table(const std::string& path) {
-  return open_store(path, true);
+Result<void> ProfileStore::check(const std::string& path) {
+  PANTOUM_ASSIGN(const std::unique_ptr<SqliteStore> store, open_file(path, SQLITE_OPEN_READONLY));
+  return store->look_inside();
 }
 
 }  // namespace pantoum::cost

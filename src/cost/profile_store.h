@@ -22,12 +22,13 @@ struct LinkSample {
 class ProfileStore {
  public:
   // Opens or creates the data base; ":memory:" keeps nothing. E0275 when it is no profile store, which another program's
-  // data base is not (nothing is written into it), or cannot be written.
+  // data base and one whose tables have other columns or triggers are not (nothing is written into it), or cannot be
+  // written.
   // Several processes may have it open; one that waits for another longer than a quarter of a second gives up (E0275).
   // What is no time (negative, infinite, a text) reads as not known.
   [[nodiscard]] static Result<std::unique_ptr<ProfileStore>> open(const std::string& path);
-  // One that is only read, as a table that somebody gave: every failure is E0276.
-  [[nodiscard]] static Result<std::unique_ptr<ProfileStore>> open_table(const std::string& path);
+  // Is the file at `path` a profile store, or empty? Nothing is written into it. E0275.
+  [[nodiscard]] static Result<void> check(const std::string& path);
   virtual ~ProfileStore() = default;
 
   [[nodiscard]] virtual Result<std::optional<OpSample>> find_op(const OpKey& key) = 0;
@@ -37,13 +38,20 @@ class ProfileStore {
   [[nodiscard]] virtual Result<void> put_link(const std::string& key, const LinkSample& sample, int samples) = 0;
   // How many times it keeps, of operators and of storage.
   [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
-  // Every sample of an operator, ordered by its key. What is no measurement is left out; of a table it is E0276.
+  // Every sample of an operator, ordered by its key. What is no key or no measurement is left out.
   [[nodiscard]] virtual Result<void> each_op(const std::function<Result<void>(const OpKey&, const OpSample&)>& act) = 0;
+  // All of it, as the bytes of an SQLite file.
+  [[nodiscard]] virtual Result<std::string> bytes() = 0;
   // Several changes as one: all are kept, or none.
   [[nodiscard]] virtual Result<void> begin() = 0;
   [[nodiscard]] virtual Result<void> commit() = 0;
   [[nodiscard]] virtual Result<void> roll_back() = 0;
 };
+
+inline constexpr size_t kMostField = 1 << 16;  // bytes of a text in a table of times
+
+// Can it be a key: named parts without a NUL byte, none longer than kMostField, and at least one thread?
+[[nodiscard]] bool is_key(const OpKey& key);
 
 // Can it be a measurement at all: times and bytes that are finite, not negative, and in order?
 [[nodiscard]] bool is_sample(const OpSample& sample);

@@ -73,8 +73,12 @@ Result<void> MachineMeasurement::open_store() {
     std::filesystem::create_directories(std::filesystem::path(options.cache_store).parent_path(), none);
   }
   std::error_code none;
-  const bool nothing_known = measure_ == Measure::kKnown && !std::filesystem::exists(options.profile_store, none);
-  const std::string path = nothing_known ? "" : named ? options.profile_store : options.cache_store;
+  const std::string& store = named ? options.profile_store : options.cache_store;
+  const bool nothing_known = measure_ == Measure::kKnown && !std::filesystem::exists(store, none);
+  if (nothing_known && named && options.measure == Measure::kKnown)
+    return fail("E0201", "there is no such profile store, so that no time is known", options.profile_store,
+                "name the one with --profile-store, or leave --measure known out");
+  const std::string path = nothing_known ? "" : store;
   Result<std::unique_ptr<cost::ProfileStore>> opened = cost::ProfileStore::open(path.empty() ? kInMemory : path);
   if (!opened && named) return Failure(opened.error());
   if (!opened) return do_without_store(opened.error());

@@ -20,7 +20,8 @@ namespace pantoum::pipeline {
 // One measurement: begun before the cost graphs are made, ended by `tell`. Does nothing where nothing is to be measured.
 class MachineMeasurement {
  public:
-  // E0114 a device that is not this machine is to be measured; E0275 the store that the user named. All else goes on, with a warning.
+  // E0114 a device that is not this machine is to be measured; E0275 the store that the user named;
+  // E0201 it is not there, and known times were asked for. All else goes on, with a warning.
   [[nodiscard]] static Result<MachineMeasurement> begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                         const cost::DeviceProfile& device);
 

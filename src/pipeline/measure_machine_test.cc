@@ -50,5 +50,18 @@ TEST(MeasureMachine, WarnsOfACacheThatCannotBeUsedAndRefusesANamedStore) {
   EXPECT_EQ(refused.error().code, "E0275");
 }
 
+TEST(MeasureMachine, RefusesAStoreThatIsNotThereWhereKnownTimesWereAskedFor) {
+  const auto kernels = host::KernelSet::open(host::KernelSet::Choice::kPortable, 1);
+  ASSERT_TRUE(kernels);
+  const cost::DeviceProfile device = cost::load_device("m4").value();
+  PlanRequest request = request_of(Measure::kKnown, 0);
+  request.measure.profile_store = "/proc/none/times.db";
+  const auto refused = MachineMeasurement::begin(request, **kernels, device);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "E0201");
+  request.measure.measure = Measure::kAuto;
+  EXPECT_TRUE(MachineMeasurement::begin(request, **kernels, device)) << "nobody asked for what is known";
+}
+
 }  // namespace
 }  // namespace pantoum::pipeline

@@ -1,7 +1,9 @@
 """What ops take, other objectives, other graphs and other algorithms: through the program."""
+import contextlib
 import csv
 import json
 import os
+import sqlite3
 import unittest
 
 from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor
@@ -80,6 +82,117 @@ class Profile(Costs):
         self.assertIn("measured", measured["time_source"])
         self.assertGreater(measured["unplanned_time_s"], 7.0)
         self.refused("E0114", *plan, "--measure", "missing")
+
+
+ROW = "machine,op,algorithm,operands,seconds\nm4,relu,reference,f32[4]->f32[4],1e-3\n"
+
+
+class Tables(Costs):
+    """Where tables of times come from and go to."""
+
+    def setUp(self):
+        self.at = lambda name: self.path(f"{self.id()}-{name}")
+        self.table = self.file("t.csv", ROW)
+
+    def file(self, name, text):
+        with open(self.at(name), "w", newline="") as file:
+            file.write(text)
+        return self.at(name)
+
+    def contents(self, name):
+        with open(self.at(name), "rb") as file:
+            return file.read()
+
+    def import_table(self, *words, **more):
+        return self.succeed("profile", "--import", self.table, *words, **more)
+
+    def test_the_first_table_makes_the_users_cache(self):
+        self.import_table(env={**os.environ, "XDG_CACHE_HOME": self.at("cache")})
+        self.assertTrue(os.path.getsize(os.path.join(self.at("cache"), "pantoum", "times.db")))
+
+    def test_a_refused_table_leaves_no_store(self):
+        for name, text in (("wrong.csv", ROW + "m4,relu\n"), ("wrong.txt", ROW), ("wrong.sql", "nonsense"), ("nul.csv", ROW.replace("relu", "re\0lu"))):
+            self.assertNotEqual(self.run_cli("profile", "--import", self.file(name, text), "--profile-store", self.at("left.db")).returncode, 0)
+        self.refused("E0201", "profile", "--import", self.at("none.csv"), "--profile-store", self.at("left.db"))
+        self.assertFalse(os.path.exists(self.at("left.db")))
+
+    def test_no_export_replaces_what_it_is_made_of(self):
+        store = ("--profile-store", self.at("s.db"))
+        self.import_table(*store)
+        os.link(self.table, self.at("linked.csv"))
+        os.symlink(self.table, self.at("pointed.csv"))
+        beside = os.path.join(os.path.dirname(self.table), ".", os.path.basename(self.table))
+        for name in (self.table, self.at("linked.csv"), self.at("pointed.csv"), beside):
+            self.refused("E0119", "profile", "--import", self.table, "--export", name, *store)
+        self.refused("E0119", "profile", "--export", self.at("s.db"), *store)
+        self.refused("E0119", "profile", "--import", self.table, "--export", self.at("new.db"), "--profile-store", self.at("new.db"))
+        self.assertFalse(os.path.exists(self.at("new.db")))
+        self.assertEqual(self.contents("t.csv"), ROW.encode())
+
+    def test_a_store_that_is_exported_takes_the_place_of_another_alone(self):
+        store = ("--profile-store", self.at("s.db"))
+        self.import_table(*store)
+        self.import_table("--machine", "a72", "--profile-store", self.at("o.db"))
+        self.succeed("profile", "--export", self.at("o.db"), *store)
+        with contextlib.closing(sqlite3.connect(self.at("o.db"))) as base:
+            self.assertEqual(base.execute("SELECT machine FROM op_costs").fetchall(), [("m4",)])
+        with contextlib.closing(sqlite3.connect(self.at("mine.db"))) as base:
+            base.execute("CREATE TABLE mine(a)")
+            base.commit()
+        before = self.contents("mine.db")
+        done = self.refuse(3, "E0275", "profile", "--export", self.at("mine.db"), *store)
+        self.assertIn("--export", done.stderr)
+        self.assertEqual(self.contents("mine.db"), before)
+        own = os.path.basename(self.at(""))
+        left = {name.removeprefix(own) for name in os.listdir(self.folder) if name.startswith(own)}
+        self.assertEqual(left, {"t.csv", "s.db", "o.db", "mine.db"})
+
+    def test_a_foreign_table_of_costs_is_left_alone(self):
+        for number, columns in enumerate(("a, b", "threads, machine, engine, op, algorithm, operands, attributes, seconds, low_s, high_s, warm_s, runs, workspace_bytes, joules, meter")):
+            with contextlib.closing(sqlite3.connect(self.at(f"{number}.db"))) as base:
+                base.execute(f"CREATE TABLE op_costs({columns})")
+                base.commit()
+            before = self.contents(f"{number}.db")
+            for words in (("--import", self.table), ("--export", self.at("e.csv"))):
+                self.refused("E0275", "profile", *words, "--profile-store", self.at(f"{number}.db"))
+            self.refused("E0275", "plan", MODEL, *STEP, "--ram", "1MiB", "--time-limit", "1s", "--profile-store", self.at(f"{number}.db"))
+            self.assertEqual(self.contents(f"{number}.db"), before)
+
+    def test_what_keeps_nothing_is_no_store(self):
+        os.mkfifo(self.at("pipe.db"))
+        for store, code in ((":memory:", "E0275"), ("-", "E0117"), (self.at("pipe.db"), "E0275"), ("/dev/null", "E0275")):
+            self.refused(code, "profile", "--import", self.table, "--profile-store", store)
+        self.assertFalse(os.path.exists("-"))
+        done = self.refuse(3, "E0201", "profile", "--import", self.at("pipe.db"), "--profile-store", self.at("s.db"))
+        self.assertIn("regular file", done.stderr)
+        os.mkdir(self.at("folder.db"))
+        done = self.refuse(3, "E0201", "profile", "--import", self.at("folder.db"), "--profile-store", self.at("s.db"))
+        self.assertIn("folder", done.stderr)
+
+    def test_a_dump_is_a_table(self):
+        store = ("--profile-store", self.at("s.db"))
+        self.import_table(*store)
+        with contextlib.closing(sqlite3.connect(self.at("s.db"))) as base:
+            self.file("dump.sql", "PRAGMA foreign_keys=OFF;\n" + "\n".join(base.iterdump()))
+        self.succeed("profile", "--import", self.at("dump.sql"), "--profile-store", self.at("again.db"))
+        for name in ("s", "again"):
+            self.succeed("profile", "--export", self.at(name + ".csv"), "--profile-store", self.at(name + ".db"))
+        self.assertEqual(self.contents("s.csv"), self.contents("again.csv"))
+
+    def test_says_that_no_device_has_the_name(self):
+        store = ("--profile-store", self.at("s.db"))
+        for machine, known in (("m4", True), ("m44", False), ("host", False)):
+            said = self.import_table("--machine", machine, *store).stderr
+            self.assertEqual("warning" not in said, known, said)
+        self.assertIn("'m44'", self.import_table("--machine", "m44", *store, "--format", "json").stderr)
+
+    def test_known_times_are_in_a_store_that_is_there(self):
+        plan = ("plan", MODEL, *STEP, "--ram", "1MiB", "--effort", 1, "--profile-store", self.at("typo.db"))
+        for device in ("m7", "host"):
+            done = self.refuse(3, "E0201", *plan, "--device", device, "--measure", "known")
+            self.assertIn("typo.db", done.stderr)
+        self.succeed(*plan, "--device", "m7")
+        self.assertFalse(os.path.exists(self.at("typo.db")))
 
 
 class Objectives(Costs):

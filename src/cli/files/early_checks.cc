@@ -246,8 +246,14 @@ Result<void> check_page_folder(const Given& given) {
 }
 
 Result<void> check_store(const Given& given) {
+  if (given.value == "-")
+    return fail("E0117", "a profile store is read and written, which standard input and output cannot be", where(given),
+                "name a file");
   if (is_folder(given.value))
     return fail("E0275", "this is a folder, not a profile store", where(given), "name a file in it");
+  std::error_code ignored;
+  if (exists(given.value) && !fs::is_regular_file(given.value, ignored))
+    return fail("E0275", "this is no regular file, which a profile store has to be", where(given), "name another file");
   if (exists(given.value) || is_folder(folder_of(given.value))) return {};
   return fail("E0275", fmt::format("there is no folder '{}' for the profile store", folder_of(given.value)),
               where(given), fmt::format("make it: mkdir -p {}", folder_of(given.value)));
