@@ -81,12 +81,8 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
 }
 
 Result<void> write(const PlanVerbOptions& options, const Answer& answer) {
-  if (!options.weights_output.empty() && !options.costgraph.empty())
-    return fail("E0118", "a bare cost graph has no weights", "--weights-out", "give a model");
   if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer.plan, options.output));
   if (options.binary_output.empty()) return {};
-  if (answer.binary.empty())
-    return fail("E0118", "a bare cost graph has no kernels, so no binary plan", "--binary-out", "give a model");
   return base::write_file_atomically(options.binary_output,
                                      {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
 }

@@ -194,6 +194,13 @@ class Tables(Costs):
         self.succeed(*plan, "--device", "m7")
         self.assertFalse(os.path.exists(self.at("typo.db")))
 
+    def test_known_times_are_those_of_the_users_cache(self):
+        plan, cache = ("plan", MODEL, *STEP, "--ram", "1MiB", "--format", "json"), {**os.environ, "XDG_CACHE_HOME": self.at("users-cache")}
+        source = lambda *words: json.loads(self.succeed(*plan, *words, env=cache).stdout)["time_source"]
+        self.assertTrue(source("--effort", 1, "--measure", "known").startswith("modelled"))
+        self.assertTrue(source("--time-limit", "10s").startswith("measured"))
+        self.assertTrue(source("--effort", 1, "--measure", "known").startswith("measured"))
+
 
 class Objectives(Costs):
     def test_formulas_are_planned_and_their_sums_are_proved(self):

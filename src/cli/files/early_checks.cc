@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -295,9 +296,35 @@ Result<void> check_one(const Given& given) {
   }
 }
 
+// Does an option say how a model is made, what its ops take on some device, or ask for what is made of them? A cost graph
+// has all of the first two in it, and nothing else.
+bool is_of_model(const OptionFacts& option) {
+  constexpr std::array kOfBoth{"--batch", "--steps", "--epochs", "--samples", "--threads"};
+  constexpr std::array kOfModel{"--device",          "--kernels",     "--measure",    "--profile-store", "--page-file",
+                                "--page-encryption", "--weights-out", "--binary-out", "--costgraph-out"};
+  const auto is_in = [&](const auto& names) {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return option.name() == name; });
+  };
+  if (is_in(kOfBoth)) return false;
+  return option.group == "model" || option.group == "training" || is_in(kOfModel);
+}
+
+Result<void> check_beside_costgraph(const std::vector<Given>& given) {
+  const bool is_bare =
+      std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->kind == Kind::kCostGraph; });
+  for (const Given& each : given)
+    if (is_bare && is_of_model(*each.option))
+      return fail(
+          "E0118",
+          fmt::format("{} beside a bare cost graph, which has no model, weights and kernels", each.option->name()),
+          where(each), "leave it out: the cost graph names its device, and has the costs of its ops; or give a model");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_given(const std::vector<Given>& given) {
+  PANTOUM_TRY(check_beside_costgraph(given));
   for (const Given& each : given)
     if (!each.value.empty()) PANTOUM_TRY(check_one(each));
   return {};
