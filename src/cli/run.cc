@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/last_words.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 
 namespace pantoum::cli {
 namespace {
@@ -121,7 +122,10 @@ int run_line(int argc, const char* const* argv, bool json) {
   Streams streams;
   const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
     PANTOUM_TRY(streams.replace(given));
-    return check_given(given);
+    PANTOUM_TRY(check_given(given));
+    for (const std::string& option : passed_over(given))
+      print_warning(option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
+    return {};
   });
   if (!asked) return end_with_names(asked.error(), streams, json);
   const Action tell = [&] { return print_bytes(asked->text), Result<int>(0); };

@@ -106,7 +106,7 @@ class Measuring(House):
         store.close()
 
     def test_two_measure_at_once(self):
-        words = [PANTOUM, "plan", MODEL, *map(str, QUICK), "--profile-store", self.store, "--format", "json"]
+        words = [PANTOUM, "plan", MODEL, *map(str, STEP), "--ram", "1MiB", "--time-limit", "20s", "--gap", "5%", "--profile-store", self.store, "--format", "json"]
         both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
         for process in both:
             said, error = process.communicate(timeout=120)

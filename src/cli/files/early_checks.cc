@@ -296,32 +296,44 @@ Result<void> check_one(const Given& given) {
   }
 }
 
-// Does an option say how a model is made, what its ops take on some device, or ask for what is made of them? A cost graph
-// has all of the first two in it, and nothing else.
-bool is_of_model(const OptionFacts& option) {
-  constexpr std::array kOfBoth{"--batch", "--steps", "--epochs", "--samples", "--threads"};
-  constexpr std::array kOfModel{"--device",          "--kernels",     "--measure",    "--profile-store", "--page-file",
-                                "--page-encryption", "--weights-out", "--binary-out", "--costgraph-out"};
-  const auto is_in = [&](const auto& names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* name) { return option.name() == name; });
-  };
-  if (is_in(kOfBoth)) return false;
-  return option.group == "model" || option.group == "training" || is_in(kOfModel);
+template <size_t kCount>
+bool is_one_of(const OptionFacts& option, const std::array<const char*, kCount>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return option.name() == name; });
 }
 
+bool names_costgraph(const std::vector<Given>& given) {
+  return std::any_of(given.begin(), given.end(),
+                     [](const Given& each) { return each.option->kind == Kind::kCostGraph; });
+}
+
+// What is made of a model, and of nothing else.
 Result<void> check_beside_costgraph(const std::vector<Given>& given) {
-  const bool is_bare =
-      std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->kind == Kind::kCostGraph; });
+  constexpr std::array kOutputs{"--weights-out", "--binary-out", "--costgraph-out"};
   for (const Given& each : given)
-    if (is_bare && is_of_model(*each.option))
-      return fail(
-          "E0118",
-          fmt::format("{} beside a bare cost graph, which has no model, weights and kernels", each.option->name()),
-          where(each), "leave it out: the cost graph names its device, and has the costs of its ops; or give a model");
+    if (names_costgraph(given) && is_one_of(*each.option, kOutputs))
+      return fail("E0118", "a bare cost graph has no weights and no kernels, and is one already", where(each),
+                  "leave it out, or give a model");
   return {};
 }
 
+// Does an option say how a model is made, or what its ops take on some device? A cost graph has all of this in it.
+bool is_of_model(const Given& given) {
+  constexpr std::array kOfBoth{"--batch", "--steps", "--epochs", "--samples", "--threads"};
+  constexpr std::array kOfDevice{"--device",        "--kernels",   "--measure",
+                                 "--profile-store", "--page-file", "--page-encryption"};
+  const OptionFacts& option = *given.option;
+  if (is_one_of(option, kOfBoth) || (option.name() == "--measure" && given.value == "off")) return false;
+  return option.group == "model" || option.group == "training" || is_one_of(option, kOfDevice);
+}
+
 }  // namespace
+
+std::vector<std::string> passed_over(const std::vector<Given>& given) {
+  std::vector<std::string> names;
+  for (const Given& each : given)
+    if (names_costgraph(given) && is_of_model(each)) names.push_back(each.option->name());
+  return names;
+}
 
 Result<void> check_given(const std::vector<Given>& given) {
   PANTOUM_TRY(check_beside_costgraph(given));
