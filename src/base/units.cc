@@ -142,9 +142,9 @@ std::string show_bytes(int64_t bytes) {
 std::string show_seconds(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
-  constexpr double kMostInHours = 1e9;
+  constexpr double kInSecondsAlone = 1e9;
   if (seconds < 120) return fmt::format("{:.1f} s", seconds);
-  if (!(seconds < kMostInHours)) return fmt::format("{:.3g} s", seconds);
+  if (!(seconds < kInSecondsAlone)) return fmt::format("{:.3g} s", seconds);
   const auto whole = static_cast<int64_t>(seconds);
   if (whole < 7200) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);

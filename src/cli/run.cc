@@ -15,7 +15,6 @@
 #include "cli/interrupt.h"
 #include "cli/last_words.h"
 #include "cli/output.h"
-#include "cli/planning.h"
 
 namespace pantoum::cli {
 namespace {
@@ -124,7 +123,8 @@ int run_line(int argc, const char* const* argv, bool json) {
     PANTOUM_TRY(streams.replace(given));
     PANTOUM_TRY(check_given(given));
     for (const std::string& option : passed_over(given))
-      print_warning(option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
+      print_remark("warning",
+                   option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
     return {};
   });
   if (!asked) return end_with_names(asked.error(), streams, json);
