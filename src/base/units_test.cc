@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace pantoum::base {
 namespace {
 
@@ -69,6 +71,16 @@ TEST(Units, ThatAreHalfWrittenAreToldWithTheirReadings) {
   EXPECT_TRUE(parse_joules("3j", "").error().help.starts_with("did you mean 3J? "));
   EXPECT_EQ(help("1,5MiB"), "write a point, not a comma: 1.5MiB");
   EXPECT_EQ(parse_bytes("-4MiB", "").error().message, "'-4MiB' is below 0");
+}
+
+TEST(Units, OfAnySizeAreShown) {
+  EXPECT_EQ(show_seconds(0.5), "500.0 ms");
+  EXPECT_EQ(show_seconds(300), "5m00s");
+  EXPECT_EQ(show_seconds(9000), "2h30m");
+  EXPECT_EQ(show_seconds(5e26), "5e+26 s");
+  EXPECT_EQ(show_seconds(HUGE_VAL), "inf s");
+  EXPECT_EQ(show_joules(3.2), "3.20 J");
+  EXPECT_EQ(show_joules(-5e27), "-5e+27 J");
 }
 
 }  // namespace
