@@ -379,13 +379,14 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
                              plan::Infeasible* infeasible) {
   // For each graph, and for looking at further ones; the rest is for the one that is chosen.
   constexpr double kShareOfChoice = 0.08, kShareOfChoices = 0.5;
+  constexpr double kShareOfStart = 0.35;  // of the plan of first choices, which are far fewer plans
   constexpr double kShareOfFirst = 0.6;
   plan::PlanOptions part = options;
   Patience patience(options.time_limit);
   const bool in_time = options.effort == 0 && request.planner == kOwnPlanner;
-  part.time_limit = kShareOfChoice * options.time_limit;
   if (compiled.alternatives.empty()) {
     std::optional<problem::Plan> start;
+    part.time_limit = kShareOfStart * options.time_limit;
     if (in_time && options.warm_start == nullptr)
       start = plan_of_first_choices(compiled.training().cost.graph, request, part);
     part.time_limit = patience.next();
@@ -396,12 +397,14 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
   compiled.alternatives.clear();
   if (in_time) {
     const Patience choice(kShareOfChoices * options.time_limit);
+    part.time_limit = kShareOfChoice * options.time_limit;
     std::optional<Chosen> chosen = choose_graph(compiled, alternatives, request, part, choice);
     if (chosen && patience.over()) {
       compiled = std::move(chosen->compiled);
       return {};
     }
     std::optional<problem::Plan> start;
+    part.time_limit = kShareOfStart * options.time_limit;
     if (chosen && !choice.over()) start = plan_of_first_choices(chosen->compiled.training().cost.graph, request, part);
     const bool better = start && value_of_plan(*start, request) < value_of_plan(chosen->plan, request);
     part.time_limit = patience.next();
