@@ -347,7 +347,8 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
   const auto refuse = [&](const std::string& why, const std::string& help, std::vector<std::string> notes = {}) {
     return fail("E0243", "the resume point " + why, path, help, std::move(notes));
   };
-  // why: the hash is of the step that kernels of such a kind are given; where others go on, the tensors' names, types and shapes must do.
+  // why: the hash is of the step that kernels of such a kind are given; where others go on, the tensors' names, types and
+  // shapes must do.
   const bool others_go_on = other_kernels_ && point.kernels != progress_.kernels;
   if (!others_go_on && point.plan_hash != progress_.plan_hash)
     return refuse("is of another model, or of another graph of it",
