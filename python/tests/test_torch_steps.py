@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -134,7 +135,22 @@ def drops(self: Any, y: Tensor) -> Any:
     return y + 0 * nn.functional.dropout(y)
 
 
-@pytest.mark.parametrize("function", [builds_once, without_gradient, drops], ids=lambda function: function.__name__)
+CALLS = 0
+
+
+def while_others_draw(self: Any, y: Tensor) -> Any:
+    """In every second call another thread draws: a client's retries, a loader's augmentation."""
+    global CALLS
+    CALLS += 1
+    if CALLS % 2 == 0:
+        for function in (random.random, np.random.rand):
+            thread = threading.Thread(target=function)
+            thread.start()
+            thread.join()
+    return y
+
+
+@pytest.mark.parametrize("function", [builds_once, without_gradient, drops, while_others_draw], ids=lambda function: function.__name__)
 def test_what_is_the_same_in_every_step_is_captured(function: Callable[..., Any]) -> None:
     module, x = Body(function), torch.ones(5, 4)
     loss, found, _ = gradients(capture(module, x), [x])

@@ -3,6 +3,9 @@
 The forward runs twice on the example: Python's state goes on, the module's tensors and torch's random numbers begin
 anew. Where the outputs differ, the first call that differs is told. What a forward builds once and keeps (a mask, a
 table of angles) is not refused: it gives the same.
+
+The random numbers of Python and numpy are one sequence for all threads: what another thread draws meanwhile (a client
+that retries, a loader that augments) is not the forward's. A forward that draws does so in every run.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from .structure import tensors_of
 log = logging.getLogger("pantoum")
 
 _ADVICE = "keep in a buffer (self.register_buffer) what moves from step to step"
+_RUNS_THAT_DRAW = 5
 _CHANGED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
@@ -33,18 +37,20 @@ def refuse_changes(
     step: nn.Module, tensors: tuple[Tensor, ...], program: torch.export.ExportedProgram, problems: Problems
 ) -> None:
     """Adds to `problems` what a second call of `step` does otherwise than the first. Costs two forwards without
-    gradients. The values of the tensors that the program changes are put back."""
+    gradients, up to three more where random numbers were drawn meanwhile. The values of the tensors that the program changes are put back."""
     specs = program.graph_signature.output_specs
     targets = {spec.target for spec in specs if spec.kind in _CHANGED}
     state = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
     moved = {name: (tensor, tensor.detach().clone()) for name, tensor in state.items() if name in targets}
     try:
         runs = [_run(step, tensors, moved) for _ in range(2)]
+        while len(runs) < _RUNS_THAT_DRAW and all(run.drawn is not None for run in runs):
+            runs.append(_run(step, tensors, moved))
     except Exception as error:  # it was captured, and does not run as it is: on another device, or without gradients
         log.debug("the forward is not compared with itself: %s", error)
         return
-    first, second = runs
-    if first.drawn is not None:
+    first, second = runs[:2]
+    if first.drawn is not None and all(run.drawn is not None for run in runs):
         problems.add(
             "forward draws random numbers that are not torch's: each step would have the same",
             first.drawn,
