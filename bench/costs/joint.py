@@ -1,6 +1,7 @@
 """The search over graphs, algorithms and plans against default algorithms with the best plan, in one budget, in turns."""
 import json
 import os
+import time
 
 from ask import PLENTY, Refused, steps_for
 
@@ -10,7 +11,7 @@ DEFAULT = ("--disable", "rewriting", "--disable", "algorithms")
 WAYS = {"same-bits": (), "any-bits": ("--allow-numerics-change",)}
 NOISE, BETTER = 1.03, .85
 ROUNDS, MOST = 2, 3  # of each way's steps; the third where the first two differ: 60 questions share 20 minutes
-LONGER = ("--time-limit", "5s")  # inside a budget: in three seconds plans of both still differ by how far they came
+LONGER = 5  # seconds inside a budget: in three, the least that is asked for, plans of both still differ by how far they came
 M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
 
 
@@ -24,9 +25,22 @@ def course(path):
             (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
 
 
-def measured(bench, program, name, share, threads, peak, best):
+class Pace:
+    """How long to plan inside a budget: LONGER while all questions fit before the end of the benchmark, else what an unbounded one gets."""
+
+    def __init__(self, end, questions):
+        self.begin, self.end, self.questions, self.done = time.monotonic(), end, questions, 0
+
+    def seconds(self, shortest):
+        now = time.monotonic()
+        each = (now - self.begin) / max(1, self.done)
+        self.done += 1
+        return LONGER if now + each * (self.questions - self.done + 1) <= self.end else shortest
+
+
+def measured(bench, program, name, share, threads, peak, best, seconds):
     batch, count = NETWORKS[name], ("--threads", threads)
-    patience = LONGER if share < 1 and not bench.quick else ()
+    patience = ("--time-limit", f"{seconds}s") if share < 1 else ()
     ram = f"{int(peak * share)}B"
     if program.proved_least(name, batch, *count) > int(peak * share):  # with its parameters in RAM, nothing fits
         count += ("--params-in", "aux")
@@ -62,7 +76,7 @@ def measured(bench, program, name, share, threads, peak, best):
         best[name] = min(best.get(name, 1), ratio if way == "any-bits" else 1)
         rules = sorted({of["rule"] for of in made[way].get("substitutions", [])})
         bench.raw[row] = {"seconds": times[way], "default_s": times["default"], "rules": rules}
-        aux = "; parameters in storage" if "aux" in count else ""
+        aux = ("; parameters in storage" if "aux" in count else "") + (f"; planned for {seconds} s" if share < 1 and seconds < LONGER else "")
         bench.table.add(row, ratio, "x", "<= 1", ratio <= NOISE,
                         f"{times[way] * 1e3:.4g} of {times['default'] * 1e3:.4g} ms{aux}{'; ' + ', '.join(rules) if rules else ''}")
 
@@ -80,16 +94,17 @@ def modelled(bench, program, name, best):
 
 
 def run(bench, program, cores):
-    best = {}
-    for name in NETWORKS:
-        if not bench.table.wants(f"joint {name}"):
-            continue
+    best, asked = {}, [name for name in NETWORKS if bench.table.wants(f"joint {name}")]
+    counts, shares = sorted({1, cores}), SHARES[:1] if bench.quick else SHARES
+    pace = Pace(bench.end, len(asked) * len(counts) * len(shares))
+    for name in asked:
         peak = program.peak(name, NETWORKS[name])
-        for threads in sorted({1, cores}):
+        for threads in counts:
             program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
-            for share in SHARES[:1] if bench.quick else SHARES:
-                measured(bench, program, name, share, threads, peak, best)
+            for share in shares:
+                measured(bench, program, name, share, threads, peak, best, pace.seconds(program.plan_seconds))
         modelled(bench, program, name, best)
+        bench.save()
     better = sorted(name for name, ratio in best.items() if ratio <= BETTER)
     if best:
         bench.table.add("joint better", len(better), "models", ">= 5", len(better) >= 5, "15% better with any bits, measured or on m4: " + ", ".join(better))

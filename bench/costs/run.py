@@ -1,7 +1,8 @@
 """Benchmark of costs, graphs and algorithms: a table, and out/bench/costs.json with the raw figures.
 
-usage: run.py --pantoum BINARY --rewrite-test BINARY [--out FOLDER] [--only TEXT] [--quick]
---only: rows whose name begins with these words. --quick: few plans, one round. Nothing else may run on the machine meanwhile.
+usage: run.py --pantoum BINARY --rewrite-test BINARY [--out FOLDER] [--only TEXT] [--quick] [--minutes N]
+--only: rows whose name begins with these words. --quick: few plans, one round. --minutes: of the whole, 45; where the pace exceeds it, the last section
+(joint) plans for less time, and its notes say so. Nothing else may run on the machine meanwhile. The file is written after every section.
 """
 import argparse
 import json
@@ -25,7 +26,8 @@ class Bench:
     def __init__(self, args):
         self.table, self.raw, self.quick = Table(args.only), {}, args.quick
         self.seconds, self.rounds, self.most = (.5, 1, 1) if args.quick else (1.5, 2, 4)
-        self.folder = os.path.join(args.out, "costs")
+        self.folder, self.file = os.path.join(args.out, "costs"), os.path.join(args.out, "costs.json")
+        self.end = time.monotonic() + 60 * args.minutes
         os.makedirs(self.folder, exist_ok=True)
 
     def section(self, name, act):
@@ -39,6 +41,11 @@ class Bench:
         except (Refused, OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
             self.table.add(name, float("nan"), "", "", False, f"failed: {error}")
         self.raw.setdefault("seconds", {})[name] = time.monotonic() - begin
+        self.save()
+
+    def save(self):
+        with open(self.file, "w") as file:
+            json.dump({"rows": self.table.rows, "raw": self.raw}, file, indent=1)
 
 
 def main():
@@ -48,6 +55,7 @@ def main():
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--minutes", type=float, default=45)
     args = parser.parse_args()
     bench = Bench(args)
     program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
@@ -62,10 +70,9 @@ def main():
         bench.section(f"energy deadline {name}", lambda name=name: energy.deadline(bench, program, name))
     bench.section("port layers", lambda: layers.port(bench, program))
     bench.section("joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))
-    with open(os.path.join(args.out, "costs.json"), "w") as file:
-        json.dump({"rows": bench.table.rows, "raw": bench.raw}, file, indent=1)
+    bench.save()
     missed = sum(not row["ok"] for row in bench.table.rows)
-    print(f"{len(bench.table.rows)} rows, {missed} missed; {os.path.join(args.out, 'costs.json')}")
+    print(f"{len(bench.table.rows)} rows, {missed} missed; {bench.file}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <cmath>
@@ -13,6 +12,7 @@
 
 #include "base/files.h"
 #include "cost/profile_exchange_sqlite.h"
+#include "testing/raw_sqlite.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::cost {
@@ -40,14 +40,6 @@ Result<int64_t> import_profile(ProfileStore& store, const std::string& path, con
   PANTOUM_ASSIGN(const std::vector<ProfileRow> rows, read_profile(path, machine));
   PANTOUM_TRY(keep_profile(store, rows));
   return static_cast<int64_t>(rows.size());
-}
-
-// As another program would make it, or change it.
-void run_sql(const std::string& path, const std::string& statements) {
-  sqlite3* raw = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(raw, statements.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
-  sqlite3_close(raw);
 }
 
 class Exchange : public testing::Test {
@@ -265,7 +257,7 @@ TEST_F(Exchange, HasTheSameRulesForEveryFile) {
         {sql_long.c_str(), csv_long.c_str(), false}}) {
     const std::string fill = make + "INSERT INTO op_costs VALUES(" + each.sql + ");\n";
     std::filesystem::remove(path("t.db"));
-    run_sql(path("t.db"), fill);
+    RawSqlite(path("t.db")).run(fill);
     written("t.sql", fill);
     std::string csv = names;
     std::erase(csv, ' ');
@@ -288,8 +280,8 @@ TEST_F(Exchange, RefusesTextsThatAreNoTexts) {
   }
   const std::string make = "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds);";
   const char* kind = "INSERT INTO op_costs VALUES('m', {}, 'a', 'z', 1);";
-  run_sql(path("text.db"), make + fmt::format(fmt::runtime(kind), "CAST(x'610062' AS TEXT)"));
-  run_sql(path("blob.db"), make + fmt::format(fmt::runtime(kind), "x'6162'"));
+  RawSqlite(path("text.db")).run(make + fmt::format(fmt::runtime(kind), "CAST(x'610062' AS TEXT)"));
+  RawSqlite(path("blob.db")).run(make + fmt::format(fmt::runtime(kind), "x'6162'"));
   EXPECT_EQ(refusal("text.sql", make + fmt::format(fmt::runtime(kind), "CAST(x'610062' AS TEXT)")), "E0276");
   EXPECT_EQ(refusal("blob.sql", make + fmt::format(fmt::runtime(kind), "x'6162'")), "E0276");
   for (const char* name : {"text.db", "blob.db"}) EXPECT_EQ(read_profile(path(name), "").error().code, "E0276") << name;
@@ -324,7 +316,7 @@ TEST_F(Exchange, ReplacesAStoreAndNothingElse) {
   }
   EXPECT_EQ(export_profile(*store_, path("old.db")).value(), 1);
   EXPECT_EQ(read_profile(path("old.db"), "").value().size(), 1U) << "replaced, not added to";
-  run_sql(path("foreign.db"), "CREATE TABLE mine(a)");
+  RawSqlite(path("foreign.db")).run("CREATE TABLE mine(a)");
   written("text.db", "precious");
   std::filesystem::create_directory(path("folder.db"));
   for (const char* name : {"foreign.db", "text.db", "folder.db"}) {
