@@ -107,6 +107,16 @@ class Program:
         return [(found[0][0], min(measured for _, measured in found)) for found in taken]
 
 
+def course(path):
+    """What a plan does, in order: kernels, transfers and their places in the arena."""
+    with open(path) as file:
+        plan = json.load(file)
+    names = {tensor["id"]: tensor["name"] for tensor in plan["graph"]["tensors"]}
+    ops = {op["id"]: op for op in plan["graph"]["ops"]}
+    return [(ops[step["op"]]["name"], ops[step["op"]]["choices"][step["choice"]]["algorithm"], step["at"]) if step["do"] == "compute" else
+            (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
+
+
 def met_twice(times):
     """Within SAME."""
     least, second = sorted(times)[:2] if len(times) > 1 else (0, 1)

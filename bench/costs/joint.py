@@ -1,9 +1,8 @@
 """The search over graphs, algorithms and plans against default algorithms with the best plan, in one budget, in turns."""
-import json
 import os
 import time
 
-from ask import PLENTY, Refused, steps_for
+from ask import PLENTY, Refused, course, steps_for
 
 NETWORKS = {"lenet5": 32, "vgg16": 8, "vgg16_bn": 8, "resnet18": 8, "resnet50": 1, "mobilenet_v2": 2, "squeezenet": 2, "unet": 2, "bert_mini": 2, "lstm": 32}
 SHARES = (1, .5, .3)
@@ -13,16 +12,6 @@ NOISE, BETTER = 1.03, .85
 ROUNDS, MOST = 2, 3  # of each way's steps; the third where the first two differ: 60 questions share 20 minutes
 LONGER = 5  # seconds inside a budget: in three, the least that is asked for, plans of both still differ by how far they came
 M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
-
-
-def course(path):
-    """What a plan does, in order: kernels, transfers and their places in the arena."""
-    with open(path) as file:
-        plan = json.load(file)
-    names = {tensor["id"]: tensor["name"] for tensor in plan["graph"]["tensors"]}
-    ops = {op["id"]: op for op in plan["graph"]["ops"]}
-    return [(ops[step["op"]]["name"], ops[step["op"]]["choices"][step["choice"]]["algorithm"], step["at"]) if step["do"] == "compute" else
-            (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
 
 
 class Pace:
