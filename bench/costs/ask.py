@@ -4,6 +4,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -20,6 +21,7 @@ class Program:
         self.pantoum, self.folder, self.plan_seconds = pantoum, folder, plan_seconds
         self.store = os.path.join(folder, "times.db")
         self.known_limits = {}
+        self.until = float("inf")  # no further rounds of steps begin after it (time.monotonic)
         os.makedirs(folder, exist_ok=True)
 
     def ask(self, *words):
@@ -91,18 +93,20 @@ class Program:
         """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step. Further rounds follow, most in
         all, until every call's least was met twice: a step that waits for its storage differs more from one second to the next than two ways of it do."""
         taken = [[] for _ in calls]
-        while calls and (len(taken[0]) < rounds or (len(taken[0]) < most and not all(map(met_twice, taken)))):
+        while calls and (len(taken[0]) < rounds or (len(taken[0]) < most and not all(map(met_twice, taken)) and self.in_time())):
             for times, call in zip(taken, calls):
                 times.append(call())
         return [min(times) for times in taken]
 
-    @staticmethod
-    def predicted_and_measured(calls, rounds, most=0):
+    def in_time(self):
+        return time.monotonic() < self.until
+
+    def predicted_and_measured(self, calls, rounds, most=0):
         """Pairs, one a call that returns its own; as above, but that further rounds are of those calls alone whose least was not met twice."""
         taken = [[] for _ in calls]
         for at in range(max(rounds, most)):
             for found, call in zip(taken, calls):
-                if at < rounds or not met_twice([measured for _, measured in found]):
+                if at < rounds or (self.in_time() and not met_twice([measured for _, measured in found])):
                     found.append(call())
         return [(found[0][0], min(measured for _, measured in found)) for found in taken]
 

@@ -6,6 +6,7 @@ usage: run.py --pantoum BINARY --rewrite-test BINARY [--out FOLDER] [--only TEXT
 """
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,12 +31,13 @@ class Bench:
         self.end = time.monotonic() + 60 * args.minutes
         os.makedirs(self.folder, exist_ok=True)
 
-    def section(self, name, act):
-        """One that fails says so, and the others go on. --only keeps those whose rows may have its words."""
+    def section(self, program, name, act, minutes=math.inf):
+        """One that fails says so, and the others go on. --only keeps those whose rows may have its words. After its minutes steps get no further rounds."""
         asked, own = set(self.table.only.split()), set(name.split())
         if not (asked <= own or own <= asked):
             return
         begin = time.monotonic()
+        program.until = begin + 60 * minutes
         try:
             act()
         except (Refused, OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
@@ -60,16 +62,16 @@ def main():
     bench = Bench(args)
     program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
     program.forget_times()
-    bench.section("peak", lambda: layers.peaks(bench, program))
-    bench.section("substitution", lambda: substitutions.run(bench, os.path.abspath(args.rewrite_test)))
+    bench.section(program, "peak", lambda: layers.peaks(bench, program))
+    bench.section(program, "substitution", lambda: substitutions.run(bench, os.path.abspath(args.rewrite_test)))
     for name in costmodel.NETWORKS:
-        bench.section(f"costmodel first train {name}", lambda name=name: costmodel.first_measuring(bench, program, name))
-        bench.section(f"costmodel {name}", lambda name=name: costmodel.run(bench, program, name))
+        bench.section(program, f"costmodel first train {name}", lambda name=name: costmodel.first_measuring(bench, program, name))
+        bench.section(program, f"costmodel {name}", lambda name=name: costmodel.run(bench, program, name), 3)
     for name in energy.NETWORKS:
-        bench.section(f"energy table {name}", lambda name=name: energy.run(bench, program, name))
-        bench.section(f"energy deadline {name}", lambda name=name: energy.deadline(bench, program, name))
-    bench.section("port layers", lambda: layers.port(bench, program))
-    bench.section("joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))
+        bench.section(program, f"energy table {name}", lambda name=name: energy.run(bench, program, name), 4)
+        bench.section(program, f"energy deadline {name}", lambda name=name: energy.deadline(bench, program, name))
+    bench.section(program, "port layers", lambda: layers.port(bench, program))
+    bench.section(program, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))
     bench.save()
     missed = sum(not row["ok"] for row in bench.table.rows)
     print(f"{len(bench.table.rows)} rows, {missed} missed; {bench.file}")

@@ -21,8 +21,7 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 // Tells how far measuring is; `line` outlives the request.
 void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line);
 
-// Reads --warm-start into `kept`, which outlives the request. E0231 a plan of another structure is refused by the
-// planner.
+// Reads --warm-start into `kept`, which outlives the request.
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<problem::Plan>& kept);
 

@@ -49,6 +49,7 @@ Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& 
   request.length.batch = options.model.batch;
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
+  std::for_each(planned.warnings.begin(), planned.warnings.end(), print_warning);
   return Answer{std::move(planned.plan), planned.found, planned.unplanned};
 }
 

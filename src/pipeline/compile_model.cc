@@ -14,6 +14,7 @@
 #include "pipeline/costing.h"
 #include "pipeline/import_model.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/plan_programs.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/fusions.h"
 #include "rewrite/unplanned_bytes.h"
@@ -193,6 +194,10 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   PANTOUM_TRY(costing.add_costs(compiled));
   PANTOUM_TRY(costing.search(compiled));
   costing.tell(compiled);
+  std::vector<const problem::CostGraph*> graphs{&compiled.training().cost.graph};
+  for (const Alternative& each : compiled.alternatives) graphs.push_back(&each.program.cost.graph);
+  if (std::string warning = warning_of_start(request.options, graphs); !warning.empty())
+    compiled.warnings.push_back(std::move(warning));
   tell("rewrite", ir::to_text(compiled.training().graph));
   tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));
   return compiled;

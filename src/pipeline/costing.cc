@@ -9,6 +9,7 @@
 #include "cost/read_in_place.h"
 #include "ir/graph_hash.h"
 #include "pipeline/planners.h"
+#include "pipeline/request_json.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
@@ -124,8 +125,8 @@ bool Costing::searches() const {
          (kind == kTrain || kind == kInfer);
 }
 
-// As an alternative to the first graph, where it costs less by what its ops take now.
-Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim) {
+// As an alternative to the first graph, where it costs less by what its ops take now, or is given.
+Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim, bool given) {
   if (found.made_by.empty() && remakes == remakes_) return {};
   const bool usual = std::exchange(remakes_, remakes);
   Programs one;
@@ -136,9 +137,23 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
   (void)machine_.measure_ops(one);
   const double now = assign_algorithms(one.front().cost.graph, aim).value;
   const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
-  if (now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
-    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now});
+  if (given || now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
+    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now, given});
   return {};
+}
+
+// The search need not come upon the graph of an earlier plan again. A plan of another model, or one whose rules are off, has
+// no graph here.
+Result<void> Costing::offer_start(Compiled& compiled, const std::vector<const rewrite::Rule*>& rules, const Aim& aim) {
+  RewriteOptions made;
+  if (request_.options.warm_start == nullptr || !take_graph_of(*request_.options.warm_start, made)) return {};
+  const bool allowed = std::all_of(made.substitutions.begin(), made.substitutions.end(), [&](const Substitution& by) {
+    return std::any_of(rules.begin(), rules.end(), [&](const rewrite::Rule* rule) { return rule->name == by.rule; });
+  });
+  if (!allowed) return {};
+  Result<ir::Graph> graph = substituted(first_, made.substitutions);
+  if (!graph) return {};
+  return offer(compiled, {*std::move(graph), std::move(made.substitutions), 0}, made.remake && remakes_, aim, true);
 }
 
 Result<void> Costing::search(Compiled& compiled) {
@@ -178,17 +193,28 @@ Result<void> Costing::search(Compiled& compiled) {
     machine_.know_ops(one);
     return assign_algorithms(one.front().cost.graph, aim).value;
   };
-  PANTOUM_TRY(offer(compiled, {.graph = first_}, false, aim));  // RAM for time
+  PANTOUM_TRY(offer_start(compiled, rules, aim));
+  const auto is_known = [&](const FoundGraph& found, bool remakes) {
+    return std::any_of(compiled.alternatives.begin(), compiled.alternatives.end(), [&](const Alternative& known) {
+      return known.made_by == found.made_by && known.remakes == remakes;
+    });
+  };
+  const auto offer_new = [&](FoundGraph found, bool remakes) {
+    return is_known(found, remakes) ? Result<void>() : offer(compiled, std::move(found), remakes, aim);
+  };
+  PANTOUM_TRY(offer_new({.graph = first_}, false));  // RAM for time
   for (FoundGraph& found : search_graphs(first_, cost, asked))
-    if (!found.made_by.empty()) PANTOUM_TRY(offer(compiled, std::move(found), remakes_, aim));
-  std::stable_sort(compiled.alternatives.begin(), compiled.alternatives.end(),
-                   [](const Alternative& a, const Alternative& b) { return a.least < b.least; });
+    if (!found.made_by.empty()) PANTOUM_TRY(offer_new(std::move(found), remakes_));
+  std::stable_sort(
+      compiled.alternatives.begin(), compiled.alternatives.end(),
+      [](const Alternative& a, const Alternative& b) { return a.given != b.given ? a.given : a.least < b.least; });
   return {};
 }
 
 void Costing::tell(Compiled& compiled) const {
   machine_.tell(compiled.warnings);
   compiled.measuring_s = machine_.seconds();
+  compiled.costing_s = machine_.elapsed();
   compiled.storage = machine_.storage();
   compiled.waited_for = machine_.waited_for();
 }

@@ -20,7 +20,7 @@ class Costing {
   // substitutions are another model's; those of build_cost_graph.
   [[nodiscard]] Result<void> add_costs(Compiled& compiled);
   // Equivalent graphs of the first program that cost less in unlimited RAM, cheapest first, with their costs: what they
-  // cost in the budget is for the planner to say.
+  // cost in the budget is for the planner to say. Before them the graph of the plan that planning starts from.
   [[nodiscard]] Result<void> search(Compiled& compiled);
   // What was measured, and what could not be.
   void tell(Compiled& compiled) const;
@@ -33,7 +33,10 @@ class Costing {
   // With the model's costs.
   [[nodiscard]] Result<Program> program_of(ir::Graph graph, const ProgramKind& kind) const;
   [[nodiscard]] bool searches() const;
-  [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim);
+  [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim,
+                                   bool given = false);
+  [[nodiscard]] Result<void> offer_start(Compiled& compiled, const std::vector<const rewrite::Rule*>& rules,
+                                         const Aim& aim);
 
   const Compiled& compiled_;
   const PlanRequest& request_;

@@ -96,9 +96,13 @@ Result<void> MachineMeasurement::do_without_store(const Error& error) {
 problem::Seconds MachineMeasurement::left() const {
   if (request_.measure.only_known || measure_ == Measure::kKnown) return 0;
   if (measure_ == Measure::kAll || request_.measure.settle) return std::numeric_limits<problem::Seconds>::infinity();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
   const problem::Seconds limit = request_.options.time_limit;
-  return std::max(0.0, std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit)) - taken.count());
+  const problem::Seconds share = std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit));
+  return std::max(0.0, share - (since_begin() - overrun_));
+}
+
+problem::Seconds MachineMeasurement::since_begin() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
 Result<void> MachineMeasurement::take_storage() {
@@ -119,11 +123,14 @@ Result<void> MachineMeasurement::take_storage() {
 void MachineMeasurement::measure_storage(problem::Pager& pager) {
   const bool pages = pager.mode != problem::PagerMode::kNone && request_.options.question.freedoms.paging;
   if (store_ == nullptr || !pages || !is_host_) return;
+  const problem::Seconds before = since_begin(), share = kShareOfStorage * left();
   Result<void> taken = take_storage();
   if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage();
   if (!taken)
     warnings_.push_back(fmt::format("the storage was not measured: {} ({}); the figures of profile {} count",
                                     taken.error().message, taken.error().where, profile_));
+  if (measure_ != Measure::kKnown) seconds_ += since_begin() - before;
+  overrun_ = std::max(0.0, since_begin() - before - share);
   if (!storage_) return;
   if (storage_->beside_every_core) {
     waited_for_ = pager;
@@ -176,6 +183,7 @@ void MachineMeasurement::know_ops(Programs& programs) {
 
 cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
   if (store_ == nullptr) return {};
+  const problem::Seconds before = since_begin();
   cost::MeasuringLimits limits = this->limits();
   limits.runs_step = is_host_ && !std::exchange(step_known_, true);  // of the request's own programs
   cost::MeasuredCosts measured = put_costs(programs, limits);
@@ -186,8 +194,7 @@ cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
     warnings_.push_back(
         fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
                     measured.too_large, base::show_bytes(limits.memory_bytes)));
-  if (measure_ != Measure::kKnown)
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (measure_ != Measure::kKnown) elapsed_ = since_begin(), seconds_ += elapsed_ - before;
   return measured;
 }
 

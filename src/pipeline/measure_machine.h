@@ -36,7 +36,9 @@ class MachineMeasurement {
   void know_ops(Programs& programs);
   // What could not be done.
   void tell(std::vector<std::string>& warnings) const;
+  // Spent on measuring; and from the beginning to what was measured last, with all that went on between.
   [[nodiscard]] problem::Seconds seconds() const { return seconds_; }
+  [[nodiscard]] problem::Seconds elapsed() const { return elapsed_; }
 
  private:
   [[nodiscard]] cost::MeasuredCosts put_costs(Programs& programs, const cost::MeasuringLimits& limits);
@@ -45,6 +47,7 @@ class MachineMeasurement {
   [[nodiscard]] Result<void> do_without_store(const Error& error);
   [[nodiscard]] Result<void> take_storage();
   [[nodiscard]] problem::Seconds left() const;
+  [[nodiscard]] problem::Seconds since_begin() const;
   [[nodiscard]] cost::MeasuringLimits limits();
   [[nodiscard]] std::string costs_of(double share) const;
 
@@ -60,7 +63,9 @@ class MachineMeasurement {
   std::optional<problem::Pager> waited_for_ = {};
   cost::StepFactors in_step_ = {};
   bool step_known_ = false;  // as far as it will be
-  problem::Seconds seconds_ = 0;
+  problem::Seconds seconds_ = 0, elapsed_ = 0;
+  problem::Seconds overrun_ =
+      0;  // of the storage's share, which a slow one takes for its first sample: the kernels keep theirs
   std::vector<std::string> warnings_;
 };
 

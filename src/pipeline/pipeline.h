@@ -27,6 +27,7 @@ struct Alternative {
   std::vector<Substitution> made_by;
   bool remakes = true;  // activations behind norms, in backward
   double least = 0;     // its ops once, each by its best algorithm: no plan of it costs less
+  bool given = false;   // of the plan that the search starts from: it need not be worth clearly more than the first
 };
 
 struct Compiled {
@@ -35,6 +36,7 @@ struct Compiled {
   Programs programs;
   std::vector<std::string> warnings;                // of the model's file
   problem::Seconds measuring_s = 0;                 // spent on times of this machine
+  problem::Seconds costing_s = 0;                   // that, and the search over graphs: they are of planning's time
   cost::MeasuredCosts measured = {};                // what they are
   std::optional<MeasuredStorage> storage = {};      // where it was measured
   std::optional<problem::Pager> waited_for = {};    // as MachineMeasurement has it
@@ -82,6 +84,7 @@ struct PlannedGraph {
   problem::Plan plan;
   check::Found found;
   problem::Predicted unplanned;
+  std::vector<std::string> warnings;
 };
 [[nodiscard]] Result<PlannedGraph> plan_cost_graph(const problem::CostGraph& graph, const PlanRequest& request,
                                                    plan::Infeasible* infeasible = nullptr);

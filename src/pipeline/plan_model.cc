@@ -128,7 +128,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
 
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, sized, compiled.unplanned));
-  options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
+  options.time_limit = std::max(0.0, options.time_limit - compiled.costing_s);
   plan::Infeasible none;
   const Result<void> found = reuse != nullptr ? find_plans(compiled, request, options, reuse, &none)
                                               : find_plans_as_expected(compiled, request, options, &none);
@@ -163,6 +163,8 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
     return Failure(std::move(error));
   }
   planned.plan = std::move(*plan);
+  if (std::string warning = warning_of_start(options, {&graph}); !warning.empty())
+    planned.warnings.push_back(std::move(warning));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   return planned;
 }

@@ -304,6 +304,16 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
   return all;
 }
 
+std::string warning_of_start(const plan::PlanOptions& options, const std::vector<const CostGraph*>& graphs) {
+  if (options.warm_start == nullptr) return {};
+  const uint64_t start = problem::structure_hash(options.warm_start->graph);
+  const bool known = std::any_of(graphs.begin(), graphs.end(),
+                                 [&](const CostGraph* graph) { return problem::structure_hash(*graph) == start; });
+  if (known) return {};
+  return "the plan of --warm-start is of another step, so planning begins without it: model, loss, optimizer, frozen "
+         "parameters, device, threads and the switches of graphs and algorithms have to be the same";
+}
+
 double value_of_plan(const problem::Plan& plan, const PlanRequest& request) {
   if (request.expression.empty()) return problem::value_of(plan);
   const auto expression = ObjectiveExpression::parse(request.expression, "--objective");
@@ -340,13 +350,15 @@ std::optional<Chosen> choose_graph(const Compiled& compiled, const std::vector<A
   std::optional<Chosen> chosen(Chosen{compiled, {}});
   if (!find_plans(chosen->compiled, request, options, nullptr, &none)) return std::nullopt;
   chosen->plan = chosen->compiled.training().plan;
-  double best = worth_of_another_graph(compiled) * value_of_plan(chosen->plan, request);
+  const double worth = worth_of_another_graph(compiled);
+  double best = worth * value_of_plan(chosen->plan, request);
   for (const Alternative& each : alternatives) {
-    if (patience.over() || options.stop.stop_requested()) break;
-    if (each.least >= best) continue;
+    if (!each.given && (patience.over() || options.stop.stop_requested())) break;
+    const double share = each.given ? worth : 1;
+    if (share * each.least >= best) continue;
     Compiled other = with_graph(chosen->compiled, each);  // with the plans of its other programs
     if (!find_plans(other, request, options, nullptr, &none)) continue;
-    const double value = value_of_plan(other.training().plan, request);
+    const double value = share * value_of_plan(other.training().plan, request);
     if (!(value < best)) continue;
     best = value;
     chosen->plan = other.training().plan;
@@ -417,16 +429,18 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
   part = options;
   part.time_limit = kShareOfFirst * patience.next();
   Result<void> answer = find_plans(compiled, request, part, nullptr, infeasible);
+  const double worth = worth_of_another_graph(compiled);
   std::optional<double> best;  // and with what another graph has to be worth more
-  if (answer) best = worth_of_another_graph(compiled) * value_of_plan(compiled.training().plan, request);
+  if (answer) best = worth * value_of_plan(compiled.training().plan, request);
   for (size_t at = 0; at < alternatives.size() && !options.stop.stop_requested(); ++at) {
-    if (best && alternatives[at].least >= *best) continue;
+    const double share = alternatives[at].given ? worth : 1;
+    if (best && share * alternatives[at].least >= *best) continue;
     part.time_limit = patience.next() / static_cast<double>(alternatives.size() - at);
     Compiled other = with_graph(compiled, std::move(alternatives[at]));
     plan::Infeasible none;
     Result<void> found = find_plans(other, request, part, nullptr, &none);
     if (found) {
-      const double value = value_of_plan(other.training().plan, request);
+      const double value = share * value_of_plan(other.training().plan, request);
       if (best && !(value < *best)) continue;
       best = value;
       compiled = std::move(other);

@@ -41,6 +41,10 @@ class Patience {
 // From model and request in it, a plan is used again: with the graph that it is of.
 void keep_request(problem::Plan& plan, const Compiled& compiled, const PlanRequest& request);
 
+// What a user is told where planning is to start from a plan of none of these graphs; "": nothing.
+[[nodiscard]] std::string warning_of_start(const plan::PlanOptions& options,
+                                           const std::vector<const problem::CostGraph*>& graphs);
+
 // What a planned program is worth to the request.
 [[nodiscard]] double value_of_plan(const problem::Plan& plan, const PlanRequest& request);
 

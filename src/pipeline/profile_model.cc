@@ -20,7 +20,7 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
     PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = request.page_file, .encrypt = request.encrypt_pages}));
   }
   if (request.steps > 0) {
-    compiled.measuring_s = 0;  // it was no part of planning
+    compiled.measuring_s = compiled.costing_s = 0;  // it was no part of planning
     PANTOUM_TRY(plan_model(compiled, planning, request.reuse, infeasible));
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
                                                          .page_file = request.page_file,

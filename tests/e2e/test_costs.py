@@ -6,7 +6,7 @@ import os
 import sqlite3
 import unittest
 
-from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor
+from house import MODEL, ROOT, House, make_data, onnx_model, onnx_node, onnx_tensor
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
 FIXED = (*STEP, "--measure", "off", "--effort", 2)
@@ -335,6 +335,25 @@ class OtherGraphs(Costs):
             self.assertEqual(json.loads(self.succeed("verify", plan, "--format", "json").stdout)["energy_j"], row["energy_j"])
             if row["planner"] == "pantoum":
                 self.assertLessEqual(row["energy_j"], energy(row["ram_bytes"]))
+
+    def test_a_plan_to_start_from_brings_its_graph(self):
+        words = (os.path.join(ROOT, "examples", "sequence-tagging", "model.onnx"), "--device", "m4", "--ram", "1GiB", "--inference", "--batch", 8,
+                 "--allow-numerics-change")
+        start = ("--warm-start", self.path("long.json"))
+        long = self.plan_json(*words, "--effort", 4, "-o", self.path("long.json"))
+        self.assertTrue(long["substitutions"], "a test that cannot fail: the first graph is the best")
+        soon = self.plan_json(*words, "--time-limit", "0.05s")
+        begun = self.plan_json(*words, "--time-limit", "0.05s", *start, "-o", self.path("again.json"))
+        self.assertLessEqual(begun["energy_j"], min(long["energy_j"], soon["energy_j"]))
+        self.succeed("verify", self.path("again.json"))
+        for other in ((*words, "--disable", "rewriting"), (*words, "--disable", long["substitutions"][0]["rule"]), (MODEL, *words[1:])):
+            done = self.succeed("plan", *other, "--effort", 1, *start)
+            self.assertIn("--warm-start is of another step", done.stderr)
+        self.succeed("plan", *words, "--effort", 1, "--costgraph-out", self.path("graph.json"))
+        done = self.succeed("plan", "--costgraph", self.path("graph.json"), "--ram", "1GiB", "--effort", 1, *start)
+        self.assertIn("--warm-start is of another step", done.stderr)
+        done = self.succeed("plan", *words, "--effort", 1, *start)
+        self.assertNotIn("another step", done.stderr)
 
     def test_no_budget_is_called_impossible_that_another_graph_fits(self):
         words = (MODEL, "--batch", 8, "--device", "m4", "--effort", 2, "--no-paging")

@@ -9,7 +9,7 @@ import unittest
 from house import MODEL, PANTOUM, House, make_data, tensors
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
-QUICK = (*STEP, "--ram", "1MiB", "--time-limit", "2s", "--gap", "5%")
+QUICK = (*STEP, "--ram", "1MiB", "--time-limit", "5s", "--gap", "5%")
 
 
 class Measuring(House):
@@ -33,7 +33,7 @@ class Measuring(House):
         words = (*QUICK, "--profile-store", self.store, "-o", self.path("measured.json"))
         first, _ = self.plan(*words)
         self.assertTrue(first["time_source"].startswith("measured"), first)
-        self.assertLess(first["measuring_s"], 0.2 + 0.3)  # a loaded machine may take its time between two kernels
+        self.assertLess(first["measuring_s"], 0.5 + 0.3)  # a loaded machine may take its time between two kernels
         self.assertEqual(self.costs_of(self.path("measured.json")), first["time_source"])
         for _ in range(20):  # until nothing is missing
             again, _ = self.plan(*words)
