@@ -244,14 +244,20 @@ class OneDnnEpilogues : public OneDnn {
     return call.outputs[0];
   }
 
-  // Relu makes infinity of NaN.
-  static void expect_bits(const Operand& found, const Operand& expected) {
+  // Relu makes infinity of NaN. A convolution of infinite numbers gives NaN where no channel is, an activation zero or NaN.
+  void expect_bits(const Operand& found, const Operand& expected) const {
     size_t wrong = 0;
     for (size_t at = 0; at < expected.values.size(); ++at) {
       const float a = found.values[at], b = expected.values[at];
-      wrong += std::isnan(b) ? std::isfinite(a) : std::memcmp(&a, &b, sizeof a) != 0;
+      wrong += std::isnan(b) ? std::isfinite(a) && !is_beyond_channels(found, at) : std::memcmp(&a, &b, sizeof a) != 0;
     }
     EXPECT_EQ(wrong, 0u);
+  }
+
+  [[nodiscard]] bool is_beyond_channels(const Operand& y, size_t at) const {
+    if (y.dims.size() < 5) return false;
+    const size_t block = y.dims[4], plane = size_t{y.dims[2]} * y.dims[3];
+    return at / (plane * block) % y.dims[1] * block + at % block >= outputs_;
   }
 
   uint32_t outputs_ = 0;

@@ -267,7 +267,7 @@ TEST(BatchNorm, KeepsItsStatisticsWhereAnotherTrains) {
 }
 
 // A list that a loop fills, joined along a new dimension.
-TEST(Sequences, GrowInALoop) {
+TEST(ControlSequences, GrowInALoop) {
   OnnxModel model;
   model.input("x", {"2"}).integers("n", {3});
   truth(model, "go", true).node("SequenceEmpty", {}, {"none"}).node("Loop", {"n", "go", "x", "none"}, {"h", "list"});

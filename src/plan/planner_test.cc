@@ -66,11 +66,9 @@ void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& o
 
 #ifdef PANTOUM_SANITIZER
 constexpr int kSeeds = 6, kMostBlocks = 6;
-constexpr double kGrace = 5;
 #else
 const int kSeeds = all_cases() ? 150 : 50;
 constexpr int kMostBlocks = 20;
-constexpr double kGrace = 1;  // 0.4 where the machine has nothing else to do: a first plan is sought for 0.7 s
 #endif
 
 TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
@@ -316,20 +314,23 @@ TEST(MakePlan, TellsWhatLimitsCanBeMet) {
   EXPECT_GT(why.min_ram_bound_bytes, options.question.budget_bytes()) << "no RAM up to the one asked for is enough";
 }
 
+// A first plan is sought whatever the limit is: what that takes is the machine's.
 TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
   CostGraph graph = residual(150);
   graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 20;  // no transfer hides behind an op
   const Plan whole = unplanned(graph).value();
   for (const bool paging : {true, false}) {
     PlanOptions options{.question = {.budget = whole.predicted.peak_bytes / 20, .freedoms = {.paging = paging}},
-                        .time_limit = 0.5,
                         .threads = 2};
     options.question.deadline = whole.predicted.time_s * 1.001;
-    const auto begin = std::chrono::steady_clock::now();
-    const auto plan = make_plan(graph, options);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    EXPECT_FALSE(plan);
-    EXPECT_LT(took.count(), 0.5 + kGrace);
+    const auto seconds_in = [&](double limit) {
+      options.time_limit = limit;
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_FALSE(make_plan(graph, options));
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const double first = seconds_in(0.01);
+    EXPECT_LT(seconds_in(0.5), 0.5 + 2 * first);
   }
 }
 

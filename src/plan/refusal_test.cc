@@ -135,7 +135,7 @@ TEST(Refusal, AndPlanAreWhatTheCheckerAccepts) {
   EXPECT_GT(refused, 10);
 }
 
-TEST(MakePlan, TakesNoWarmStartThatDoesWhatIsForbidden) {
+TEST(KeepsFreedoms, TakesNoWarmStartThatDoesWhatIsForbidden) {
   const CostGraph graph = sample_residual(6);
   const PlanOptions paging{.question = {.budget = 900, .freedoms = {.recomputing = false}}, .effort = 4};
   const Result<Plan> warm = make_plan(graph, paging);
@@ -175,7 +175,7 @@ TEST(KeepsFreedoms, AgreesWithTheChecker) {
   EXPECT_GT(used, 50);
 }
 
-TEST(MakePlan, KeepsADeadlineByItsUpperEnd) {
+TEST(Refusal, KeepsADeadlineByItsUpperEnd) {
   const CostGraph graph = sample_residual(4);
   const Plan whole = unplanned(graph).value();
   for (const double factor : {1.0, 1 - 1e-12, 1 + 1e-12, 1 + 1e-10}) {
