@@ -150,7 +150,9 @@ def while_others_draw(self: Any, y: Tensor) -> Any:
     return y
 
 
-@pytest.mark.parametrize("function", [builds_once, without_gradient, drops, while_others_draw], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "function", [builds_once, without_gradient, drops, while_others_draw], ids=lambda function: function.__name__
+)
 def test_what_is_the_same_in_every_step_is_captured(function: Callable[..., Any]) -> None:
     module, x = Body(function), torch.ones(5, 4)
     loss, found, _ = gradients(capture(module, x), [x])

@@ -37,7 +37,8 @@ def refuse_changes(
     step: nn.Module, tensors: tuple[Tensor, ...], program: torch.export.ExportedProgram, problems: Problems
 ) -> None:
     """Adds to `problems` what a second call of `step` does otherwise than the first. Costs two forwards without
-    gradients, up to three more where random numbers were drawn meanwhile. The values of the tensors that the program changes are put back."""
+    gradients, up to three more where random numbers were drawn meanwhile. The values of the tensors that the program
+    changes are put back."""
     specs = program.graph_signature.output_specs
     targets = {spec.target for spec in specs if spec.kind in _CHANGED}
     state = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
