@@ -64,8 +64,8 @@ class MachineMeasurement {
   cost::StepFactors in_step_ = {};
   bool step_known_ = false;  // as far as it will be
   problem::Seconds seconds_ = 0, elapsed_ = 0;
-  problem::Seconds overrun_ =
-      0;  // of the storage's share, which a slow one takes for its first sample: the kernels keep theirs
+  // Beyond the storage's share, which the first sample of a slow one may exceed: the kernels keep theirs.
+  problem::Seconds overrun_ = 0;
   std::vector<std::string> warnings_;
 };
 
