@@ -69,8 +69,8 @@ struct PlanOptions {
   // Bytes that batches made ahead take are part of `ram`: as many as TrainerOptions::prefetch says.
   int64_t prefetch = 0;
   std::stop_token stop = {};  // asks for the best plan so far
-  std::function<void(const PlanProgress&)> progress =
-      {};  // a few times a second, from another thread; what it throws is dropped
+  // Told a few times a second, from another thread, and of the plan once it is found; what it throws is dropped.
+  std::function<void(const PlanProgress&)> progress = {};
 };
 
 // All figures are the independent checker's. Times and energies are modelled unless time_source says measured.

@@ -458,7 +458,8 @@ def plan(
         page_folder: whose storage is measured; None: where training makes its page file.
         page_encryption: whether the page file will be encrypted.
         prefetch: batches made ahead, whose bytes are part of ``ram``.
-        progress: True: shown (by tqdm where it is installed); a function: called with seconds, best and bound.
+        progress: True: shown (by tqdm where it is installed); a function: called with seconds, best and bound, a few
+            times a second and of the plan that is found.
 
     Raises:
         Infeasible: proved that no plan fits; ``.min_ram`` is the smallest RAM for which one is known.

@@ -79,6 +79,7 @@ void run_stoppable(Work work, nb::handle progress) {
     throw;
   }
   thread.join();
+  look_after_python(*job, progress);
 }
 
 void join_abandoned() {

@@ -17,8 +17,8 @@ using Tell = std::function<void(const PlanProgress&)>;
 using Work = std::function<void(std::stop_token stop, const Tell& tell)>;
 
 // Runs `work`, which holds no Python object and writes what it makes into memory that it shares, without the GIL. Several
-// times a second signals are asked for, and `progress` (None, or called with seconds, best, bound) gets the latest news; an
-// exception of either stops the work and is raised within seconds, even where the work takes longer to end.
+// times a second and at its end signals are asked for, and `progress` (None, or called with seconds, best, bound) gets the
+// latest news; an exception of either stops the work and is raised within seconds, even where the work takes longer to end.
 void run_stoppable(Work work, nanobind::handle progress);
 
 // Waits for work that was left behind; when the interpreter ends.

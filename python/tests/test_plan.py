@@ -86,22 +86,31 @@ def test_a_page(tmp_path: pathlib.Path, plan: pantoum.Plan) -> None:
         plan.report(tmp_path / "no folder" / "page.html")
 
 
-def test_news_of_the_planner_come_on_the_thread_that_asked(model: pantoum.Model) -> None:
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"ram": "57KiB", "time_limit": "1s", "gap": "0%", "effort": None},
+        {"ram": "256KiB", "time_limit": "0.01s", "effort": None},
+        {"ram": "256KiB", "effort": 1},
+    ],
+)
+def test_news_of_the_planner_come_on_the_thread_that_asked(model: pantoum.Model, search: dict[str, Any]) -> None:
     import threading
 
     seen: list[tuple[float, float, float, int]] = []
-    slow = {name: value for name, value in MODELLED.items() if name != "effort"}
-    pantoum.plan(
-        model,
-        ram="57KiB",
-        gap="0%",
-        time_limit="1s",
-        progress=lambda *news: seen.append((*news, threading.get_ident())),
-        **slow,
-    )
-    assert seen
+    options = {name: value for name, value in (MODELLED | search).items() if value is not None}
+    made = pantoum.plan(model, progress=lambda *news: seen.append((*news, threading.get_ident())), **options)
     assert {thread for *_, thread in seen} == {threading.get_ident()}
+    assert 0 <= seen[-1][2] <= seen[-1][1] == pytest.approx(made.energy_j)
     assert pantoum.plan(model, ram="256KiB", progress=True, **MODELLED)
+
+
+def test_an_exception_of_the_last_news_is_raised(model: pantoum.Model) -> None:
+    def fail(*_: float) -> None:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        pantoum.plan(model, ram="256KiB", progress=fail, **MODELLED)
 
 
 def test_an_exception_of_progress_ends_the_planning(model: pantoum.Model) -> None:

@@ -92,9 +92,12 @@ TEST(CostGraphApi, PlansOneWithoutAModel) {
     "ops": [{"id": 0, "name": "f", "inputs": [0], "outputs": [1], "choices": [{"engine": "cpu", "time_s": 1, "energy_j": 1}]}]})";
   PlanOptions options = quick();
   options.ram = Bytes(100);
+  double told = 0;
+  options.progress = [&told](const PlanProgress& news) { told = news.best; };
   const Result<std::string> plan = plan_cost_graph(graph, options);
   ASSERT_TRUE(plan) << to_text(plan.error());
   EXPECT_NE(plan->find("pantoum.plan/"), std::string::npos);
+  EXPECT_EQ(told, 1);  // joule: the last news are of the plan, however soon it was found
   options.ram = Bytes(29);
   const Result<std::string> none = plan_cost_graph(graph, options);
   ASSERT_FALSE(none);

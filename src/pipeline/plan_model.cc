@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -12,6 +13,7 @@
 #include "pipeline/plan_programs.h"
 #include "pipeline/step_deadline.h"
 #include "plan/planner.h"
+#include "problem/objective_values.h"
 #include "problem/plan_json.h"
 
 namespace pantoum::pipeline {
@@ -20,6 +22,7 @@ namespace {
 // A limit is kept rounding included (check/claims.h): 1x of a step without any freedom is no limit that it misses.
 constexpr double kRounding = 1 + 1e-9;
 
+using Clock = std::chrono::steady_clock;
 using problem::Bytes;
 using problem::CostGraph;
 
@@ -56,6 +59,16 @@ Error with_source_of_times(Error error, const plan::Infeasible& infeasible, cons
   const std::string source = device.costs_of.empty() ? "modelled by profile " + device.name : device.costs_of;
   if (error.code == "E0301" && by_time) error.message += fmt::format(", by times that are {}", source);
   return error;
+}
+
+// The last news are of the answer: what was told before may be of another graph, or nothing where the answer was soon there.
+void tell_of_answer(const plan::PlanOptions& options, const problem::Plan& plan, const PlanRequest& request,
+                    Clock::time_point begin) {
+  if (!options.progress) return;
+  const double bound = request.expression.empty() ? bound_of(plan).value_or(0) : 0;
+  options.progress({.elapsed = std::chrono::duration<double>(Clock::now() - begin).count(),
+                    .best = value_of_plan(plan, request),
+                    .bound = bound});
 }
 
 }  // namespace
@@ -111,6 +124,7 @@ int64_t batch_of(const Compiled& compiled) {
 
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
+  const Clock::time_point begin = Clock::now();
   const CostGraph& first = compiled.training().cost.graph;
   if (reuse != nullptr)
     take_costs_of(reuse->graph, compiled.training().cost.graph);
@@ -147,10 +161,12 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
     PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)
                                         : checked(program.cost.graph, program.plan, program.kind.words));
   }
+  if (reuse == nullptr) tell_of_answer(options, training.plan, request, begin);
   return {};
 }
 
 Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& request, plan::Infeasible* infeasible) {
+  const Clock::time_point begin = Clock::now();
   PlannedGraph planned;
   PANTOUM_ASSIGN(planned.unplanned, unplanned_step(graph, request));
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
@@ -166,6 +182,7 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   if (std::string warning = warning_of_start(options, {&graph}); !warning.empty())
     planned.warnings.push_back(std::move(warning));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
+  tell_of_answer(options, planned.plan, request, begin);
   return planned;
 }
 

@@ -158,7 +158,7 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
   options.time_limit = (others.empty() ? 1 : kShareOfTraining) * asked.patience.next();
   PANTOUM_ASSIGN(training.plan, training_plan(asked.request, training.cost.graph, options, reuse, infeasible));
   std::map<std::string, Bytes> places = by_name(training.cost.graph, training.plan.initial);
-  options.warm_start = nullptr, options.others = nullptr;
+  options.warm_start = nullptr, options.others = nullptr, options.progress = nullptr;  // which is of the training step
   options.question.budget = training.plan.question.budget_bytes();
   for (Program* program : others) {
     if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();

@@ -43,8 +43,9 @@ struct PlanOptions {
   std::map<int64_t, Bytes> fixed_initial;
   // That share the arena and do not run beside this one: tensors that both start with get offsets that serve all.
   const std::vector<OtherProgram>* others = nullptr;
-  std::stop_token stop;                           // asks for the best so far
-  std::function<void(const Progress&)> progress;  // asked a few times a second, from another thread
+  std::stop_token stop;  // asks for the best so far
+  // Told a few times a second, from another thread, where the search goes by the clock.
+  std::function<void(const Progress&)> progress;
 };
 
 }  // namespace pantoum::plan
