@@ -185,6 +185,18 @@ const dnnl::engine& engine() {
   return cpu;
 }
 
+uint32_t vector_elements() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx2_vnni:
+      return 8;
+    default:
+      return 16;
+  }
+}
+
 const dnnl::primitive_attr& attributes() {
   static const dnnl::primitive_attr attributes = [] {
     dnnl::primitive_attr made;

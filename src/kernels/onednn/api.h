@@ -14,6 +14,8 @@ using Dims = dnnl::memory::dims;
 
 [[nodiscard]] const dnnl::engine& engine();
 [[nodiscard]] const dnnl::primitive_attr& attributes();  // scratch memory is the caller's
+// Of float32, in a vector of the processor: 8 or 16. Fast convolutions are made for blocks of as many channels.
+[[nodiscard]] uint32_t vector_elements();
 
 // ---- memory ----
 

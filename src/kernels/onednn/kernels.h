@@ -53,6 +53,9 @@ bool make_volume_convolution_data(const pt_call& call, Prepared& prepared);
 bool make_volume_convolution_weights(const pt_call& call, Prepared& prepared);
 bool make_matmul(const pt_call& call, Prepared& prepared);
 bool make_matmul_act(const pt_call& call, Prepared& prepared);
+// With factors whose rows hide each other in the cache copied into the workspace, rows a line further apart: the same bits.
+bool make_matmul_spread(const pt_call& call, Prepared& prepared);
+bool make_matmul_act_spread(const pt_call& call, Prepared& prepared);
 bool make_softmax(const pt_call& call, Prepared& prepared);
 bool make_softmax_grad(const pt_call& call, Prepared& prepared);
 bool make_log_softmax(const pt_call& call, Prepared& prepared);

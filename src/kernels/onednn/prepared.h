@@ -70,11 +70,13 @@ class Prepared {
   std::optional<Rest> rest_;
 };
 
-// The larger is offered first: its class of numerics is the one that plans keep to. Those from kSecond on are offered
-// beside it: the implementations that oneDNN lists after its first (at most two are no plain loops).
+// The larger is offered first: its class of numerics is the one that plans keep to. kSpread is kDirect with factors copied
+// before, in its bits. Those from kSecond on are offered beside it: the implementations that oneDNN lists after its first (at
+// most two are no plain loops).
 enum Algorithm : uint16_t {
   kWinograd = PT_FIRST_BACK_END_ALGORITHM,
   kDirect,
+  kSpread,
   kSecond = int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER},
   kThird
 };

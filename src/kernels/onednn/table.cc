@@ -34,6 +34,11 @@ constexpr pt_kernel winograd_row() {
 }
 
 template <uint16_t kOp, Maker kMaker>
+constexpr pt_kernel spread_row() {
+  return row<kOp, kSpread, kMaker>("onednn:spread", "onednn");
+}
+
+template <uint16_t kOp, Maker kMaker>
 constexpr pt_kernel second_row() {
   return row<kOp, kSecond, kMaker>("onednn:second", "onednn:second");
 }
@@ -93,9 +98,11 @@ constexpr pt_kernel kKernels[] = {
     row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
     second_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
     third_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
+    spread_row<PT_OP_matmul, make_matmul_spread>(),
     row<PT_OP_matmul, make_matmul>(),
     second_row<PT_OP_matmul, make_matmul>(),
     third_row<PT_OP_matmul, make_matmul>(),
+    spread_row<PT_OP_matmul_act, make_matmul_act_spread>(),
     row<PT_OP_matmul_act, make_matmul_act>(),
     second_row<PT_OP_matmul_act, make_matmul_act>(),
     third_row<PT_OP_matmul_act, make_matmul_act>(),
@@ -119,19 +126,6 @@ constexpr pt_kernel kKernels[] = {
     row<PT_OP_exp, make_exp>(),
 };
 
-// As wide as the processor's vectors: what its fast convolutions are made for.
-uint32_t channel_block() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-    case dnnl::cpu_isa::avx:
-    case dnnl::cpu_isa::avx2:
-    case dnnl::cpu_isa::avx2_vnni:
-      return 8;
-    default:
-      return 16;
-  }
-}
-
 }  // namespace
 }  // namespace pantoum::onednn
 
@@ -145,7 +139,7 @@ extern "C" PT_API const pt_back_end* pt_back_end_open(int threads) {
     const dnnl_version_t* version = dnnl_version();
     static const std::string name = fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
     static pt_back_end back_end = {
-        name.c_str(), {kKernels, std::size(kKernels)}, nullptr, channel_block(), weight_layout};
+        name.c_str(), {kKernels, std::size(kKernels)}, nullptr, vector_elements(), weight_layout};
     set_threads(threads);
     back_end.pool = pool();
     (void)engine();
