@@ -15,19 +15,24 @@ static inline double pt_real_erf(double x) {
 }
 #else
 
+/* `x` where it is NaN, else `y`. */
+static inline float pt_real_or_nan(float x, float y) {
+  const int32_t bits = pt_gate_bits(x), nan = -((bits & PT_GATE_SIZE) > PT_GATE_INFINITY);
+  return pt_gate_value((bits & nan) | (pt_gate_bits(y) & ~nan));
+}
+
 /* Scaled in two steps, so that it ends in infinity and, through denormals, in 0. */
 static inline float pt_real_exp(float x) {
-  const float above = x < -104.0f ? -104.0f : x, held = above > 89.0f ? 89.0f : above;
   int32_t whole;
-  const float rest = pt_exp_parts_f(held, &whole);
-  const float y = rest * pt_power_of_two_f(whole / 2) * pt_power_of_two_f(whole - whole / 2);
-  return x != x ? x : y;
+  const float rest = pt_exp_parts_f(pt_gate_hold(x, 0x42d00000 /* 104 */), &whole);
+  return pt_real_or_nan(x, rest * pt_power_of_two_f(whole / 2) * pt_power_of_two_f(whole - whole / 2));
 }
 
 /* Below 1 an odd polynomial, else 1 - e^-g(x) with g = -log erfc as a polynomial on [1, 4]; from there on erf is 1.
  * Both are least-squares fits on Chebyshev nodes, reweighted until the largest error was least: 1.3e-9 and 2.2e-11. */
 static inline float pt_real_erf(float x) {
-  const float size = x < 0 ? -x : x, a = size > 4.0f ? 4.0f : size, z = a * a;
+  const int32_t size = pt_gate_bits(x) & PT_GATE_SIZE, sign = pt_gate_bits(x) & PT_GATE_SIGN;
+  const float a = pt_gate_value(size < 0x40800000 /* 4 */ ? size : 0x40800000), z = a * a;
   float p = 7.8538578e-5f, g = 2.1686850e-5f;
   p = p * z - 8.0101931e-4f;
   p = p * z + 5.1883277e-3f;
@@ -43,8 +48,8 @@ static inline float pt_real_erf(float x) {
   g = g * a + 6.3321990e-1f;
   g = g * a + 1.1295785f;
   g = g * a - 1.8804023e-4f;
-  g = a < 1.0f ? p : 1.0f - pt_real_exp(-g);
-  return x != x ? x : x < 0 ? -g : g;
+  const int32_t near = -(size < 0x3f800000 /* 1 */), far = pt_gate_bits(1.0f - pt_real_exp(-g));
+  return pt_real_or_nan(x, pt_gate_value(((pt_gate_bits(p) & near) | (far & ~near)) ^ sign));
 }
 #endif
 

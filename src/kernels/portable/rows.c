@@ -1,99 +1,150 @@
+#include "kernels/portable/exps.h"
 #include "kernels/portable/kernels.h"
-#include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/real_math.h"
 
 /* Softmax and its kin along one axis: a row is x[at * step], at < length. Y may be X; dX may be dY. */
 typedef struct rows {
   const pt_real *a, *b;
   pt_real* y;
   size_t length, step;
+  pt_exps exps;
+  void (*one)(const struct rows* state, size_t first);     /* a row, by its first element */
+  void (*columns)(const struct rows* state, size_t first); /* and those beside it */
 } rows;
-
-static pt_status run(const pt_call* call, pt_body body) {
-  const pt_tensor* y = &call->outputs[0];
-  const size_t axis = (size_t)call->ints[0];
-  rows state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, y->data, y->dims[axis],
-                pt_extent(y, axis + 1, y->rank)};
-  const size_t count = pt_elements(y);
-  if (count > 0) PT_NAME(pt_parallel)(call, count / state.length, count * 16, body, &state);
-  return PT_OK;
-}
 
 static size_t first_of(const rows* state, size_t row) {
   return row / state->step * state->step * state->length + row % state->step;
 }
 
-static pt_real largest(const pt_real* x, size_t length, size_t step) {
-  pt_real top = x[0];
-  for (size_t at = 1; at < length; ++at) top = x[at * step] > top ? x[at * step] : top;
-  return top;
-}
-
-static void softmax_rows(void* arg, size_t begin, size_t end) {
+static void some_rows(void* arg, size_t begin, size_t end) {
   const rows* state = arg;
-  const size_t length = state->length, step = state->step;
-  for (size_t row = begin; row < end; ++row) {
-    const pt_real* x = state->a + first_of(state, row);
-    pt_real* y = state->y + first_of(state, row);
-    const pt_real top = largest(x, length, step);
-    for (size_t at = 0; at < length; ++at) y[at * step] = pt_real_exp(x[at * step] - top);
-    pt_lanes lanes = {{0}, 0};
-    PT_LANES_ADD(lanes, length, y[at * step]);
-    const pt_real scale = 1 / pt_lanes_total(&lanes);
-    for (size_t at = 0; at < length; ++at) y[at * step] *= scale;
+  for (size_t row = begin; row < end;) {
+    const int together = pt_are_columns(row, end, state->step);
+    (together ? state->columns : state->one)(state, first_of(state, row));
+    row += together ? PT_COLUMNS : 1;
   }
 }
 
-static void softmax_grad_rows(void* arg, size_t begin, size_t end) {
-  const rows* state = arg;
+static pt_status run(const pt_call* call, void (*one)(const rows*, size_t), void (*columns)(const rows*, size_t)) {
+  const pt_tensor* y = &call->outputs[0];
+  const size_t axis = (size_t)call->ints[0];
+  rows state = {call->inputs[0].data,
+                call->input_count > 1 ? call->inputs[1].data : NULL,
+                y->data,
+                y->dims[axis],
+                pt_extent(y, axis + 1, y->rank),
+                pt_exps_where_worth_it(),
+                one,
+                columns};
+  const size_t count = pt_elements(y);
+  if (count > 0) PT_NAME(pt_parallel)(call, count / state.length, count * 16, some_rows, &state);
+  return PT_OK;
+}
+
+static void softmax_row(const rows* state, size_t first) {
   const size_t length = state->length, step = state->step;
-  for (size_t row = begin; row < end; ++row) {
-    const pt_real *dy = state->a + first_of(state, row), *y = state->b + first_of(state, row);
-    pt_real* dx = state->y + first_of(state, row);
-    pt_lanes lanes = {{0}, 0};
-    PT_LANES_ADD(lanes, length, dy[at * step] * y[at * step]);
-    const pt_real dot = pt_lanes_total(&lanes);
-    for (size_t at = 0; at < length; ++at) dx[at * step] = y[at * step] * (dy[at * step] - dot);
+  const pt_real* x = state->a + first;
+  pt_real* y = state->y + first;
+  const pt_real top = pt_row_top(x, length, step);
+  pt_real e[PT_ROW_PART];
+  for (size_t from = 0, part; from < length; from += part) {
+    part = pt_row_exps(&state->exps, x, from, length, step, top, e);
+    for (size_t at = 0; at < part; ++at) y[(from + at) * step] = e[at];
+  }
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, length, y[at * step]);
+  const pt_real scale = 1 / pt_lanes_total(&lanes);
+  for (size_t at = 0; at < length; ++at) y[at * step] *= scale;
+}
+
+static void softmax_columns(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real* x = state->a + first;
+  pt_real *y = state->y + first, top[PT_COLUMNS], scale[PT_COLUMNS];
+  pt_column_tops(x, length, step, top);
+  for (size_t at = 0; at < length; ++at) state->exps.columns(x + at * step, top, y + at * step);
+  PT_COLUMN_SUMS(scale, length, y[at * step + column]);
+  for (size_t column = 0; column < PT_COLUMNS; ++column) scale[column] = 1 / scale[column];
+  for (size_t at = 0; at < length; ++at)
+    for (size_t column = 0; column < PT_COLUMNS; ++column) y[at * step + column] *= scale[column];
+}
+
+static void softmax_grad_row(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real *dy = state->a + first, *y = state->b + first;
+  pt_real* dx = state->y + first;
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, length, dy[at * step] * y[at * step]);
+  const pt_real dot = pt_lanes_total(&lanes);
+  for (size_t at = 0; at < length; ++at) dx[at * step] = y[at * step] * (dy[at * step] - dot);
+}
+
+static void softmax_grad_columns(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real *dy = state->a + first, *y = state->b + first;
+  pt_real *dx = state->y + first, dot[PT_COLUMNS];
+  PT_COLUMN_SUMS(dot, length, dy[at * step + column] * y[at * step + column]);
+  for (size_t at = 0; at < length; ++at)
+    for (size_t column = 0; column < PT_COLUMNS; ++column)
+      dx[at * step + column] = y[at * step + column] * (dy[at * step + column] - dot[column]);
+}
+
+static void log_softmax_row(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real* x = state->a + first;
+  pt_real* y = state->y + first;
+  const pt_real top = pt_row_top(x, length, step);
+  const pt_real log_sum = (pt_real)pt_log((double)pt_row_exp_sum(&state->exps, x, length, step, top));
+  for (size_t at = 0; at < length; ++at) y[at * step] = x[at * step] - top - log_sum;
+}
+
+static void log_softmax_columns(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real* x = state->a + first;
+  pt_real *y = state->y + first, top[PT_COLUMNS], log_sum[PT_COLUMNS];
+  pt_column_tops(x, length, step, top);
+  pt_column_exp_sums(&state->exps, x, length, step, top, log_sum);
+  for (size_t column = 0; column < PT_COLUMNS; ++column) log_sum[column] = (pt_real)pt_log((double)log_sum[column]);
+  for (size_t at = 0; at < length; ++at)
+    for (size_t column = 0; column < PT_COLUMNS; ++column)
+      y[at * step + column] = x[at * step + column] - top[column] - log_sum[column];
+}
+
+static void log_softmax_grad_row(const rows* state, size_t first) {
+  const size_t length = state->length, step = state->step;
+  const pt_real *dy = state->a + first, *y = state->b + first;
+  pt_real* dx = state->y + first;
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, length, dy[at * step]);
+  const pt_real sum = pt_lanes_total(&lanes);
+  pt_real e[PT_ROW_PART];
+  for (size_t from = 0, part; from < length; from += part) {
+    part = pt_row_exps(&state->exps, y, from, length, step, 0, e);
+    for (size_t at = 0; at < part; ++at) dx[(from + at) * step] = dy[(from + at) * step] - e[at] * sum;
   }
 }
 
-static void log_softmax_rows(void* arg, size_t begin, size_t end) {
-  const rows* state = arg;
+static void log_softmax_grad_columns(const rows* state, size_t first) {
   const size_t length = state->length, step = state->step;
-  for (size_t row = begin; row < end; ++row) {
-    const pt_real* x = state->a + first_of(state, row);
-    pt_real* y = state->y + first_of(state, row);
-    const pt_real top = largest(x, length, step);
-    pt_lanes lanes = {{0}, 0};
-    PT_LANES_ADD(lanes, length, pt_real_exp(x[at * step] - top));
-    const pt_real log_sum = (pt_real)pt_log((double)pt_lanes_total(&lanes));
-    for (size_t at = 0; at < length; ++at) y[at * step] = x[at * step] - top - log_sum;
-  }
-}
-
-static void log_softmax_grad_rows(void* arg, size_t begin, size_t end) {
-  const rows* state = arg;
-  const size_t length = state->length, step = state->step;
-  for (size_t row = begin; row < end; ++row) {
-    const pt_real *dy = state->a + first_of(state, row), *y = state->b + first_of(state, row);
-    pt_real* dx = state->y + first_of(state, row);
-    pt_lanes lanes = {{0}, 0};
-    PT_LANES_ADD(lanes, length, dy[at * step]);
-    const pt_real sum = pt_lanes_total(&lanes);
-    for (size_t at = 0; at < length; ++at) dx[at * step] = dy[at * step] - pt_real_exp(y[at * step]) * sum;
+  const pt_real *dy = state->a + first, *y = state->b + first, zeros[PT_COLUMNS] = {0};
+  pt_real *dx = state->y + first, sum[PT_COLUMNS], e[PT_COLUMNS];
+  PT_COLUMN_SUMS(sum, length, dy[at * step + column]);
+  for (size_t at = 0; at < length; ++at) {
+    state->exps.columns(y + at * step, zeros, e);
+    for (size_t column = 0; column < PT_COLUMNS; ++column)
+      dx[at * step + column] = dy[at * step + column] - e[column] * sum[column];
   }
 }
 
 pt_status PT_NAME(pt_softmax)(const pt_call* call) {
-  return run(call, softmax_rows);
+  return run(call, softmax_row, softmax_columns);
 }
 pt_status PT_NAME(pt_softmax_grad)(const pt_call* call) {
-  return run(call, softmax_grad_rows);
+  return run(call, softmax_grad_row, softmax_grad_columns);
 }
 pt_status PT_NAME(pt_log_softmax)(const pt_call* call) {
-  return run(call, log_softmax_rows);
+  return run(call, log_softmax_row, log_softmax_columns);
 }
 pt_status PT_NAME(pt_log_softmax_grad)(const pt_call* call) {
-  return run(call, log_softmax_grad_rows);
+  return run(call, log_softmax_grad_row, log_softmax_grad_columns);
 }
