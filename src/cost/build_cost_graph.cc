@@ -15,6 +15,7 @@
 #include "cost/roofline.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"
+#include "kernels/back_end.h"
 #include "kernels/portable/kernel_rows.h"
 
 namespace pantoum::cost {
@@ -303,6 +304,8 @@ class Construction {
       case PT_WINOGRAD4_COMPACT:
       case PT_WINOGRAD4_COMPACT_WHOLE:
         return !device_.host;
+      case PT_BACK_END_COPIES:
+        return !options_.first_choices;  // by itself it would ask every budget for its copies
       default:
         return true;
     }

@@ -5,6 +5,7 @@
 
 #include "cost/build_cost_graph.h"
 #include "ir/builder.h"
+#include "kernels/back_end.h"
 #include "kernels/portable/kernel_rows.h"
 
 namespace pantoum::cost {
@@ -92,6 +93,29 @@ TEST(ThreadCounts, ABackEndsAreAClassOfTheirOwnWhichMayBeKept) {
   EXPECT_THAT(kept.threads_of[0], ElementsAre(1));
   options.first_choices = true;
   EXPECT_THAT(names(build_cost_graph(product(), host_with(4), options)->graph.ops[0].choices), ElementsAre("fast@1t"));
+}
+
+// Copies are a choice beside the op as it lies: where there is one choice, it is the op that asks for no copies.
+TEST(BackEndCopies, AreNoOnlyChoice) {
+  const auto row = [](uint16_t algorithm, const char* name, size_t (*workspace)(const pt_call*)) {
+    return pt_kernel{PT_OP_matmul, PT_F32,   0, algorithm, name, "fast", [](const pt_call*) { return PT_OK; },
+                     nullptr,      workspace};
+  };
+  const pt_kernel rows[] = {
+      row(PT_BACK_END_COPIES, "fast:copied", [](const pt_call*) { return size_t{4096}; }),
+      row(PT_FIRST_BACK_END_ALGORITHM + 1, "fast", nullptr),
+  };
+  const pt_kernel_table table{rows, 2};
+  CostGraphOptions options{.kernels = &table};
+  const auto algorithms = [&] {
+    const BuiltCostGraph built = build_cost_graph(product(), host_with(0), options).value();
+    std::vector<std::string> found;
+    for (const Choice& choice : built.graph.ops[0].choices) found.push_back(choice.algorithm);
+    return found;
+  };
+  EXPECT_THAT(algorithms(), ElementsAre("fast:copied", "fast"));
+  options.first_choices = true;
+  EXPECT_THAT(algorithms(), ElementsAre("fast"));
 }
 
 // A checkpoint from a machine with more threads, or from a profile that told their watts.

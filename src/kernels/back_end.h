@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* The algorithm of a way with operands copied into the workspace before: the bits of the one below it, where there is room. */
+enum { PT_BACK_END_COPIES = PT_FIRST_BACK_END_ALGORITHM + 2 };
+
 /* Constant, and never freed. Kernels make what they need for a call's shapes when they are asked for their workspace,
  * keep it, and allocate little or nothing when they run. */
 typedef struct pt_back_end {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/back_end.h"
 #include "kernels/onednn/api.h"
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/norm_activation.h"
@@ -76,7 +77,7 @@ class Prepared {
 enum Algorithm : uint16_t {
   kWinograd = PT_FIRST_BACK_END_ALGORITHM,
   kDirect,
-  kSpread,
+  kSpread = PT_BACK_END_COPIES,
   kSecond = int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER},
   kThird
 };

@@ -150,15 +150,15 @@ bool make_matmul(const pt_call& call, Prepared& prepared) {
   return true;
 }
 
-bool make_matmul_spread(const pt_call& call, Prepared& prepared) {
-  const ProductCall asked(call, call.input_count);
-  Product product = asked.product();
-  if (!keeps_bits(matmul(product.shape, 0)) || !asked.with_gaps(product, prepared)) return false;
-  prepared.add(matmul(product.shape, 0), std::move(product.arguments));
-  return true;
-}
-
 namespace {
+
+// With copied factors; none: no factor is copied, or bits might change.
+std::optional<Product> spread_product(const pt_call& call, int inputs, Prepared& prepared) {
+  const ProductCall asked(call, inputs);
+  Product product = asked.product();
+  if (!keeps_bits(matmul(product.shape, 0)) || !asked.with_gaps(product, prepared)) return std::nullopt;
+  return product;
+}
 
 bool finished(Product product, const Epilogue& epilogue, const PrimitiveHandle& plain, Prepared& prepared) {
   const auto finishing = [&](const FinishedBy& finish) { return matmul(product.shape, finish, plain.implementation); };
@@ -167,6 +167,13 @@ bool finished(Product product, const Epilogue& epilogue, const PrimitiveHandle& 
 }
 
 }  // namespace
+
+bool make_matmul_spread(const pt_call& call, Prepared& prepared) {
+  std::optional<Product> product = spread_product(call, call.input_count, prepared);
+  if (!product) return false;
+  prepared.add(matmul(product->shape, 0), std::move(product->arguments));
+  return true;
+}
 
 bool make_matmul_act(const pt_call& call, Prepared& prepared) {
   const std::optional<Epilogue> epilogue = epilogue_of(call);
@@ -180,11 +187,10 @@ bool make_matmul_act(const pt_call& call, Prepared& prepared) {
 bool make_matmul_act_spread(const pt_call& call, Prepared& prepared) {
   const std::optional<Epilogue> epilogue = epilogue_of(call);
   if (!epilogue) return false;
-  const ProductCall asked(call, epilogue->inputs);
-  Product product = asked.product();
-  if (!keeps_bits(matmul(product.shape, 0)) || !asked.with_gaps(product, prepared)) return false;
-  const PrimitiveHandle plain = matmul(product.shape, 0);
-  return finished(std::move(product), *epilogue, plain, prepared);
+  std::optional<Product> product = spread_product(call, epilogue->inputs, prepared);
+  if (!product) return false;
+  const PrimitiveHandle plain = matmul(product->shape, 0);
+  return finished(*std::move(product), *epilogue, plain, prepared);
 }
 
 bool make_softmax(const pt_call& call, Prepared& prepared) {

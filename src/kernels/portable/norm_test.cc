@@ -11,6 +11,7 @@
 
 #include "pantoum/ops.h"
 #include "pantoum/pantoum.h"
+#include "testing/two_pieces.h"
 
 namespace {
 
@@ -39,20 +40,13 @@ struct NormOperand {
   }
 };
 
-// In turn, with the pieces of two threads in the wrong order.
-void run_pieces(void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
-  const size_t half = count / 2;
-  body(arg, half, count);
-  if (half > 0) body(arg, 0, half);
-}
-
 template <class Real>
 void submit(uint16_t op, uint16_t algorithm, std::vector<NormOperand<Real>*> inputs,
             std::vector<NormOperand<Real>*> outputs, std::vector<int64_t> ints, std::vector<double> reals) {
   std::vector<pt_tensor> in, out;
   for (NormOperand<Real>* input : inputs) in.push_back(input->tensor());
   for (NormOperand<Real>* output : outputs) out.push_back(output->tensor());
-  const pt_pool pool{.context = nullptr, .threads = 2, .run = run_pieces};
+  const pt_pool pool{.context = nullptr, .threads = 2, .run = pantoum::testing::run_pieces};
   pt_call call{};
   call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
   call.outputs = out.data(), call.output_count = static_cast<uint16_t>(out.size());
@@ -67,15 +61,6 @@ void submit(uint16_t op, uint16_t algorithm, std::vector<NormOperand<Real>*> inp
   std::vector<std::byte> workspace(bytes + 1);
   call.workspace = workspace.data();
   ASSERT_EQ(kernel->submit(&call), PT_OK);
-}
-
-// NaN is NaN: which one it is, is the processor's choice.
-template <class Real>
-bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t at = 0; at < a.size(); ++at)
-    if (std::memcmp(&a[at], &b[at], sizeof(Real)) != 0 && !(std::isnan(a[at]) && std::isnan(b[at]))) return false;
-  return true;
 }
 
 struct Activation {
@@ -143,7 +128,8 @@ template <class Real>
 void expect_same(const std::vector<std::vector<Real>>& found, const std::vector<std::vector<Real>>& expected,
                  const std::string& what) {
   ASSERT_EQ(found.size(), expected.size());
-  for (size_t at = 0; at < found.size(); ++at) EXPECT_TRUE(same_bits(found[at], expected[at])) << what << " " << at;
+  for (size_t at = 0; at < found.size(); ++at)
+    EXPECT_TRUE(pantoum::testing::same_numbers(found[at], expected[at])) << what << " " << at;
 }
 
 template <class Real>
@@ -164,7 +150,8 @@ void expect_fused(const std::vector<uint32_t>& image, const Activation& activati
   submit<Real>(static_cast<uint16_t>(activation.op), kReference, {&normalized}, {&apart.y}, {}, activation.reals);
   expected[0] = apart.y.data;
   expect_same(fused.forward(PT_OP_batch_norm_act, kReference, ints, reals), expected, "forward");
-  EXPECT_TRUE(same_bits(fused.evaluated(PT_OP_batch_norm_act_eval, kReference, ints, reals), expected[0]));
+  EXPECT_TRUE(
+      pantoum::testing::same_numbers(fused.evaluated(PT_OP_batch_norm_act_eval, kReference, ints, reals), expected[0]));
   for (NormOperand<Real>* read : {&normalized, &apart.y}) {
     if (read == &apart.y && activation.op == PT_OP_leaky_relu) continue;  // its gradient reads X alone
     submit<Real>(static_cast<uint16_t>(activation.gradient), kReference, {&apart.dy, read}, {&dn}, {},
@@ -199,8 +186,8 @@ void expect_blocked(const std::vector<uint32_t>& image, uint32_t channels, uint3
     Norm<Real> plain(image, channels, seed), blocked(image, channels, seed);
     const std::string what = std::to_string(forward) + " of seed " + std::to_string(seed);
     expect_same(blocked.forward(forward, kBlocked, ints, reals), plain.forward(forward, kReference, ints, reals), what);
-    EXPECT_TRUE(
-        same_bits(blocked.evaluated(eval, kBlocked, ints, reals), plain.evaluated(eval, kReference, ints, reals)))
+    EXPECT_TRUE(pantoum::testing::same_numbers(blocked.evaluated(eval, kBlocked, ints, reals),
+                                               plain.evaluated(eval, kReference, ints, reals)))
         << what;
     expect_same(blocked.gradient(gradient, kBlocked, ints, reals), plain.gradient(gradient, kReference, ints, reals),
                 what);

@@ -11,6 +11,7 @@
 
 #include "pantoum/ops.h"
 #include "pantoum/pantoum.h"
+#include "testing/two_pieces.h"
 
 namespace {
 
@@ -27,22 +28,6 @@ std::vector<Real> row_by_row(const std::vector<Real>& x, const Shape& of) {
     rows[(sample * of.inner + position) * of.classes + k] = x[at];
   }
   return rows;
-}
-
-// In turn, with the pieces of two threads in the wrong order.
-void run_pieces(void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
-  const size_t half = count / 2;
-  body(arg, half, count);
-  if (half > 0) body(arg, 0, half);
-}
-
-// NaN is NaN: which one it is, is the processor's choice.
-template <class Real>
-bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t at = 0; at < a.size(); ++at)
-    if (std::memcmp(&a[at], &b[at], sizeof(Real)) != 0 && !(std::isnan(a[at]) && std::isnan(b[at]))) return false;
-  return true;
 }
 
 template <class Real>
@@ -86,9 +71,10 @@ class Rows {
         if (in_place == 1 && op == PT_OP_log_softmax_grad) continue;
         std::vector<Real> found = run(op, inputs, labels, ints, reals, beside, like_x, in_place, threads);
         if (like_x) found = row_by_row(found, shape_);
-        EXPECT_TRUE(same_bits(found, expected)) << "op " << op << ", in place " << in_place << ", threads " << threads;
+        EXPECT_TRUE(pantoum::testing::same_numbers(found, expected))
+            << "op " << op << ", in place " << in_place << ", threads " << threads;
         const std::vector<Real> rows = run(op, turned, labels, ints, reals, alone, like_x, in_place, threads);
-        EXPECT_TRUE(same_bits(rows, expected))
+        EXPECT_TRUE(pantoum::testing::same_numbers(rows, expected))
             << "op " << op << " row by row, in place " << in_place << ", threads " << threads;
       }
   }
@@ -120,7 +106,7 @@ class Rows {
     pt_tensor out{};
     out.data = made.data(), out.dtype = kDtype;
     if (like_x) set_dims(out, dims);
-    const pt_pool pool{.context = nullptr, .threads = 2, .run = run_pieces};
+    const pt_pool pool{.context = nullptr, .threads = 2, .run = pantoum::testing::run_pieces};
     pt_call call{};
     call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
     call.outputs = &out, call.output_count = 1;
