@@ -61,6 +61,7 @@ class Rows {
   void expect_same(pt_op op, const std::vector<std::vector<Real>>& inputs, const std::vector<int64_t>* labels,
                    std::vector<int64_t> ints, std::vector<double> reals, bool like_x) {
     std::vector<std::vector<Real>> turned;
+    turned.reserve(inputs.size());
     for (const std::vector<Real>& input : inputs) turned.push_back(row_by_row(input, shape_));
     const std::vector<uint32_t> beside = {shape_.samples, shape_.classes, shape_.inner},
                                 alone = {shape_.samples * shape_.inner, shape_.classes};
@@ -148,8 +149,10 @@ void expect_same_everywhere(const Shape& shape, uint32_t seed) {
 TEST(ClassRows, HaveTheSameBitsWhereverTheyLie) {
   uint32_t seed = 0;
   for (const uint32_t inner : {1U, 5U, 15U, 16U, 17U, 33U, 64U})
-    for (const uint32_t classes : {1U, 2U, 7U, 8U, 9U, 21U, 64U, 65U, 130U})
-      expect_same_everywhere<float>({1 + seed++ % 3, classes, inner}, seed);
+    for (const uint32_t classes : {1U, 2U, 7U, 8U, 9U, 21U, 64U, 65U, 130U}) {
+      ++seed;
+      expect_same_everywhere<float>({1 + seed % 3, classes, inner}, seed);
+    }
   expect_same_everywhere<float>({3, 5, 700}, 1);  // more rows than are summed at a time
   expect_same_everywhere<float>({2, 1000, 40}, 2);
 }
