@@ -1,19 +1,21 @@
 """The program, asked in JSON; models and their folders."""
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PLENTY = "64GiB"
-SAME = 1.01
 
 
 class Refused(RuntimeError):
     """There is no plan, or the program failed, with its first line."""
+
+    @staticmethod
+    def first_error(said, code):
+        """Of what it said on standard error; warnings stand before it."""
+        return ([line for line in said.splitlines() if line.startswith('{"error"')] or [f"exit {code}"])[0][:160]
 
 
 class Program:
@@ -21,7 +23,7 @@ class Program:
         self.pantoum, self.folder, self.plan_seconds = pantoum, folder, plan_seconds
         self.store = os.path.join(folder, "times.db")
         self.known_limits = {}
-        self.until = float("inf")  # no further rounds of steps begin after it (time.monotonic)
+        self.until = float("inf")  # after it (time.monotonic), steps get as few rounds as may be
         os.makedirs(folder, exist_ok=True)
 
     def ask(self, *words):
@@ -29,13 +31,8 @@ class Program:
         done = subprocess.run([self.pantoum, *map(str, words), "--format", "json"], capture_output=True, text=True)
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode or not lines:
-            raise Refused(self.reason(done))
+            raise Refused(Refused.first_error(done.stderr, done.returncode))
         return json.loads(lines[-1])
-
-    @staticmethod
-    def reason(done):
-        """The error; warnings stand before it."""
-        return ([line for line in done.stderr.splitlines() if line.startswith('{"error"')] or [f"exit {done.returncode}"])[0][:160]
 
     def model(self, name):
         """net.onnx, exported once in a process of its own: PyTorch stays out of this one."""
@@ -81,34 +78,8 @@ class Program:
                               capture_output=True, text=True)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not said or not json.loads(said[-1]).get("min_ram_bytes"):
-            raise Refused(self.reason(done))
+            raise Refused(Refused.first_error(done.stderr, done.returncode))
         return json.loads(said[-1])
-
-    def steps(self, name, batch, plan, count, *words):
-        found = self.ask("profile", self.model(name), "--batch", batch, "--plan", plan, "--steps", count, "--measure", "known", "--ram", PLENTY,
-                         *self.times(), *words)["steps"]
-        return found["predicted_s"], found["median_s"], found["least_s"]
-
-    def in_turns(self, calls, rounds, most=0):
-        """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step. Further rounds follow, most in
-        all, until every call's least was met twice: a step that waits for its storage differs more from one second to the next than two ways of it do."""
-        taken = [[] for _ in calls]
-        while calls and (len(taken[0]) < rounds or (len(taken[0]) < most and not all(map(met_twice, taken)) and self.in_time())):
-            for times, call in zip(taken, calls):
-                times.append(call())
-        return [min(times) for times in taken]
-
-    def in_time(self):
-        return time.monotonic() < self.until
-
-    def predicted_and_measured(self, calls, rounds, most=0):
-        """Pairs, one a call that returns its own; as above, but that further rounds are of those calls alone whose least was not met twice."""
-        taken = [[] for _ in calls]
-        for at in range(max(rounds, most)):
-            for found, call in zip(taken, calls):
-                if at < rounds or (self.in_time() and not met_twice([measured for _, measured in found])):
-                    found.append(call())
-        return [(found[0][0], min(measured for _, measured in found)) for found in taken]
 
 
 def course(path):
@@ -121,12 +92,6 @@ def course(path):
             (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
 
 
-def met_twice(times):
-    """Within SAME."""
-    least, second = sorted(times)[:2] if len(times) > 1 else (0, 1)
-    return second <= SAME * least
-
-
 def kendall(pairs):
     """Tau-b's numerator over all pairs that differ in both: 1 where the orders agree."""
     agree = differ = 0
@@ -135,11 +100,3 @@ def kendall(pairs):
             sign = (a - c) * (b - d)
             agree, differ = agree + (sign > 0), differ + (sign < 0)
     return (agree - differ) / max(1, agree + differ)
-
-
-def steps_for(seconds, budget):
-    return int(max(4, min(300, budget / max(seconds, 1e-6))))
-
-
-def median(values):
-    return statistics.median(values)

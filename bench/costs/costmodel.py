@@ -1,7 +1,9 @@
 """20 plans of a network: does a step take what its plan says, and are the plans in their true order?"""
 import os
+from statistics import median
 
-from ask import PLENTY, Refused, kendall, steps_for
+from ask import PLENTY, Refused, kendall
+from turns import in_turns
 
 NETWORKS = {"resnet18": 16, "mobilenet_v2": 4, "bert_mini": 4, "lstm": 32}
 WITHIN = 0.10
@@ -34,29 +36,23 @@ class Ranges:
         return least + way * max(0, peak - least)
 
 
-def plan_at(program, ranges, name, size, way, words, path):
-    """Its seconds, predicted."""
-    ram = ranges.at(way, words)
-    return program.plan(name, size, f"{int(ram)}B", path, *words)["time_s"]
-
-
 def run(bench, program, name):
-    calls, off, ranges = [], [], Ranges(program, name, NETWORKS[name])
+    asked, off, ranges, size = [], [], Ranges(program, name, NETWORKS[name]), NETWORKS[name]
     for at, (way, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
-        size, path = NETWORKS[name], os.path.join(program.folder, name, f"cost-{at}.json")
+        path = os.path.join(program.folder, name, f"cost-{at}.json")
         try:
-            count = steps_for(plan_at(program, ranges, name, size, way, words, path), bench.seconds / 2)
+            program.plan(name, size, f"{int(ranges.at(way, words))}B", path, *words)
         except Refused as none:
             off.append(f"plan {at}: {none}")
             continue
-        of_step = words if words and words[0] in OF_STEP else ()
-        calls.append(lambda size=size, path=path, count=count, of_step=of_step: program.steps(name, size, path, count, *of_step)[:2])
-    pairs = program.predicted_and_measured(calls, bench.rounds, bench.most)
+        asked.append((program, name, size, path, *(words if words and words[0] in OF_STEP else ())))
+    turns, predicted = in_turns(asked, bench.seconds * len(asked), program.until)
+    pairs = [*zip(predicted, map(median, turns))]
     good = sum(abs(predicted / measured - 1) <= WITHIN for predicted, measured in pairs)
     share, tau = good / max(1, len(pairs)), kendall(pairs)
     worst = max((abs(p / m - 1) for p, m in pairs), default=1)
     note = f"{good} of {len(pairs)} within {WITHIN:.0%}, the worst {worst:.0%} off" + (f"; not planned: {len(off)}" if off else "")
-    bench.raw[f"costmodel {name}"] = {"pairs": pairs, "not_planned": off}
+    bench.raw[f"costmodel {name}"] = {"pairs": pairs, "not_planned": off, "turns": turns}
     bench.table.add(f"costmodel {name}", share, "of plans", ">= 0.9", share >= .9 and len(pairs) >= 15, note)
     bench.table.add(f"costmodel {name} order", tau, "tau", ">= 0.9", tau >= .9 and len(pairs) >= 15, "")
 

@@ -4,8 +4,10 @@ Goals beside time need watts. A device whose clock has levels (jetson-orin) has 
 core are assumed (host_cores.toml), times are measured, and an op on one thread is its way to draw less.
 """
 import os
+from statistics import median
 
-from ask import HERE, PLENTY, Refused, course, kendall, steps_for
+from ask import HERE, PLENTY, Refused, course, kendall
+from turns import in_turns, ratio
 
 NETWORKS = {"squeezenet": 1, "inception_v3": 1, "resnet50": 1}
 DEVICE = ("--device", "jetson-orin", "--effort", 4)
@@ -36,20 +38,20 @@ def table_1(bench, program, name, infer):
 
 def table_2(bench, program, name, infer):
     """Graphs and algorithms: estimated and actual."""
-    calls = []
+    asked = []
     for at, words in enumerate([*CONTRIBUTION.values(), *OTHER_STEPS, ("--disable", "fold-batch-norm", *ANY), ("--threads", "1")]):
         plan = os.path.join(program.folder, name, f"table2-{at}.json")
         of_step = words if words[:2] in OTHER_STEPS or words[:1] == ("--threads",) else ()
         try:
             program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *words, *infer)
-            made = program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
-            count = steps_for(made["time_s"], bench.seconds / 2)
-            calls.append(lambda plan=plan, count=count, of_step=of_step: program.steps(name, NETWORKS[name], plan, count, *infer, *of_step)[:2])
+            program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
+            asked.append((program, name, NETWORKS[name], plan, *infer, *of_step))
         except Refused as none:
             bench.raw.setdefault("refused", []).append(f"{name} {words}: {none}")
-    pairs = program.predicted_and_measured(calls, bench.rounds, bench.most)
+    turns, predicted = in_turns(asked, bench.seconds * len(asked), program.until)
+    pairs = [*zip(predicted, map(median, turns))]
     good, tau = sum(abs(p / m - 1) <= .1 for p, m in pairs), kendall(pairs)
-    bench.raw[f"energy table 2 {name}{' training' if not infer else ''}"] = pairs
+    bench.raw[f"energy table 2 {name}{' training' if not infer else ''}"] = {"pairs": pairs, "turns": turns}
     return good, len(pairs), tau
 
 
@@ -114,17 +116,17 @@ def contribution(bench, program, name, infer, kind):
     plans = {}
     for way, words in CONTRIBUTION.items():
         path = os.path.join(program.folder, name, f"table5-{way}.json")
-        made = program.plan(name, NETWORKS[name], PLENTY, path, *words, *infer)
-        plans[way] = path, course(path), steps_for(made["time_s"], bench.seconds / 2)
+        program.plan(name, NETWORKS[name], PLENTY, path, *words, *infer)
+        plans[way] = path, course(path)
     first = {way: next(other for other in plans if plans[other][1] == plans[way][1]) for way in plans}  # the same plan is timed once
     ways = sorted(set(first.values()))
-    calls = [lambda path=path, count=count: program.steps(name, NETWORKS[name], path, count, *infer)[1] for path, _, count in map(plans.get, ways)]
-    measured = dict(zip(ways, program.in_turns(calls, bench.rounds, bench.most)))
-    times = {way: measured[first[way]] for way in plans}
-    bench.raw[f"energy table 5 {name}{kind}"] = times
-    alone = min(times["outer"], times["inner"])
-    bench.table.add(f"energy table 5 {name}{kind}", times["both"] / times["neither"], "x time", "both <= either", times["both"] <= alone * 1.03,
-                    f"outer {times['outer'] / times['neither']:.2f}, inner {times['inner'] / times['neither']:.2f}; {len(ways)} plans; the paper's energy of SqueezeNet: .90, .83, .69")
+    turns, _ = in_turns([(program, name, NETWORKS[name], plans[way][0], *infer) for way in ways], bench.seconds * len(ways), program.until)
+    measured = {way: turns[ways.index(first[way])] for way in plans}
+    times = {way: ratio(measured[way], measured["neither"]) for way in plans}
+    bench.raw[f"energy table 5 {name}{kind}"] = measured
+    either = max(ratio(measured["both"], measured[way]) for way in ("outer", "inner"))
+    bench.table.add(f"energy table 5 {name}{kind}", times["both"], "x time", "both <= either", either <= 1.03,
+                    f"outer {times['outer']:.2f}, inner {times['inner']:.2f}; both over the better {either:.2f}; {len(ways)} plans; the paper's energy of SqueezeNet: .90, .83, .69")
 
 
 def deadline(bench, program, name):

@@ -1,15 +1,17 @@
 """The search over graphs, algorithms and plans against default algorithms with the best plan, in one budget, in turns."""
 import os
 import time
+from statistics import median
 
-from ask import PLENTY, Refused, course, steps_for
+from ask import PLENTY, Refused, course
+from turns import in_turns, ratio
 
 NETWORKS = {"lenet5": 32, "vgg16": 8, "vgg16_bn": 8, "resnet18": 8, "resnet50": 1, "mobilenet_v2": 2, "squeezenet": 2, "unet": 2, "bert_mini": 2, "lstm": 32}
 SHARES = (1, .5, .3)
 DEFAULT = ("--disable", "rewriting", "--disable", "algorithms")
 WAYS = {"same-bits": (), "any-bits": ("--allow-numerics-change",)}
 NOISE, BETTER = 1.03, .85
-ROUNDS, MOST = 2, 3  # of each way's steps; the third where the first two differ: 60 questions share 20 minutes
+SECONDS = 4  # of steps, of all ways together: 60 questions share 20 minutes
 LONGER = 5  # seconds inside a budget: in three, the least that is asked for, plans of both still differ by how far they came
 M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
 
@@ -20,11 +22,18 @@ class Pace:
     def __init__(self, end, questions):
         self.begin, self.end, self.questions, self.done = time.monotonic(), end, questions, 0
 
+    def over(self):
+        return time.monotonic() > self.end
+
     def seconds(self, shortest):
         now = time.monotonic()
         each = (now - self.begin) / max(1, self.done)
         self.done += 1
         return LONGER if now + each * (self.questions - self.done + 1) <= self.end else shortest
+
+
+def row_of(name, share, threads, way):
+    return f"joint {name} {share} {'one' if threads == 1 else 'all'} {way}"
 
 
 def measured(bench, program, name, share, threads, peak, best, seconds):
@@ -35,7 +44,7 @@ def measured(bench, program, name, share, threads, peak, best, seconds):
         count += ("--params-in", "aux")
     folder = os.path.join(program.folder, name)
     paths = {way: os.path.join(folder, f"joint-{way}.json") for way in ("default", *WAYS)}
-    rows = {way: f"joint {name} {share} {'one' if threads == 1 else 'all'} {way}" for way in WAYS}
+    rows = {way: row_of(name, share, threads, way) for way in WAYS}
     made = {}
     for way, words in {"default": DEFAULT, **WAYS}.items():
         try:
@@ -48,26 +57,24 @@ def measured(bench, program, name, share, threads, peak, best, seconds):
             plans = not isinstance(made[way], str)
             bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms{', which is proved' if proved else ''}; joint: {'one' if plans else 'none'}")
         return
-    steps = steps_for(made["default"]["time_s"], bench.seconds / 3)
     done = {way: course(path) for way, path in paths.items() if not isinstance(made[way], str)}
     ways = [way for way in done if way == "default" or done[way] != done["default"]]
-    calls = [lambda way=way: program.steps(name, batch, paths[way], steps, *count)[1] for way in ways]
-    times = dict(zip(ways, program.in_turns(calls, min(ROUNDS, bench.rounds), min(MOST, bench.most))))
+    turns = dict(zip(ways, in_turns([(program, name, batch, paths[way], *count) for way in ways], SECONDS, program.until)[0])) if len(ways) > 1 else {}
     for way, row in rows.items():
-        if way in done and way not in times:
+        if way in done and way not in turns:
             best.setdefault(name, 1)
             bench.table.add(row, 1.0, "x", "<= 1", True, "the same plan")
             continue
-        if way not in times:
+        if way not in turns:
             bench.table.add(row, 9.0, "x", "<= 1", False, f"no plan: {made[way]}")
             continue
-        ratio = times[way] / times["default"]
-        best[name] = min(best.get(name, 1), ratio if way == "any-bits" else 1)
+        share_of_time = ratio(turns[way], turns["default"])
+        best[name] = min(best.get(name, 1), share_of_time if way == "any-bits" else 1)
         rules = sorted({of["rule"] for of in made[way].get("substitutions", [])})
-        bench.raw[row] = {"seconds": times[way], "default_s": times["default"], "rules": rules}
+        bench.raw[row] = {"seconds": turns[way], "default_s": turns["default"], "rules": rules}
         aux = ("; parameters in storage" if "aux" in count else "") + (f"; planned for {seconds} s" if share < 1 and seconds < LONGER else "")
-        bench.table.add(row, ratio, "x", "<= 1", ratio <= NOISE,
-                        f"{times[way] * 1e3:.4g} of {times['default'] * 1e3:.4g} ms{aux}{'; ' + ', '.join(rules) if rules else ''}")
+        bench.table.add(row, share_of_time, "x", "<= 1", share_of_time <= NOISE,
+                        f"{median(turns[way]) * 1e3:.4g} of {median(turns['default']) * 1e3:.4g} ms{aux}{'; ' + ', '.join(rules) if rules else ''}")
 
 
 def modelled(bench, program, name, best):
@@ -91,6 +98,10 @@ def run(bench, program, cores):
         for threads in counts:
             program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
             for share in shares:
+                if pace.over():
+                    for way in WAYS:
+                        bench.table.skip(row_of(name, share, threads, way), "no time left (--minutes)")
+                    continue
                 measured(bench, program, name, share, threads, peak, best, pace.seconds(program.plan_seconds))
         modelled(bench, program, name, best)
         bench.save()

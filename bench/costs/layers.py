@@ -1,7 +1,9 @@
 """PORT's Tables 1 and 2, and the unplanned peak of networks of convolutions, batch norms and ReLUs."""
 import os
+from statistics import median
 
-from ask import PLENTY, steps_for
+from ask import PLENTY
+from turns import in_turns, ratio
 
 NORMED = [("resnet18", 32), ("resnet50", 4), ("mobilenet_v2", 8), ("inception_v3", 4), ("vgg16_bn", 32), ("vgg16_bn", 128)]
 MOST = .7
@@ -31,16 +33,16 @@ def port(bench, program):
             row = f"port layers {name} {layer}"
             if not bench.table.wants(row):
                 continue
-            figures = []
+            peaks_of, asked = [], []
             for way, words in (("on", on), ("off", off)):
                 path = os.path.join(program.folder, name, f"port-{way}.json")
-                made = program.plan(name, batch, PLENTY, path, "--disable", "rewriting", *words)
+                program.plan(name, batch, PLENTY, path, "--disable", "rewriting", *words)
                 of_step = words if words[:1] != ("--kernels",) else words[:2]  # algorithms are of the plan alone
-                count = steps_for(made["time_s"], bench.seconds / 2)
-                figures.append((program.peak(name, batch, *words), lambda path=path, of_step=of_step, count=count: program.steps(name, batch, path, count, *of_step)[1]))
-            (on_peak, on_call), (off_peak, off_call) = figures
-            on_s, off_s = program.in_turns([on_call, off_call], bench.rounds)
+                peaks_of.append(program.peak(name, batch, *words))
+                asked.append((program, name, batch, path, *of_step))
+            (on_peak, off_peak), (turns, _) = peaks_of, in_turns(asked, bench.seconds * 2, program.until)
+            (on_s, off_s), quicker = map(median, turns), ratio(turns[1], turns[0])
             bench.raw[row] = {"on_s": on_s, "off_s": off_s, "on_bytes": on_peak, "off_bytes": off_peak}
             bench.table.add(row, on_peak / off_peak - 1, "of RAM", "reported", True,
-                            f"{off_s / on_s:.2f}x the speed ({on_s * 1e3:.4g} of {off_s * 1e3:.4g} ms); PORT: {PORT[name][layer]}")
+                            f"{quicker:.2f}x the speed ({on_s * 1e3:.4g} of {off_s * 1e3:.4g} ms); PORT: {PORT[name][layer]}")
         bench.table.skip(f"port layers {name} patch", "patches come with ops that stream their operands")

@@ -26,13 +26,13 @@ from table import Table  # noqa: E402
 class Bench:
     def __init__(self, args):
         self.table, self.raw, self.quick = Table(args.only), {}, args.quick
-        self.seconds, self.rounds, self.most = (.5, 1, 1) if args.quick else (1.5, 2, 4)
+        self.seconds = .5 if args.quick else 3  # of steps, of each plan
         self.folder, self.file = os.path.join(args.out, "costs"), os.path.join(args.out, "costs.json")
         self.end = time.monotonic() + 60 * args.minutes
         os.makedirs(self.folder, exist_ok=True)
 
     def section(self, program, name, act, minutes=math.inf):
-        """One that fails says so, and the others go on. --only keeps those whose rows may have its words. After its minutes steps get no further rounds."""
+        """One that fails says so, and the others go on. --only keeps those whose rows may have its words. After its minutes steps get as few rounds as may be."""
         asked, own = set(self.table.only.split()), set(name.split())
         if not (asked <= own or own <= asked):
             return

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "cli/planning.h"
 #include "cli/profile_store_path.h"
 #include "cli/resume.h"
+#include "cli/step_requests.h"
 #include "cost/device.h"
 #include "cost/energy_meter.h"
 #include "cost/kernel_bench.h"
@@ -36,7 +38,7 @@ struct ProfileOptions {
   PageWords pages;
   std::string exported, imported, machine, plan_input, meter;
   int64_t steps = 0, top = 20;
-  bool storage = false;
+  bool storage = false, on_request = false;
 };
 
 // ---- the table as a file ----
@@ -223,6 +225,11 @@ Json to_json(const pipeline::Profiled& profiled) {
   return json;
 }
 
+void tell_step(int64_t step, problem::Seconds seconds, bool json) {
+  if (json) return print_json(Json{{"step", step}, {"seconds", seconds}});
+  print_formatted("step     {}: {}\n", step, base::show_seconds(seconds));
+}
+
 double seconds_of(const cost::FoundKernel& found) {
   return found.times * cost::usual_seconds(found);
 }
@@ -298,6 +305,17 @@ Result<int> profile(const ProfileOptions& options) {
     if (request.steps == 0) request.steps = 20;
     PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
+  std::optional<StepRequests> requests;
+  if (options.on_request) {
+    if (request.steps == 0)
+      return fail("E0119", "--on-request runs steps", "--on-request",
+                  "say how many at most with --steps, or give a --plan");
+    requests.emplace(STDIN_FILENO, interrupted());
+    request.next_step = [&requests] { return requests->next(); };
+    request.step_done = [&options, step = int64_t{0}](problem::Seconds seconds) mutable {
+      tell_step(++step, seconds, options.common.json());
+    };
+  }
   Metered metered;
   PANTOUM_ASSIGN(const std::unique_ptr<cost::EnergyMeter> meter, meter_of(options, request.plan, metered));
   ProgressLine line(options.common.json());
@@ -329,6 +347,9 @@ void add_profile(CommandLine& line) {
   verb.add_option("--steps", options->steps, "also plan for --ram, run so many steps on made-up numbers and time them")
       .within(1, 1'000'000);
   verb.add_option("--plan", options->plan_input, "run the steps of this plan in place of planning: twenty, or --steps");
+  verb.add_flag(
+      "--on-request", options->on_request,
+      "run each step when a line comes on standard input, and tell its seconds: steps of several plans, in turns");
   verb.add_option("--meter", options->meter,
                   "also the joules of every kernel, by an energy meter: auto, or one of `pantoum doctor`")
       .known(cost::meter_words());

@@ -25,7 +25,9 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
                                                          .page_file = request.page_file,
                                                          .encrypt_pages = request.encrypt_pages,
-                                                         .stop = request.plan.options.stop}));
+                                                         .stop = request.plan.options.stop,
+                                                         .next = request.next_step,
+                                                         .done = request.step_done}));
     profiled.plan = compiled.training().plan;
     profiled.predicted_s = expected_seconds(compiled, *profiled.plan);
   }

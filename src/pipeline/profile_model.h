@@ -1,6 +1,7 @@
 // What each op of a model really takes on this machine, and what its steps take.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct ProfileRequest {
   std::string page_file;
   bool encrypt_pages = true;
   const problem::Plan* reuse = nullptr;  // whose steps are run, in place of a plan made now
+  // As TimingRequest has them.
+  std::function<bool()> next_step = {};
+  std::function<void(problem::Seconds)> step_done = {};
 };
 
 struct Profiled {

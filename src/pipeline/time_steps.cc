@@ -14,6 +14,8 @@
 namespace pantoum::pipeline {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kWarmUp = 2;
 
 std::vector<std::byte> contents_of(const ir::Value& value) {
@@ -70,7 +72,6 @@ Result<StepTimes> time_steps(const Compiled& compiled, const TimingRequest& requ
   PANTOUM_TRY(engine->start());
   PANTOUM_ASSIGN(const std::vector<Feed> feeds, fill(*engine, program.graph));
   const auto turn = compiled.kernels->turn();
-  using Clock = std::chrono::steady_clock;
   StepTimes times;
   pt_scalars scalars{.step = 0, .seed = 1, .lr = 0};
   const auto run = [&]() -> Result<problem::Seconds> {
@@ -84,13 +85,16 @@ Result<StepTimes> time_steps(const Compiled& compiled, const TimingRequest& requ
   };
   for (int step = 0; step < kWarmUp; ++step) PANTOUM_TRY(run());
   (void)host::reset_resident_peak();
-  if (request.begins) request.begins();
-  while (times.seconds.empty() ||
-         (static_cast<int>(times.seconds.size()) < request.steps && !request.stop.stop_requested())) {
+  const auto enough = [&] {
+    return !times.seconds.empty() &&
+           (static_cast<int>(times.seconds.size()) >= request.steps || request.stop.stop_requested());
+  };
+  while (!enough() && (!request.next || request.next())) {
     PANTOUM_ASSIGN(const problem::Seconds seconds, run());
     times.seconds.push_back(seconds);
+    if (request.done) request.done(seconds);
   }
-  if (request.ended) request.ended();
+  if (times.seconds.empty()) return fail("E0119", "no step was asked for", "steps", "ask for one at least");
   times.resident_bytes = static_cast<problem::Bytes>(host::read_resident_set().peak_bytes);
   std::vector<problem::Seconds> sorted = times.seconds;
   std::sort(sorted.begin(), sorted.end());

@@ -3,10 +3,13 @@ import contextlib
 import csv
 import json
 import os
+import re
+import signal
 import sqlite3
+import subprocess
 import unittest
 
-from house import MODEL, ROOT, House, make_data, onnx_model, onnx_node, onnx_tensor
+from house import MODEL, PANTOUM, ROOT, House, make_data, onnx_model, onnx_node, onnx_tensor
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
 FIXED = (*STEP, "--measure", "off", "--effort", 2)
@@ -47,6 +50,48 @@ class Profile(Costs):
         self.assertLessEqual(found["least_s"], found["median_s"])
         self.succeed("plan", MODEL, *FIXED, "--ram", "1MiB", "-o", self.path("p.json"))
         self.assertEqual(self.profile("--plan", self.path("p.json"), "--steps", 3)["steps"]["count"], 3)
+
+    def on_request(self, *words):
+        command = [PANTOUM, "profile", MODEL, *STEP, "--measure", "off", "--on-request", *words]
+        return subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_runs_steps_of_two_plans_in_turns(self):
+        plans = {ram: self.path(f"{ram}.json") for ram in ("1MiB", "4MiB")}
+        for ram, path in plans.items():
+            self.succeed("plan", MODEL, *FIXED, "--ram", ram, "-o", path)
+        running = [self.on_request("--plan", path, "--steps", 9, "--format", "json") for path in plans.values()]
+        for turn in range(1, 4):
+            for process in running:
+                process.stdin.write("\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                self.assertEqual(answer["step"], turn)
+                self.assertGreater(answer["seconds"], 0)
+        for process in running:
+            rest, said = process.communicate()
+            self.assertEqual(process.returncode, 0, said)
+            self.assertEqual(json.loads(rest)["steps"]["count"], 3)
+
+    def test_requests_are_lines_whatever_they_say(self):
+        asked = {"": 0, "a line without an end": 0, "\n": 1, "4\n": 1, "\0\n\xff\n\nrest": 3, "x" * 5000 + "\n" + "\n" * 1000: 4}
+        for text, count in asked.items():
+            done, said = (process := self.on_request("--ram", "1MiB", "--effort", 1, "--steps", 4)).communicate(text)
+            if count:
+                self.assertEqual(process.returncode, 0, said)
+                self.assertEqual([int(line) for line in re.findall(r"(?m)^step +(\d+): .+s$", done)], [*range(1, count + 1)])
+            else:
+                self.assertEqual(process.returncode, 2, said)
+                self.assertIn("error[E0119]: no step was asked for", said)
+        self.refused("E0119", "profile", MODEL, *STEP, "--on-request")
+
+    def test_a_wish_to_stop_ends_the_wait_for_requests(self):
+        process = self.on_request("--ram", "1MiB", "--effort", 1, "--steps", 4)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertIn("step", process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        process.communicate()
 
     def test_a_table_goes_out_and_comes_back(self):
         self.profile()

@@ -8,7 +8,7 @@ namespace {
 
 using enum Kind;
 
-constexpr std::array kRows{
+constexpr std::array kOptionRows{
     OptionRow{"MODEL", kModel, "input"},
     OptionRow{"PLAN", kPlan, "input"},
     OptionRow{"LOG", kLog, "input"},
@@ -46,6 +46,7 @@ constexpr std::array kRows{
     OptionRow{"--test-samples", kWhole, "data"},
     OptionRow{"--epochs", kWhole, "training"},
     OptionRow{"--steps", kWhole, "training"},
+    OptionRow{"--on-request", kText, "training"},
     OptionRow{"--loss", kText, "training"},
     OptionRow{"--metrics", kText, "training"},
     OptionRow{"--optimizer", kWord, "training"},
@@ -225,8 +226,8 @@ std::string_view ours(const std::array<Synonym, N>& synonyms, std::string_view t
 
 const OptionRow* row_of_option(std::string_view name) {
   const auto* const row =
-      std::find_if(kRows.begin(), kRows.end(), [&](const OptionRow& each) { return each.name == name; });
-  return row == kRows.end() ? nullptr : row;
+      std::find_if(kOptionRows.begin(), kOptionRows.end(), [&](const OptionRow& each) { return each.name == name; });
+  return row == kOptionRows.end() ? nullptr : row;
 }
 
 const std::vector<std::string>& groups() {
