@@ -33,6 +33,8 @@ constexpr double kReferenceSlowdown = 6;
 constexpr double kLaterSlowdown = 1.5;
 // Strips begin a product anew each: about this much slower than all of it at once.
 constexpr double kStripSlowdown = 1.05;
+// Copies of what is read take time beside what they save, which only a measurement tells.
+constexpr double kCopiesSlowdown = 1.05;
 // Of microcontrollers, and of those that compute floats in hardware (m4 does 6.4e6, m0 1.7e5).
 constexpr Bytes kMostSmallRam = Bytes{16} << 20;
 constexpr double kLeastFlopsOfHardware = 1e6;
@@ -239,7 +241,8 @@ class Construction {
   }
 
   // Those of the first's class of numerics, which plans keep to, then others; within a class fastest first, a slower
-  // kernel only where it needs less workspace. Where a back end computes an op, the portable kernels are not offered.
+  // kernel only where it needs less workspace, and beside the first one that copies what it reads. Where a back end
+  // computes an op, the portable kernels are not offered.
   std::vector<Choice> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
     std::vector<Choice> choices;
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
@@ -249,8 +252,8 @@ class Construction {
       if (!asked) continue;
       const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
-      if (!first && workspace >= entry->second) continue;
-      entry->second = workspace;
+      if (!first && workspace >= entry->second && !is_copying(*kernel)) continue;
+      entry->second = std::min(entry->second, workspace);
       Choice choice = choice_for(op, *kernel, workspace, slowdown_of(*kernel, first, chosen));
       if (!first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
         choices.pop_back();  // needs more workspace for nothing
@@ -265,12 +268,14 @@ class Construction {
 
   // Beyond what algorithm_cost tells. `first`: of its class; `chosen`: those before it.
   static double slowdown_of(const pt_kernel& kernel, bool first, const std::vector<const pt_kernel*>& chosen) {
+    if (is_copying(kernel)) return kCopiesSlowdown;
     if (first || is_other(kernel)) return is_later(kernel) ? kLaterSlowdown : 1;
     if (kernel.algorithm == 0) return kReferenceSlowdown;
     return chosen.front()->algorithm == PT_SHIFT_COMPACT ? 1 : kStripSlowdown;
   }
 
   static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
+  static bool is_copying(const pt_kernel& kernel) { return kernel.algorithm == PT_BACK_END_COPIES; }
   // What a back end has beside its first way.
   static bool is_later(const pt_kernel& kernel) { return is_back_end(kernel) && is_other(kernel); }
   // Offered beside the first.
@@ -304,14 +309,13 @@ class Construction {
       case PT_WINOGRAD4_COMPACT:
       case PT_WINOGRAD4_COMPACT_WHOLE:
         return !device_.host;
-      case PT_BACK_END_COPIES:
-        return !options_.first_choices;  // by itself it would ask every budget for its copies
       default:
         return true;
     }
   }
 
-  // Larger algorithm numbers first: faster, and a back end's before the portable ones; then those beside them.
+  // Larger algorithm numbers first: faster, and a back end's before the portable ones; then those beside them. Copies are
+  // no only choice: by themselves they would ask every budget for their bytes.
   std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
     std::set<uint16_t, std::greater<>> algorithms;
     for (size_t row = 0; row < kernels_->count; ++row)
@@ -322,7 +326,8 @@ class Construction {
       if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
-    std::stable_partition(found.begin(), found.end(), [](const pt_kernel* kernel) { return !is_other(*kernel); });
+    const auto rank = [](const pt_kernel* kernel) { return std::pair(is_other(*kernel), is_copying(*kernel)); };
+    std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
     if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
       std::erase_if(found, [&](const pt_kernel* kernel) {  // fewer threads may have made a class of its own
         return kept->second != kernel->numerics && !kept->second.starts_with(std::string(kernel->numerics) + "@");

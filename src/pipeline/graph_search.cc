@@ -189,7 +189,8 @@ Result<ir::Graph> substituted(ir::Graph graph, const std::vector<Substitution>& 
                   fmt::format("the substitution '{}' at '{}' does not fit this model's step", base::one_line(made.rule),
                               base::one_line(made.at)),
                   graph.name,
-                  "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
+                  "plan again with the same model, batch, loss, optimizer, frozen parameters, device, threads and kind "
+                  "of processor");
     graph = *std::move(changed);
   }
   return graph;

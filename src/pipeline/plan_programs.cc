@@ -84,7 +84,8 @@ Result<problem::Plan> training_plan(const PlanRequest& request, const CostGraph&
   if (reuse == nullptr) return make_plan(request, graph, options, infeasible);
   if (problem::structure_hash(graph) != problem::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
-                "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
+                "plan again with the same model, batch, loss, optimizer, frozen parameters, device, threads and kind "
+                "of processor");
   return *reuse;
 }
 

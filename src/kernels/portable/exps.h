@@ -28,7 +28,12 @@ static inline pt_exps pt_exps_where_worth_it(void) {
 /* May the rows from here on, PT_COLUMNS of those before `end`, be done together? Rows are numbered so that `step` of them
  * lie side by side. */
 static inline int pt_are_columns(size_t row, size_t end, size_t step) {
-  return PT_SIDE_BY_SIDE && row + PT_COLUMNS <= end && row % step + PT_COLUMNS <= step;
+  return PT_SIDE_BY_SIDE && step >= PT_COLUMNS && row + PT_COLUMNS <= end && row % step + PT_COLUMNS <= step;
+}
+
+/* The row's first element, of rows of so many elements. */
+static inline size_t pt_row_begin(size_t row, size_t count, size_t step) {
+  return step == 1 ? row * count : row / step * step * count + row % step;
 }
 
 static inline pt_real pt_row_top(const pt_real* x, size_t count, size_t step) {
@@ -41,7 +46,7 @@ static inline pt_real pt_row_top(const pt_real* x, size_t count, size_t step) {
 static inline size_t pt_row_exps(const pt_exps* exps, const pt_real* x, size_t first, size_t count, size_t step,
                                  pt_real top, pt_real* e) {
   const size_t part = count - first < PT_ROW_PART ? count - first : PT_ROW_PART;
-  if (PT_SIDE_BY_SIDE && step == 1)
+  if (PT_SIDE_BY_SIDE && step == 1 && part >= PT_COLUMNS) /* fewer have no vectors, and a call would be all they take */
     exps->row(x + first, part, top, e);
   else
     for (size_t at = 0; at < part; ++at) e[at] = pt_real_exp(x[(first + at) * step] - top);

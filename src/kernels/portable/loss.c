@@ -59,7 +59,7 @@ static pt_status read_labels(const pt_call* call, classes* c) {
 }
 
 static size_t row_of(const classes* c, size_t position) {
-  return position / c->inner * c->inner * c->count + position % c->inner;
+  return pt_row_begin(position, c->count, c->inner);
 }
 
 static pt_real mean(pt_real sum, const classes* c) {

@@ -8,24 +8,9 @@ typedef struct rows {
   pt_real* y;
   size_t length, step;
   pt_exps exps;
-  void (*one)(const struct rows* state, size_t first);     /* a row, by its first element */
-  void (*columns)(const struct rows* state, size_t first); /* and those beside it */
 } rows;
 
-static size_t first_of(const rows* state, size_t row) {
-  return row / state->step * state->step * state->length + row % state->step;
-}
-
-static void some_rows(void* arg, size_t begin, size_t end) {
-  const rows* state = arg;
-  for (size_t row = begin; row < end;) {
-    const int together = pt_are_columns(row, end, state->step);
-    (together ? state->columns : state->one)(state, first_of(state, row));
-    row += together ? PT_COLUMNS : 1;
-  }
-}
-
-static pt_status run(const pt_call* call, void (*one)(const rows*, size_t), void (*columns)(const rows*, size_t)) {
+static pt_status run(const pt_call* call, pt_body some_rows) {
   const pt_tensor* y = &call->outputs[0];
   const size_t axis = (size_t)call->ints[0];
   rows state = {call->inputs[0].data,
@@ -33,13 +18,31 @@ static pt_status run(const pt_call* call, void (*one)(const rows*, size_t), void
                 y->data,
                 y->dims[axis],
                 pt_extent(y, axis + 1, y->rank),
-                pt_exps_where_worth_it(),
-                one,
-                columns};
+                pt_exps_where_worth_it()};
   const size_t count = pt_elements(y);
   if (count > 0) PT_NAME(pt_parallel)(call, count / state.length, count * 16, some_rows, &state);
   return PT_OK;
 }
+
+/* An op by what it does with a row and with PT_COLUMNS of them side by side, by their first element: direct calls, so that
+ * short rows take no more and what a processor never does is not in its program. */
+#define PT_ROWS(op)                                                       \
+  static void op##_rows(void* arg, size_t begin, size_t end) {            \
+    const rows* state = arg;                                              \
+    for (size_t row = begin; row < end;) {                                \
+      const size_t first = pt_row_begin(row, state->length, state->step); \
+      if (pt_are_columns(row, end, state->step)) {                        \
+        op##_columns(state, first);                                       \
+        row += PT_COLUMNS;                                                \
+      } else {                                                            \
+        op##_row(state, first);                                           \
+        ++row;                                                            \
+      }                                                                   \
+    }                                                                     \
+  }                                                                       \
+  pt_status PT_NAME(pt_##op)(const pt_call* call) {                       \
+    return run(call, op##_rows);                                          \
+  }
 
 static void softmax_row(const rows* state, size_t first) {
   const size_t length = state->length, step = state->step;
@@ -136,15 +139,7 @@ static void log_softmax_grad_columns(const rows* state, size_t first) {
   }
 }
 
-pt_status PT_NAME(pt_softmax)(const pt_call* call) {
-  return run(call, softmax_row, softmax_columns);
-}
-pt_status PT_NAME(pt_softmax_grad)(const pt_call* call) {
-  return run(call, softmax_grad_row, softmax_grad_columns);
-}
-pt_status PT_NAME(pt_log_softmax)(const pt_call* call) {
-  return run(call, log_softmax_row, log_softmax_columns);
-}
-pt_status PT_NAME(pt_log_softmax_grad)(const pt_call* call) {
-  return run(call, log_softmax_grad_row, log_softmax_grad_columns);
-}
+PT_ROWS(softmax)
+PT_ROWS(softmax_grad)
+PT_ROWS(log_softmax)
+PT_ROWS(log_softmax_grad)
