@@ -105,10 +105,10 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     if (found.outcome.excess > 0 || !found.outcome.sound) break;
     const bool cut_off = out_of_time(attempt);
     const bool again =
-        fits ? !waits && (reserve.shrink() || cut_off) : reserve.grow(realized) || end_earlier(attempt.limit, realized);
+        fits ? (!waits && reserve.shrink()) || cut_off : reserve.grow(realized) || end_earlier(attempt.limit, realized);
     attempt.limit.reserve = reserve.by_stage();
     if (!again || no_time_left()) break;
-    if (fits) found = best.placed;
+    if (fits && !waits) found = best.placed;
     found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
   }
 }
