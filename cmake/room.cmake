@@ -11,13 +11,15 @@
 #   COLD      no time is spent in this room while a step runs or a plan is sought: PANTOUM_COLD_OPTIMIZATION, as tests are; -O1
 #             compiles in two thirds of the time of -O3, and with sanitizers -O0 in half the time of -O1
 #
-# Unity builds (PANTOUM_UNITY): five files are compiled as one, in half the time. `all`: every room of C++ and its tests, as
+# Unity builds (PANTOUM_UNITY): five files (PANTOUM_UNITY_FILES) are compiled as one, in half the time. `all`: every room of C++ and its tests, as
 # the sanitizers are built and clang-tidy looks at it; `cold`: COLD rooms and their tests; `none`: no room, for daily work. C is never.
 
-set(PANTOUM_UNITY cold CACHE STRING "rooms that are compiled five files at a time: none, cold, all")
+set(PANTOUM_UNITY cold CACHE STRING "rooms whose files are compiled several at a time: none, cold, all")
 if(NOT PANTOUM_UNITY MATCHES "^(none|cold|all)$")
   message(FATAL_ERROR "PANTOUM_UNITY is none, cold or all, not ${PANTOUM_UNITY}")
 endif()
+
+set(PANTOUM_UNITY_FILES 5 CACHE STRING "how many files at most a unity build compiles as one")
 
 set(PANTOUM_COLD_OPTIMIZATION -O1 CACHE STRING "how COLD rooms and tests are optimized")
 
@@ -59,10 +61,10 @@ function(pantoum_suites file result)
   set(${result} "${joined}" PARENT_SCOPE)
 endfunction()
 
-# In a room that is COLD (or not), compiles the files of the target five at a time, where PANTOUM_UNITY says so.
+# In a room that is COLD (or not), compiles several files of the target at a time, where PANTOUM_UNITY says so.
 function(pantoum_unity target cold)
   if(PANTOUM_UNITY STREQUAL "all" OR (PANTOUM_UNITY STREQUAL "cold" AND cold))
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PANTOUM_UNITY_FILES})
   endif()
 endfunction()
 

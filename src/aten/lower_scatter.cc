@@ -15,7 +15,7 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-constexpr Slot kIndex = {2, "index"}, kSource = {3, "src"};
+constexpr Slot kIndices = {2, "index"}, kSource = {3, "src"};
 
 // The source, cut to the extents of the indices, in the type of x.
 Result<ValueId> source_of(Node& node, ValueId x, ValueId index) {
@@ -36,7 +36,7 @@ Result<void> scatter(Node& node, int64_t how) {
   PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
   const Shape shape = node.shape_of(x);
   PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, shape.size(), 0));
-  PANTOUM_ASSIGN(ValueId index, node.tensor(kIndex));
+  PANTOUM_ASSIGN(ValueId index, node.tensor(kIndices));
   if (shape.empty()) {
     PANTOUM_ASSIGN(x, node.reshape(x, {1}));
     PANTOUM_ASSIGN(index, node.reshape(index, {1}));
@@ -72,7 +72,7 @@ Result<void> lower_scatter_reduce(Node& node) {
 Result<void> write_slices(Node& node, int64_t how, ValueId source) {
   PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
   PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  PANTOUM_ASSIGN(ValueId index, node.tensor(kIndex));
+  PANTOUM_ASSIGN(ValueId index, node.tensor(kIndices));
   PANTOUM_ASSIGN(index, node.reshape(index, {node.type_of(index).elements()}));
   Shape wanted = node.shape_of(x);
   if (wanted.empty()) return unsupported("it writes into a number", "give it a dimension");

@@ -16,8 +16,6 @@
 namespace pantoum::base {
 namespace {
 
-constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB at a time
-
 // Gives `path` its second name `kept`, in place of the file that had it. Where a file system has no hard links the file
 // is moved there, and `path` is missing until the new one takes its place.
 Result<void> keep_under(const std::string& path, const std::string& kept) {

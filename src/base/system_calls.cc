@@ -9,8 +9,6 @@
 namespace pantoum::base {
 namespace {
 
-constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB at a time
-
 // Only what can be waited for: a regular file is always ready, and would say EAGAIN again.
 bool wait_until_writable(int file) {
   pollfd waiting{.fd = file, .events = POLLOUT, .revents = 0};

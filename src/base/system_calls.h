@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -14,6 +15,9 @@ auto uninterrupted(const Call& call) {
   while (result < 0 && errno == EINTR) result = call();
   return result;
 }
+
+// Bytes that one call is asked for at most: Linux moves at most 2 GiB at a time.
+inline constexpr size_t kMaxTransfer = size_t{1} << 30;
 
 // Writes all of it; waits where a pipe or a terminal that does not block is full. false: errno has the reason.
 [[nodiscard]] bool write_all(int file, std::string_view bytes);

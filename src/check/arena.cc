@@ -5,11 +5,6 @@
 #include <algorithm>
 
 namespace pantoum::check {
-namespace {
-
-constexpr int64_t kLargestOffset = int64_t{1} << 53;
-
-}  // namespace
 
 Result<double> Arena::claim(int64_t at, int64_t size, int64_t allowed) {
   if (at < 0 || at > kLargestOffset) return fail("E0801", fmt::format("offset {} is no byte offset", at));

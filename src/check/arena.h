@@ -9,6 +9,9 @@
 
 namespace pantoum::check {
 
+// Of a byte in RAM or storage: what a double holds, as JSON has it.
+inline constexpr int64_t kLargestOffset = int64_t{1} << 53;
+
 struct Block {  // a tensor's allocation
   int64_t at = 0, size = 0;
   double ready_s = 0;  // the bytes are valid from then on

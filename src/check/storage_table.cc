@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "check/arena.h"
+
 namespace pantoum::check {
 namespace {
-
-constexpr int64_t kLargestOffset = int64_t{1} << 53;
 
 struct Slot {
   const problem::Tensor* tensor;

@@ -16,7 +16,7 @@
 namespace pantoum::data {
 namespace {
 
-constexpr size_t kPiece = 1 << 16, kLongestLine = 1 << 24, kMostColumns = 1 << 20, kShownColumns = 50;
+constexpr size_t kTablePiece = 1 << 16, kLongestLine = 1 << 24, kMostColumns = 1 << 20, kShownColumns = 50;
 
 template <class Number>
 bool parse(std::string_view field, Number& value) {
@@ -39,13 +39,13 @@ void append(Number value, std::vector<std::byte>& record) {
 // Calls `line` with every line of the file, without its end.
 Result<void> for_each_line(const base::OwnedFile& file, const std::function<Result<void>(std::string_view)>& line) {
   std::string pending;
-  std::vector<std::byte> piece(kPiece);
+  std::vector<std::byte> piece(kTablePiece);
   const auto give = [&](std::string_view text) {
     if (text.ends_with('\r')) text.remove_suffix(1);
     return line(text);
   };
-  for (uint64_t at = 0; at < file.size(); at += kPiece) {
-    const auto part = std::span(piece).first(static_cast<size_t>(std::min<uint64_t>(kPiece, file.size() - at)));
+  for (uint64_t at = 0; at < file.size(); at += kTablePiece) {
+    const auto part = std::span(piece).first(static_cast<size_t>(std::min<uint64_t>(kTablePiece, file.size() - at)));
     PANTOUM_TRY(file.read_at(at, part, "E0260"));
     std::string_view rest(reinterpret_cast<const char*>(part.data()), part.size());
     for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {

@@ -16,7 +16,7 @@ using ir::kNone;
 using ir::Op;
 using ir::OpId;
 using ir::ValueId;
-using Bytes = std::vector<std::byte>;
+using Contents = std::vector<std::byte>;
 
 constexpr ir::Bytes kMostBytes = ir::Bytes{1} << 30;  // of one constant
 
@@ -30,13 +30,13 @@ pt_tensor seen_by_kernel(const ir::TensorType& type, void* data) {
   return tensor;
 }
 
-Bytes contents_of(const ir::Value& value) {
+Contents contents_of(const ir::Value& value) {
   if (value.data) return *value.data;
-  return Bytes(static_cast<size_t>(value.type.bytes()), std::byte{0});
+  return Contents(static_cast<size_t>(value.type.bytes()), std::byte{0});
 }
 
 // Runs the reference kernel; false: there is none, or it failed.
-bool run(const Graph& graph, const Op& op, std::vector<Bytes>& inputs, std::vector<Bytes>& outputs) {
+bool run(const Graph& graph, const Op& op, std::vector<Contents>& inputs, std::vector<Contents>& outputs) {
   const auto dtype = static_cast<uint8_t>(graph.value(op.outputs[0]).type.dtype);
   const pt_kernel* kernel = pt_kernel_find(pt_portable_kernels(), static_cast<uint16_t>(op.kind), dtype, 0, 0);
   if (kernel == nullptr) return false;
@@ -75,7 +75,7 @@ bool fold_op(Graph& graph, OpId id, bool parameters_too) {
     if (!is_constant(graph, input, parameters_too)) return false;
   for (const ValueId output : op.outputs)
     if (graph.value(output).type.bytes() > kMostBytes || is_kept(graph, output)) return false;
-  std::vector<Bytes> inputs, outputs;
+  std::vector<Contents> inputs, outputs;
   for (const ValueId input : op.inputs) inputs.push_back(contents_of(graph.value(input)));
   for (const ValueId output : op.outputs)
     outputs.emplace_back(static_cast<size_t>(graph.value(output).type.bytes()), std::byte{0});
@@ -88,7 +88,7 @@ bool fold_op(Graph& graph, OpId id, bool parameters_too) {
     ir::Value& value = graph.value(op.outputs[output]);
     value.role = ir::Role::kConstant;
     value.producer = kNone;
-    value.data = std::make_shared<const Bytes>(std::move(outputs[output]));
+    value.data = std::make_shared<const Contents>(std::move(outputs[output]));
   }
   graph.ops[static_cast<size_t>(id)].inputs.clear();
   graph.ops[static_cast<size_t>(id)].outputs.clear();

@@ -8,12 +8,12 @@
 namespace pantoum::cli {
 namespace {
 
-constexpr std::array<std::string_view, 16> kBytes{"b",  "k",   "kb", "kib", "m",   "mb",   "mib",   "g",
-                                                  "gb", "gib", "t",  "tb",  "tib", "byte", "bytes", "ki"};
-constexpr std::array<std::string_view, 19> kTimes{"ns",      "us",   "ms",    "s",    "sec",    "secs",    "second",
-                                                  "seconds", "m",    "min",   "mins", "minute", "minutes", "h",
-                                                  "hr",      "hour", "hours", "d",    "x"};
-constexpr std::array<std::string_view, 7> kEnergies{"uj", "mj", "j", "kj", "wh", "joule", "joules"};
+constexpr std::array<std::string_view, 16> kByteUnits{"b",  "k",   "kb", "kib", "m",   "mb",   "mib",   "g",
+                                                      "gb", "gib", "t",  "tb",  "tib", "byte", "bytes", "ki"};
+constexpr std::array<std::string_view, 19> kTimeUnits{"ns",      "us",   "ms",    "s",    "sec",    "secs",    "second",
+                                                      "seconds", "m",    "min",   "mins", "minute", "minutes", "h",
+                                                      "hr",      "hour", "hours", "d",    "x"};
+constexpr std::array<std::string_view, 7> kEnergyUnits{"uj", "mj", "j", "kj", "wh", "joule", "joules"};
 
 // The last characters of `value` are a number, and nothing stands behind it.
 bool ends_in_number(const std::string& value) {
@@ -38,13 +38,13 @@ bool is_unit_of(const std::string& value, const std::string& next, Kind kind) {
   switch (kind) {
     case Kind::kBytes:
     case Kind::kBudgets:
-      return has(kBytes, unit);
+      return has(kByteUnits, unit);
     case Kind::kDuration:
-      return has(kTimes, unit);
+      return has(kTimeUnits, unit);
     case Kind::kEnergy:
-      return has(kEnergies, unit);
+      return has(kEnergyUnits, unit);
     case Kind::kLimit:
-      return has(kTimes, unit) || has(kEnergies, unit);
+      return has(kTimeUnits, unit) || has(kEnergyUnits, unit);
     case Kind::kPercent:
       return unit == "%" || unit == "percent";
     default:

@@ -5,7 +5,7 @@
 namespace pantoum::cli {
 namespace {
 
-constexpr std::array kRows{
+constexpr std::array kVerbRows{
     VerbRow{"inspect",
             "look",
             "MODEL [options]",
@@ -107,8 +107,8 @@ constexpr std::array kRows{
 
 const VerbRow* row_of_verb(std::string_view name) {
   const auto* const row =
-      std::find_if(kRows.begin(), kRows.end(), [&](const VerbRow& each) { return each.name == name; });
-  return row == kRows.end() ? nullptr : row;
+      std::find_if(kVerbRows.begin(), kVerbRows.end(), [&](const VerbRow& each) { return each.name == name; });
+  return row == kVerbRows.end() ? nullptr : row;
 }
 
 const std::vector<VerbGroup>& verb_groups() {

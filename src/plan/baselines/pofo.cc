@@ -228,9 +228,9 @@ class Table {
   Indexed<int32_t, Choice> recompute_, plan_, offloaded_;
 };
 
-class Writer {
+class ChainWriter {
  public:
-  Writer(const Task& task, const Chain& chain, const Table& table)
+  ChainWriter(const Task& task, const Chain& chain, const Table& table)
       : task_(task),
         chain_(chain),
         table_(table),
@@ -321,7 +321,7 @@ Result<Plan> pofo(const CostGraph& graph, const PlanOptions& options) {
     if (plan || task.out_of_time()) break;
     const Table table(task, figures, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes())));
     if (table.cost() == kNever) break;
-    plan = plan_schedule(task, Writer(task, chain, table).run());
+    plan = plan_schedule(task, ChainWriter(task, chain, table).run());
   }
   return plan;
 }

@@ -16,7 +16,7 @@ using problem::Variable;
 namespace {
 
 constexpr double kWhole = 1e-5;  // so close to 0 or 1 is decided
-constexpr int kSlackRounds = 15;
+constexpr int kBranchSlackRounds = 15;
 constexpr int kRootRounds = 60, kRounds = 2;  // of cuts in a case
 constexpr double kLeastRise = 0.02;           // of what is missing: a round that brings less is the last
 constexpr int kTried = 10, kRootTried = 50;   // candidates of strong branching
@@ -147,7 +147,7 @@ class Tree {
       last = node.bound;
       std::vector<Row> cuts = separation_.violated(program_.point());
       if (cuts.empty()) break;
-      program_.forget_slack(relaxation_.rows().size(), kSlackRounds);
+      program_.forget_slack(relaxation_.rows().size(), kBranchSlackRounds);
       separation_.kept(cuts);
       program_.add(std::move(cuts));
     }
