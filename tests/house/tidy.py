@@ -1,4 +1,4 @@
-"""Runs the checks of .clang-tidy over every C++ file of src/ that is no test and no oneDNN: sixteen files at a time, as a unity build compiles them, in a sixth of the
+"""Runs the checks of .clang-tidy over every C++ file of src/ that is no test and no oneDNN: sixteen files at a time, as a unity build compiles them, in a fifth of the
 time. usage: tidy.py BUILD JOBS"""
 import concurrent.futures
 import json
