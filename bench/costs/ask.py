@@ -1,4 +1,5 @@
 """The program, asked in JSON; models and their folders."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -34,6 +35,11 @@ class Program:
             raise Refused(Refused.first_error(done.stderr, done.returncode))
         return json.loads(lines[-1])
 
+    def ask_all(self, questions):
+        """Answers in their order, of as many at a time as there are cores: for what neither measures nor plans for a time."""
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            return list(pool.map(lambda words: self.ask(*words), questions))
+
     def model(self, name):
         """net.onnx, exported once in a process of its own: PyTorch stays out of this one."""
         folder = os.path.join(self.folder, name)
@@ -55,9 +61,13 @@ class Program:
         return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, *(() if "--time-limit" in words else ("--time-limit", f"{self.plan_seconds}s")),
                         *(() if "--objective" in words else ("--objective", "time")), "--measure", "missing", *self.times(), "-o", out, *words)
 
-    def peak(self, name, batch, *words):
-        """Of the step with everything kept, in bytes."""
-        return self.ask("plan", self.model(name), "--batch", batch, "--ram", PLENTY, "--effort", 1, "--disable", "rewriting", *words)["unplanned_peak_bytes"]
+    def peaks(self, asked):
+        """Of steps (network, batch, words) with everything kept, in bytes."""
+        made = self.ask_all([("plan", self.model(name), "--batch", batch, "--ram", PLENTY, "--effort", 1, "--disable", "rewriting", *words) for name, batch, *words in asked])
+        return [of["unplanned_peak_bytes"] for of in made]
+
+    def peak(self, *asked):
+        return self.peaks([asked])[0]
 
     def least_ram(self, name, batch, *words):
         """For which a plan is known, in bytes."""

@@ -14,6 +14,7 @@ DEVICE = ("--device", "jetson-orin", "--effort", 4)
 CORES = ("--device", os.path.join(HERE, "host_cores.toml"))
 ANY = ("--allow-numerics-change",)
 OTHER_STEPS = (("--disable", "fusions"), ("--disable", "layouts"))
+WEIGHTS = (.2, .4, .6, .8)  # Table 4's, of energy
 # Table 3, time in ms, power in W, energy in J for 1000 inferences, of a V100.
 PAPER = {"squeezenet": {"origin": (.916, 101.2, 92.72), "best time": (.683, 107.2, 73.26), "best energy": (.736, 86.5, 63.67), "best power": (2.183, 59.2, 129.2)},
          "inception_v3": {"origin": (6.796, 71.16, 483.6), "best time": (5.469, 82.0, 448.4), "best energy": (5.788, 72.13, 417.5), "best power": (12.59, 53.25, 670.6)},
@@ -76,16 +77,15 @@ def on_threads(bench, program, name):
 
 def goals(program, name, infer):
     """Tables 3 and 4, modelled on a device with clock levels."""
-    def plan(objective, words=()):
-        return figures(program.ask("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *(words or ANY), *infer,
-                                   "--objective", objective))
-    found = {"origin": plan("time", CONTRIBUTION["neither"]), "best time": plan("time"), "best energy": plan("energy"), "best power": plan("power")}
+    def plans(of):
+        """By what they are called: an objective, and the ways of searching."""
+        base = ("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *infer)
+        return dict(zip(of, map(figures, program.ask_all([(*base, *words, "--objective", objective) for objective, words in of.values()]))))
+    found = plans({"origin": ("time", CONTRIBUTION["neither"]), "best time": ("time", ANY), "best energy": ("energy", ANY), "best power": ("power", ANY)})
     (_, watts, _), (_, _, joules) = found["best power"], found["best energy"]
-    found["0.5 power + 0.5 energy"] = plan(f"{.5 / watts}*power + {.5 / joules}*energy")
     scale = found["best energy"][2] / found["best time"][0]
-    for weight in (.2, .4, .6, .8):
-        found[f"{weight} energy"] = plan(f"{weight}*energy + {(1 - weight) * scale}*time")
-    return found
+    return {**found, **plans({"0.5 power + 0.5 energy": (f"{.5 / watts}*power + {.5 / joules}*energy", ANY),
+                              **{f"{weight} energy": (f"{weight}*energy + {(1 - weight) * scale}*time", ANY) for weight in WEIGHTS}})}
 
 
 def run(bench, program, name):
@@ -105,7 +105,7 @@ def run(bench, program, name):
         bench.table.add(f"energy table 3 {name}{kind}", least_j / fast_j, "x energy", "<= 1", ordered and least_w <= min(of[1] for of in found.values()) * 1.001,
                         f"best energy over best time, jetson-orin, modelled: {found['best energy'][0] / fast_s:.2f} of the time; the paper (V100): "
                         f"{paper['best energy'][2] / paper['best time'][2]:.2f} of the energy, {paper['best energy'][0] / paper['best time'][0]:.2f} of the time")
-        between = [found[f"{weight} energy"] for weight in (.2, .4, .6, .8)]
+        between = [found[f"{weight} energy"] for weight in WEIGHTS]
         falls = all(a[2] >= b[2] * .999 for a, b in zip(between, between[1:]))
         bench.table.add(f"energy table 4 {name}{kind}", between[0][2] / between[-1][2], "x energy", "falls with its weight", falls, "weights .2 to .8 of energy, modelled")
         contribution(bench, program, name, infer, kind)
@@ -133,7 +133,7 @@ def deadline(bench, program, name):
     """Least energy with time at most T: by the paper's binary search on the weight, and asked directly."""
     infer = ("--inference",)
     base = ("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *ANY, *infer)
-    fast, slow = (program.ask(*base, "--objective", objective) for objective in ("time", "energy"))
+    fast, slow = program.ask_all([(*base, "--objective", objective) for objective in ("time", "energy")])
     limit = (fast["time_s"] + slow["time_s"]) / 2
     low, high, best = 0.0, 1.0, fast["energy_j"]
     scale = slow["energy_j"] / fast["time_s"]

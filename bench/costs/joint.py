@@ -17,7 +17,7 @@ M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
 
 
 class Pace:
-    """How long to plan inside a budget: LONGER while all questions fit before the end of the benchmark, else what an unbounded one gets."""
+    """Of questions, to the end of the benchmark."""
 
     def __init__(self, end, questions):
         self.begin, self.end, self.questions, self.done = time.monotonic(), end, questions, 0
@@ -25,11 +25,13 @@ class Pace:
     def over(self):
         return time.monotonic() > self.end
 
-    def seconds(self, shortest):
-        now = time.monotonic()
+    def next(self, shortest):
+        """Of the next question: how long to plan inside a budget, LONGER while all fit, else what an unbounded one gets; and until when its steps are to have more rounds than
+        the least."""
+        now, left = time.monotonic(), self.questions - self.done
         each = (now - self.begin) / max(1, self.done)
         self.done += 1
-        return LONGER if now + each * (self.questions - self.done + 1) <= self.end else shortest
+        return LONGER if now + each * left <= self.end else shortest, now + (self.end - now) / left
 
 
 def row_of(name, share, threads, way):
@@ -79,14 +81,14 @@ def measured(bench, program, name, share, threads, peak, best, seconds):
 
 def modelled(bench, program, name, best):
     """On a microcontroller's costs, with as much RAM as the step wants: energy, modelled."""
-    def energy(*words):
-        return program.ask("plan", program.model(name), "--batch", 1, "--ram", "4GiB", "--rom", "0B", *M4, *words)["energy_j"]
+    base = ("plan", program.model(name), "--batch", 1, "--ram", "4GiB", "--rom", "0B", *M4)
     try:
-        ratio = energy("--allow-numerics-change") / energy(*DEFAULT)
+        joint, default = program.ask_all([(*base, "--allow-numerics-change"), (*base, *DEFAULT)])
+        less = joint["energy_j"] / default["energy_j"]
     except Refused as none:
         return bench.table.add(f"joint {name} m4 any-bits", 9.0, "x", "reported", False, str(none))
-    best[name] = min(best.get(name, 1), ratio)
-    bench.table.add(f"joint {name} m4 any-bits", ratio, "x", "reported", True, "modelled energy, batch 1, RAM for everything")
+    best[name] = min(best.get(name, 1), less)
+    bench.table.add(f"joint {name} m4 any-bits", less, "x", "reported", True, "modelled energy, batch 1, RAM for everything")
 
 
 def run(bench, program, cores):
@@ -102,9 +104,10 @@ def run(bench, program, cores):
                     for way in WAYS:
                         bench.table.skip(row_of(name, share, threads, way), "no time left (--minutes)")
                     continue
-                measured(bench, program, name, share, threads, peak, best, pace.seconds(program.plan_seconds))
+                seconds, program.until = pace.next(program.plan_seconds)
+                measured(bench, program, name, share, threads, peak, best, seconds)
         modelled(bench, program, name, best)
         bench.save()
-    better = sorted(name for name, ratio in best.items() if ratio <= BETTER)
+    better = sorted(name for name, share in best.items() if share <= BETTER)
     if best:
         bench.table.add("joint better", len(better), "models", ">= 5", len(better) >= 5, "15% better with any bits, measured or on m4: " + ", ".join(better))

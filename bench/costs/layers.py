@@ -23,7 +23,7 @@ def peaks(bench, program):
         row = f"peak {name}{f' b{batch}' if again else ''}"
         if not bench.table.wants(row):
             continue
-        fused, apart = program.peak(name, batch), program.peak(name, batch, "--disable", "fusions")
+        fused, apart = program.peaks([(name, batch), (name, batch, "--disable", "fusions")])
         bench.table.add(row, fused / apart, "x", f"<= {MOST}", fused <= MOST * apart, f"{fused / 2**20:.1f} of {apart / 2**20:.1f} MiB, batch {batch}")
 
 

@@ -1,12 +1,13 @@
 """Benchmark of costs, graphs and algorithms: a table, and out/bench/costs.json with the raw figures.
 
 usage: run.py --pantoum BINARY --rewrite-test BINARY [--out FOLDER] [--only TEXT] [--quick] [--minutes N]
---only: rows whose name begins with these words. --quick: few plans, one round. --minutes: of the whole, 45; where the pace exceeds it, the last section
-(joint) plans for less time, and its notes say so. Nothing else may run on the machine meanwhile. The file is written after every section.
+--only: rows whose name begins with these words. --quick: few plans and rounds. --minutes: of the whole, 45, which the sections share; where the pace
+exceeds it, they take fewer rounds, the last section (joint) plans for less time, and its notes say so. Nothing else may run on the machine meanwhile.
+The file is written after every section.
 """
 import argparse
+import functools
 import json
-import math
 import os
 import subprocess
 import sys
@@ -31,19 +32,25 @@ class Bench:
         self.end = time.monotonic() + 60 * args.minutes
         os.makedirs(self.folder, exist_ok=True)
 
-    def section(self, program, name, act, minutes=math.inf):
-        """One that fails says so, and the others go on. --only keeps those whose rows may have its words. After its minutes steps get as few rounds as may be."""
-        asked, own = set(self.table.only.split()), set(name.split())
-        if not (asked <= own or own <= asked):
-            return
-        begin = time.monotonic()
-        program.until = begin + 60 * minutes
+    def run(self, program, sections):
+        """Each (weight, name, act) that --only keeps. What is left of the time is shared by weight; after its share a section's steps get as few rounds as may be."""
+        asked = set(self.table.only.split())
+        sections = [of for of in sections if asked <= set(of[1].split()) or set(of[1].split()) <= asked]
+        weights = sum(weight for weight, _, _ in sections)
+        for weight, name, act in sections:
+            begin = time.monotonic()
+            program.until = begin + max(0, self.end - begin) * weight / weights
+            weights -= weight
+            self.section(name, act)
+            self.raw.setdefault("seconds", {})[name] = time.monotonic() - begin
+            self.save()
+
+    def section(self, name, act):
+        """One that fails says so, and the others go on."""
         try:
             act()
         except (Refused, OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
             self.table.add(name, float("nan"), "", "", False, f"failed: {error}")
-        self.raw.setdefault("seconds", {})[name] = time.monotonic() - begin
-        self.save()
 
     def save(self):
         with open(self.file, "w") as file:
@@ -62,17 +69,16 @@ def main():
     bench = Bench(args)
     program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
     program.forget_times()
-    bench.section(program, "peak", lambda: layers.peaks(bench, program))
-    bench.section(program, "substitution", lambda: substitutions.run(bench, os.path.abspath(args.rewrite_test)))
-    for name in costmodel.NETWORKS:
-        bench.section(program, f"costmodel first train {name}", lambda name=name: costmodel.first_measuring(bench, program, name))
-        bench.section(program, f"costmodel {name}", lambda name=name: costmodel.run(bench, program, name), 3)
-    for name in energy.NETWORKS:
-        bench.section(program, f"energy table {name}", lambda name=name: energy.run(bench, program, name), 4)
-        bench.section(program, f"energy deadline {name}", lambda name=name: energy.deadline(bench, program, name))
-    bench.section(program, "port layers", lambda: layers.port(bench, program))
-    bench.section(program, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))
-    bench.save()
+    rewrite_test = os.path.abspath(args.rewrite_test)
+    bench.run(program, [
+        (1, "peak", lambda: layers.peaks(bench, program)),
+        (.5, "substitution", lambda: substitutions.run(bench, rewrite_test)),
+        *((.2, f"costmodel first train {name}", functools.partial(costmodel.first_measuring, bench, program, name)) for name in costmodel.NETWORKS),
+        *((3, f"costmodel {name}", functools.partial(costmodel.run, bench, program, name)) for name in costmodel.NETWORKS),
+        *((3, f"energy table {name}", functools.partial(energy.run, bench, program, name)) for name in energy.NETWORKS),
+        *((.3, f"energy deadline {name}", functools.partial(energy.deadline, bench, program, name)) for name in energy.NETWORKS),
+        (2, "port layers", lambda: layers.port(bench, program)),
+        (20, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))])
     missed = sum(not row["ok"] for row in bench.table.rows)
     print(f"{len(bench.table.rows)} rows, {missed} missed; {bench.file}")
 

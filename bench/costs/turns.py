@@ -10,24 +10,27 @@ import time
 from ask import PLENTY, Refused
 
 TURN = .06  # seconds of steps at least
+FIRST = 3  # times another step, that the first may take beside programs that start
 SHORT = .3  # seconds: a step that finds the caches as others left them does not count, unless it is so long that it hardly notices
-ROUNDS, MOST = 5, 40
+LEAST, ROUNDS, MOST = 3, 5, 40  # rounds: when there is no time left, else, and where steps are short
 
 
 class Steps:
-    """Of one plan, by `pantoum profile --on-request`, until it is closed."""
+    """Of one plan, by `pantoum profile --on-request`, until it is closed. Several may start side by side; `begin` comes before turns."""
 
     def __init__(self, program, name, batch, plan, *words):
         self.said = tempfile.TemporaryFile("w+")
         command = [program.pantoum, "profile", program.model(name), "--batch", batch, "--plan", plan, "--on-request", "--steps", 100000, "--measure", "known",
                    "--ram", PLENTY, "--format", "json", *program.times(), *words]
         self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
-        try:
+        self.each, self.short = 1, False
+
+    def begin(self):
+        """Waits until it is there, and sees how long its steps are."""
+        took = self.step()
+        if took < FIRST * SHORT:
             took = self.step()
-            self.each, self.short = math.ceil(TURN / took), took < SHORT
-        except BaseException:
-            self.close()
-            raise
+        self.each, self.short = math.ceil(TURN / took), took < SHORT
 
     def close(self):
         self.process.kill()
@@ -65,14 +68,20 @@ class Steps:
 
 
 def in_turns(asked, seconds, until=math.inf):
-    """A list of turns for each of `asked` (arguments of Steps), rounds of them for so many seconds, ROUNDS at least and MOST at most, and what each plan predicts. After
-    `until` (time.monotonic) there are but ROUNDS."""
+    """A list of turns for each of `asked` (arguments of Steps), rounds of them for so many seconds, ROUNDS at least and MOST at most, and what each plan predicts. From
+    `until` (time.monotonic) on, LEAST rounds are enough."""
     running = []
     try:
         for words in asked:
             running.append(Steps(*words))
+        for steps in running:
+            steps.begin()
         begin, turns = time.monotonic(), [[] for _ in running]
-        while running and (len(turns[0]) < ROUNDS or (len(turns[0]) < MOST and time.monotonic() < min(until, begin + seconds))):
+
+        def is_another_wanted(rounds):
+            now = time.monotonic()
+            return rounds < LEAST or (now < until and (rounds < ROUNDS or (rounds < MOST and now < begin + seconds)))
+        while running and is_another_wanted(len(turns[0])):
             for times, steps in zip(turns, running):
                 times.append(steps.turn())
         return turns, [steps.predicted() for steps in running]
