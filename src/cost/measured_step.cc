@@ -46,6 +46,12 @@ Result<bool> MeasuredStep::look_up(ProfileStore& store) {
   return !found_.empty();
 }
 
+Seconds MeasuredStep::sum_of(const std::map<std::string, Seconds>& means) const {
+  Seconds sum = 0;
+  each([&](const problem::Op&, size_t /*choice*/, const OpKey& key) { sum += means.at(text_of(key)); });
+  return sum;
+}
+
 bool MeasuredStep::run(const StepLimits& limits) {
   constexpr Seconds kLeastMean = 1e-9;
   const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, choices_, limits);
@@ -55,11 +61,9 @@ bool MeasuredStep::run(const StepLimits& limits) {
     auto& [sum, count] = sums[text_of(key)];
     sum += (*seconds)[static_cast<size_t>(op.id)], ++count;
   });
-  for (const auto& [key, sum] : sums) {
-    const Seconds mean = std::max(sum.first / sum.second, kLeastMean);
-    const auto [entry, is_new] = found_.try_emplace(key, mean);
-    if (!is_new) entry->second = std::min(entry->second, mean);
-  }
+  std::map<std::string, Seconds> now;
+  for (const auto& [key, sum] : sums) now.emplace(key, std::max(sum.first / sum.second, kLeastMean));
+  if (!is_found() || sum_of(now) < sum_of(found_)) found_ = std::move(now);
   return true;
 }
 

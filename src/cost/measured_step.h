@@ -31,12 +31,14 @@ class MeasuredStep {
 
   // Takes what the store has, of all ops or none; false: none. Errors: the store's.
   [[nodiscard]] Result<bool> look_up(ProfileStore& store);
-  // Runs the step (seconds_in_step); of several runs each op's quickest counts. False: it was not run.
+  // Runs the step (seconds_in_step); of several runs the quickest counts: the sum of each op's quickest is less than any
+  // step takes. False: it was not run.
   bool run(const StepLimits& limits);
   [[nodiscard]] Result<void> keep(ProfileStore& store) const;
 
  private:
   [[nodiscard]] OpKey in_step(OpKey key) const;
+  [[nodiscard]] Seconds sum_of(const std::map<std::string, Seconds>& means) const;  // of all ops
 
   const ir::Graph& graph_;
   const BuiltCostGraph& built_;

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
 
+#include "cost/measured_step.h"
 #include "ir/builder.h"
 
 namespace pantoum::cost {
@@ -183,6 +185,45 @@ TEST(SecondsInStep, IsNoneWithoutMemoryOrTimeOrWhereAKernelFails) {
   const pt_kernel kernel = kernel_of(&fails);
   compute_by(built, kernel);
   EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20)));
+}
+
+constexpr Seconds kShort = 0.5e-3, kMiddle = 3e-3, kLong = 10e-3;
+bool is_disturbed = false;
+
+pt_status lasts(Seconds seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
+  }
+  return PT_OK;
+}
+
+pt_status is_longer_when_disturbed(const pt_call*) {
+  return lasts(is_disturbed ? kLong : kShort);
+}
+
+pt_status is_shorter_when_disturbed(const pt_call*) {
+  return lasts(is_disturbed ? kShort : kMiddle);
+}
+
+// Each op's quickest seconds, of different runs, are those of no step.
+TEST(MeasuredStep, TakesTheQuickestRunWhole) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {8, 16}});
+  graph.results = {builder.op(ir::Kind::k_relu, "b", {builder.op(ir::Kind::k_exp, "a", {x}, {})}, {})};
+  BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
+  const pt_kernel a = kernel_of(&is_longer_when_disturbed), b = kernel_of(&is_shorter_when_disturbed);
+  built.kernel_of.front().front() = &a, built.kernel_of.back().front() = &b;
+  const std::vector<OpKey> keys = {{.op = "a"}, {.op = "b"}};
+  for (const bool disturbed_first : {false, true}) {
+    MeasuredStep step(graph, built, first_choices(built), keys);
+    for (const bool disturbed : {disturbed_first, !disturbed_first}) {
+      is_disturbed = disturbed;
+      ASSERT_TRUE(step.run(limits_of(1 << 20)));
+    }
+    EXPECT_LT(step.find(keys.front()).value(), kLong);
+    EXPECT_GE(step.find(keys.back()).value(), kMiddle);
+  }
 }
 
 }  // namespace
