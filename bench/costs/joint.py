@@ -98,7 +98,8 @@ def run(bench, program, cores):
     for name in asked:
         peak = program.peak(name, NETWORKS[name])
         for threads in counts:
-            program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
+            if not pace.over():
+                program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
             for share in shares:
                 if pace.over():
                     for way in WAYS:
