@@ -79,6 +79,7 @@ def main():
         *((.3, f"energy deadline {name}", functools.partial(energy.deadline, bench, program, name)) for name in energy.NETWORKS),
         (2, "port layers", lambda: layers.port(bench, program)),
         (20, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))])
+    bench.save()  # also where --only keeps nothing
     missed = sum(not row["ok"] for row in bench.table.rows)
     print(f"{len(bench.table.rows)} rows, {missed} missed; {bench.file}")
 
