@@ -5,6 +5,7 @@
 
 #include "check/claims.h"
 #include "check/replay.h"
+#include "pipeline/best_plans.h"
 #include "pipeline/plan_programs.h"
 #include "pipeline/planners.h"
 #include "plan/planner.h"
@@ -48,7 +49,7 @@ void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::Pl
   if (!waiting || waiting->time_s > first.predicted.time_s * (1 - kLeastWait)) return;
   Compiled again = compiled;
   for (Program& program : again.programs) program.cost.graph.device.pager = *compiled.waited_for;
-  options.warm_start = &first, options.order_of_start = true;
+  options.warm_start = &first, options.goes_on = true;
   plan::Infeasible none;
   if (!find_plans(again, request, options, nullptr, &none)) return;
   const std::optional<double> before = expected_value(compiled, first, request);
@@ -155,7 +156,7 @@ Result<void> plan_for_expected_time(Compiled& compiled, const PlanRequest& reque
   const std::optional<problem::Seconds> deadline = options.question.deadline;
   plan::PlanOptions without = options;
   without.question.deadline.reset();
-  without.warm_start = &shortest, without.order_of_start = true;
+  without.warm_start = &shortest, without.goes_on = true;
   std::vector<std::optional<problem::Plan>> answers;  // the best first
   bool whole = false;                                 // with its other programs, the second is an answer as it is
   if (find_plans(made, request, without, nullptr, &none)) {

@@ -74,7 +74,7 @@ class SlopeSearch {
     plan::PlanOptions options = options_;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
     options.time_limit = std::max(0.05, (options_.time_limit - taken.count()) / std::max(1, plans_left_--));
-    if (best_) options.warm_start = &*best_;
+    if (best_) options.warm_start = &*best_, options.goes_on = false;  // it was found by another objective
     return options;
   }
 

@@ -1,4 +1,4 @@
-// Plans of all programs of a step, and the graph whose plan is best.
+// Plans of all programs of a step.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,6 @@ class Patience {
 // plan of the smallest budget. `reuse`, when given, is taken as the training plan. Errors as plan_model.
 [[nodiscard]] Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                                       const problem::Plan* reuse, plan::Infeasible* infeasible);
-
-// The graph whose best plan in the budget costs least, among the first and those that cost less where RAM is unlimited
-// (Compiled::alternatives, which it takes).
-[[nodiscard]] Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request,
-                                           const plan::PlanOptions& options, plan::Infeasible* infeasible);
 
 // From model and request in it, a plan is used again: with the graph that it is of.
 void keep_request(problem::Plan& plan, const Compiled& compiled, const PlanRequest& request);

@@ -284,8 +284,8 @@ PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   std::optional<SearchResult> given = start_given(attempt);
   const Policy keep = keep_all(model, first_choices(model, attempt.limit.question));
   const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
-  if (hurried && given && given->outcome.fits() && !Simulator(model, attempt.limit).reset(keep).fits())
-    return {.best = std::move(*given), .by_energy = {}};
+  const bool alone = instance_.options.goes_on || (hurried && !Simulator(model, attempt.limit).reset(keep).fits());
+  if (alone && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
   instance_.doing.search = "evicting until it fits";
   // However short the limit: a plan that is known to exist is found.
   const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};

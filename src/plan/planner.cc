@@ -43,7 +43,7 @@ struct OrderChoice {
 
 // Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
 OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Instance::Clock::time_point begin) {
-  if (options.order_of_start && options.warm_start != nullptr && options.question.freedoms.reordering)
+  if (options.goes_on && options.warm_start != nullptr && options.question.freedoms.reordering)
     return {.graph = in_order(graph, order_of(*options.warm_start, graph)), .plan = std::nullopt};
   std::vector<std::vector<int64_t>> orders = candidate_orders(graph, options);
   OrderChoice chosen{.graph = in_order(graph, orders.back()), .plan = std::nullopt};

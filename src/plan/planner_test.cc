@@ -7,6 +7,8 @@
 
 #include "check/claims.h"
 #include "check/replay.h"
+#include "plan/simulate/order.h"
+#include "problem/objective_values.h"
 #include "testing/all_cases.h"
 #include "testing/random_graph.h"
 
@@ -124,6 +126,31 @@ TEST(MakePlan, NeverGetsWorseWithMoreRam) {
     }
     last = std::move(*plan);
   }
+}
+
+TEST(MakePlan, GoesOnInTheOrderOfItsStartAndIsNoWorse) {
+  int planned = 0, better = 0;
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(kSeeds); ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const auto whole = unplanned(graph);
+    if (!whole) continue;
+    for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + " objective " + std::to_string(static_cast<int>(objective)));
+      const Bytes budget = std::max<Bytes>(1, whole->predicted.arena_bytes * 3 / 4);
+      PlanOptions options{.question = {.budget = budget, .objective = objective}, .effort = 1};
+      const auto start = make_plan(graph, options);
+      if (!start) continue;
+      options.warm_start = &*start, options.goes_on = true, options.effort = 2;
+      const auto plan = make_plan(graph, options);
+      ASSERT_TRUE(plan) << to_text(plan.error());
+      expect_valid(graph, *plan, options);
+      EXPECT_EQ(order_of(*plan, graph), order_of(*start, graph));
+      EXPECT_LE(problem::value_of(*plan), problem::value_of(*start));
+      ++planned, better += problem::value_of(*plan) < problem::value_of(*start) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(planned, kSeeds / 2);
+  EXPECT_GT(better, 0);
 }
 
 TEST(MakePlan, IsNoWorseThanItsOwnAblations) {

@@ -38,7 +38,8 @@ struct PlanOptions {
   int threads = 0;          // at work at any moment; 0: as many as there are cores
   // A plan of the same graph, where the search begins; the answer is never worse than it where it fits.
   const Plan* warm_start = nullptr;
-  bool order_of_start = false;  // plan in the warm start's order of first computations: no other is looked at
+  // The search that found the warm start goes on: in its order of first computations, and from no other start where it fits.
+  bool goes_on = false;
   // Tensors whose arena offset is given (a second program that shares the arena).
   std::map<int64_t, Bytes> fixed_initial;
   // That share the arena and do not run beside this one: tensors that both start with get offsets that serve all.
