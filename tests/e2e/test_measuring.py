@@ -9,8 +9,8 @@ import unittest
 from house import MODEL, PANTOUM, House, make_data, tensors
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
-# The tenth of the limit that measuring may take is ten times what it needs: the machine may be loaded. Planning stops at the gap.
 ASKED = (*STEP, "--ram", "1MiB", "--gap", "5%")
+# The tenth of the limit that measuring may take is ten times what it needs: the machine may be loaded. Planning stops at the gap.
 QUICK = (*ASKED, "--time-limit", "30s")
 
 
