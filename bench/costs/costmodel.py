@@ -2,11 +2,11 @@
 import os
 from statistics import median
 
-from ask import PLENTY, Refused, kendall
-from turns import in_turns
+from ask import Refused
+from predictions import WITHIN, at_one_pace, good, kendall
+from turns import in_turns, predicted
 
 NETWORKS = {"resnet18": 8, "mobilenet_v2": 2, "bert_mini": 2, "lstm": 32}  # those of joint, which find their kernels measured
-WITHIN = 0.10
 # Budgets, from the least RAM for which a plan is known (0) to the unplanned peak (1); other graphs and algorithms.
 PLANS = ([(way, ()) for way in (2, 1, .85, .7, .6, .5, .4, .3, .2, .1, .05)] +
          [(2, words) for words in (("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "remaking"), ("--no-inplace",), ("--inference",),
@@ -24,7 +24,7 @@ class Ranges:
 
     def peak(self, words):
         if words not in self.known:
-            self.program.ask("profile", self.program.model(self.name), "--batch", self.size, "--ram", PLENTY, *self.program.times(), *words)
+            self.program.measure(self.name, self.size, *words)
             self.known[words] = self.program.peak(self.name, self.size, *words)
         return self.known[words]
 
@@ -45,13 +45,13 @@ def run(bench, program, name):
         except Refused as none:
             off.append(f"plan {at}: {none}")
             continue
-        asked.append((program, name, size, path, *(words if words and words[0] in OF_STEP else ())))
-    turns, predicted = in_turns(asked, bench.seconds * len(asked), program.until)
-    pairs = [*zip(predicted, map(median, turns))]
-    good = sum(abs(predicted / measured - 1) <= WITHIN for predicted, measured in pairs)
-    share, tau = good / max(1, len(pairs)), kendall(pairs)
+        asked.append(program.steps(name, size, path, *(words if words and words[0] in OF_STEP else ())))
+    turns, ends = in_turns(asked, bench.seconds * len(asked), bench.until)
+    pairs = [*zip(predicted(ends), map(median, turns))]
+    within, tau = good(pairs), kendall(pairs)
+    share = within / max(1, len(pairs))
     worst = max((abs(p / m - 1) for p, m in pairs), default=1)
-    note = f"{good} of {len(pairs)} within {WITHIN:.0%}, the worst {worst:.0%} off" + (f"; not planned: {len(off)}" if off else "")
+    note = f"{within} of {len(pairs)} within {WITHIN:.0%}, the worst {worst:.0%} off" + at_one_pace(pairs) + (f"; not planned: {len(off)}" if off else "")
     bench.raw[f"costmodel {name}"] = {"pairs": pairs, "not_planned": off, "turns": turns}
     bench.table.add(f"costmodel {name}", share, "of plans", ">= 0.9", share >= .9 and len(pairs) >= 15, note)
     bench.table.add(f"costmodel {name} order", tau, "tau", ">= 0.9", tau >= .9 and len(pairs) >= 15, "")

@@ -6,12 +6,13 @@ core are assumed (host_cores.toml), times are measured, and an op on one thread 
 import os
 from statistics import median
 
-from ask import HERE, PLENTY, Refused, course, kendall
-from turns import in_turns, ratio
+from ask import PLENTY, Refused, course
+from predictions import at_one_pace, good, kendall
+from turns import in_turns, predicted, ratio
 
 NETWORKS = {"squeezenet": 1, "inception_v3": 1, "resnet50": 1}
 DEVICE = ("--device", "jetson-orin", "--effort", 4)
-CORES = ("--device", os.path.join(HERE, "host_cores.toml"))
+CORES = ("--device", os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_cores.toml"))
 ANY = ("--allow-numerics-change",)
 OTHER_STEPS = (("--disable", "fusions"), ("--disable", "layouts"))
 WEIGHTS = (.2, .4, .6, .8)  # Table 4's, of energy
@@ -25,7 +26,7 @@ CONTRIBUTION = {"neither": ("--disable", "rewriting", "--disable", "algorithms")
 
 def table_1(bench, program, name, infer):
     """Convolutions by several algorithms."""
-    ops = program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *ANY, *infer)["ops"]
+    ops = program.measure(name, NETWORKS[name], *ANY, *infer)["ops"]
     by_shape = {}
     for op in ops:
         if op["op"].startswith("conv2d") and "seconds" in op:
@@ -40,22 +41,23 @@ def table_1(bench, program, name, infer):
 def table_2(bench, program, name, infer):
     """Graphs and algorithms: estimated and actual. Of those of CONTRIBUTION, the plan and its turns."""
     ways = {**CONTRIBUTION, **{" ".join(words): words for words in (*OTHER_STEPS, ("--disable", "fold-batch-norm", *ANY), ("--threads", "1"))}}
-    asked = {}
+    asked, plans = {}, {}
     for at, (way, words) in enumerate(ways.items()):
-        plan = os.path.join(program.folder, name, f"table2-{at}.json")
+        plan = plans[way] = os.path.join(program.folder, name, f"table2-{at}.json")
         of_step = words if words[:2] in OTHER_STEPS or words[:1] == ("--threads",) else ()
         try:
-            program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *words, *infer)
+            program.measure(name, NETWORKS[name], *words, *infer)
             program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
-            asked[way] = (program, name, NETWORKS[name], plan, *infer, *of_step)
+            asked[way] = program.steps(name, NETWORKS[name], plan, *infer, *of_step)
         except Refused as none:
             bench.raw.setdefault("refused", []).append(f"{name} {words}: {none}")
-    turns, predicted = in_turns(asked.values(), bench.seconds * len(asked), program.until)
-    pairs, kind = [*zip(predicted, map(median, turns))], kind_of(infer)
-    good, tau = sum(abs(p / m - 1) <= .1 for p, m in pairs), kendall(pairs)
+    turns, ends = in_turns(asked.values(), bench.seconds * len(asked), bench.until)
+    pairs, kind = [*zip(predicted(ends), map(median, turns))], kind_of(infer)
+    within, tau = good(pairs), kendall(pairs)
     bench.raw[f"energy table 2 {name}{kind}"] = {"pairs": pairs, "turns": turns}
-    bench.table.add(f"energy table 2 {name}{kind}", good / max(1, len(pairs)), "of graphs", ">= 0.9 within 10%", bool(pairs) and good >= .9 * len(pairs), f"tau {tau:.2f}")
-    return {way: (words[3], of) for (way, words), of in zip(asked.items(), turns) if way in CONTRIBUTION}
+    bench.table.add(f"energy table 2 {name}{kind}", within / max(1, len(pairs)), "of graphs", ">= 0.9 within 10%", bool(pairs) and within >= .9 * len(pairs),
+                    f"{within} of {len(pairs)}{at_one_pace(pairs)}; tau {tau:.2f}")
+    return {way: (plans[way], of) for way, of in zip(asked, turns) if way in CONTRIBUTION}
 
 
 def kind_of(infer):
@@ -70,7 +72,7 @@ def figures(made):
 def on_threads(bench, program, name):
     """Table 3 on this machine: times measured, watts assumed."""
     infer, found = ("--inference",), {}
-    program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *ANY, *infer, *CORES)
+    program.measure(name, NETWORKS[name], *ANY, *infer, *CORES)
     for goal, objective in {"best time": "time", "best energy": "energy", "best power": "power"}.items():
         path = os.path.join(program.folder, name, "threads.json")
         found[goal] = figures(program.plan(name, NETWORKS[name], PLENTY, path, *ANY, *infer, *CORES, "--objective", objective))

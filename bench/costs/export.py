@@ -1,4 +1,4 @@
-"""usage: export.py NAME FILE. Writes a network as PyTorch exports it for training."""
+"""usage: export.py NAME FOLDER. Writes net.onnx, a network as PyTorch exports it for training."""
 import os
 import sys
 
@@ -11,10 +11,10 @@ import networks as runtime  # noqa: E402
 
 
 def main():
-    name, path = sys.argv[1:]
+    name, folder = sys.argv[1:]
     make, batch, inputs, _ = cost_networks.NETWORKS[name]
     torch.manual_seed(0)
-    runtime.export_module(make(), inputs(batch), path)
+    runtime.export_module(make(), inputs(batch), os.path.join(folder, "net.onnx"))
 
 
 if __name__ == "__main__":

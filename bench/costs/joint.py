@@ -3,7 +3,7 @@ import os
 import time
 from statistics import median
 
-from ask import PLENTY, Refused, course
+from ask import Refused, course
 from turns import in_turns, ratio
 
 NETWORKS = {"lenet5": 32, "vgg16": 8, "vgg16_bn": 8, "resnet18": 8, "resnet50": 1, "mobilenet_v2": 2, "squeezenet": 2, "unet": 2, "bert_mini": 2, "lstm": 32}
@@ -61,7 +61,7 @@ def measured(bench, program, name, share, threads, peak, best, seconds):
         return
     done = {way: course(path) for way, path in paths.items() if not isinstance(made[way], str)}
     ways = [way for way in done if way == "default" or done[way] != done["default"]]
-    turns = dict(zip(ways, in_turns([(program, name, batch, paths[way], *count) for way in ways], SECONDS, program.until)[0])) if len(ways) > 1 else {}
+    turns = dict(zip(ways, in_turns([program.steps(name, batch, paths[way], *count) for way in ways], SECONDS, bench.until)[0])) if len(ways) > 1 else {}
     for way, row in rows.items():
         if way in done and way not in turns:
             best.setdefault(name, 1)
@@ -99,13 +99,13 @@ def run(bench, program, cores):
         peak = program.peak(name, NETWORKS[name])
         for threads in counts:
             if not pace.over():
-                program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
+                program.measure(name, NETWORKS[name], "--threads", threads, "--allow-numerics-change")
             for share in shares:
                 if pace.over():
                     for way in WAYS:
                         bench.table.skip(row_of(name, share, threads, way), "no time left (--minutes)")
                     continue
-                seconds, program.until = pace.next(program.plan_seconds)
+                seconds, bench.until = pace.next(program.plan_seconds)
                 measured(bench, program, name, share, threads, peak, best, seconds)
         modelled(bench, program, name, best)
         bench.save()

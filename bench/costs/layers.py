@@ -39,8 +39,8 @@ def port(bench, program):
                 program.plan(name, batch, PLENTY, path, "--disable", "rewriting", *words)
                 of_step = words if words[:1] != ("--kernels",) else words[:2]  # algorithms are of the plan alone
                 peaks_of.append(program.peak(name, batch, *words))
-                asked.append((program, name, batch, path, *of_step))
-            (on_peak, off_peak), (turns, _) = peaks_of, in_turns(asked, bench.seconds * 2, program.until)
+                asked.append(program.steps(name, batch, path, *of_step))
+            (on_peak, off_peak), (turns, _) = peaks_of, in_turns(asked, bench.seconds * 2, bench.until)
             (on_s, off_s), quicker = map(median, turns), ratio(turns[1], turns[0])
             bench.raw[row] = {"on_s": on_s, "off_s": off_s, "on_bytes": on_peak, "off_bytes": off_peak}
             bench.table.add(row, on_peak / off_peak - 1, "of RAM", "reported", True,

@@ -7,11 +7,8 @@ The file is written after every section.
 """
 import argparse
 import functools
-import json
 import os
-import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
@@ -20,41 +17,18 @@ import energy  # noqa: E402
 import joint  # noqa: E402
 import layers  # noqa: E402
 import substitutions  # noqa: E402
-from ask import ROOT, Program, Refused  # noqa: E402
-from table import Table  # noqa: E402
+from ask import ROOT, Program  # noqa: E402
+from sections import Sections  # noqa: E402
 
 
-class Bench:
+class Bench(Sections):
     def __init__(self, args):
-        self.table, self.raw, self.quick = Table(args.only), {}, args.quick
+        super().__init__("costs", args)
         self.seconds = .5 if args.quick else 3  # of steps, of each plan
-        self.folder, self.file = os.path.join(args.out, "costs"), os.path.join(args.out, "costs.json")
-        self.end = time.monotonic() + 60 * args.minutes
-        os.makedirs(self.folder, exist_ok=True)
 
-    def run(self, program, sections):
-        """Each (weight, name, act) that --only keeps. What is left of the time is shared by weight; after its share a section's steps get as few rounds as may be."""
+    def asked(self, sections):
         asked = set(self.table.only.split())
-        sections = [of for of in sections if asked <= set(of[1].split()) or set(of[1].split()) <= asked]
-        weights = sum(weight for weight, _, _ in sections)
-        for weight, name, act in sections:
-            begin = time.monotonic()
-            program.until = begin + max(0, self.end - begin) * weight / weights
-            weights -= weight
-            self.section(name, act)
-            self.raw.setdefault("seconds", {})[name] = time.monotonic() - begin
-            self.save()
-
-    def section(self, name, act):
-        """One that fails says so, and the others go on."""
-        try:
-            act()
-        except (Refused, OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
-            self.table.add(name, float("nan"), "", "", False, f"failed: {error}")
-
-    def save(self):
-        with open(self.file, "w") as file:
-            json.dump({"rows": self.table.rows, "raw": self.raw}, file, indent=1)
+        return [of for of in sections if asked <= set(of[1].split()) or set(of[1].split()) <= asked]
 
 
 def main():
@@ -67,10 +41,10 @@ def main():
     parser.add_argument("--minutes", type=float, default=45)
     args = parser.parse_args()
     bench = Bench(args)
-    program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
+    program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3, [sys.executable, os.path.join(HERE, "export.py")])
     program.forget_times()
     rewrite_test = os.path.abspath(args.rewrite_test)
-    bench.run(program, [
+    bench.run(bench.asked([
         (1, "peak", lambda: layers.peaks(bench, program)),
         (.5, "substitution", lambda: substitutions.run(bench, rewrite_test)),
         *((.2, f"costmodel first train {name}", functools.partial(costmodel.first_measuring, bench, program, name)) for name in costmodel.NETWORKS),
@@ -78,10 +52,8 @@ def main():
         *((3, f"energy table {name}", functools.partial(energy.run, bench, program, name)) for name in energy.NETWORKS),
         *((.3, f"energy deadline {name}", functools.partial(energy.deadline, bench, program, name)) for name in energy.NETWORKS),
         (2, "port layers", lambda: layers.port(bench, program)),
-        (20, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))])
-    bench.save()  # also where --only keeps nothing
-    missed = sum(not row["ok"] for row in bench.table.rows)
-    print(f"{len(bench.table.rows)} rows, {missed} missed; {bench.file}")
+        (20, "joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))]))
+    bench.tell()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Training steps in PyTorch, timed: torch_steps.py NAME THREADS STEPS [checkpoint N | compile]; prints a line of JSON.
+"""Training steps in PyTorch: torch_steps.py NAME THREADS [checkpoint N | compile] takes a step for each line of standard input and answers with its seconds; at the end of the
+input it tells the peak of its resident set. Lines of JSON, all of them.
 
 torch_steps.py NAME THREADS peak: the operations of a step's products and convolutions ("flops"), and the best rate of PyTorch's large products ("flops_per_s").
 torch_steps.py FILE 1 product: writes the model of one large product.
@@ -16,25 +17,29 @@ from torch.utils.flop_counter import FlopCounterMode
 import networks
 
 
-def main(name, threads, steps, segments=0, compiled=False):
+def main(name, threads, segments=0, compiled=False):
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     make, batch, inputs, classes = networks.NETWORKS[name]
     model = make()
-    step = torch.compile(model) if compiled else model
+    forward = torch.compile(model) if compiled else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     x, y = inputs(batch), torch.randint(0, classes, (batch,))
     if segments:
         x.requires_grad_(x.is_floating_point())
-    seconds = []
-    for _ in range(steps):
-        begin = time.perf_counter()
+
+    def step():
         optimizer.zero_grad(set_to_none=True)
-        scores = checkpoint_sequential(model, segments, x, use_reentrant=False) if segments else step(x)
+        scores = checkpoint_sequential(model, segments, x, use_reentrant=False) if segments else forward(x)
         F.cross_entropy(scores, y).backward()
         optimizer.step()
-        seconds.append(time.perf_counter() - begin)
-    print(json.dumps({"seconds": seconds, "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+    step()  # compiles
+    for _ in sys.stdin:
+        begin = time.perf_counter()
+        step()
+        print(json.dumps({"seconds": time.perf_counter() - begin}), flush=True)
+    print(json.dumps({"resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
 SIZE = 2048  # of large products
@@ -58,9 +63,10 @@ def peak(name, threads, size=SIZE, rounds=12):
 
 
 if __name__ == "__main__":
-    if sys.argv[3] == "peak":
+    way = sys.argv[3:4]
+    if way == ["peak"]:
         peak(sys.argv[1], int(sys.argv[2]))
-    elif sys.argv[3] == "product":
+    elif way == ["product"]:
         export_product(sys.argv[1])
     else:
-        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[5]) if len(sys.argv) > 5 else 0, sys.argv[4:5] == ["compile"])
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[4]) if way == ["checkpoint"] else 0, way == ["compile"])

@@ -1,4 +1,4 @@
-"""Steps of several plans in turns, so that what else the machine does meets all of them alike: a process each, that takes a step when it is asked to."""
+"""Steps of several plans and peers in turns, so that what else the machine does meets all of them alike: a process each, that takes a step when it is asked to."""
 import contextlib
 import json
 import math
@@ -7,30 +7,29 @@ import subprocess
 import tempfile
 import time
 
-from ask import PLENTY, Refused
+from ask import Refused
 
-TURN = .06  # seconds of steps at least
+TURN = .06  # seconds of steps at least, where nothing else is said
 FIRST = 3  # times another step, that the first may take beside programs that start
 SHORT = .3  # seconds: a step that finds the caches as others left them does not count, unless it is so long that it hardly notices
 LEAST, ROUNDS, MOST = 3, 5, 40  # rounds: when there is no time left, else, and where steps are short
 
 
 class Steps:
-    """Of one plan, by `pantoum profile --on-request`, until it is closed. Several may start side by side; `begin` comes before turns."""
+    """Of a command that takes one for each line of standard input and answers with a line of JSON, its "seconds"; at the end of the input it may say more (`end`). Until it is
+    closed. Several may start side by side; `begin` comes before turns."""
 
-    def __init__(self, program, name, batch, plan, *words):
+    def __init__(self, command):
         self.said = tempfile.TemporaryFile("w+")
-        command = [program.pantoum, "profile", program.model(name), "--batch", batch, "--plan", plan, "--on-request", "--steps", 100000, "--measure", "known",
-                   "--ram", PLENTY, "--format", "json", *program.times(), *words]
         self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
         self.each, self.short = 1, False
 
-    def begin(self):
+    def begin(self, turn):
         """Waits until it is there, and sees how long its steps are."""
         took = self.step()
         if took < FIRST * SHORT:
             took = self.step()
-        self.each, self.short = math.ceil(TURN / took), took < SHORT
+        self.each, self.short = math.ceil(turn / took), took < SHORT
 
     def close(self):
         self.process.kill()
@@ -61,21 +60,21 @@ class Steps:
             self.step()
         return statistics.median(self.step() for _ in range(self.each))
 
-    def predicted(self):
-        """Ends it."""
+    def end(self):
+        """What it says at its end."""
         self.process.stdin.close()
-        return json.loads(self.process.stdout.readlines()[-1])["steps"]["predicted_s"]
+        return json.loads(self.process.stdout.readlines()[-1])
 
 
-def in_turns(asked, seconds, until=math.inf):
-    """A list of turns for each of `asked` (arguments of Steps), rounds of them for so many seconds, ROUNDS at least and MOST at most, and what each plan predicts. From
-    `until` (time.monotonic) on, LEAST rounds are enough where they take a quarter of the seconds."""
+def in_turns(commands, seconds, until=math.inf, turn=TURN):
+    """A list of turns for each command (of Steps), rounds of them for so many seconds, ROUNDS at least and MOST at most, and what each says at its end. From `until`
+    (time.monotonic) on, LEAST rounds are enough where they take a quarter of the seconds. `turn`: seconds of steps of each in a round, at least."""
     running = []
     try:
-        for words in asked:
-            running.append(Steps(*words))
+        for command in commands:
+            running.append(Steps(command))
         for steps in running:
-            steps.begin()
+            steps.begin(turn)
         begin, turns = time.monotonic(), [[] for _ in running]
 
         def is_another_wanted(rounds):
@@ -84,10 +83,15 @@ def in_turns(asked, seconds, until=math.inf):
         while running and is_another_wanted(len(turns[0])):
             for times, steps in zip(turns, running):
                 times.append(steps.turn())
-        return turns, [steps.predicted() for steps in running]
+        return turns, [steps.end() for steps in running]
     finally:
         for steps in running:
             steps.close()
+
+
+def predicted(ends):
+    """Seconds of a step of each plan."""
+    return [end["steps"]["predicted_s"] for end in ends]
 
 
 def ratio(turns, base):

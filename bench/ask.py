@@ -3,10 +3,8 @@ import concurrent.futures
 import json
 import os
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLENTY = "64GiB"
 
 
@@ -20,11 +18,12 @@ class Refused(RuntimeError):
 
 
 class Program:
-    def __init__(self, pantoum, folder, plan_seconds):
-        self.pantoum, self.folder, self.plan_seconds = pantoum, folder, plan_seconds
+    """`export` is a command that writes net.onnx, and what goes with it, of the network NAME into FOLDER: its last two arguments."""
+
+    def __init__(self, pantoum, folder, plan_seconds, export):
+        self.pantoum, self.folder, self.plan_seconds, self.export = pantoum, folder, plan_seconds, export
         self.store = os.path.join(folder, "times.db")
         self.known_limits = {}
-        self.until = float("inf")  # after it (time.monotonic), steps get as few rounds as may be
         os.makedirs(folder, exist_ok=True)
 
     def ask(self, *words):
@@ -41,12 +40,12 @@ class Program:
             return list(pool.map(lambda words: self.ask(*words), questions))
 
     def model(self, name):
-        """net.onnx, exported once in a process of its own: PyTorch stays out of this one."""
+        """Exported once in a process of its own: PyTorch stays out of this one."""
         folder = os.path.join(self.folder, name)
         path = os.path.join(folder, "net.onnx")
         if not os.path.exists(path):
             os.makedirs(folder, exist_ok=True)
-            subprocess.run([sys.executable, os.path.join(HERE, "export.py"), name, path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run([*self.export, name, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return path
 
     def forget_times(self):
@@ -60,6 +59,15 @@ class Program:
     def plan(self, name, batch, ram, out, *words):
         return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, *(() if "--time-limit" in words else ("--time-limit", f"{self.plan_seconds}s")),
                         *(() if "--objective" in words else ("--objective", "time")), "--measure", "missing", *self.times(), "-o", out, *words)
+
+    def steps(self, name, batch, plan, *words):
+        """The command that takes a step of a plan whenever it is asked to."""
+        return (self.pantoum, "profile", self.model(name), "--batch", batch, "--plan", plan, "--on-request", "--steps", 100000, "--measure", "known",
+                "--ram", PLENTY, "--format", "json", *self.times(), *words)
+
+    def measure(self, name, batch, *words):
+        """Every kernel of a step that was not measured yet, whatever it takes."""
+        return self.ask("profile", self.model(name), "--batch", batch, "--ram", PLENTY, *self.times(), *words)
 
     def peaks(self, asked):
         """Of steps (network, batch, words) with everything kept, in bytes."""
@@ -84,7 +92,8 @@ class Program:
         return self.known_limits[asked]
 
     def ask_limits(self, name, batch, *words):
-        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--disable", "rewriting", "--format", "json", *map(str, words)],
+        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--format", "json",
+                               *map(str, words if "--effort" in words else ("--effort", 1, "--disable", "rewriting", *words))],
                               capture_output=True, text=True)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not said or not json.loads(said[-1]).get("min_ram_bytes"):
@@ -100,13 +109,3 @@ def course(path):
     ops = {op["id"]: op for op in plan["graph"]["ops"]}
     return [(ops[step["op"]]["name"], ops[step["op"]]["choices"][step["choice"]]["algorithm"], step["at"]) if step["do"] == "compute" else
             (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
-
-
-def kendall(pairs):
-    """Tau-b's numerator over all pairs that differ in both: 1 where the orders agree."""
-    agree = differ = 0
-    for at, (a, b) in enumerate(pairs):
-        for c, d in pairs[at + 1:]:
-            sign = (a - c) * (b - d)
-            agree, differ = agree + (sign > 0), differ + (sign < 0)
-    return (agree - differ) / max(1, agree + differ)
