@@ -1,8 +1,8 @@
 """Benchmark of the runtime against PyTorch and NNTrainer: a table, and out/bench/runtime.json with the raw samples.
 
-usage: run.py --pantoum BINARY [--out FOLDER] [--only TEXT] [--quick] [--minutes N]
+usage: run.py --pantoum BINARY [--out FOLDER] [--only TEXT] [--quick] [--minutes N] [--curve-steps N]
 --only: sections whose name has this text. --quick: few rounds, no torch.compile. --minutes: of the whole, 75, which the sections share: one that has had its
-share takes fewer rounds, and what is left at the end is skipped. PyTorch (torch) must be importable; without it every row that needs it is skipped and said.
+share takes fewer rounds, and what is left at the end is skipped. --curve-steps: of the loss curve, 100; PyTorch takes as many three times. PyTorch (torch) must be importable; without it every row that needs it is skipped and said.
 Kernels are measured before anything is planned (pantoum profile), as torch.compile compiles before it is timed. Steps of all sides are taken in turns
 (bench/turns.py) and compared by the median over rounds of one's time over the other's; memory is that of a run of pantoum train with the same plan, and
 NNTrainer's that of its own measured runs (NNTRAINER below). Nothing else may run on the machine meanwhile. The file is written after every section.
@@ -242,7 +242,7 @@ class Bench(Sections):
                        f"PyTorch's {means['plain'][-1]:.4f}")
 
 
-def sections(bench, networks, cases):
+def sections(bench, networks, cases, curve_steps):
     """(weight, name, act): the weights are minutes, about."""
     def ask(act, *words):
         return functools.partial(act, *words)
@@ -259,8 +259,7 @@ def sections(bench, networks, cases):
         yield 1.5, f"side by side, {name} b32", ask(bench.side_by_side, name, 32, 4, kernels)
     yield from ((.2, f"Table 4, {case}", ask(bench.table_4, case)) for case in cases)
     yield .5, "only the last layer, resnet18 b32", bench.last_layer
-    steps = 100 if bench.quick else 500
-    yield 15, f"loss curve, resnet18 on Fashion-MNIST, {steps} steps", ask(bench.loss_curve, cores, steps)
+    yield 8, f"loss curve, resnet18 on Fashion-MNIST, {curve_steps} steps", ask(bench.loss_curve, cores, curve_steps)
 
 
 def main():
@@ -270,14 +269,16 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--minutes", type=float, default=75)
-    bench = Bench(parser.parse_args())
+    parser.add_argument("--curve-steps", type=int, default=100)
+    args = parser.parse_args()
+    bench = Bench(args)
     try:
         import cases
         import networks
     except ImportError as error:
         bench.table.skip("every row", f"PyTorch is not there ({error}): pip install torch")
         return bench.save()
-    bench.run(bench.asked([*sections(bench, networks.NETWORKS, cases.TABLE_4)]))
+    bench.run(bench.asked([*sections(bench, networks.NETWORKS, cases.TABLE_4, args.curve_steps)]))
     bench.tell()
 
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/plan_programs.h"
 #include "pipeline/planners.h"
+#include "plan/finalize.h"
 #include "plan/planner.h"
 
 namespace pantoum::pipeline {
@@ -34,9 +35,8 @@ Compiled with_graph(const Compiled& compiled, Alternative alternative) {
 std::optional<Compiled> choose_graph(const Compiled& compiled, const std::vector<Alternative>& alternatives,
                                      const PlanRequest& request, const plan::PlanOptions& options,
                                      const Patience& patience) {
-  plan::Infeasible none;
   std::optional<Compiled> chosen(compiled);
-  if (!find_plans(*chosen, request, options, nullptr, &none)) return std::nullopt;
+  if (!find_plans(*chosen, request, options, nullptr, nullptr)) return std::nullopt;
   const double worth = worth_of_another_graph(compiled);
   double best = worth * value_of_plan(chosen->training().plan, request);
   for (const Alternative& each : alternatives) {
@@ -44,7 +44,7 @@ std::optional<Compiled> choose_graph(const Compiled& compiled, const std::vector
     const double share = each.given ? worth : 1;
     if (share * each.least >= best) continue;
     Compiled other = with_graph(*chosen, each);  // with the plans of its other programs
-    if (!find_plans(other, request, options, nullptr, &none)) continue;
+    if (!find_plans(other, request, options, nullptr, nullptr)) continue;
     const double value = share * value_of_plan(other.training().plan, request);
     if (!(value < best)) continue;
     best = value;
@@ -53,8 +53,8 @@ std::optional<Compiled> choose_graph(const Compiled& compiled, const std::vector
   return chosen;
 }
 
-// Plans of all programs, the training step's of each op's first choice alone: of fewer plans a good one is found sooner. None:
-// there is no other choice, or no such plans.
+// Plans of all programs, the training step's of each op's first choice alone: of fewer plans a good one is found sooner. What
+// is proved of it is not of the step. None: there is no other choice, or no such plans.
 std::optional<Compiled> with_first_choices(const Compiled& compiled, const PlanRequest& request,
                                            const plan::PlanOptions& options) {
   std::optional<Compiled> first(compiled);
@@ -64,10 +64,11 @@ std::optional<Compiled> with_first_choices(const Compiled& compiled, const PlanR
     fewer = fewer || op.choices.size() > 1;
     if (op.choices.size() > 1) op.choices.resize(1);
   }
-  plan::Infeasible none;
-  if (!fewer || !find_plans(*first, request, options, nullptr, &none)) return std::nullopt;
+  if (!fewer || !find_plans(*first, request, options, nullptr, nullptr)) return std::nullopt;
   graph = compiled.training().cost.graph;
-  first->training().plan.graph = graph;
+  problem::Plan& plan = first->training().plan;
+  plan.graph = graph;
+  plan = plan::without_proof(std::move(plan));
   return first;
 }
 
@@ -111,14 +112,15 @@ class BestPlans {
     return value_of_plan(planned.training().plan, request_);
   }
 
-  // The search among all choices, with the time that is left. False: there are no plans to go on from, or none again.
+  // The search among all choices, with the time that is left; the plans that it goes on from where it finds none. False:
+  // there are none.
   bool go_on_from(std::optional<Compiled> planned) {
     if (!planned) return false;
-    const problem::Plan start = planned->training().plan;
+    Compiled better = *planned;
     plan::PlanOptions rest = for_seconds(patience_.next());
-    rest.warm_start = &start, rest.goes_on = true;
-    if (!find_plans(*planned, request_, rest, nullptr, infeasible_)) return false;
-    compiled_ = std::move(*planned);
+    rest.warm_start = &planned->training().plan, rest.goes_on = true;
+    const bool found = find_plans(better, request_, rest, nullptr, nullptr).has_value();
+    compiled_ = found ? std::move(better) : std::move(*planned);
     return true;
   }
 
@@ -130,8 +132,9 @@ class BestPlans {
       return true;
     }
     std::optional<Compiled> first;
-    if (chosen && !choice.over()) first = with_first_choices(*chosen, request_, for_share(kShareOfStart));
-    if (first && value_of(*first) < value_of(*chosen)) chosen = std::move(first);
+    if (!chosen || !choice.over())
+      first = with_first_choices(chosen ? *chosen : compiled_, request_, for_share(kShareOfStart));
+    if (first && (!chosen || value_of(*first) < value_of(*chosen))) chosen = std::move(first);
     return go_on_from(std::move(chosen));
   }
 

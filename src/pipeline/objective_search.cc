@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "plan/finalize.h"
 #include "plan/realize/predict.h"
 
 namespace pantoum::pipeline {
@@ -64,6 +65,7 @@ class SlopeSearch {
                   "--objective", "give what is to be least: a formula that grows with energy, time or both");
     for (int round = 0; round < kMostRounds && !options_.stop.stop_requested(); ++round)
       if (!follow_slope()) break;
+    keep_given();
     best_->method += fmt::format("; by the slopes of {}", expression_.text());
     return *std::move(best_);
   }
@@ -74,7 +76,8 @@ class SlopeSearch {
     plan::PlanOptions options = options_;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
     options.time_limit = std::max(0.05, (options_.time_limit - taken.count()) / std::max(1, plans_left_--));
-    if (best_) options.warm_start = &*best_, options.goes_on = false;  // it was found by another objective
+    if (best_) options.warm_start = &*best_;
+    options.goes_on = false;  // what the search starts from was found by another objective
     return options;
   }
 
@@ -90,12 +93,16 @@ class SlopeSearch {
     PANTOUM_ASSIGN(Plan plan, make_(with_seconds_worth(graph_, slope), options, nullptr));
     plan.graph = graph_;
     if (const auto predicted = plan::predict(graph_, plan)) plan.predicted = *predicted;
-    plan.bound = {};
-    plan.certificate.reset();
-    plan.lines.clear();
-    plan.gap = 1;
-    plan.status = problem::Status::kFeasible;
-    return plan;
+    return plan::without_proof(std::move(plan));
+  }
+
+  // The plan that was given, where it answers the question and is better.
+  void keep_given() {
+    if (options_.warm_start == nullptr || !plan::answers(*options_.warm_start, graph_, options_)) return;
+    Plan given = *options_.warm_start;
+    given.graph = graph_, given.question = best_->question;
+    if (const auto predicted = plan::predict(graph_, given)) given.predicted = *predicted;
+    (void)keep(plan::without_proof(std::move(given)));
   }
 
   // The larger of both is 1 or -1: what one is worth in the other says all.

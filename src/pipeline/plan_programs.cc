@@ -182,6 +182,7 @@ bool plan_from_least_budget(const Question& asked) {
   plan::PlanOptions options = asked.options;
   options.question.budget = 1;
   options.time_limit = asked.patience.next();
+  options.goes_on = false;
   plan::Infeasible least;
   if (plan::make_plan(training.cost.graph, options, &least)) return false;
   if (!least.min_plan || least.min_ram_bytes > *question.budget || least.without_limits) return false;
@@ -280,13 +281,15 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
   const bool has_no_plan = !all && (all.error().code == "E0301" || all.error().code == "E0302");
   if (!has_no_plan || reuse != nullptr) return all;
   const problem::Plan alone = std::move(training.plan);  // with which no other program fits, where it has instructions
-  const auto is_least_of_all = [&] {                     // of all programs, what is known of training alone
+  if (infeasible == nullptr && alone.instructions.empty()) return all;
+  const auto is_least_of_all = [&] {  // of all programs, what is known of training alone
     return answer.min_plan && plan_all(asked, asked.options, &*answer.min_plan, nullptr);
   };
   const bool refused = all.error().code == "E0301";  // wherever its state lies
   if (!refused || !is_least_of_all()) {
     plan::PlanOptions packed = asked.options;
     packed.fixed_initial = pack_start(training.cost.graph);
+    packed.goes_on = false;
     const auto is_packed = [&](const problem::Plan& plan) { return plan.initial == packed.fixed_initial; };
     if (!alone.instructions.empty() && (packed.warm_start == nullptr || !is_packed(*packed.warm_start)))
       packed.warm_start = &alone;
@@ -298,10 +301,11 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
       if (plan_from_least_budget(asked)) return {};
     }
   }
+  if (infeasible == nullptr) return all;
   tell_of_all(asked, answer, all);
   PANTOUM_TRY(check_infeasibility(answer));
   if (answer.min_plan) keep_request(*answer.min_plan, compiled, request);
-  if (infeasible != nullptr) *infeasible = std::move(answer);
+  *infeasible = std::move(answer);
   return all;
 }
 

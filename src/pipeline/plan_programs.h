@@ -29,7 +29,8 @@ class Patience {
                                               const plan::PlanOptions& options, plan::Infeasible* infeasible);
 
 // Training's state lies where training's plan is best, if the other programs fit as well; else packed; else as in the
-// plan of the smallest budget. `reuse`, when given, is taken as the training plan. Errors as plan_model.
+// plan of the smallest budget. `reuse`, when given, is taken as the training plan. Errors as plan_model. Without
+// `infeasible` it is a try: nothing is sought to tell more, and not for long where training has no plan.
 [[nodiscard]] Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                                       const problem::Plan* reuse, plan::Infeasible* infeasible);
 

@@ -13,6 +13,9 @@ class Solver;
 // user's graph, of which the solver's may be another order.
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
 
+// The plan with no bound: what it was proved to be was another question, or another graph's.
+[[nodiscard]] Plan without_proof(Plan plan);
+
 // Is a plan that was made for another question an answer to this one?
 [[nodiscard]] bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
 

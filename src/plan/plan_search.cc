@@ -44,7 +44,8 @@ constexpr Bytes kWritePart = 50;        // the budget's part that is left to byt
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
-constexpr double kFirstPlacing = 0.05;  // of what placing may take, for each
+constexpr int kFirstQuick = 2;          // of these, with little time for each
+constexpr double kFirstPlacing = 0.05;  // of what placing may take, for those
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
   if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
@@ -161,11 +162,15 @@ void PlanSearch::use_all_room(Found& best) {
   best.placed.outcome = Simulator(instance_.model, attempt.limit).reset(best.placed.policy);
 }
 
-// The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much.
+// The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much. By the clock
+// this goes on while there is time: what a policy costs is no matter as long as there is no plan.
 std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) {
+  const bool goes_on = instance_.by_clock() && instance_.model.paging;
+  const auto is_there_time = [&] { return goes_on && !no_time_left(); };
   Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
-  for (int number = 0; number < kFirstAttempts && found.outcome.fits(); ++number) {
-    Realized realized = place_policy(attempt.limit, found.policy, kFirstPlacing);
+  for (int number = 0; found.outcome.fits() && (number < kFirstAttempts || is_there_time()); ++number) {
+    const double placing = number >= kFirstQuick && is_there_time() ? kSlicePlacing : kFirstPlacing;
+    Realized realized = place_policy(attempt.limit, found.policy, placing);
     if (realized.plan) {
       best_value_ = value_of(*realized.plan);
       return std::move(realized.plan);
@@ -173,8 +178,29 @@ std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) 
     if (!reserve.grow(realized) && !end_earlier(attempt.limit, realized)) break;
     attempt.limit.reserve = reserve.by_stage();
     found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
+    if (!found.outcome.fits() && is_there_time()) found = until_it_fits(attempt, reserve, std::move(found));
   }
   return std::nullopt;
+}
+
+// Annealed on the bytes over the budget; where that is not enough, with less in reserve.
+SearchResult PlanSearch::until_it_fits(Attempt& attempt, Reserve& reserve, SearchResult found) {
+  instance_.doing.search = "annealing until it fits";
+  ParallelLimits annealing = annealing_limits(attempt);
+  annealing.search.target = std::numeric_limits<double>::infinity();
+  while (!found.outcome.fits() && attempt.limit.reserve && !no_time_left()) {
+    const Seconds until = instance_.elapsed() + kNextShare * instance_.options.time_limit;
+    annealing.search.stop = [this, until] {
+      instance_.turns.pass();
+      return instance_.elapsed() > until || no_time_left();
+    };
+    found = anneal_in_parallel(instance_.model, attempt.limit, found, annealing);
+    if (found.outcome.fits()) break;
+    reserve.give_way(found.policy);
+    attempt.limit.reserve = reserve.by_stage();
+    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
+  }
+  return found;
 }
 
 // Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every

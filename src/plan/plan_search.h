@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "plan/realize/reserve.h"
 #include "plan/search/search.h"
 #include "problem/plan.h"
 
@@ -60,6 +61,7 @@ class PlanSearch {
   void search_in_ram(SearchResult found, Found& best);
   void use_all_room(Found& best);
   std::optional<Plan> first_plan(Attempt attempt, SearchResult found);
+  SearchResult until_it_fits(Attempt& attempt, Reserve& reserve, SearchResult found);
   [[nodiscard]] std::optional<Plan> unplanned_step() const;
   [[nodiscard]] bool proved(const Plan& plan) const;
   [[nodiscard]] bool settled() const;

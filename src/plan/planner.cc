@@ -12,6 +12,7 @@
 #include "plan/infeasibility_search.h"
 #include "plan/order/least_memory_order.h"
 #include "plan/simulate/order.h"
+#include "plan/simulate/switches.h"
 #include "plan/solver.h"
 #include "plan/weighted_plan.h"
 #include "problem/objective_values.h"
@@ -43,7 +44,8 @@ struct OrderChoice {
 
 // Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
 OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Instance::Clock::time_point begin) {
-  if (options.goes_on && options.warm_start != nullptr && options.question.freedoms.reordering)
+  const bool goes_on = options.goes_on && options.warm_start != nullptr && !options.without.has(Switch::kWarmStart);
+  if (goes_on && options.question.freedoms.reordering)
     return {.graph = in_order(graph, order_of(*options.warm_start, graph)), .plan = std::nullopt};
   std::vector<std::vector<int64_t>> orders = candidate_orders(graph, options);
   OrderChoice chosen{.graph = in_order(graph, orders.back()), .plan = std::nullopt};

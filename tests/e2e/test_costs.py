@@ -265,6 +265,16 @@ class Objectives(Costs):
         for formula in ("1/energy", "energy^0", "-energy*time", "5 - time^2", "energy^-1000", "(energy - 1e6)^0.5"):
             self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "600KiB", f"--objective={formula}")
 
+    def test_a_formula_is_no_worse_than_for_the_plan_that_was_given(self):
+        given, again = self.path("given.json"), self.path("again.json")
+        for formula in ("energy*time^2", "power"):
+            asked = ("plan", MODEL, *FIXED, "--objective", formula, "--format", "json")
+            value = json.loads(self.succeed(*asked, "--ram", "600KiB", "-o", given).stdout)["formula_value"]
+            for words in ((), ("--without", "warm-start")):
+                found = json.loads(self.succeed(*asked, "--ram", "640KiB", "--warm-start", given, "-o", again, *words).stdout)
+                self.assertLessEqual(found["formula_value"], value * (1 + 1e-12), formula)
+                self.succeed("verify", again)
+
     def test_costs_of_any_size_are_planned_or_refused(self):
         """CLP takes no costs of 1e25, and the checker none above 1e30."""
         device = "name = 'd'\nram = '1MiB'\nidle_w = {idle}\n[compute]\nflops_per_s = {flops}\nactive_w = {watts}\nop_overhead_s = {overhead}\n[pager]\nmode = 'async'\n" \
