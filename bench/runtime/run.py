@@ -2,7 +2,8 @@
 
 usage: run.py --pantoum BINARY [--out FOLDER] [--only TEXT] [--quick] [--minutes N] [--curve-steps N]
 --only: sections whose name has this text. --quick: few rounds, no torch.compile. --minutes: of the whole, 75, which the sections share: one that has had its
-share takes fewer rounds, and what is left at the end is skipped. --curve-steps: of the loss curve, 100; PyTorch takes as many three times. PyTorch (torch) must be importable; without it every row that needs it is skipped and said.
+share takes fewer rounds, and what is left at the end is skipped. --curve-steps: of the loss curve, 100; PyTorch takes as many three times. PyTorch (torch)
+must be importable; without it every row that needs it is skipped and said.
 Kernels are measured before anything is planned (pantoum profile), as torch.compile compiles before it is timed. Steps of all sides are taken in turns
 (bench/turns.py) and compared by the median over rounds of one's time over the other's; memory is that of a run of pantoum train with the same plan, and
 NNTrainer's that of its own measured runs (NNTRAINER below). Nothing else may run on the machine meanwhile. The file is written after every section.

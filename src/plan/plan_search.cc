@@ -44,15 +44,11 @@ constexpr Bytes kWritePart = 50;        // the budget's part that is left to byt
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
-constexpr int kFirstQuick = 2;          // of these, with little time for each
-constexpr double kFirstPlacing = 0.05;  // of what placing may take, for those
+constexpr double kFirstPlacing =
+    0.05;  // of what placing may take, for the first of these; for all where no clock counts
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
   if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
-}
-
-void give_way(Question& question, Bytes bytes) {
-  question.budget = question.budget_bytes() - bytes;
 }
 
 }  // namespace
@@ -85,9 +81,7 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     found = improved(attempt, found);
     if (!found.outcome.fits() && number > 0) {
       if (!attempt.limit.reserve || no_time_left()) break;
-      reserve.give_way(found.policy);
-      attempt.limit.reserve = reserve.by_stage();
-      found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
+      give_way(attempt, reserve, found);
       continue;
     }
     Realized realized = realize(attempt, found);
@@ -98,7 +92,8 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
       best.lost = true;
       if (no_time_left()) break;
-      give_way(attempt.limit.question, instance_.options.question.budget_bytes() / kWritePart);
+      const Bytes whole = instance_.options.question.budget_bytes(), last = attempt.limit.question.budget_bytes();
+      attempt.limit.question.budget = last - whole / kWritePart;
       attempt.time_share = next_share(kNextShare);
       found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
       continue;
@@ -165,11 +160,10 @@ void PlanSearch::use_all_room(Found& best) {
 // The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much. By the clock
 // this goes on while there is time: what a policy costs is no matter as long as there is no plan.
 std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) {
-  const bool goes_on = instance_.by_clock() && instance_.model.paging;
-  const auto is_there_time = [&] { return goes_on && !no_time_left(); };
+  const auto is_there_time = [&] { return instance_.by_clock() && instance_.model.paging && !no_time_left(); };
   Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
   for (int number = 0; found.outcome.fits() && (number < kFirstAttempts || is_there_time()); ++number) {
-    const double placing = number >= kFirstQuick && is_there_time() ? kSlicePlacing : kFirstPlacing;
+    const double placing = number > 0 && is_there_time() ? kSlicePlacing : kFirstPlacing;
     Realized realized = place_policy(attempt.limit, found.policy, placing);
     if (realized.plan) {
       best_value_ = value_of(*realized.plan);
@@ -178,29 +172,30 @@ std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) 
     if (!reserve.grow(realized) && !end_earlier(attempt.limit, realized)) break;
     attempt.limit.reserve = reserve.by_stage();
     found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
-    if (!found.outcome.fits() && is_there_time()) found = until_it_fits(attempt, reserve, std::move(found));
+    while (attempt.limit.reserve && !found.outcome.fits() && is_there_time()) {
+      found = anneal_in_parallel(instance_.model, attempt.limit, found, first_annealing(attempt));
+      if (!found.outcome.fits()) give_way(attempt, reserve, found);
+    }
   }
   return std::nullopt;
 }
 
-// Annealed on the bytes over the budget; where that is not enough, with less in reserve.
-SearchResult PlanSearch::until_it_fits(Attempt& attempt, Reserve& reserve, SearchResult found) {
-  instance_.doing.search = "annealing until it fits";
+// For a policy that fits, whatever it costs.
+ParallelLimits PlanSearch::first_annealing(const Attempt& attempt) const {
   ParallelLimits annealing = annealing_limits(attempt);
   annealing.search.target = std::numeric_limits<double>::infinity();
-  while (!found.outcome.fits() && attempt.limit.reserve && !no_time_left()) {
-    const Seconds until = instance_.elapsed() + kNextShare * instance_.options.time_limit;
-    annealing.search.stop = [this, until] {
-      instance_.turns.pass();
-      return instance_.elapsed() > until || no_time_left();
-    };
-    found = anneal_in_parallel(instance_.model, attempt.limit, found, annealing);
-    if (found.outcome.fits()) break;
-    reserve.give_way(found.policy);
-    attempt.limit.reserve = reserve.by_stage();
-    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
-  }
-  return found;
+  annealing.search.stop = [this, until = instance_.elapsed() + kNextShare * instance_.options.time_limit] {
+    instance_.turns.pass();
+    return instance_.elapsed() > until || no_time_left();
+  };
+  return annealing;
+}
+
+// A policy that has too many bytes with what is kept in reserve, with less of it.
+void PlanSearch::give_way(Attempt& attempt, Reserve& reserve, SearchResult& found) const {
+  reserve.give_way(found.policy);
+  attempt.limit.reserve = reserve.by_stage();
+  found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
 }
 
 // Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
@@ -361,21 +356,9 @@ SearchResult PlanSearch::with_lean_reads(const Attempt& attempt, const Policy& k
 SearchResult PlanSearch::with_lean_choices(const Attempt& attempt, SearchResult found) const {
   const Model& model = instance_.model;
   if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
-  Simulator simulator(model, attempt.limit);
-  simulator.reset(found.policy);
-  for (const OpIndex op : model.ops.indices()) {
-    if (simulator.peak(model.ops[op].stage) <= attempt.limit.question.budget_bytes()) continue;
-    for (int32_t choice = 0; choice < static_cast<int32_t>(model.ops[op].choices.size()); ++choice) {
-      if (choice == simulator.policy().choices[op]) continue;
-      const Outcome before = simulator.outcome(), after = simulator.propose_choice(op, choice);
-      if (after.sound && after.excess < before.excess)
-        simulator.accept();
-      else
-        simulator.reject();
-    }
-  }
-  if (simulator.outcome().excess >= found.outcome.excess) return found;
-  return greedy(model, attempt.limit, simulator.policy(), limits(attempt));
+  const SearchResult lean = with_leaner_kernels(model, attempt.limit, found.policy);
+  if (lean.outcome.excess >= found.outcome.excess) return found;
+  return greedy(model, attempt.limit, lean.policy, limits(attempt));
 }
 
 // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its

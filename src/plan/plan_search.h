@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "plan/realize/reserve.h"
 #include "plan/search/search.h"
 #include "problem/plan.h"
 
@@ -22,6 +21,7 @@ struct ParallelLimits;
 struct Instance;
 struct Realized;
 class Prover;
+class Reserve;
 
 class PlanSearch {
  public:
@@ -61,7 +61,8 @@ class PlanSearch {
   void search_in_ram(SearchResult found, Found& best);
   void use_all_room(Found& best);
   std::optional<Plan> first_plan(Attempt attempt, SearchResult found);
-  SearchResult until_it_fits(Attempt& attempt, Reserve& reserve, SearchResult found);
+  [[nodiscard]] ParallelLimits first_annealing(const Attempt& attempt) const;
+  void give_way(Attempt& attempt, Reserve& reserve, SearchResult& found) const;
   [[nodiscard]] std::optional<Plan> unplanned_step() const;
   [[nodiscard]] bool proved(const Plan& plan) const;
   [[nodiscard]] bool settled() const;

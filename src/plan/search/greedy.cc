@@ -132,4 +132,21 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
   return found;
 }
 
+SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const Policy& policy) {
+  Simulator simulator(model, limit);
+  simulator.reset(policy);
+  for (const OpIndex op : model.ops.indices()) {
+    if (simulator.peak(model.ops[op].stage) <= limit.question.budget_bytes()) continue;
+    for (int32_t choice = 0; choice < static_cast<int32_t>(model.ops[op].choices.size()); ++choice) {
+      if (choice == simulator.policy().choices[op]) continue;
+      const Outcome before = simulator.outcome(), after = simulator.propose_choice(op, choice);
+      if (after.sound && after.excess < before.excess)
+        simulator.accept();
+      else
+        simulator.reject();
+    }
+  }
+  return {simulator.policy(), simulator.outcome()};
+}
+
 }  // namespace pantoum::plan

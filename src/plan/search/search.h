@@ -31,6 +31,9 @@ struct SearchResult {
 // Cost: a simulation of every interval that spans the worst stage, per interval evicted.
 [[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
+// With other choices for the ops at whose computation there are too many bytes, where that makes them fewer.
+[[nodiscard]] SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const Policy& policy);
+
 // Fits before it does not; nearer to fitting; of less value.
 [[nodiscard]] bool better(const Outcome& a, const Outcome& b);
 
