@@ -44,8 +44,7 @@ constexpr Bytes kWritePart = 50;        // the budget's part that is left to byt
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
-constexpr double kFirstPlacing =
-    0.05;  // of what placing may take, for the first of these; for all where no clock counts
+constexpr double kFirstPlacing = 0.05;  // of what placing may take, for the first of these; without a clock for all
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
   if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
