@@ -64,9 +64,6 @@ class Bench(Sections):
         made = self.program.plan(network, batch, ram, path, *words, *(TIGHT if tight else ()))
         return {**made, "path": path}, self.program.steps(network, batch, path, *words)
 
-    def measure(self, network, batch, *words):
-        self.program.measure(network, batch, *words)
-
     def turns(self, *commands):
         return in_turns(commands, self.seconds * len(commands), self.until, TURN)
 
@@ -89,7 +86,7 @@ class Bench(Sections):
 
     def against_torch(self, network, batch, threads, name):
         words = ("--threads", threads)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         plan, ours = self.plan(network, batch, PLENTY, *words)
         peers = {"": self.torch(network, threads), **({} if self.quick else {", torch.compile": self.torch(network, threads, "compile")})}
         (ours, *others), (foretold, *ends) = self.turns(ours, *peers.values())
@@ -104,7 +101,7 @@ class Bench(Sections):
 
     def against_both(self, network, batch, ram, words, name):
         words = ("--threads", 1, *words)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         plan, ours = self.plan(network, batch, ram, *words, tight=True)
         (ours, theirs), _ = self.turns(ours, self.torch(network, 1))
         trained, log = self.trained(network, batch, plan, *words)
@@ -135,7 +132,7 @@ class Bench(Sections):
     def of_machines_peak(self, network, batch, threads, name):
         """A step's time over that of its products and convolutions at the best rate of large products, PyTorch's or Pantoum's."""
         words = ("--threads", threads)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         peak = self.answer_of(self.torch(network, threads, "peak"))
         (ours,), _ = self.turns(self.plan(network, batch, PLENTY, *words)[1])
         peak["flops_per_s"] = max(peak["flops_per_s"], self.rate_of_products(threads))
@@ -146,7 +143,7 @@ class Bench(Sections):
 
     def inside_budgets(self, network, batch, threads, name):
         words = ("--threads", threads)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         free, command = self.plan(network, batch, PLENTY, *words)
         peak, least = free["unplanned_peak_bytes"], self.least(network, batch, *words)
         budgets = {share: max(peak // share, least) for share in (2, 4)}
@@ -169,7 +166,7 @@ class Bench(Sections):
         theirs = self.torch(network, 1, "checkpoint", segments)
         resident = in_turns([theirs], 0, 0)[1][0]["resident_bytes"]
         words = ("--threads", 1)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         plan, ours = self.plan(network, batch, f"{int(resident)}B", *words)
         (ours, theirs), _ = self.turns(ours, theirs)
         _, log = self.trained(network, batch, plan, *words)
@@ -179,7 +176,7 @@ class Bench(Sections):
     def side_by_side(self, network, batch, segments, kernels, name):
         """One network in every way to train it here, in turns: a row for each way, its quickest turn over PyTorch's."""
         words = ("--threads", 1, *kernels)
-        self.measure(network, batch, *words)
+        self.program.measure(network, batch, *words)
         plans = [self.plan(network, batch, "8GiB", *words)]
         peak = plans[0][0]["unplanned_peak_bytes"]
         ram = max(peak // 2, self.least(network, batch, *words))

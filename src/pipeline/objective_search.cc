@@ -100,7 +100,7 @@ class SlopeSearch {
   void keep_given() {
     if (options_.warm_start == nullptr || !plan::answers(*options_.warm_start, graph_, options_)) return;
     Plan given = *options_.warm_start;
-    given.graph = graph_, given.question = best_->question;
+    given.graph = graph_, given.question = best_->question, given.method = best_->method;
     if (const auto predicted = plan::predict(graph_, given)) given.predicted = *predicted;
     (void)keep(plan::without_proof(std::move(given)));
   }
