@@ -14,6 +14,7 @@
 #include "cost/kernel_bench.h"
 #include "cost/measured_step.h"
 #include "cost/op_key.h"
+#include "cost/present_processors.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 
@@ -39,6 +40,8 @@ constexpr double kDisturbed = 1.15;   // of what its kernels take, that a step s
 constexpr int kMostAgain = 6, kSameRuns = 2;
 constexpr double kSame = 0.99;  // a run that takes less is quicker
 constexpr Seconds kMoment = 0.25;
+constexpr double kShareOfWaiting = 0.2;  // of the time that measuring may take, for processors that are not there
+constexpr Seconds kMostWaiting = 10, kWaitingMoment = 0.02;
 
 // One kernel on some shapes.
 struct Sample {
@@ -60,7 +63,11 @@ struct Sample {
 class Measuring {
  public:
   Measuring(const std::vector<Measurable>& programs, ProfileStore& store, const MeasuringLimits& limits)
-      : programs_(programs), store_(&store), limits_(limits), deadline_(deadline_in(limits.seconds)) {}
+      : programs_(programs),
+        store_(&store),
+        limits_(limits),
+        deadline_(deadline_in(limits.seconds)),
+        waiting_left_(std::min(kMostWaiting, kShareOfWaiting * limits.seconds)) {}
 
   MeasuredCosts run() {
     collect();
@@ -238,8 +245,19 @@ class Measuring {
 
   [[nodiscard]] Seconds slice() const { return limits_.settle ? kLongStep : kShortStep; }
 
+  // What is measured while threads share a processor tells of fewer threads.
+  void await_processors() {
+    while (limits_.pool != nullptr && !limits_.stop.stop_requested()) {
+      const Seconds wait = std::min({kWaitingMoment, waiting_left_, left()});
+      if (wait <= 0 || are_processors_present(*limits_.pool)) return;
+      std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+      waiting_left_ -= wait;
+    }
+  }
+
   bool run_step(MeasuredStep& step, Seconds share, Seconds slice) {
     if (share <= 0 || limits_.stop.stop_requested()) return false;
+    await_processors();
     Seconds expected = 0;
     step.each([&](const problem::Op& op, size_t choice, const OpKey& key) {
       const std::optional<Seconds> measured = samples_[sample_of_.at(text_of(key))].measured();
@@ -249,7 +267,7 @@ class Measuring {
                                .memory = limits_.memory_bytes,
                                .slice = slice,
                                .expected = expected,
-                               .deadline = deadline_in(share),
+                               .deadline = std::min(deadline_, deadline_in(share)),
                                .stop = limits_.stop});
     if (!ran) return false;
     ran_step_ = true;
@@ -326,6 +344,7 @@ class Measuring {
   void measure() {
     const std::vector<size_t> order = heaviest_first();
     if (order.empty() || left() <= 0) return;
+    await_processors();
     KernelBench bench(limits_.pool, limits_.cold_footprint, limits_.memory_bytes);
     const Clock::time_point begin = Clock::now();
     for (size_t done = 0; done < order.size(); ++done) {
@@ -334,6 +353,7 @@ class Measuring {
       tell(false);
     }
     const auto taken = Clock::now() - begin;
+    await_processors();
     visits_end_ = limits_.settle ? deadline_ : std::min(deadline_, Clock::now() + taken / kShareOfVisits);
     for (int visit = 0; visit < kMostVisits && visit_again(bench, order); ++visit) {
     }
@@ -508,6 +528,7 @@ class Measuring {
   ProfileStore* store_;  // null: nothing is kept
   const MeasuringLimits& limits_;
   Clock::time_point deadline_, visits_end_;
+  Seconds waiting_left_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
   std::vector<OpKey> keys_;                                   // by sample

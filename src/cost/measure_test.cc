@@ -243,6 +243,41 @@ TEST_F(Measure, TakesAnOpForAsWarmAsTheStepLeavesItsOperands) {
   EXPECT_DOUBLE_EQ(between.time(1), 1 + 2 * (2.0 / 3));  // what was just computed is there
 }
 
+// Two threads of which one has no processor at first: they compute as one. Later half of the work stands for all of it.
+struct LateProcessor {
+  int missing_runs = 0, kernels_meanwhile = 0;
+
+  static void run(void* self, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+    auto& late = *static_cast<LateProcessor*>(self);
+    const bool missing = late.missing_runs > 0;
+    late.missing_runs -= missing ? 1 : 0;
+    late.kernels_meanwhile += missing && count != 2 ? 1 : 0;  // two: a whole chain each, which tells
+    body(arg, 0, missing ? count : count / 2);
+  }
+};
+
+TEST_F(Measure, WaitsForProcessorsThatAreMissing) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {256, 64}});
+  const ir::ValueId w = builder.input("w", {ir::DType::kF32, {64, 256}});
+  builder.op(ir::Kind::k_matmul, "y", {x, w}, {{0, 0}, {}});
+  LateProcessor late{.missing_runs = 30};
+  const pt_pool pool{.context = &late, .threads = 2, .run = LateProcessor::run};
+  Modelled modelled(std::move(graph));
+  StepFactors factors;
+  EXPECT_GT(modelled.measured(**store, {.pool = &pool, .in_step = &factors, .runs_step = true}).now, 0U);
+  EXPECT_EQ(late.missing_runs, 0);
+  EXPECT_EQ(late.kernels_meanwhile, 0);
+
+  LateProcessor never{.missing_runs = std::numeric_limits<int>::max()};  // less than the time that there is, for nothing
+  const pt_pool short_of_one{.context = &never, .threads = 2, .run = LateProcessor::run};
+  Modelled anew(product(512));
+  EXPECT_GT(anew.measured(**store, {.seconds = 1, .pool = &short_of_one}).now, 0U);
+}
+
 // Both ways of knowing what an op takes are there: of the two, the step's counts.
 TEST_F(Measure, TakesOpsForWhatTheyTakeInTheStep) {
   const auto store = ProfileStore::open(":memory:");
