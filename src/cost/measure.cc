@@ -30,6 +30,7 @@ constexpr size_t kFewWarmRuns = 3, kWarmRuns = 5;
 constexpr Seconds kShortStep = 0.1, kLongStep = 0.5;  // of the step's rounds
 constexpr Seconds kShortest = 1e-9;
 constexpr double kOtherBits = 0.95;  // of the first choice's seconds: what one of another class has to gain
+constexpr double kModelled = 0.8;    // the same, for one that was not measured beside a first choice that was
 constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
 constexpr int kMostVisits = 3;       // of a kernel that proves quicker every time
 constexpr int kShareOfVisits = 4;    // of the time that measuring took; without a limit where kernels are to be settled
@@ -496,6 +497,13 @@ class Measuring {
     return limits_.cache_bytes > 0 ? warm + (cold - warm) * cold_share : cold;
   }
 
+  // Of the first choice's seconds: two measurements of one kernel differ by some of them, a model's by more.
+  [[nodiscard]] static double what_it_has_to_gain(const Sample& of_first, const Sample& sample, const Choice& choice,
+                                                  const Choice& first) {
+    if (!sample.found) return of_first.found ? kModelled : 1;
+    return choice.numerics != first.numerics ? kOtherBits : 1;
+  }
+
   void apply_to(size_t program) {
     const auto cold = cold_shares(programs_[program].built.graph, limits_.cache_bytes);
     const double usual = usual_warmth();
@@ -509,8 +517,8 @@ class Measuring {
         const Choice& first = op.choices.front();
         const Sample& sample = samples_[of_op[at]];
         choice.time_s = factor_of(of_op.front(), of_op[at]) * seconds_of(of_op[at], choice.time_s, cold[id][at], usual);
-        if (at > 0 && sample.found && choice.numerics != first.numerics &&
-            choice.time_s > kOtherBits * first.time_s)  // two measurements of one kernel differ by as much
+        if (at > 0 &&
+            choice.time_s > what_it_has_to_gain(samples_[of_op.front()], sample, choice, first) * first.time_s)
           choice.time_s = std::max(choice.time_s, first.time_s);
         if (limits_.compute.active_w > 0)
           choice.energy_j = choice.time_s * watts_on(limits_.compute, static_cast<int>(sample.threads));

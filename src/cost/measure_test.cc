@@ -272,7 +272,8 @@ TEST_F(Measure, WaitsForProcessorsThatAreMissing) {
   EXPECT_EQ(late.missing_runs, 0);
   EXPECT_EQ(late.kernels_meanwhile, 0);
 
-  LateProcessor never{.missing_runs = std::numeric_limits<int>::max()};  // less than the time that there is, for nothing
+  LateProcessor never{.missing_runs =
+                          std::numeric_limits<int>::max()};  // less than the time that there is, for nothing
   const pt_pool short_of_one{.context = &never, .threads = 2, .run = LateProcessor::run};
   Modelled anew(product(512));
   EXPECT_GT(anew.measured(**store, {.seconds = 1, .pool = &short_of_one}).now, 0U);
@@ -355,6 +356,29 @@ TEST_F(Measure, TakesQuickerChoicesForWhatTheyTakeInTheStep) {
   EXPECT_EQ(known.of_other.size(), 1U);
   for (size_t choice = 0; choice < 3; ++choice)
     EXPECT_NEAR(times(again)[choice], times(modelled)[choice], 1e-6 * times(modelled)[choice]);
+}
+
+// The model errs by more than two measurements differ.
+TEST_F(Measure, TakesNoChoiceForQuickerByTheModelAloneButForClearlyQuicker) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(product(512));
+  std::vector<pt_kernel> others(2, *modelled.built.kernel_of[0][0]);
+  others[0].algorithm_name = "little", others[1].algorithm_name = "clear";
+  const auto key = op_key(modelled.graph, modelled.graph.ops[0], *modelled.built.kernel_of[0][0], 1, "here");
+  ASSERT_TRUE((*store)->put_op(key, sample(1)));
+  std::vector<problem::Choice>& choices = modelled.built.graph.ops[0].choices;
+  for (size_t other = 0; other < 2; ++other) {
+    choices.push_back(choices.front());
+    choices.back().time_s *= other == 0 ? 0.9 : 0.5;
+    modelled.built.kernel_of[0].push_back(&others[other]);
+    modelled.built.computed_as[0].push_back(modelled.built.computed_as[0].front());
+    modelled.built.threads_of[0].push_back(0);
+  }
+  EXPECT_EQ(modelled.measured(**store, {.seconds = 0}).known, 1U);
+  EXPECT_EQ(choices[0].time_s, 1);
+  EXPECT_EQ(choices[1].time_s, 1);
+  EXPECT_NEAR(choices[2].time_s, 0.5, 0.01);
 }
 
 // Two graphs of one step are compared: what was found of the first counts for both.

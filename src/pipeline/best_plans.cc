@@ -41,7 +41,7 @@ std::optional<Compiled> choose_graph(const Compiled& compiled, const std::vector
   double best = worth * value_of_plan(chosen->training().plan, request);
   for (const Alternative& each : alternatives) {
     if (!each.given && (patience.over() || options.stop.stop_requested())) break;
-    const double share = each.given ? worth : 1;
+    const double share = each.given ? worth : each.doubt;
     if (share * each.least >= best) continue;
     Compiled other = with_graph(*chosen, each);  // with the plans of its other programs
     if (!find_plans(other, request, options, nullptr, nullptr)) continue;
@@ -146,7 +146,7 @@ class BestPlans {
     std::optional<double> best;  // and with what another graph has to be worth more
     if (answer) best = worth * value_of(compiled_);
     for (size_t at = 0; at < alternatives.size() && !options_.stop.stop_requested(); ++at) {
-      const double share = alternatives[at].given ? worth : 1;
+      const double share = alternatives[at].given ? worth : alternatives[at].doubt;
       if (best && share * alternatives[at].least >= *best) continue;
       Compiled other = with_graph(compiled_, alternatives[at]);
       plan::Infeasible none;

@@ -23,6 +23,7 @@ constexpr size_t kGraphsOfEffort = 40;      // that are looked at for one unit o
 constexpr size_t kMostOpsLookedAt = 400'000;
 constexpr size_t kMostOpsOfSameBits = 100'000;  // fewer rules, which gain less
 constexpr double kWorthPlanning = 0.995;        // of the first graph's cost
+constexpr double kDoubtOfModel = 0.5;           // of modelled seconds, where the first graph's were measured
 
 rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
   const pt_back_end* back_end = kernels.back_end();
@@ -134,11 +135,12 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
   remakes_ = usual;
   if (!program) return Failure(program.error());
   one.push_back(*std::move(program));
-  (void)machine_.measure_ops(one);
+  const double share = machine_.measure_ops(one).share;
   const double now = assign_algorithms(one.front().cost.graph, aim).value;
   const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
-  if (given || now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
-    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now, given});
+  const double doubt = 1 + kDoubtOfModel * std::max(0.0, compiled.measured.share - share);
+  if (given || doubt * now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
+    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now, doubt, given});
   return {};
 }
 

@@ -98,7 +98,7 @@ problem::Seconds MachineMeasurement::left() const {
   if (measure_ == Measure::kAll || request_.measure.settle) return std::numeric_limits<problem::Seconds>::infinity();
   const problem::Seconds limit = request_.options.time_limit;
   const problem::Seconds share = std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit));
-  return std::max(0.0, share - (since_begin() - overrun_));
+  return std::max(0.0, share - (seconds_ - overrun_));
 }
 
 problem::Seconds MachineMeasurement::since_begin() const {

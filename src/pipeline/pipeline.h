@@ -27,6 +27,7 @@ struct Alternative {
   std::vector<Substitution> made_by;
   bool remakes = true;  // activations behind norms, in backward
   double least = 0;     // its ops once, each by its best algorithm: no plan of it costs less
+  double doubt = 1;     // its value counts for so many times as much: the less of its seconds was measured
   bool given = false;   // of the plan that the search starts from: it need not be worth clearly more than the first
 };
 

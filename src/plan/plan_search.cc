@@ -36,7 +36,7 @@ constexpr double kRamShare = 0.25;     // the same, where nothing moves to stora
 constexpr double kSliceShare = 0.08;   // of the time limit, for each search after that
 constexpr double kSlicesShare = 0.75;  // of the time limit, by which these have ended
 constexpr double kSlicePlacing = 0.3;  // of what placing may take, for each of them
-constexpr double kNextShare = 0.06;    // for each search after the first
+constexpr double kNextShare = 0.06;    // for each search after the first; twice that, as long as none had offsets
 constexpr double kRoundShare = 0.1;    // of the time limit, for a round of the annealings
 constexpr double kMostLost = 1e-4;     // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
@@ -74,7 +74,7 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
   Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
   int losses = 0;
   for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
-    attempt.time_share = number == 0 ? first_share() : next_share(kNextShare);
+    attempt.time_share = number == 0 ? first_share() : next_share((best.annealed ? 1 : 2) * kNextShare);
     attempt.sliced = number > 0;
     best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
     found = improved(attempt, found);
@@ -85,7 +85,7 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     }
     Realized realized = realize(attempt, found);
     const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
-    if (fits) best.placed = found;
+    if (fits) best.placed = found, best.annealed = true;
     keep_better(best.plan, std::exchange(realized.plan, std::nullopt));
     if (best.plan && proved(*best.plan)) break;
     if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
@@ -105,6 +105,7 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     if (!again || no_time_left()) break;
     if (fits && !waits) found = best.placed;
     found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
+    if (!best.annealed) found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
   }
 }
 

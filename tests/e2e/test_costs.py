@@ -410,6 +410,16 @@ class OtherGraphs(Costs):
         done = self.succeed("plan", *words, "--effort", 1, *start)
         self.assertNotIn("another step", done.stderr)
 
+    def test_a_graph_that_was_not_measured_has_to_gain_what_the_model_may_err(self):
+        words = (os.path.join(ROOT, "examples", "sequence-tagging", "model.onnx"), *STEP, "--inference", "--ram", "1GiB", "--profile-store", self.path("first.db"))
+        self.succeed("profile", *words, "--disable", "rewriting")  # the kernels of the first graph alone
+        asked = (*words, "--allow-numerics-change", "--objective", "time", "--effort", 4, "--measure", "known")
+        first, found = self.plan_json(*asked, "--disable", "rewriting"), self.plan_json(*asked)
+        self.assertTrue(first["time_source"].startswith("measured;"), first["time_source"])
+        modelled = re.search(r"modelled by profile host (\d+)%", found["time_source"])
+        doubt = 1 + .5 * int(modelled[1]) / 100 if modelled else 1
+        self.assertLessEqual(found["time_s"] * doubt, first["time_s"] * 1.01)  # the percentage is rounded
+
     def test_no_budget_is_called_impossible_that_another_graph_fits(self):
         words = (MODEL, "--batch", 8, "--device", "m4", "--effort", 2, "--no-paging")
         least = []
