@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cost/kernel_bench.h"
 #include "cost/measured_step.h"
 #include "cost/profile_store.h"
@@ -272,8 +274,8 @@ TEST_F(Measure, WaitsForProcessorsThatAreMissing) {
   EXPECT_EQ(late.missing_runs, 0);
   EXPECT_EQ(late.kernels_meanwhile, 0);
 
-  LateProcessor never{.missing_runs =
-                          std::numeric_limits<int>::max()};  // less than the time that there is, for nothing
+  constexpr int kForever = std::numeric_limits<int>::max();
+  LateProcessor never{.missing_runs = kForever};  // a part of the time is waited for nothing
   const pt_pool short_of_one{.context = &never, .threads = 2, .run = LateProcessor::run};
   Modelled anew(product(512));
   EXPECT_GT(anew.measured(**store, {.seconds = 1, .pool = &short_of_one}).now, 0U);
