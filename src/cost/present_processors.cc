@@ -39,12 +39,12 @@ Seconds quickest_of(const Act& act) {
 }  // namespace
 
 double slowdown_on_all_threads(const pt_pool& pool) {
-  constexpr Seconds kShortest = 1e-9;
+  constexpr Seconds kLeastAlone = 1e-9;
   if (pool.threads <= 1) return 1;
   std::atomic<uint64_t> sum = 0;
   const Seconds alone = quickest_of([&] { follow_chains(&sum, 0, 1); });
   const Seconds together = quickest_of([&] { pool.run(pool.context, pool.threads, follow_chains, &sum); });
-  return together / std::max(alone, kShortest);
+  return together / std::max(alone, kLeastAlone);
 }
 
 bool are_processors_present(const pt_pool& pool) {
