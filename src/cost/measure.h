@@ -88,6 +88,8 @@ struct MeasuredCosts {
 // (fit_model.h, a family for each operator); without any it keeps the profile's seconds. With `in_step` the first program's
 // step is run, too, and its ops' seconds in it correct those of all their choices; then once more with the choices that
 // are quicker than the first, whose seconds in it count instead.
+// Before kernels and steps it waits until every thread of the pool has a processor, a fifth of the time at most and no more
+// than ten seconds. A choice that was not measured counts as no quicker than a first one that was, unless by a fifth.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);
 
