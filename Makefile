@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -15,8 +15,8 @@ PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
 PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-dev python3-numpy python3-pip python3-venv protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
-  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
-  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
+  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
+  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
   util-linux ccache dataset-fashion-mnist libdnnl-dev mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm \
   chromium fonts-dejavu-core python3-pil python3-jsonschema
 
@@ -104,6 +104,10 @@ tidy: setup dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS)
+
+# Long functions and files, places alike, headers that most files include: a report.
+sizes:
+	@/usr/bin/python3 tests/house/sizes.py
 
 # Whether each place of docs/adding-an-operator.md is named when it is left out; ONLY=6,12 asks some.
 operator-page: build

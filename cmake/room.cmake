@@ -47,7 +47,7 @@ endif()
 
 # "Suite.*:*/Suite.*/*:Suite/*.*" for every suite of the file, however it is parametrized.
 function(pantoum_suites file result)
-  file(STRINGS ${file} lines REGEX "^(TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\\(")
+  file(STRINGS ${file} lines REGEX "^(TEST|TEST_F|TEST_P|TYPED_TEST)\\(")
   set(filters "")
   foreach(line ${lines})
     string(REGEX REPLACE "^[A-Z_]+\\( *([A-Za-z0-9_]+).*" "\\1" suite "${line}")

@@ -10,7 +10,6 @@ from prose import C_TOKEN, blank
 
 HEAD_END = re.compile(r"(\)|\bconst|\bnoexcept|\boverride|\bfinal|->\s*[\w:<>,&* ]+|[\w:>]+\(.*\)|[\w:>]+\{.*\})\s*\{$")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b[^();=]*\{$")
-WHY = re.compile(r"why:")
 
 
 def code_of(text):
@@ -65,16 +64,3 @@ def functions_of(text):
                 head_line = line
             head += part
     return sorted(found)
-
-
-def reason_above(text, line):
-    """Does a comment `why: ...` stand in the block of comments above the line, or on it?"""
-    lines = text.splitlines()
-    at = line - 1
-    if WHY.search(lines[at]):
-        return True
-    while at > 0 and re.match(r"\s*(//|/\*|\*|template|\[\[)", lines[at - 1]):
-        at -= 1
-        if WHY.search(lines[at]):
-            return True
-    return False

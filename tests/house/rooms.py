@@ -60,6 +60,15 @@ def closures(files):
     return {path: headers_of(path) for path in files if path.endswith((".cc", ".c"))}
 
 
+def rebuilt_by(closures):
+    """{header: {sources that include it}}."""
+    users = {}
+    for source, headers in closures.items():
+        for header in headers:
+            users.setdefault(header, set()).add(source)
+    return users
+
+
 def is_test(path):
     return path.endswith("_test.cc")
 
