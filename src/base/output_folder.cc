@@ -94,12 +94,6 @@ Result<OwnedFile> OutputFolder::enter(const std::string& name) const {
   return at;
 }
 
-Result<void> OutputFolder::make_folder(const std::string& name) const {
-  if (!stays_inside(name)) return leads_out(path_of(name));
-  PANTOUM_TRY(enter(name));
-  return {};
-}
-
 Result<void> OutputFolder::write(const std::string& name, std::string_view contents) const {
   if (!stays_inside(name)) return leads_out(path_of(name));
   const auto [folder_name, file_name] = split_name(name);

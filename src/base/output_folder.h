@@ -19,7 +19,6 @@ class OutputFolder {
   // replaced atomically, as by write_file_atomically, and a link in its place is replaced itself. E0901, also where a
   // part is a link or no folder.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view contents) const;
-  [[nodiscard]] Result<void> make_folder(const std::string& name) const;  // E0901
 
   [[nodiscard]] bool has(const std::string& name) const;  // whatever it is, a dangling link too
   [[nodiscard]] bool is_empty() const;

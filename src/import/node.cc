@@ -35,10 +35,6 @@ const std::string& Node::op_type() const {
   return message_.op_type();
 }
 
-bool Node::in_subgraph() const {
-  return position_ >= lowering_.model.proto->graph().node_size();
-}
-
 size_t Node::input_count() const {
   return static_cast<size_t>(message_.input_size());
 }

@@ -53,8 +53,7 @@ class Node {
 
   [[nodiscard]] const std::string& op_type() const;
   [[nodiscard]] const std::string& label() const { return label_; }  // its name; without one, an output's
-  [[nodiscard]] int position() const { return position_; }           // in the file
-  [[nodiscard]] bool in_subgraph() const;                            // its position is then behind the file's nodes
+  [[nodiscard]] int position() const { return position_; }  // in the file; of a subgraph's node, behind the file's nodes
   [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
   [[nodiscard]] bool batch_is_the_models() const { return lowering_.batch_is_the_models; }
   [[nodiscard]] bool some_norm_trains() const { return lowering_.some_norm_trains; }

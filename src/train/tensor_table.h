@@ -34,7 +34,6 @@ struct PlanTensor {
   bool changes = false;  // a step puts another in its place
 
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
-  [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(base::size_of(dtype)); }
 };
 
 // One loss: its targets, and where the evaluation tells what it measures (f32).

@@ -99,13 +99,6 @@ Option& Option::positive() {
   return *this;
 }
 
-Option& Option::not_negative() {
-  facts_->checks.emplace_back([](const std::string& text) {
-    return std::strtod(text.c_str(), nullptr) >= 0 ? "" : fmt::format("{} is below 0", text);
-  });
-  return *this;
-}
-
 Option& Option::within(int64_t least, int64_t most) {
   facts_->within = {least, most};
   facts_->checks.emplace_back([least, most](const std::string& text) -> std::string {

@@ -28,7 +28,6 @@ class Option {
   Option(CLI::Option* option, OptionFacts* facts) : option_(option), facts_(facts) {}
   Option& required();
   Option& positive();                           // > 0
-  Option& not_negative();                       // >= 0
   Option& within(int64_t least, int64_t most);  // least <= value <= most
   Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);

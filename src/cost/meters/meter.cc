@@ -32,13 +32,6 @@ EnergyMeter::~EnergyMeter() {
   stop_thread();
 }
 
-Joules EnergyMeter::quantum_j() const {
-  Joules quantum = 0;
-  for (const Rail& rail : source_.rails)
-    if (rail.count) quantum += rail.joules_per_count;
-  return quantum;
-}
-
 Result<void> EnergyMeter::begin() {
   stop_thread();
   {

@@ -80,8 +80,6 @@ class EnergyMeter {
   [[nodiscard]] Seconds update_s() const { return source_.update_s; }
   // The shortest window whose ends (known to one update) say no more than 2% about its energy.
   [[nodiscard]] Seconds least_window_s() const { return 100 * source_.update_s; }
-  // The least step of all rails together; 0: of power.
-  [[nodiscard]] Joules quantum_j() const;
 
   // From here on joules count from 0. E0909 a rail cannot be read; no thread (E0905).
   [[nodiscard]] Result<void> begin();

@@ -61,15 +61,6 @@ const std::vector<std::string>& meter_words() {
   return kWords;
 }
 
-std::string fault_of_meter_word(const std::string& word) {
-  if (word == "auto" || kind_of(word)) return {};
-  if (is_recording(word)) {
-    const Result<RecordingWord> read = read_recording_word(word);
-    return read ? "" : read.error().message;
-  }
-  return fmt::format("'{}' is no meter", base::one_line(word));
-}
-
 Result<std::unique_ptr<EnergyMeter>> open_meter(const std::string& word, const MeterPlace& place) {
   if (is_recording(word))
     return fail("E0124", "a recording is read when all is over, so that nothing can be repeated by it", {},

@@ -28,7 +28,4 @@ struct MeterFinding {
 // The words, for help and completion.
 [[nodiscard]] const std::vector<std::string>& meter_words();
 
-// What is wrong with a word that no meter could ever have; "": nothing.
-[[nodiscard]] std::string fault_of_meter_word(const std::string& word);
-
 }  // namespace pantoum::cost
