@@ -5,7 +5,7 @@
 
 #include "import/fold.h"
 #include "import/operators.h"
-#include "import/opset_operators.h"
+#include "import/operator_forms.h"
 #include "import/refused_operators.h"
 #include "ir/op_registry.h"
 
@@ -40,11 +40,13 @@ std::vector<CatalogEntry> operator_catalog() {
       if (find_operator("", entry.op_type) == nullptr) catalog.push_back({.op_type = entry.op_type, .folded = true});
     }
   }
-  for (const OpsetOperator& known : kOpsetOperators) {
-    if (std::ranges::find(catalog, known.op_type, &CatalogEntry::op_type) != catalog.end()) continue;
-    const RefusedOperator refused = refusal_of("", known.op_type);
-    catalog.push_back({.op_type = known.op_type, .note = refused.why, .help = refused.help});
-  }
+  const auto add_refused = [&](const char* op_type) {
+    if (std::ranges::find(catalog, op_type, &CatalogEntry::op_type) != catalog.end()) return;
+    const RefusedOperator refused = refusal_of("", op_type);
+    catalog.push_back({.op_type = op_type, .note = refused.why, .help = refused.help});
+  };
+  for (const OperatorFormText& form : operator_forms()) add_refused(form.op_type);
+  for (const RefusedOperator& refused : refused_operators()) add_refused(refused.op_type);  // deprecated ones, too
   std::ranges::sort(catalog, {}, &CatalogEntry::op_type);
   return catalog;
 }

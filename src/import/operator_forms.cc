@@ -9,11 +9,14 @@
 #include <string>
 
 #include "import/onnx_messages.h"
-#include "import/operator_forms_table.h"
 #include "import/tensor.h"
 
 namespace pantoum::import {
 namespace {
+
+constexpr OperatorFormText kOperatorForms[] = {
+#include "import/operator_forms.inc"
+};
 
 constexpr const char* kHelp = "the file breaks ONNX's rules: export it again (onnx.checker.check_model checks a file)";
 constexpr int64_t kLastType = 29;                     // of elements, with room for newer ones
@@ -151,6 +154,10 @@ bool same(const GivenType& a, const GivenType& b) {
 }
 
 }  // namespace
+
+std::span<const OperatorFormText> operator_forms() {
+  return kOperatorForms;
+}
 
 Result<void> check_form(const onnx::NodeProto& node, int64_t opset) {
   const std::vector<Form>* forms = forms_of(node);

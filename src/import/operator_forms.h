@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -9,6 +10,19 @@
 #include "ir/graph.h"
 
 namespace pantoum::import {
+
+// One form of an operator as ONNX's schemas have it. Operands are words: the name, '!' (needed), '?' (optional), '*' (any number of
+// one type) or '+' (any number), and the name of the type; types are NAME=bits in hexadecimal, one for each element type;
+// attributes are NAME!type (needed) or NAME:type.
+struct OperatorFormText {
+  const char* op_type;
+  int since;
+  int least_inputs, least_outputs;
+  const char *inputs, *outputs, *types, *attributes;
+};
+
+// Every operator of the opsets 11 to 21 that is not deprecated: one entry for each of its forms, sorted by name and opset.
+[[nodiscard]] std::span<const OperatorFormText> operator_forms();
 
 // What an input of a node is, as far as it is known.
 struct GivenType {

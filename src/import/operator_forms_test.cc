@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "import/operator_forms_table.h"
 #include "import/operators.h"
 #include "testing/onnx_model.h"
 
@@ -37,7 +36,7 @@ std::string problem(const onnx::NodeProto& node, int64_t opset) {
 }
 
 TEST(OperatorForms, EveryOperatorRefusesBrokenFormsOfItself) {
-  for (const OperatorFormText& form : kOperatorForms) {
+  for (const OperatorFormText& form : operator_forms()) {
     const int64_t opset = form.since;
     const onnx::NodeProto good = least_node(form);
     EXPECT_EQ(problem(good, opset), "") << form.op_type << " " << opset;
@@ -76,7 +75,7 @@ TEST(OperatorForms, EveryOperatorRefusesBrokenFormsOfItself) {
 TEST(OperatorForms, EveryOperatorThatRunsHasForms) {
   for (const auto family : all_operators())
     for (const OperatorEntry& entry : family)
-      EXPECT_TRUE(std::ranges::any_of(kOperatorForms, [&](const OperatorFormText& form) {
+      EXPECT_TRUE(std::ranges::any_of(operator_forms(), [&](const OperatorFormText& form) {
         return std::string(form.op_type) == entry.op_type;
       })) << entry.op_type;
 }

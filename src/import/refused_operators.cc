@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "import/opset_operators.h"
+#include "import/operator_forms.h"
 
 namespace pantoum::import {
 namespace {
@@ -63,7 +63,7 @@ RefusedOperator refusal_of(const std::string& domain, const std::string& op_type
             "operator (docs/custom-operators.md)"};
   for (const RefusedOperator& refused : kRefusedOperators)
     if (op_type == refused.op_type) return refused;
-  for (const OpsetOperator& known : kOpsetOperators)
+  for (const OperatorFormText& known : operator_forms())
     if (op_type == known.op_type) return {known.op_type, "it is not written yet", kReplace};
   return {"", "opset 21 has none of this name", kReplace};
 }
