@@ -152,9 +152,16 @@ class PANTOUM_API Plan {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Plans a bare cost graph: JSON of docs/schema/costgraph-1.schema.json in, of plan-2.schema.json out; its device is in
-// it, and nothing is measured. E0220, E0221 the graph; E0301, E0302 as Plan::make.
-[[nodiscard]] PANTOUM_API Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options);
+// Plans that are known of a cost graph, as JSON.
+struct KnownPlans {
+  std::string start = {};  // in: a plan of this graph to start from; where it fits, the answer is never worse; "": none
+  std::string least = {};  // out, with E0301 and E0302: the plan of Error::min_ram_bytes; "": none is known
+};
+
+// Plans a bare cost graph: JSON of docs/schema/costgraph-1.schema.json in, of plan-2.schema.json out. The graph holds its
+// device; nothing is measured. E0220, E0221 the graph; E0230, E0231 `known->start`; E0301, E0302 as Plan::make.
+[[nodiscard]] PANTOUM_API Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options,
+                                                              KnownPlans* known = nullptr);
 
 struct SweepOptions {
   std::vector<Bytes> budgets = {};

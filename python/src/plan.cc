@@ -50,15 +50,18 @@ OwnedPlan* plan_from_json_alone(const std::string& json) {
       [json](const std::stop_token&, const Tell&) { return Plan::from_json(json); }, nb::none()));
 }
 
-std::string plan_graph(const std::string& json, const PlanOptions& options, nb::handle progress) {
-  return value_of_stoppable<std::string>(
-      [json, options](std::stop_token stop, const Tell& tell) {
+std::string plan_graph(const std::string& json, const PlanOptions& options, nb::handle progress, KnownPlans* known) {
+  const auto plans = std::make_shared<KnownPlans>(known == nullptr ? KnownPlans{} : *known);
+  Result<std::string> plan = result_of_stoppable<std::string>(
+      [json, options, plans](std::stop_token stop, const Tell& tell) {
         PlanOptions asked = options;
         asked.stop = stop;
         asked.progress = tell;
-        return plan_cost_graph(json, asked);
+        return plan_cost_graph(json, asked, plans.get());
       },
       progress);
+  if (known != nullptr) *known = *plans;
+  return value_of(std::move(plan));
 }
 
 Row facts_of(const OwnedPlan& self) {
@@ -143,7 +146,12 @@ void bind_plan(nb::module_& module) {
       .def("to_json", [](const OwnedPlan& self) { return plan_of(self).to_json(); })
       .def("explain", &explain, "effort"_a, "ram_binds, deadline_binds, [(name, bytes)] at the peak, text, JSON")
       .def("verify", &verify, "proved, gap, certificates");
-  module.def("plan_cost_graph", &plan_graph, "json"_a, "options"_a, "progress"_a.none() = nb::none());
+  nb::class_<KnownPlans>(module, "KnownPlans")
+      .def(nb::init<>())
+      .def_rw("start", &KnownPlans::start)
+      .def_rw("least", &KnownPlans::least);
+  module.def("plan_cost_graph", &plan_graph, "json"_a, "options"_a, "progress"_a.none() = nb::none(),
+             "known"_a.none() = nb::none());
 }
 
 }  // namespace pantoum::python

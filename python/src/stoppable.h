@@ -24,9 +24,9 @@ void run_stoppable(Work work, nanobind::handle progress);
 // Waits for work that was left behind; when the interpreter ends.
 void join_abandoned();
 
-// As run_stoppable; the value, or the exception of the error.
+// As run_stoppable; what `work` returns.
 template <class T>
-T value_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work, nanobind::handle progress) {
+Result<T> result_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work, nanobind::handle progress) {
   auto made = std::make_shared<std::optional<Result<T>>>();
   run_stoppable(
       [made, work = std::move(work)](std::stop_token stop, const Tell& tell) {
@@ -37,7 +37,13 @@ T value_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& t
         }
       },
       progress);
-  return value_of(*std::move(*made));
+  return *std::move(*made);
+}
+
+// As run_stoppable; the value, or the exception of the error.
+template <class T>
+T value_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work, nanobind::handle progress) {
+  return value_of(result_of_stoppable<T>(std::move(work), progress));
 }
 
 }  // namespace pantoum::python

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 from typing import Any
 
 import pantoum.torch_budget
 import pytest
 from budget_steps import Function, at_budgets, batch, budgeted, eager, kept, network, same, torch
-from pantoum.torch_budget import backend, faults, pager, planner
-from pantoum.torch_budget.budget import bytes_of
+from pantoum.torch_budget import backend, faults, pager
+from pantoum.torch_budget.budget import budget_bytes
 from torch import nn
 
 pytestmark = pytest.mark.usefixtures("fresh_compiler")
@@ -98,7 +99,7 @@ def test_infeasible_is_raised_at_every_call() -> None:
     for _ in range(2):
         with pytest.raises(faults.Infeasible):
             compiled(batch())
-    assert "no plan of this step fits in 1024 bytes" in str(budget.report())
+    assert "no plan fits in 1024 bytes" in str(budget.report())
 
 
 def test_report_has_planned_and_measured_side_by_side() -> None:
@@ -184,19 +185,19 @@ def test_the_budget_is_that_of_the_block_where_compile_was_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("6GiB", 6 << 30), ("1.5 MiB", 3 << 19), ("10kB", 10_000), ("7b", 7), ("2MB", 2_000_000)]
+    ("text", "count"), [("6GiB", 6 << 30), ("1.5 MiB", 3 << 19), ("10kB", 10_000), ("7B", 7), ("2MB", 2_000_000)]
 )
 def test_sizes_are_read_with_their_units(text: str, count: int) -> None:
-    assert bytes_of(text) == count
+    assert budget_bytes(text) == count
 
 
 @pytest.mark.parametrize(
     "text",
-    [6, 6.5, True, None, "6", "GiB", "6 GiBs", "nan MiB", "1e3MiB", "9999999TiB", "", "0B", "0.9B", "1" * 5000 + "B"],
+    [6, 6.5, True, None, "6", "GiB", "6 GiBs", "nan MiB", "9999999TiB", "", "0B", "0.9B", "1" * 5000 + "B"],
 )
 def test_sizes_without_a_unit_are_refused(text: Any) -> None:
     with pytest.raises(faults.UsageError):
-        bytes_of(text)
+        budget_bytes(text)
 
 
 def test_the_page_file_has_no_name(fast_disk: str, tmp_path: Any) -> None:
@@ -233,14 +234,8 @@ def test_a_disk_too_full_to_page_to_is_no_end_unless_it_was_named(
             budgeted(network(), [batch()], "1GiB", page_dir=page_dir)
 
 
-def test_a_temporary_folder_that_takes_no_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_needs_neither_a_program_nor_a_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
-    with pytest.raises(faults.DeviceError, match="planner cannot be asked"):
-        planner.ask(planner.CostGraph("{}", [], None, 0), 1, 1.0, None)
-
-
-def test_a_planner_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PANTOUM_PROGRAM", "/no/such/program")
+    monkeypatch.setattr(subprocess, "Popen", None)
     backend._PLANS.clear()
-    with pytest.raises(faults.UsageError, match=r"PANTOUM_PROGRAM|not found"):
-        budgeted(network(), [batch()], "1MiB")
+    kept(budgeted(network(), [batch()], "1MiB", page_dir=None))

@@ -348,16 +348,6 @@ def test_a_forked_child_does_not_write_into_its_parents_page_file(fast_disk: str
     child.join()
 
 
-def test_a_planner_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    broken = tmp_path / "pantoum"
-    broken.write_text("#!/bin/sh\necho out of order >&2\nexit 9\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("PANTOUM_PROGRAM", str(broken))
-    backend._PLANS.clear()
-    with pytest.raises(faults.Error, match="out of order"):
-        budgeted(network(), [batch()], "1MiB")
-
-
 def test_the_users_random_numbers_are_left_alone() -> None:
     module = network().eval()
     torch.manual_seed(3)

@@ -158,12 +158,20 @@ Result<Plan> Plan::from_json(const std::string& json, const Model& model) {
   return Plan(impl);
 }
 
-Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options) {
+Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options, KnownPlans* known) {
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::parse_cost_graph(json, "plan_cost_graph"));
-  PANTOUM_ASSIGN(const pipeline::PlanRequest request, api::plan_request(Device{}, options));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, api::plan_request(Device{}, options));
+  std::optional<problem::Plan> start;
+  if (known != nullptr && !known->start.empty()) {
+    PANTOUM_ASSIGN(start, problem::parse_plan(known->start, "KnownPlans::start"));
+    request.options.warm_start = &*start;
+  }
   plan::Infeasible none;
   const Result<pipeline::PlannedGraph> planned = pipeline::plan_cost_graph(graph, request, &none);
-  if (!planned) return Failure(with_min_ram(planned.error(), none, request.reserve));
+  if (!planned) {
+    if (known != nullptr && none.min_plan) known->least = base::ascii_json(problem::to_json(*none.min_plan), 1);
+    return Failure(with_min_ram(planned.error(), none, request.reserve));
+  }
   return base::ascii_json(problem::to_json(planned->plan), 1);
 }
 

@@ -99,9 +99,15 @@ TEST(CostGraphApi, PlansOneWithoutAModel) {
   EXPECT_NE(plan->find("pantoum.plan/"), std::string::npos);
   EXPECT_EQ(told, 1);  // joule: the last news are of the plan, however soon it was found
   options.ram = Bytes(29);
-  const Result<std::string> none = plan_cost_graph(graph, options);
+  KnownPlans known{.start = *plan};
+  const Result<std::string> none = plan_cost_graph(graph, options, &known);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().min_ram_bytes, 30);
+  options.ram = Bytes(30);
+  known.start = known.least;
+  EXPECT_TRUE(plan_cost_graph(graph, options, &known));
+  known.start = "{}";
+  EXPECT_EQ(plan_cost_graph(graph, options, &known).error().code, "E0230");
 }
 
 TEST(CostGraphApi, RefusesWhatIsNone) {

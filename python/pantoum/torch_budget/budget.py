@@ -4,46 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
+from pantoum import _core
+from pantoum.quantities import Size, bytes_of
+
 from . import faults
 from .meter import Measurement
 
-_UNITS = {
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-}
 _MOST_SECONDS = 1e9
-_SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([A-Za-z]+)\s*")
 
 
-def bytes_of(size: Any) -> int:
-    """Bytes of "6GiB", "1.5 MiB", "900kB"; bare numbers are refused as on the command line, pantoum.MiB(6) taken."""
-    if isinstance(size, int) and type(size) not in (int, bool):
-        return _in_range(int(size))
-    if not isinstance(size, str):
-        raise faults.usage(
-            f"a budget needs its unit, and {size!r} has none",
-            f'"{size}MiB" or "{size}B"' if isinstance(size, (int, float)) else '"6GiB", for one',
-        )
-    match = _SIZE.fullmatch(size)
-    unit = match and next((unit for unit in _UNITS if unit.lower() == match[2].lower()), None)
-    if not match or not unit:
-        raise faults.usage(f"{size!r} is no number of bytes with its unit", '"6GiB", "512MiB", "4096B"')
-    return _in_range(int(float(match[1]) * _UNITS[unit]) if "." in match[1] else int(match[1]) * _UNITS[unit])
-
-
-def _in_range(count: int) -> int:
+def budget_bytes(ram: Size) -> int:
+    """Bytes of "6GiB" or pantoum.MiB(6). UsageError E0110: no unit, or out of range."""
+    count = bytes_of(ram, "ram")
     if not 0 < count < 2**53:
         raise faults.usage(f"a budget of {count} bytes is out of range", "between 1B and 8PiB")
     return count
@@ -150,12 +126,7 @@ def _piece_lines(piece: Piece) -> list[str]:
 
 
 def _size(count: int | None) -> str:
-    if count is None:
-        return "not measured"
-    for unit in ("GiB", "MiB", "KiB"):
-        if count >= _UNITS[unit]:
-            return f"{count / _UNITS[unit]:.2f} {unit}"
-    return f"{count} B"
+    return "not measured" if count is None else _core.show_bytes(count)
 
 
 class TorchBudget:
@@ -172,13 +143,13 @@ class TorchBudget:
 
     def __init__(
         self,
-        ram: Any,
+        ram: Size,
         *,
         page_dir: str | os.PathLike[str] | None = "auto",
         time_limit_s: float = 10.0,
         name: str = "step",
     ) -> None:
-        self.ram = bytes_of(ram)
+        self.ram = budget_bytes(ram)
         if not isinstance(time_limit_s, (int, float)) or not 0 < time_limit_s <= _MOST_SECONDS:
             raise faults.usage(f"time_limit_s is {time_limit_s!r}", "seconds, more than 0 and at most 1e9")
         if page_dir is not None and not isinstance(page_dir, (str, os.PathLike)):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from torch import fx
 
-from pantoum.errors import DeviceError, Error, Infeasible, InternalError, LimitReached, Unsupported, UsageError
+from pantoum.errors import DeviceError, Error, Infeasible, LimitReached, Unsupported, UsageError
 from pantoum.quantities import Bytes
 
 __all__ = ["Bytes", "DeviceError", "Error", "Infeasible", "LimitReached", "Unsupported", "UsageError"]
@@ -29,25 +26,6 @@ def infeasible(message: str, min_ram: int, notes: tuple[str, ...], help_: str) -
     error = Infeasible("E0301", message, "", notes, help_)
     error.min_ram = Bytes(min_ram)
     return error
-
-
-def limit(answer: dict[str, Any], ram: int) -> Error:
-    """The planner's time ran out between what it knows and what it can prove."""
-    error = LimitReached(
-        answer["error"],
-        f"no plan of this step was found for {ram} bytes in the time given, and none is proved impossible",
-        "",
-        answer.get("notes", ()),
-        "more time (time_limit_s), or a larger budget",
-    )
-    known = re.search(r"a plan is known: (\d+) bytes", " ".join(error.notes))
-    error.min_ram = Bytes(int(known[1])) if known else None
-    return error
-
-
-def planner(text: str) -> Error:
-    """The planner ended with an error that this package did not expect of its question."""
-    return InternalError("E0001", "the planner gave no answer", "", (text.strip(),), "report it with the module")
 
 
 def place_of(node: fx.Node) -> str:

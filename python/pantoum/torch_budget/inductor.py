@@ -23,8 +23,10 @@ from torch._functorch import partitioners
 from torch._functorch.compile_utils import raise_getitems
 from torch._inductor.custom_graph_pass import CustomKnapsackSolver, CustomPartitionerFn
 
+from pantoum.quantities import Size
+
 from . import faults
-from .budget import bytes_of
+from .budget import budget_bytes
 from .costs import CostBook
 from .joint import Joint, has_effect, read_graph, tensors_of
 from .planner import PlanStore, cost_graph
@@ -65,8 +67,8 @@ class SavedBytes(CustomPartitionerFn):
     raises  Infeasible, wrapped by torch.compile as every error of a partitioner
     """
 
-    def __init__(self, ram: Any, *, time_limit_s: float = 10.0) -> None:
-        self.ram, self.time_limit_s = bytes_of(ram), time_limit_s
+    def __init__(self, ram: Size, *, time_limit_s: float = 10.0) -> None:
+        self.ram, self.time_limit_s = budget_bytes(ram), time_limit_s
         self.partitions: list[Chosen] = []
 
     @property

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from pantoum import _program
+from pantoum import _core
+from pantoum.errors import Infeasible, LimitReached
+from pantoum.planning import plan_options
+from pantoum.quantities import Bytes
 
-from . import faults
 from .joint import Joint, Op
 
-_INFEASIBLE, _LIMIT_REACHED = 5, 6
 LOSS = "loss (the caller's)"
 
 
@@ -221,11 +217,11 @@ class PlanStore:
             return best
         least = (key, graph.reserve)
         try:
-            found = ask(graph, ram, time_limit_s, best.text if best is not None else self._least.get(least))
-        except (faults.Infeasible, faults.LimitReached) as error:
+            found = ask(graph, ram, time_limit_s, best.text if best is not None else self._least.get(least, ""))
+        except (Infeasible, LimitReached) as error:
             if best is not None:  # it fits, though the planner's arena for it would not
                 return best
-            self._least[least] = getattr(error, "least_plan", None) or self._least.get(least, "")
+            self._least[least] = getattr(error, "least_plan", "") or self._least.get(least, "")
             raise
         known[asked] = found if best is None or found.time_s < best.time_s else best
         return known[asked]
@@ -239,71 +235,39 @@ def _fits(plan: Plan, graph: CostGraph, ram: int) -> bool:
     return plan.peak_bytes <= ram and plan.saved_bytes + graph.reserve <= ram
 
 
-def ask(graph: CostGraph, ram: int, time_limit_s: float, start: str | None) -> Plan:
-    """Asks the planner for the fastest step within `ram` bytes; `start` is a plan to begin with.
+def ask(graph: CostGraph, ram: int, time_limit_s: float, start: str) -> Plan:
+    """Asks the planner for the fastest step within `ram` bytes; `start` is a plan to begin with, or "".
 
-    raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, where there is one;
-            DeviceError where the temporary folder takes no files
+    raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, "" where there is none
     """
+    options = plan_options(ram=Bytes(ram), objective="time", time_limit=f"{time_limit_s:g}s")
+    known = _core.KnownPlans()
+    known.start = graph.reserving(start) if start else ""
     try:
-        return _asked(graph, ram, time_limit_s, start)
-    except OSError as error:
-        if isinstance(error, faults.Error):
-            raise
-        raise faults.device(
-            f"the planner cannot be asked: {error}", "", "the temporary folder (TMPDIR) needs some space"
-        ) from error
+        text = _core.plan_cost_graph(graph.reserving(graph.text), options, None, known)
+    except (Infeasible, LimitReached) as error:
+        error.help = "give a larger budget, a smaller batch or more time (time_limit_s)"
+        if error.min_ram is not None:
+            error.help = f'ask for "{int(error.min_ram)}B", or a smaller batch'
+        error.least_plan = known.least  # type: ignore[union-attr]
+        raise
+    return _read(graph, text)
 
 
-def _asked(graph: CostGraph, ram: int, time_limit_s: float, start: str | None) -> Plan:
-    with tempfile.TemporaryDirectory(prefix="pantoum-") as folder:
-        place = Path(folder)
-        (place / "graph.json").write_text(graph.reserving(graph.text))
-        command = [
-            program(),
-            "plan",
-            "--costgraph",
-            "graph.json",
-            "--ram",
-            f"{ram}B",
-            "--objective",
-            "time",
-            "--time-limit",
-            f"{time_limit_s:g}s",
-            "--format",
-            "json",
-            "-o",
-            "plan.json",
-            "--write-min-plan",
-            "least.json",
-        ]
-        if start:
-            (place / "start.json").write_text(graph.reserving(start))
-            command += ["--warm-start", "start.json"]
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if ended.returncode in (_INFEASIBLE, _LIMIT_REACHED):
-            raise _no_plan(ended, ram, place / "least.json")
-        if ended.returncode != 0:
-            raise faults.planner(ended.stderr or ended.stdout)
-        return _read(graph, json.loads(ended.stdout), (place / "plan.json").read_text())
-
-
-def _read(graph: CostGraph, summary: dict[str, Any], text: str) -> Plan:
-    plan = json.loads(text)
+def _read(graph: CostGraph, text: str) -> Plan:
+    plan, asked = json.loads(text), json.loads(graph.text)
     sizes = {tensor["id"]: int(tensor["bytes"]) for tensor in plan["graph"]["tensors"]}
-    asked = json.loads(graph.text)
     taken = replay(asked, plan["instructions"])
-    stored = max((at + sizes[int(tensor)] for tensor, at in plan.get("storage", {}).items()), default=0)
     return Plan(
-        plan["instructions"],
-        max(taken.values(), default=0),
-        max(replay(asked, unplanned(asked)).values(), default=0),
-        plan["predicted"]["time_s"],
-        summary["unplanned_time_s"],
-        plan["status"],
-        stored,
-        taken.get(graph.loss, 0),
-        text,
+        instructions=plan["instructions"],
+        peak_bytes=max(taken.values(), default=0),
+        unplanned_peak_bytes=max(replay(asked, unplanned(asked)).values(), default=0),
+        time_s=plan["predicted"]["time_s"],
+        least_time_s=sum(op["choices"][0]["time_s"] for op in asked["ops"]),
+        status=plan["status"],
+        storage_bytes=max((at + sizes[int(tensor)] for tensor, at in plan.get("storage", {}).items()), default=0),
+        saved_bytes=taken.get(graph.loss, 0),
+        text=text,
     )
 
 
@@ -337,36 +301,3 @@ def unplanned(graph: dict[str, Any]) -> list[dict[str, Any]]:
         dead = {tensor for tensor in (*ops[index]["outputs"], *ops[index]["inputs"]) if last[tensor] == index}
         instructions += [{"do": "free", "tensor": tensor} for tensor in sorted(dead - stays)]
     return instructions
-
-
-def _no_plan(ended: subprocess.CompletedProcess[str], ram: int, least: Path) -> faults.Error:
-    if ended.returncode == _INFEASIBLE:
-        error = _refusal(json.loads(ended.stdout), ram)
-    else:
-        error = faults.limit(json.loads(ended.stderr), ram)
-    error.least_plan = least.read_text() if least.exists() else ""  # type: ignore[attr-defined]
-    return error
-
-
-def _refusal(answer: dict[str, Any], ram: int) -> faults.Error:
-    least, proved = int(answer["min_ram_bytes"]), int(answer["min_ram_bound_bytes"])
-    notes = (
-        f"the smallest budget for which a plan is known: {least} bytes; below {proved} it is proved that there is none",
-        f"at the tightest point: {answer['why']}",
-    )
-    return faults.infeasible(
-        f"no plan of this step fits in {ram} bytes", least, notes, f'ask for "{least}B", or a smaller batch'
-    )
-
-
-def program() -> str:
-    """The planner: $PANTOUM_PROGRAM, the one beside the package, or the one on the path."""
-    named = os.environ.get("PANTOUM_PROGRAM")
-    beside = _program.path()
-    found = named or (beside if os.path.isfile(beside) else shutil.which("pantoum"))
-    if found is None or not os.access(found, os.X_OK):
-        raise faults.usage(
-            f"the program pantoum is not found{f' at {named}' if named else ''}",
-            "install the package with its program, or set PANTOUM_PROGRAM",
-        )
-    return found
