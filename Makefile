@@ -156,7 +156,7 @@ bench: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target kernels_bench
 	@$(RELEASE)/bin/kernels_bench
 
-# The planner, a row per question (docs/results.md): out/bench/planner.json, in at most 100 minutes on two cores. REFERENCE holds the questions.
+# The planner, a row per question (bench/README.md): out/bench/planner.json, in at most 100 minutes on two cores. REFERENCE holds the questions.
 # The long form asks all, PART=k/N of them, and keeps them by commit: out/bench/planner-long. BENCH: options, as --quick or --only layered.
 REFERENCE := ../shared
 PART := 1/1
@@ -165,7 +165,7 @@ bench-planner bench-planner-long: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
 	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
-# The figures of the literature, planned here: out/bench/papers (docs/results.md).
+# The figures of the literature, planned here: out/bench/papers (docs/benchmarks.md).
 bench-papers: build
 	@python3 bench/papers/run.py --pantoum $(PANTOUM)
 

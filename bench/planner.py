@@ -2,7 +2,7 @@
 
 usage: planner.py --pantoum BINARY --placement BINARY --plan-test BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick]
                   [--time-limit S] [--long [--part k/N]]
-The first word of a row's name says what it is: docs/results.md, "The planner's benchmark". --only: questions whose name contains it.
+The first word of a row's name says what it is: README.md, "The planner's benchmark". --only: questions whose name contains it.
 --long: all questions, part k of N of them; each one's rows are kept in planner-long/COMMIT/*.json in the folder of --out, and
 are read from there in place of asking again. --time-limit: of families, deadlines and measured, 30 s without it. --quick: two
 questions of each kind, of 5 s, and nothing kept.

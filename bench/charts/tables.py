@@ -24,18 +24,71 @@ def table_4(results):
                  [[row.case, f"{row.paper:.0f}", f"{row.kept:.0f}", f"{row.least:.0f}"] for row in rows.table_4(results)])
 
 
+def values_of(results):
+    return {row["name"]: row["value"] for row in results["rows"]}
+
+
+def threads(results):
+    """Step times on one thread and two over PyTorch's, those over torch.compile's in brackets."""
+    values, lines = values_of(results), []
+    for row in rows.step_times(results, 1):
+        name = f"step time, {row.network} b{row.batch}, "
+        lines.append([f"{row.network}, batch {row.batch}"] + [f"{values[name + each]:.2f} ({values[name + each + ', torch.compile']:.2f})" for each in ("1 thread", "2 threads")])
+    return table(["network", "one thread", "two threads"], lines)
+
+
+def inside(results):
+    """Steps inside half and a quarter of the unplanned peak, over the step without a limit."""
+    values, lines = values_of(results), []
+    for row in rows.step_times(results, 1):
+        names = [f"inside a budget, {row.network} b{row.batch}, {threads}, {part} of the peak" for threads in ("1 thread", "2 threads") for part in ("half", "a quarter")]
+        lines.append([f"{row.network}, batch {row.batch}"] + [f"{values[name]:.2f}" if name in values else "none" for name in names])
+    return table(["network", "one thread, half", "a quarter", "two threads, half", "a quarter"], lines)
+
+
+def peaks(results):
+    values = values_of(results)
+    names = [name for name in values if re.fullmatch(r"peak, [^,]+", name)]
+    return table(["network, batch", "peak, MiB", "without fusions, MiB"],
+                 [[name[len("peak, "):].replace(" b", ", "), f"{values[name]:.1f}", f"{values[name + ', without fusions']:.1f}"] for name in names])
+
+
+def firmware(results):
+    values = values_of(results)
+    cases = [name[:-len(": budget")] for name in values if name.endswith(": budget")]
+    return table(["training", "budget, KiB", "RAM in all, KiB", "unplanned over the budget", "million instructions a step", "per multiply-accumulate"],
+                 [[case] + [f"{values[f'{case}: {what}']:g}" for what in ("budget", "RAM in all", "unplanned over the budget", "instructions a step",
+                                                                         "instructions per multiply-accumulate")] for case in cases])
+
+
+def baselines(results):
+    counted = {row["name"]: f"{row['value']} {row['unit']}" for row in results["rows"] if row["name"].endswith(": budgets with a plan")}
+    values, lines = values_of(results), []
+    for name, count in counted.items():
+        planner = name[:-len(": budgets with a plan")]
+        lines.append([planner[len("Figure 3, "):], count] + [f"{values[f'{planner} over pantoum, {end}']:.2f}" for end in ("least", "most")])
+    return table(["planner", "budgets with a plan", "its energy over the joint plan's, least", "most"], lines)
+
+
 def measured(results):
     return "\n".join(f"* {run['date']}, {run['machine']}: `{run['command']}`" + (f" ({run['note']})" if run.get("note") else "") for run in results["measured"])
 
 
-TABLES = {"resnet18": lambda of: ways(of, "resnet18"), "vgg16": lambda of: ways(of, "vgg16"), "lenet5": lambda of: ways(of, "lenet5"),
-          "step-times": step_times, "table-4": table_4, "runs": measured}
+# A table's name on the page, the file of its rows, and what makes it.
+TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "vgg16": ("runtime.json", lambda of: ways(of, "vgg16")),
+          "lenet5": ("runtime.json", lambda of: ways(of, "lenet5")), "step-times": ("runtime.json", step_times), "threads": ("runtime.json", threads),
+          "inside": ("runtime.json", inside), "table-4": ("runtime.json", table_4), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
+          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines)}
 
 
-def page(text, results):
-    """The text with each of its tables made anew."""
+def page(text, read):
+    """The text with each of its tables made anew; `read` gives the results of a file by its name. A table whose file is not there stays."""
     def anew(match):
-        return f"<!-- {match.group(1)} -->\n\n{TABLES[match.group(1)](results)}\n\n<!-- end {match.group(1)} -->"
+        name, make = TABLES[match.group(1)]
+        try:
+            return f"<!-- {match.group(1)} -->\n\n{make(read(name))}\n\n<!-- end {match.group(1)} -->"
+        except rows.Missing:
+            return match.group()
 
     return re.sub(rf"<!-- ({'|'.join(TABLES)}) -->.*?<!-- end \1 -->", anew, text, flags=re.DOTALL)
 
@@ -43,5 +96,6 @@ def page(text, results):
 def write(folder, path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
+    made = page(text, lambda name: rows.read(folder, name))
     with open(path, "w", encoding="utf-8") as file:
-        file.write(page(text, rows.read(folder, "runtime.json")))
+        file.write(made)

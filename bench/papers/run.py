@@ -4,7 +4,7 @@
 usage: run.py --pantoum BINARY [--out DIR] [--effort N] [--points N] [--models ...] [--devices ...] [--planners ...]
 
 Writes DIR/papers/*.csv, *.svg and tables.md, DIR/papers.json, and the sweeps themselves under DIR/papers/sweeps; what an earlier run of the
-same question finished is taken as it is. docs/results.md says what the figures show. All figures are modelled.
+same question finished is taken as it is. docs/benchmarks.md says what the figures show. All figures are modelled.
 """
 import argparse
 import csv

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md in Markdown, from the rows of the figures. Standard library only."""
+"""The tables of docs/results/papers.json in Markdown, from the rows of the figures. Standard library only."""
 OWN = ("pantoum", "pantoum-paging-only", "pantoum-remat-only")
 
 
@@ -80,7 +80,7 @@ def literature(rows, planners):
 
 
 def page(document):
-    """All tables, as docs/results.md takes them over."""
+    """All tables, for a reader of the run."""
     rows = document["figure3"]
     models = list(dict.fromkeys(row["model"] for row in rows))
     parts = ["## Figure 3\n", *(energy_over_ram(rows, model) for model in models), *(proved_gap(rows, model) + "\n" for model in models),

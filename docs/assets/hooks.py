@@ -1,11 +1,13 @@
 """Pages of the repository outside docs/, as parts of the site: what a page of docs/ links to is copied to repository/ in it.
 
 A page becomes a page, any other file a text. A folder is its README (Home where it has none), docs/schema the page about formats. So every link of a page leads
-somewhere in the built site, without a network, and `strict` finds one that does not.
+somewhere in the built site, without a network, and `strict` finds one that does not. What the program itself says (its options, its operators) is appended to
+the pages about it.
 """
 import os
 import posixpath
 import re
+import subprocess
 
 from mkdocs.structure.files import File
 
@@ -13,6 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 LIST = re.compile(r"(?m)^(?!\s|[*-] |\d+\. |#|>|\||$)(.+)\n(?=[*-] |\d+\. )")
+PANTOUM = os.environ.get("PANTOUM", os.path.join(ROOT, "build", "release", "bin", "pantoum"))
+MADE = {"cli.md": "reference", "operators.md": "operators"}  # pages of the site that end with what a verb of the program prints
 FOLDERS = {"docs": "docs/index.md", "docs/schema": "docs/formats.md"}
 
 
@@ -93,7 +97,17 @@ def on_page_markdown(markdown, page, config, files):
         return f"]({posixpath.relpath(in_site(path), here or '.')}{match.group(2) or ''})"
 
     shown = outside_fences(lambda text: LIST.sub(r"\1\n\n", LINK.sub(site_link, text)), markdown)
-    return shown + schemas() if page.file.src_uri == "formats.md" else shown
+    if page.file.src_uri == "formats.md":
+        return shown + schemas()
+    return shown + printed(MADE[page.file.src_uri]) if page.file.src_uri in MADE else shown
+
+
+def printed(verb):
+    """The tables that the built program prints, without the words before them; nothing where it is not built."""
+    if not os.path.exists(PANTOUM):
+        return ""
+    text = subprocess.run([PANTOUM, verb], capture_output=True, text=True, check=True).stdout
+    return "\n" + text[re.search(r"^(\||## )", text, re.MULTILINE).start():]
 
 
 def schemas():

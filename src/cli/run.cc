@@ -119,7 +119,11 @@ int run_line(int argc, const char* const* argv, bool json) {
       PANTOUM_VERSION);
   add_verbs(line);
   Streams streams;
+  // `pantoum --only-parse VERB ...` reads the words of a command line and does nothing else (tests/docs/test_commands.py).
+  const bool only_parse = argc > 1 && std::string_view(argv[1]) == "--only-parse";
+  if (only_parse) --argc, ++argv;
   const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
+    if (only_parse) return {};
     PANTOUM_TRY(streams.replace(given));
     PANTOUM_TRY(check_given(given));
     for (const std::string& option : passed_over(given))
@@ -128,6 +132,7 @@ int run_line(int argc, const char* const* argv, bool json) {
     return {};
   });
   if (!asked) return end_with_names(asked.error(), streams, json);
+  if (only_parse) return 0;
   const Action tell = [&] { return print_bytes(asked->text), Result<int>(0); };
   const Result<int> done = act_with(asked->action ? *asked->action : tell, streams);
   return done ? *done : end_with_names(done.error(), streams, json);

@@ -1,4 +1,4 @@
-"""README, get-started and the how-to pages: their marked commands run, in their order, and each page's in a folder of its own."""
+"""The marked blocks of every page run, in their order, and each page's in a folder of its own; what a page says that they print, they print."""
 import importlib.util
 import os
 import re
@@ -33,20 +33,26 @@ class Pages(House):
         done = subprocess.run(words, cwd=self.work, env=with_pantoum, capture_output=True, text=True, timeout=600)
         wanted = int(mark.split()[1]) if mark.startswith("fails ") else 0
         self.assertEqual(done.returncode, wanted, f"{page}\n{code}\n{done.stdout}\n{done.stderr}")
+        return done.stdout + done.stderr
 
     def page(self, name):
         """Runs what is marked; blocks that need what is not here are told and left out."""
-        marked = [(mark, language, code) for mark, language, code in pages.blocks(pages.read("docs", name)) if mark]
-        self.assertTrue(marked, f"{name} has no marked block")
-        self.assertFalse([mark for mark, _, _ in marked if not re.fullmatch(r"run|torch|numpy|fails \d+", mark)])
+        marked = [(mark, language, code) for mark, language, code in pages.blocks(pages.read(name)) if mark]
+        self.assertFalse([mark for mark, _, _ in marked if not re.fullmatch(r"run|torch|numpy|fails \d+|prints( within \d+%)?", mark)])
         make_data(os.path.join(self.work, "fashion"), 512, 128)
         for folder in ("examples", "devices"):
             os.symlink(os.path.join(pages.ROOT, folder), os.path.join(self.work, folder))
-        absent = {name for mark, _, _ in marked for name in missing(mark)}
+        absent = {each for mark, _, _ in marked for each in missing(mark)}
         if absent:
             self.skipTest(f"not on this machine: {', '.join(sorted(absent))}")
+        printed = ""
         for mark, language, code in marked:
-            self.block(name, mark, language, code)
+            if mark.startswith("prints"):
+                share = int(re.search(r"\d+|$", mark).group() or 0) / 100
+                self.assertEqual([line for line in code.splitlines() if not any(agrees(line, other, share) for other in printed.splitlines())], [],
+                                 f"{name} has lines that were not printed:\n{printed}")
+            else:
+                printed = self.block(name, mark, language, code)
 
     def test_five_lines_of_the_readme(self):
         make_data(os.path.join(self.work, "fashion"), 512, 128)
@@ -55,18 +61,30 @@ class Pages(House):
         self.assertEqual([len(code.splitlines()) for code in lines], [5])
         self.block("README.md", "run", "", lines[0].replace("DIR", FASHION))
 
-    def test_get_started(self):
-        self.page("get-started.md")
-        self.assertTrue(os.path.getsize(os.path.join(self.work, "report.html")))
-        self.assertTrue(os.path.getsize(os.path.join(self.work, "trained.onnx")))
+    def test_lines_agree(self):
+        self.assertTrue(agrees("peak ... MiB", "  peak 12.5 MiB ", 0))
+        self.assertTrue(agrees("peak 12.0 MiB", "peak 12.5 MiB", 0.05))
+        self.assertFalse(agrees("peak 12.0 MiB", "peak 12.5 MiB", 0))
+        self.assertFalse(agrees("peak 12.0 MiB", "peaks 12.0 MiB", 0.05))
 
 
-def how_to(name):
-    return lambda self: self.page(os.path.join("how-to", name))
+def agrees(said, printed, share):
+    """Whether a line that was printed is the one of the page: `...` is any text, a number may differ by the share."""
+    number = r"\d+(?:\.\d+)?"
+    said, printed = said.split("..."), printed
+    pattern = ".*".join(f"({number})".join(re.escape(part) for part in re.split(number, each)) for each in said)
+    found = re.fullmatch(rf"\s*{pattern}\s*", printed)
+    wanted = [float(each) for part in said for each in re.findall(number, part)]
+    return bool(found) and all(abs(float(got) - want) <= share * want + 1e-9 for got, want in zip(found.groups(), wanted))
 
 
-for each in sorted(os.listdir(os.path.join(pages.ROOT, "docs", "how-to"))):
-    setattr(Pages, f"test_{each[:-3].replace('-', '_')}", how_to(each))
+def runs(page):
+    return lambda self: self.page(page)
+
+
+for each in pages.pages():
+    if any(mark for mark, _, _ in pages.blocks(pages.read(each))):
+        setattr(Pages, "test_" + re.sub(r"\W", "_", each.removeprefix("docs/")[:-3]), runs(each))
 
 
 class Readme(unittest.TestCase):
