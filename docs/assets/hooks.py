@@ -107,6 +107,7 @@ def printed(verb):
     if not os.path.exists(PANTOUM):
         return ""
     text = subprocess.run([PANTOUM, verb], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"`\1`", text)  # files that no page in the repository names are not on the site
     return "\n" + text[re.search(r"^(\||## )", text, re.MULTILINE).start():]
 
 
