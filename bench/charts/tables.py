@@ -14,11 +14,6 @@ def ways(results, network):
                   for way in rows.side_by_side(results, network)])
 
 
-def step_times(results):
-    return table(["network", "a step over PyTorch's", "memory over PyTorch's", "step times", "memory"],
-                 [[f"{row.network}, batch {row.batch}", f"{row.time:.2f}", f"{row.memory:.2f}", row.times, row.memories] for row in rows.step_times(results, 1)])
-
-
 def table_4(results):
     return table(["case", "the paper's ideal, KiB", "planned, all retained", "least, with recomputing and paging"],
                  [[row.case, f"{row.paper:.0f}", f"{row.kept:.0f}", f"{row.least:.0f}"] for row in rows.table_4(results)])
@@ -28,13 +23,14 @@ def values_of(results):
     return {row["name"]: row["value"] for row in results["rows"]}
 
 
-def threads(results):
-    """Step times on one thread and two over PyTorch's, those over torch.compile's in brackets."""
+def step_times(results):
+    """Step times on one thread and two over PyTorch's, those over torch.compile's in brackets; memory on one thread."""
     values, lines = values_of(results), []
     for row in rows.step_times(results, 1):
         name = f"step time, {row.network} b{row.batch}, "
-        lines.append([f"{row.network}, batch {row.batch}"] + [f"{values[name + each]:.2f} ({values[name + each + ', torch.compile']:.2f})" for each in ("1 thread", "2 threads")])
-    return table(["network", "one thread", "two threads"], lines)
+        times = [f"{values[name + each]:.2f} ({values[name + each + ', torch.compile']:.2f})" for each in ("1 thread", "2 threads")]
+        lines.append([f"{row.network}, batch {row.batch}", *times, f"{row.memory:.2f} ({row.memories})"])
+    return table(["network", "a step, one thread", "a step, two threads", "memory"], lines)
 
 
 def inside(results):
@@ -76,7 +72,7 @@ def measured(results):
 
 # A table's name on the page, the file of its rows, and what makes it.
 TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "vgg16": ("runtime.json", lambda of: ways(of, "vgg16")),
-          "lenet5": ("runtime.json", lambda of: ways(of, "lenet5")), "step-times": ("runtime.json", step_times), "threads": ("runtime.json", threads),
+          "lenet5": ("runtime.json", lambda of: ways(of, "lenet5")), "step-times": ("runtime.json", step_times),
           "inside": ("runtime.json", inside), "table-4": ("runtime.json", table_4), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
           "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines)}
 
