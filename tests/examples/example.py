@@ -53,7 +53,17 @@ class Example(House):
     def check_figure(self, end, readme):
         name, sign, limit = self.asked()
         (self.assertGreaterEqual if sign == ">=" else self.assertLessEqual)(end[name], float(limit))
-        self.assertIn(limit, readme, "the README says what is asked for")
+        measured = re.search(rf"\| {re.escape(limit)}\d* \| ([\d.]+)", readme)
+        self.assertTrue(measured, "the README says what is asked for")
+        self.assertAlmostEqual(end[name], float(measured.group(1)), delta=0.0051, msg="the README says what is reached")
+
+    def check_unplanned(self, kib):
+        """Both READMEs say what the step takes without a plan."""
+        with open(os.path.join(EXAMPLES, "README.md"), encoding="utf-8") as file:
+            row = re.search(rf"^\| \[{self.name}\].*iB of ([\d.]+) ([KM])iB", file.read(), re.MULTILINE)
+        own = re.search(r"([\d.]+) ([KM])iB without a plan", self.readme())
+        for number, unit in (row.groups(), own.groups()):
+            self.assertAlmostEqual(float(number) * (1024 if unit == "M" else 1), kib, delta=0.02 * kib)
 
     def check_files(self, *names):
         for name in (*names, "run.jsonl", "report.html"):
@@ -80,6 +90,7 @@ class TrainingExample(Example):
         self.assertRegex(said, r"(?m)^RAM [\d.]+ KiB, in a budget of [\d.]+ KiB; without a plan [\d.]+ KiB: good$")
         budget, unplanned = (float(word) for word in re.search(r"in a budget of ([\d.]+) KiB; without a plan ([\d.]+)", said).groups())
         self.assertLessEqual(budget, 0.8 * unplanned, "the budget is clearly below what the step takes without a plan")
+        self.check_unplanned(unplanned)
         self.check_figure(end, self.readme())
         self.check_files(weights, "plan.json")
 
