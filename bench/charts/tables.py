@@ -14,11 +14,6 @@ def ways(results, network):
                   for way in rows.side_by_side(results, network)])
 
 
-def table_4(results):
-    return table(["case", "the paper's ideal, KiB", "planned, all retained", "least, with recomputing and paging"],
-                 [[row.case, f"{row.paper:.0f}", f"{row.kept:.0f}", f"{row.least:.0f}"] for row in rows.table_4(results)])
-
-
 def values_of(results):
     return {row["name"]: row["value"] for row in results["rows"]}
 
@@ -71,9 +66,8 @@ def measured(results):
 
 
 # A table's name on the page, the file of its rows, and what makes it.
-TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "vgg16": ("runtime.json", lambda of: ways(of, "vgg16")),
-          "lenet5": ("runtime.json", lambda of: ways(of, "lenet5")), "step-times": ("runtime.json", step_times),
-          "inside": ("runtime.json", inside), "table-4": ("runtime.json", table_4), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
+TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "step-times": ("runtime.json", step_times),
+          "inside": ("runtime.json", inside), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
           "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines)}
 
 

@@ -92,9 +92,14 @@ class Tutorial(House):
         self.check_report(told)
 
     def check_memory(self, text):
-        """The rows of RAM add up, and the whole is inside the budget."""
-        arena, stack, static, in_use = (int(re.search(rf"{name} +([\d,]+) B", text).group(1).replace(",", ""))
-                                        for name in ("arena, as planned", "stack, at most", "static", "in use, at most"))
+        """The rows of RAM add up, the whole is inside the budget, and the page has about these figures."""
+        def rows(printed):
+            return [int(re.search(rf"{name} +([\d,]+) B", printed).group(1).replace(",", ""))
+                    for name in ("arena, as planned", "stack, at most", "static", "in use, at most")]
+        arena, stack, static, in_use = rows(text)
+        page = next(block for language, block in self.blocks if language == "text")
+        for said, measured in zip(rows(page), rows(text)):
+            self.assertAlmostEqual(said, measured, delta=0.15 * measured)
         self.assertEqual(arena + stack + static, in_use)
         self.assertLessEqual(in_use, 65536)
         self.assertIn("of 65,536", text)
