@@ -19,15 +19,6 @@ def _range(start: int, end: int, step: int = 1) -> Tensor:
     return torch.arange(start, end, step)
 
 
-@own(aten.repeat.default)
-def repeat(x: Tensor, sizes: Sequence[int]) -> Tensor:
-    shape = [1] * (len(sizes) - x.dim()) + list(x.shape)
-    wide = [size for pair in zip([1] * len(shape), shape, strict=True) for size in pair]
-    expanded = [size for pair in zip(sizes, shape, strict=True) for size in pair]
-    answer = [count * size for count, size in zip(sizes, shape, strict=True)]
-    return x.reshape(wide).expand(expanded).clone().reshape(answer)
-
-
 @own(aten.slice_scatter.default)
 def slice_scatter(
     x: Tensor, source: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
@@ -60,14 +51,6 @@ def select_scatter(x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
     return slice_scatter(x, source.unsqueeze(dim), dim, index, index + 1)
 
 
-@own(aten.diagonal.default)
-def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    x = torch.movedim(x, (dim1, dim2), (-2, -1))
-    count = max(0, min(x.shape[-2] + min(offset, 0), x.shape[-1] - max(offset, 0)))
-    places = _range(0, count) * (x.shape[-1] + 1) + (offset if offset >= 0 else -offset * x.shape[-1])
-    return torch.index_select(x.flatten(-2), -1, places)
-
-
 @own(aten.diagonal_scatter.default)
 def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     moved = torch.movedim(x, (dim1, dim2), (-2, -1))
@@ -76,18 +59,6 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
     )
     flat = torch.scatter(moved.flatten(-2), -1, places.expand(source.shape), source)
     return _laid_out_as(x, torch.movedim(flat.reshape(moved.shape), (-2, -1), (dim1, dim2)).clone())
-
-
-@own(aten.unfold.default)
-def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    if x.dim() == 0:
-        return x.reshape(1)
-    dimension %= x.dim()
-    count = (x.shape[dimension] - size) // step + 1
-    places = (_range(0, count).unsqueeze(1) * step + _range(0, size)).reshape(-1)
-    shape = list(x.shape)
-    shape[dimension : dimension + 1] = [count, size]
-    return torch.movedim(torch.index_select(x, dimension, places).reshape(shape), dimension + 1, -1)
 
 
 def _window_places(size: int, kernel: int, dilation: int, padding: int, stride: int) -> tuple[Tensor, int]:
@@ -165,44 +136,6 @@ def replication_pad(x: Tensor, padding: Sequence[int]) -> Tensor:
 
 # Pools and norms
 # --------------------------------------------------------------------------------------------------------
-
-
-def _pooling_matrix(size: int, bins: int, dtype: torch.dtype) -> Tensor:
-    """[bins, size]: the averages of PyTorch's adaptive bins, which may overlap."""
-    place, bin_ = _range(0, size).unsqueeze(0), _range(0, bins).unsqueeze(1)
-    first, last = bin_ * size // bins, ((bin_ + 1) * size + bins - 1) // bins
-    inside = ((place >= first) & (place < last)).to(dtype)
-    return inside / (last - first).to(dtype)
-
-
-def _adaptive_average(x: Tensor, bins: Sequence[int]) -> Tensor:
-    count = len(bins)
-    sizes = x.shape[-count:]
-    if all(b == 1 for b in bins):
-        return torch.mean(x, list(range(-count, 0)), True)
-    if all(size % b == 0 for size, b in zip(sizes, bins, strict=True)):
-        kernel = [size // b for size, b in zip(sizes, bins, strict=True)]
-        return torch.nn.functional.avg_pool2d(x, kernel) if count == 2 else torch.nn.functional.avg_pool3d(x, kernel)
-    for d, b in enumerate(bins, start=x.dim() - count):
-        if x.shape[d] != b:
-            matrix = _pooling_matrix(x.shape[d], b, x.dtype)
-            x = torch.movedim(torch.matmul(torch.movedim(x, d, -1), matrix.t()), -1, d)
-    return x
-
-
-@own(
-    aten.adaptive_avg_pool2d.default,
-    aten._adaptive_avg_pool2d.default,
-    aten.adaptive_avg_pool3d.default,
-    aten._adaptive_avg_pool3d.default,
-)
-def adaptive_avg_pool(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    return _adaptive_average(x, output_size)
-
-
-@own(aten.adaptive_avg_pool1d.default)
-def adaptive_avg_pool1d(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    return _adaptive_average(x.unsqueeze(-2), [1, output_size[0]]).squeeze(-2)
 
 
 @own(aten.adaptive_max_pool2d.default)
@@ -328,11 +261,6 @@ def one_hot(x: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < 0:
         raise NotImplementedError("one_hot needs num_classes: it cannot depend on the data")
     return (x.unsqueeze(-1) == _range(0, num_classes)).to(torch.int64)
-
-
-@own(aten.copy.default)
-def copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    return source.to(x.dtype).expand(x.shape).clone()
 
 
 @own(aten.multilabel_margin_loss_forward.default)

@@ -85,3 +85,8 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool = False, *,
         return torch.searchsorted(total, drawn, right=True).clamp(max=weights.shape[-1] - 1)
     arrival = -torch.log(1 - torch.rand(weights.shape)) / weights
     return torch.topk(arrival, num_samples, -1, largest=False)[1]
+
+
+@own(aten.randint.default)
+def randint(high: int, size: Any, *, dtype: Any = None, **_: Any) -> Tensor:
+    return aten.randint.low(0, high, size, dtype=dtype)
