@@ -31,6 +31,13 @@ def pages():
     return ["README.md"] + sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))
 
 
+def every_page():
+    """Those, and the pages beside code and examples."""
+    beside = [path for folder in ("bench", "devices", "examples", "include", "packaging", "python", "src", "tests")
+              for path in glob.glob(os.path.join(ROOT, folder, "**", "*.md"), recursive=True)]
+    return pages() + ["CONTRIBUTING.md", "CHANGELOG.md"] + sorted(os.path.relpath(path, ROOT) for path in beside)
+
+
 def blocks(text):
     """(mark, language, code) of every block; the mark is "" where there is none."""
     return [(found["mark"] or "", found["language"], found["text"]) for found in BLOCK.finditer(text)]
@@ -47,7 +54,7 @@ def words_of(line):
 
 def calls(text):
     """The words behind `pantoum` of every command line in the code blocks of a page."""
-    code = "\n".join(body for _, language, body in blocks(text) if language in ("", "sh", "bash", "console"))
+    code = "\n".join(body for _, language, body in blocks(text) if language in ("", "sh", "bash", "console", "text"))
     return [words_of(line) for line in CALL.findall(code)]
 
 
