@@ -23,7 +23,7 @@ def rows():
     found = {}
     for path in sorted(glob.glob(os.path.join(pages.ROOT, "docs", "results", "*.json"))):
         with open(path, encoding="utf-8") as file:
-            found |= {row["name"]: row["value"] for row in json.load(file).get("rows", [])}
+            found |= {row["name"]: row["value"] for row in json.load(file).get("rows", []) if "name" in row}
     return found
 
 
