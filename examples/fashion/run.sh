@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job: trains cnn.onnx on Fashion-MNIST in well under half of the RAM that the step would take, paging to a real file.
+# The main job: trains cnn.onnx on Fashion-MNIST in three quarters of the RAM that the step would take, paging to a real file.
 # usage: run.sh PANTOUM DATA_FOLDER
 set -euo pipefail
 pantoum=$1 data=$2
