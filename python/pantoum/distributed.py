@@ -42,7 +42,7 @@ _EQUAL_PARTS = "cut the data into equal parts: pantoum.distributed.shard"
 def _view(trainer: Trainer, name: str) -> torch.Tensor | None:
     """The tensor where it lies in the arena, flat; None: it lives in storage."""
     try:
-        return torch.from_numpy(trainer._core.gradient(name)).view(-1)
+        return torch.from_numpy(trainer._core.tensor(name)).view(-1)
     except UsageError as error:
         if error.code != "E0105":
             raise
@@ -104,9 +104,9 @@ class DataParallel:
         self._world: int = dist.get_world_size(group)
         self._rank: int = dist.get_rank(group)
         self._root = 0 if group is None else dist.get_global_rank(group, 0)
-        kinds = trainer._core.tensor_kinds()
+        kinds = trainer._core.tensors()
         gradients = [
-            (name, int(np.prod(shape, dtype=np.int64))) for name, _, shape, kind in kinds if kind == "gradient"
+            (name, int(np.prod(shape, dtype=np.int64))) for name, _, shape, kind, _ in kinds if kind == "gradient"
         ]
         limit = bytes_of(bucket, "bucket")
         self._agree((gradients, trainer.plan.samples_per_step, limit))
@@ -117,7 +117,7 @@ class DataParallel:
         trained = {name.removeprefix("accumulated.") for name, _ in gradients}
         statistics = {
             name: int(np.prod(shape, dtype=np.int64))
-            for name, dtype, shape, kind in kinds
+            for name, dtype, shape, kind, _ in kinds
             if kind == "changes" and dtype == "f32" and name not in trained
         }
         self._tail = torch.zeros(sum(statistics.values()) + 2 * self._world)

@@ -68,7 +68,7 @@ def _number(config: Mapping[str, Any], name: str, default: int = 0) -> int:
 
 def _shared(trainer: Trainer) -> list[str]:
     """What training changes and the clients have in common: not optimizer state, not what is frozen, no counters."""
-    return [name for name, dtype, _, kind in trainer._core.tensor_kinds() if kind == "changes" and dtype == "f32"]
+    return [name for name, dtype, _, kind, _ in trainer._core.tensors() if kind == "changes" and dtype == "f32"]
 
 
 def arrays_of(trainer: Trainer) -> ArrayRecord:

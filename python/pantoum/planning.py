@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from pantoum import _core
 from pantoum.data import BatchTensor
@@ -23,6 +23,7 @@ from pantoum.quantities import Bytes, Duration, Size, bytes_of, deadline_of, jou
 __all__ = ["Explanation", "Plan", "SweepRow", "Verdict", "load_plan", "plan", "plan_cost_graph", "sweep", "verify"]
 
 log = logging.getLogger("pantoum")
+_T = TypeVar("_T")
 
 _MODEL = "load one: pantoum.load_onnx(path, batch=32); pantoum.compile takes torch modules"
 
@@ -76,6 +77,31 @@ class SweepRow:
     gap: float
 
 
+class _Fact(Generic[_T]):
+    """A figure of a plan: an attribute whose value is that of ``Plan.facts`` by its name."""
+
+    def __init__(self, explained: str) -> None:
+        self.__doc__ = explained
+
+    def __set_name__(self, owner: type[Plan], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, plan: None, owner: type[Plan]) -> _Fact[_T]: ...
+
+    @overload
+    def __get__(self, plan: Plan, owner: type[Plan]) -> _T: ...
+
+    def __get__(self, plan: Plan | None, owner: type[Plan]) -> _Fact[_T] | _T:
+        if plan is None:
+            return self
+        value: _T = plan.facts()[self._name]
+        return value
+
+    def __set__(self, plan: Plan, value: object) -> None:
+        raise AttributeError(f"{self._name} is a figure of the plan")
+
+
 class Plan:
     """A checked plan, ready to train: ``pantoum.plan`` makes one.
 
@@ -121,131 +147,27 @@ class Plan:
         """All figures, by name."""
         return self._core.facts()
 
-    @property
-    def budget_bytes(self) -> int:
-        """The RAM that was given, without what was reserved."""
-        value: int = self._core.facts()["budget_bytes"]
-        return value
-
-    @property
-    def peak_bytes(self) -> int:
-        """The largest sum of what is in RAM at once."""
-        value: int = self._core.facts()["peak_bytes"]
-        return value
-
-    @property
-    def arena_bytes(self) -> int:
-        """What the trainer takes: the peak, and gaps between tensors."""
-        value: int = self._core.facts()["arena_bytes"]
-        return value
-
-    @property
-    def time_s(self) -> float:
-        """Seconds of a step (of its last micro-batch)."""
-        value: float = self._core.facts()["time_s"]
-        return value
-
-    @property
-    def energy_j(self) -> float:
-        """Joules of a step (of its last micro-batch)."""
-        value: float = self._core.facts()["energy_j"]
-        return value
-
-    @property
-    def computed(self) -> int:
-        """Ops that are computed, those computed again included."""
-        value: int = self._core.facts()["computed"]
-        return value
-
-    @property
-    def recomputed(self) -> int:
-        """Ops that are computed again."""
-        value: int = self._core.facts()["recomputed"]
-        return value
-
-    @property
-    def pages_out(self) -> int:
-        """Writes to storage."""
-        value: int = self._core.facts()["pages_out"]
-        return value
-
-    @property
-    def pages_in(self) -> int:
-        """Reads from storage."""
-        value: int = self._core.facts()["pages_in"]
-        return value
-
-    @property
-    def bytes_paged_out(self) -> int:
-        """Bytes written to storage in a step."""
-        value: int = self._core.facts()["bytes_paged_out"]
-        return value
-
-    @property
-    def bytes_paged_in(self) -> int:
-        """Bytes read from storage in a step."""
-        value: int = self._core.facts()["bytes_paged_in"]
-        return value
-
-    @property
-    def proved_energy_j(self) -> float | None:
-        """No plan takes fewer joules; None: not proved."""
-        value: float | None = self._core.facts()["proved_energy_j"]
-        return value
-
-    @property
-    def proved_time_s(self) -> float | None:
-        """No plan takes fewer seconds; None: not proved."""
-        value: float | None = self._core.facts()["proved_time_s"]
-        return value
-
-    @property
-    def any_order(self) -> bool:
-        """What is proved holds for every order of first computations."""
-        value: bool = self._core.facts()["any_order"]
-        return value
-
-    @property
-    def gap(self) -> float:
-        """(objective - proved) / objective."""
-        value: float = self._core.facts()["gap"]
-        return value
-
-    @property
-    def optimal(self) -> bool:
-        """The gap is the one that was asked for, or less."""
-        value: bool = self._core.facts()["optimal"]
-        return value
-
-    @property
-    def unplanned_peak_bytes(self) -> int:
-        """The peak with everything kept."""
-        value: int = self._core.facts()["unplanned_peak_bytes"]
-        return value
-
-    @property
-    def unplanned_time_s(self) -> float:
-        """Seconds of a step with everything kept."""
-        value: float = self._core.facts()["unplanned_time_s"]
-        return value
-
-    @property
-    def unplanned_energy_j(self) -> float:
-        """Joules of a step with everything kept."""
-        value: float = self._core.facts()["unplanned_energy_j"]
-        return value
-
-    @property
-    def device(self) -> str:
-        """The device's name."""
-        value: str = self._core.facts()["device"]
-        return value
-
-    @property
-    def time_source(self) -> str:
-        """Whether times are measured, and where."""
-        value: str = self._core.facts()["time_source"]
-        return value
+    budget_bytes = _Fact[int]("The RAM that was given, without what was reserved.")
+    peak_bytes = _Fact[int]("The largest sum of what is in RAM at once.")
+    arena_bytes = _Fact[int]("What the trainer takes: the peak, and gaps between tensors.")
+    time_s = _Fact[float]("Seconds of a step (of its last micro-batch).")
+    energy_j = _Fact[float]("Joules of a step (of its last micro-batch).")
+    computed = _Fact[int]("Ops that are computed, those computed again included.")
+    recomputed = _Fact[int]("Ops that are computed again.")
+    pages_out = _Fact[int]("Writes to storage.")
+    pages_in = _Fact[int]("Reads from storage.")
+    bytes_paged_out = _Fact[int]("Bytes written to storage in a step.")
+    bytes_paged_in = _Fact[int]("Bytes read from storage in a step.")
+    proved_energy_j = _Fact[float | None]("No plan takes fewer joules; None: not proved.")
+    proved_time_s = _Fact[float | None]("No plan takes fewer seconds; None: not proved.")
+    any_order = _Fact[bool]("What is proved holds for every order of first computations.")
+    gap = _Fact[float]("(objective - proved) / objective.")
+    optimal = _Fact[bool]("The gap is the one that was asked for, or less.")
+    unplanned_peak_bytes = _Fact[int]("The peak with everything kept.")
+    unplanned_time_s = _Fact[float]("Seconds of a step with everything kept.")
+    unplanned_energy_j = _Fact[float]("Joules of a step with everything kept.")
+    device = _Fact[str]("The device's name.")
+    time_source = _Fact[str]("Whether times are measured, and where.")
 
     def explain(self, effort: int = 1) -> Explanation:
         """What binds, what is in RAM at the peak, and what more RAM would buy: the step is planned again with 1, 5 and

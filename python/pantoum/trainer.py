@@ -334,8 +334,9 @@ class Trainer:
     def tensors(self) -> list[TensorInfo]:
         """Parameters, statistics and optimizer states."""
         return [
-            TensorInfo(name, dtype, tuple(shape), state, in_ram)
-            for name, dtype, shape, state, in_ram in self._core.tensors()
+            TensorInfo(name, dtype, tuple(shape), kind == "state", in_ram)
+            for name, dtype, shape, kind, in_ram in self._core.tensors()
+            if kind != "gradient"
         ]
 
     def tensor(self, name: str) -> Array:

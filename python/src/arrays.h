@@ -1,4 +1,4 @@
-// Arrays of Python as the library takes them: contiguous, in RAM, read only, not copied.
+// Arrays of Python as the library takes them: contiguous, in RAM, read only and not copied.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -13,15 +13,13 @@ namespace pantoum::python {
 
 using Given = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
 
-// Views of them, valid as long as `arrays`. E0262 of a type that no tensor has.
+// Views of the arrays, valid as long as they are. E0262: an array has a type that no tensor has.
 [[nodiscard]] Batch batch_of(const std::vector<Given>& arrays);
 
-// A view of `tensor` for numpy, which keeps `owner` alive.
-[[nodiscard]] nanobind::object view_of(const TensorView& tensor, nanobind::handle owner);
-// One that may be written, for as long as the memory is there.
-[[nodiscard]] nanobind::object writable_view_of(const TensorView& tensor);
+// A view of `tensor` for numpy, which keeps `owner` alive; without an owner it ends with the tensor's memory.
+[[nodiscard]] nanobind::object view_of(const TensorView& tensor, nanobind::handle owner, bool writable = false);
 
-// Of "f32" and the other names.
+// The type of a name as "f32"; none: there is no such type.
 [[nodiscard]] std::optional<DType> dtype_named(const std::string& name);
 
 }  // namespace pantoum::python

@@ -46,8 +46,7 @@ auto guarded(const std::string& where, const Call& call) -> decltype(call()) {
 
 nb::list views_of(std::span<const TensorView> tensors, bool writable) {
   nb::list views;
-  for (const TensorView& tensor : tensors)
-    views.append(writable ? writable_view_of(tensor) : view_of(tensor, nb::none()));
+  for (const TensorView& tensor : tensors) views.append(view_of(tensor, nb::none(), writable));
   return views;
 }
 

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+
 #include "arrays.h"
 #include "bindings.h"
 #include "raise.h"
@@ -13,29 +15,15 @@ using namespace nb::literals;
 namespace pantoum::python {
 namespace {
 
-DType dtype_of(const nb::dlpack::dtype& dtype) {
-  if (dtype == nb::dtype<float>()) return DType::f32;
-  if (dtype == nb::dtype<int64_t>()) return DType::i64;
-  if (dtype == nb::dtype<int32_t>()) return DType::i32;
-  if (dtype == nb::dtype<uint8_t>()) return DType::u8;
-  if (dtype == nb::dtype<bool>()) return DType::boolean;
-  raise(fail("E0262", "elements are f32, i64, i32, u8 or bool", {}, "convert them").error());
-}
+// The types of tensors, in the library and in arrays.
+constexpr std::array kTypes{std::pair(DType::f32, nb::dtype<float>()), std::pair(DType::i64, nb::dtype<int64_t>()),
+                            std::pair(DType::i32, nb::dtype<int32_t>()), std::pair(DType::u8, nb::dtype<uint8_t>()),
+                            std::pair(DType::boolean, nb::dtype<bool>())};
 
-nb::dlpack::dtype dlpack_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return nb::dtype<float>();
-    case DType::i64:
-      return nb::dtype<int64_t>();
-    case DType::i32:
-      return nb::dtype<int32_t>();
-    case DType::u8:
-      return nb::dtype<uint8_t>();
-    case DType::boolean:
-      return nb::dtype<bool>();
-  }
-  return nb::dtype<uint8_t>();
+DType dtype_of(const nb::dlpack::dtype& given) {
+  for (const auto& [type, in_arrays] : kTypes)
+    if (given == in_arrays) return type;
+  raise(fail("E0262", "elements are f32, i64, i32, u8 or bool", {}, "convert them").error());
 }
 
 // Samples in arrays, which are kept alive with it.
@@ -71,22 +59,19 @@ Batch batch_of(const std::vector<Given>& arrays) {
 }
 
 std::optional<DType> dtype_named(const std::string& name) {
-  for (const DType dtype : {DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean})
-    if (name == name_of(dtype)) return dtype;
+  for (const auto& [type, in_arrays] : kTypes)
+    if (name == name_of(type)) return type;
   return std::nullopt;
 }
 
-nb::object writable_view_of(const TensorView& tensor) {
+nb::object view_of(const TensorView& tensor, nb::handle owner, bool writable) {
   const std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
-  const nb::object nobody = nb::none();
-  return nb::cast(nb::ndarray<nb::numpy>(static_cast<void*>(tensor.data.data()), shape.size(), shape.data(), nobody,
-                                         nullptr, dlpack_type(tensor.dtype)));
-}
-
-nb::object view_of(const TensorView& tensor, nb::handle owner) {
-  const std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
-  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(static_cast<const void*>(tensor.data.data()), shape.size(),
-                                                 shape.data(), owner, nullptr, dlpack_type(tensor.dtype)));
+  void* const data = tensor.data.data();
+  nb::dlpack::dtype type{};
+  for (const auto& [known, in_arrays] : kTypes)
+    if (known == tensor.dtype) type = in_arrays;
+  if (writable) return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, type));
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), owner, nullptr, type));
 }
 
 void bind_data(nb::module_& module) {

@@ -1,8 +1,9 @@
-// Forked processes have none of their parent's threads: what needs them is refused there, and never destroyed.
+// A forked process has none of its parent's threads: what needs them is refused there, and is never destroyed.
 #pragma once
 
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -10,8 +11,15 @@
 
 namespace pantoum::python {
 
-// This process computes from now on. E0108 where it was forked from one that does: the threads of its kernels are missing.
-[[nodiscard]] Result<void> enter_process();
+// Called before threads start. E0108: this process was forked from one that computes, and lacks the threads of its kernels.
+[[nodiscard]] inline Result<void> enter_process() {
+  static std::atomic<::pid_t> computes = 0;
+  const ::pid_t self = ::getpid();
+  ::pid_t none = 0;
+  if (computes.compare_exchange_strong(none, self) || none == self) return {};
+  return fail("E0108", "this process was forked from one that has planned or trained, and lacks its threads", {},
+              "start it with multiprocessing's \"spawn\", or fork before anything is planned");
+}
 
 // Something with threads and files, which belongs to the process that made it.
 template <class T>

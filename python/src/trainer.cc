@@ -10,7 +10,6 @@
 
 #include "arrays.h"
 #include "bindings.h"
-#include "halves.h"
 #include "raise.h"
 
 namespace nb = nanobind;
@@ -78,7 +77,9 @@ class PythonTrainer {
 };
 
 using Turn = PythonTrainer::Turn;
-using TensorRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, bool, bool>>;
+using TensorRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, nb::str, bool>>;
+using Stats = TupleOf<uint64_t, double, double>;  // step, loss, learning rate
+using OnGradientCall = nb::typed<nb::callable, nb::any(nb::str, bool)>;
 
 PythonTrainer* create(const OwnedPlan& plan, const TrainerOptions& options) {
   value_of(enter_process());
@@ -86,11 +87,41 @@ PythonTrainer* create(const OwnedPlan& plan, const TrainerOptions& options) {
   return new PythonTrainer(without_gil([&] { return Trainer::create(of, options); }));
 }
 
-TupleOf<int64_t, double, double> step(PythonTrainer& self, const std::vector<Given>& arrays) {
+Stats tuple_of(const StepStats& stats) {
+  return nb::make_tuple(stats.step, stats.loss, stats.lr);
+}
+
+Stats step(PythonTrainer& self, const std::vector<Given>& arrays) {
   const Turn turn(self, true);
   const Batch batch = batch_of(arrays);
-  const StepStats stats = without_gil([&] { return turn->step(batch); });
-  return nb::make_tuple(stats.step, stats.loss, stats.lr);
+  return tuple_of(without_gil([&] { return turn->step(batch); }));
+}
+
+// `on_gradient(name, in_ram)` is called while backward goes on; the first exception that it throws is raised after it.
+Stats gradients(PythonTrainer& self, const std::vector<Given>& arrays, std::optional<OnGradientCall> on_gradient) {
+  const Turn turn(self, true);
+  const Batch batch = batch_of(arrays);
+  std::exception_ptr thrown;
+  const OnGradient tell = [&](const TensorView& gradient) {
+    if (thrown || !on_gradient) return;
+    const nb::gil_scoped_acquire held;
+    try {
+      (*on_gradient)(std::string(gradient.name), !gradient.data.empty());
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  };
+  Result<StepStats> stats = [&] {
+    const nb::gil_scoped_release released;
+    return turn->gradients(batch, tell);
+  }();
+  if (thrown) std::rethrow_exception(thrown);
+  return tuple_of(value_of(std::move(stats)));
+}
+
+Stats update(PythonTrainer& self) {
+  const Turn turn(self, true);
+  return tuple_of(without_gil([&] { return turn->update(); }));
 }
 
 Row dict_of(const Evaluation& found) {
@@ -206,24 +237,30 @@ Row fit(PythonTrainer& self, const Dataset& train, const Dataset& test, FitOptio
   return dict_of(value_of(std::move(summary)));
 }
 
+// What a tensor is between steps: "gradient", "state" (of the optimizer), "changes" (trained, or a statistic) or "fixed".
+const char* kind_of(const TensorInfo& tensor) {
+  if (tensor.is_gradient) return "gradient";
+  if (tensor.is_state) return "state";
+  return tensor.changes ? "changes" : "fixed";
+}
+
 TensorRows tensors(PythonTrainer& self) {
   const Turn turn(self, false);
   nb::list all;
   for (const TensorInfo& tensor : turn->tensors())
-    if (!tensor.is_gradient)
-      all.append(nb::make_tuple(tensor.name, std::string(name_of(tensor.dtype)), nb::cast(tensor.shape),
-                                tensor.is_state, tensor.in_ram));
+    all.append(nb::make_tuple(tensor.name, std::string(name_of(tensor.dtype)), nb::cast(tensor.shape), kind_of(tensor),
+                              tensor.in_ram));
   return all;
 }
 
-// The view keeps the arena, also after close().
+// The view keeps the arena, also after close(). A gradient may be written between gradients() and update().
 nb::typed<nb::object, nb::any> tensor(PythonTrainer& self, const std::string& name) {
   const Turn turn(self, false);
   const TensorView view = value_of(turn->tensor(name));
   auto keeps = std::make_unique<OwnedTrainer>(self.shared());
-  nb::capsule owner(keeps.get(), [](void* kept) noexcept { delete static_cast<OwnedTrainer*>(kept); });
+  const nb::capsule owner(keeps.get(), [](void* kept) noexcept { delete static_cast<OwnedTrainer*>(kept); });
   static_cast<void>(keeps.release());
-  return view_of(view, owner);
+  return view_of(view, owner, name.starts_with("accumulated."));
 }
 
 using Bytes1d = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -294,11 +331,15 @@ void bind_options(nb::module_& module) {
 
 void bind_trainer(nb::module_& module) {
   bind_options(module);
-  nb::class_<PythonTrainer> trainer(module, "Trainer");
-  bind_halves(trainer);
-  trainer.def_static("create", &create, "plan"_a, "options"_a, nb::rv_policy::take_ownership)
+  nb::class_<PythonTrainer>(module, "Trainer")
+      .def_static("create", &create, "plan"_a, "options"_a, nb::rv_policy::take_ownership)
       .def("step", &step, "arrays"_a, nb::sig("def step(self, arrays: list[typing.Any]) -> tuple[int, float, float]"),
            "step, loss, lr")
+      .def("gradients", &gradients, "arrays"_a, "on_gradient"_a.none(),
+           nb::sig("def gradients(self, arrays: list[typing.Any], on_gradient: typing.Callable[[str, bool], "
+                   "typing.Any] | None) -> tuple[int, float, float]"),
+           "step, loss, lr")
+      .def("update", &update, "step, loss, lr")
       .def("fit", &fit, "train"_a, "test"_a, "options"_a, "on_batch"_a.none(), "on_epoch"_a.none())
       .def("evaluate", &evaluate, "data"_a)
       .def(
@@ -317,7 +358,7 @@ void bind_trainer(nb::module_& module) {
             without_gil([&] { return turn->resume(file); });
           },
           "path"_a.none())
-      .def("tensors", &tensors, "name, dtype, shape, is_state, in_ram")
+      .def("tensors", &tensors, "name, dtype, shape, kind, in_ram")
       .def("tensor", &tensor, "name"_a, nb::sig("def tensor(self, name: str) -> typing.Any"))
       .def("read", &read, "name"_a, "into"_a.noconvert(),
            nb::sig("def read(self, name: str, into: typing.Any) -> None"))

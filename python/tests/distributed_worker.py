@@ -52,8 +52,8 @@ def steps(ram: float | None, bucket: str, count: int = 4, **options: Any) -> dic
 
 
 def parameters(parallel: DataParallel) -> dict[str, bytes]:
-    kinds = parallel.trainer._core.tensor_kinds()
-    trained = [name.removeprefix("accumulated.") for name, _, _, kind in kinds if kind == "gradient"]
+    kinds = parallel.trainer._core.tensors()
+    trained = [name.removeprefix("accumulated.") for name, _, _, kind, _ in kinds if kind == "gradient"]
     return {name: parallel.trainer.read(name).tobytes() for name in trained}
 
 

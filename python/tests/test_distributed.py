@@ -138,7 +138,7 @@ def test_of_one_rank_is_a_trainer() -> None:
 def test_gradients_are_no_part_of_a_state_dict() -> None:
     with pantoum.Trainer(planned(split_update=True)) as trainer:
         assert not any(name.startswith("accumulated.") for name in trainer.state_dict(optimizer=True))
-        kinds = {kind for _, _, _, kind in trainer._core.tensor_kinds()}
+        kinds = {kind for _, _, _, kind, _ in trainer._core.tensors()}
         assert kinds >= {"gradient", "changes"}
 
 

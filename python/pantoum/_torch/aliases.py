@@ -31,7 +31,7 @@ def refuse_shared_memory(module: nn.Module, problems: Problems) -> None:
 
 
 def is_of_trained(constant: Tensor, module: nn.Module) -> bool:
-    """Is a tensor that forward reads, and that is neither parameter nor buffer, memory of a parameter that trains?"""
+    """Whether a constant that forward reads lies in the memory of a parameter that trains."""
     return _has_memory(constant) and any(
         parameter.requires_grad and _has_memory(parameter) and _storage(parameter) == _storage(constant)
         for parameter in module.parameters()
@@ -48,5 +48,5 @@ def _storage(tensor: Tensor) -> int:
 
 
 def _has_memory(tensor: Tensor) -> bool:
-    """Of lazy modules' tensors, sparse and wrapped ones there is nothing to compare."""
+    """Whether the memory can be compared: not of lazy, sparse or wrapped tensors."""
     return type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() > 0

@@ -1,5 +1,4 @@
-"""What of an example goes to the module's forward, and what is the target: decided by forward's signature, never
-guessed."""
+"""Splits an example into the arguments of the module's forward and the target, by the signature of forward."""
 
 from __future__ import annotations
 

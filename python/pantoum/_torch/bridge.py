@@ -1,4 +1,4 @@
-"""From a torch module to the compiler: `capture_model`, `compile_module`."""
+"""Gives a torch module to the compiler: `capture_model`, `compile_module`."""
 
 from __future__ import annotations
 

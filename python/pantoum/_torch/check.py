@@ -24,8 +24,8 @@ from .capture import capture, plain_module
 from .first_difference import first_difference
 from .graph_file import TorchGraph
 from .losses import LossChoice, as_function, choose_loss
-from .optimizers import OptimizerChoice, choose_optimizer
-from .reference import Reference, torch_optimizer
+from .optimizers import OptimizerChoice, choose_optimizer, torch_optimizer
+from .reference import Reference
 from .structure import tensors_of
 from .trainer import TorchTrainer
 
@@ -72,8 +72,8 @@ class CheckReport:
         loss, losses: of the first step, and of all steps, relative errors.
         gradients: one `Difference` for each trained parameter, worst first.
         weights: one for each parameter and buffer after the steps, worst first.
-        rounding: what PyTorch's own float32 is off by, looked at where something is beyond the tolerance.
-        differs: the first operator whose value or gradient is another than PyTorch's, with its place; "" where none is.
+        rounding: errors of PyTorch's own float32, measured where something is beyond the tolerance.
+        differs: the first operator whose value or gradient differs from PyTorch's, with its place; "": none does.
         notes: what was not compared, and why.
     """
 
@@ -204,7 +204,8 @@ class _Run:
         return self.batch()[: len(self.graph.document["inputs"])]
 
     def trainer(self, optimizer: Any, decays: bool = True) -> TorchTrainer:
-        """With this optimizer; `decays`: and the weight decays that the chosen one has for some parameters."""
+        """A trainer with this optimizer; `decays`: it takes the weight decays that the chosen one has for some
+        parameters."""
         chosen = dataclasses.replace(self.chosen, optimizer=optimizer, decays=self.chosen.decays if decays else [])
         model = model_of_graph(self.graph, self.loss, chosen, (), self.options)
         return TorchTrainer(make_plan(model, self.ram, **self.plan_options), self.graph)
@@ -334,7 +335,7 @@ def loss_of(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
 
 
 def _outputs(output: Any) -> dict[str, Tensor]:
-    """By the names that losses have for them; "" is the first."""
+    """The tensors of an output by the names that losses have for them; "" is the first."""
     names = ("", *(f"output_{index}" for index in range(1, 99)))
     return dict(zip(names, (tensor for _, tensor in tensors_of(output)), strict=False))
 

@@ -21,8 +21,8 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """As torch.nn.functional.ctc_loss: `log_probs` [T, N, C], `targets` [N, S], lengths [N]; or without N. Lengths
-    beyond T and S are not checked. Makes about ten ops for each of the T frames."""
+    """The loss of torch.nn.functional.ctc_loss: `log_probs` [T, N, C], `targets` [N, S], lengths [N]; or without N.
+    Lengths beyond T and S are not checked. Cost: about ten ops for each of the T frames."""
     alone = log_probs.dim() == 2
     if alone:
         log_probs, targets = log_probs.unsqueeze(1), targets.unsqueeze(0)

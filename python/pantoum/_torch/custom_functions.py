@@ -30,7 +30,7 @@ class Seen(Exception):
 
 
 class _Context:
-    """What `ctx` is in a custom function."""
+    """Stands for `ctx` in a custom function."""
 
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs
@@ -122,7 +122,7 @@ def _surrogate(kind: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 def _is_linear(kind: Any, args: tuple[Any, ...]) -> bool:
-    """Is the backward linear in the gradients of the outputs, on the example's values?"""
+    """Whether the backward is linear in the gradients of the outputs, on the example's values."""
     needs = tuple(isinstance(arg, Tensor) and arg.is_floating_point() for arg in args)
     draw = torch.Generator().manual_seed(0)
     context = _Context(needs)
@@ -165,7 +165,7 @@ class CustomFunctions:
         self._engine = torch.autograd.__dict__["_engine_run_backward"]
 
     def apply(self, kind: Any, *args: Any, **kwargs: Any) -> Any:
-        """In place of Function.apply."""
+        """Replaces Function.apply."""
         if kind is torch.utils.checkpoint.CheckpointFunction:
             return args[0](*args[2:])
         if kind.__module__.startswith("torch.") and kind.__name__.startswith("BackwardHook"):

@@ -241,7 +241,8 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None
 
 @own(aten.atan2.default)
 def atan2(y: Tensor, x: Tensor) -> Tensor:
-    """Of the quotient that is at most 1, then by octants; gradient 0 at the origin is not defined by PyTorch either."""
+    """The angle from the quotient that is at most 1, then by octants. At the origin the gradient is 0; PyTorch's is not
+    defined there."""
     steep = y.abs() > x.abs()
     inner = torch.atan(torch.where(steep, x, y) / torch.where(steep, y, torch.where(x == 0, 1.0, x)))
     side = torch.where(y >= 0, math.pi, -math.pi).to(y.dtype)

@@ -74,35 +74,17 @@ def _single(node: dict[str, Any], values: dict[str, Any]) -> TorchGraph | None:
     draw = torch.Generator().manual_seed(0)
     contents = {name: tensor.detach().clone() for name, tensor in operands.items()}
     constants = [_entry(name, tensor) for name, tensor in operands.items() if name not in real]
-    nodes, sums = [node], []
+    nodes, total = [node], "sum_0"
     for index, output in enumerate(results):
-        weights = torch.randn(output["shape"], generator=draw)
-        contents[f"w_{index}"] = weights
-        constants.append(_entry(f"w_{index}", weights))
-        shape = {"dtype": "f32", "shape": output["shape"]}
-        nodes.append(
-            _node("aten.mul.Tensor", [{"v": output["value"]}, {"v": f"w_{index}"}], f"weighted_{index}", shape)
-        )
-        dims = list(range(len(output["shape"])))
-        nodes.append(
-            _node(
-                "aten.sum.dim_IntList",
-                [{"v": f"weighted_{index}"}, dims, False],
-                f"sum_{index}",
-                {"dtype": "f32", "shape": []},
-            )
-        )
-        sums.append(f"sum_{index}")
-    for index in range(1, len(sums)):
-        nodes.append(
-            _node(
-                "aten.add.Tensor",
-                [{"v": sums[index - 1]}, {"v": sums[index]}],
-                f"total_{index}",
-                {"dtype": "f32", "shape": []},
-            )
-        )
-        sums[index] = f"total_{index}"
+        weight = f"w_{index}"
+        contents[weight] = torch.randn(output["shape"], generator=draw)
+        constants.append(_entry(weight, contents[weight]))
+        weighted = [{"v": output["value"]}, {"v": weight}]
+        nodes.append(_node("aten.mul.Tensor", weighted, f"weighted_{index}", output["shape"]))
+        nodes.append(_node("aten.sum.default", [{"v": f"weighted_{index}"}], f"sum_{index}", []))
+        if index:
+            nodes.append(_node("aten.add.Tensor", [{"v": total}, {"v": f"sum_{index}"}], f"total_{index}", []))
+            total = f"total_{index}"
     unused = {"value": "unused_input", "name": "unused_input", "dtype": "f32", "shape": [1, 1], "target": False}
     document = {
         "name": node["op"],
@@ -113,26 +95,26 @@ def _single(node: dict[str, Any], values: dict[str, Any]) -> TorchGraph | None:
         "buffers": [],
         "constants": constants,
         "nodes": nodes,
-        "outputs": [{"value": sums[-1], "name": "output_0"}],
-        "loss": sums[-1],
+        "outputs": [{"value": total, "name": "output_0"}],
+        "loss": total,
     }
     return TorchGraph(document, contents)
 
 
-def _node(op: str, args: list[Any], name: str, output: dict[str, Any]) -> dict[str, Any]:
+def _node(op: str, args: list[Any], name: str, shape: list[int]) -> dict[str, Any]:
     return {
         "name": f"{name}_node",
         "op": op,
         "args": args,
         "kwargs": {},
-        "outputs": [{"value": name, **output}],
+        "outputs": [{"value": name, "dtype": "f32", "shape": shape}],
         "where": "",
         "module": "",
     }
 
 
 def _alone(node: dict[str, Any], values: dict[str, Any], tolerance: float) -> str:
-    """What is wrong with one operator; "" where nothing is, or it cannot be trained alone."""
+    """Says how one operator differs from PyTorch; "": it does not, or it cannot be trained alone."""
     graph = _single(node, values)
     if graph is None:
         return ""

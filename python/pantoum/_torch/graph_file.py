@@ -47,7 +47,7 @@ class TorchGraph:
     document: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What the capture changed or assumed, in sentences: types that became f32, for example."""
+    """Sentences about what the capture changed or assumed: types that became f32, for example."""
 
     @property
     def name(self) -> str:

@@ -123,7 +123,7 @@ class Guard(TorchFunctionMode):
         return answer
 
     def has_read(self, tensor: Tensor) -> bool:
-        """Was the tensor an operand of the forward?"""
+        """Whether the tensor was an operand of the forward."""
         return id(tensor) in self.read
 
     def _read(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -162,7 +162,8 @@ class Guard(TorchFunctionMode):
             )
 
     def _written(self, name: str, changed: Any) -> None:
-        """In-place changes that autograd does not see: the exported graph would give other gradients than PyTorch."""
+        """Refuses in-place changes that autograd does not see: the exported graph would have other gradients than
+        PyTorch."""
         if not isinstance(changed, Tensor) or name in ("requires_grad_", "detach_", "retain_grad", "share_memory_"):
             return
         if isinstance(changed, nn.Parameter) and changed.requires_grad:
@@ -190,7 +191,7 @@ class Guard(TorchFunctionMode):
 
 
 def _changed(name: str, args: Any, kwargs: Any) -> Any:
-    """What a call changes in place."""
+    """The tensor that a call changes in place; None: it changes none."""
     in_place = (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE
     return kwargs.get("out") if kwargs.get("out") is not None else args[0] if in_place and args else None
 

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .graph_file import TorchGraph
+from .graph_file import STORED, TorchGraph
 
-_DTYPES = {"f32": torch.float32, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8, "bool": torch.bool}
 _REALS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -77,7 +76,7 @@ class Interpreter:
         if "v" in arg and len(arg) == 1:
             return values[arg["v"]]
         if "dtype" in arg and len(arg) == 1 and isinstance(arg["dtype"], str):
-            return self.dtype if arg["dtype"] == "f32" else _DTYPES[arg["dtype"]]
+            return self.dtype if arg["dtype"] == "f32" else STORED[arg["dtype"]][0]
         if "real" in arg and len(arg) == 1:
             return _REALS[arg["real"]]
         return {key: self._decode(each, values) for key, each in arg.items()}
@@ -101,12 +100,6 @@ def gradients(
     loss = values[graph.document["loss"]]
     if not loss.requires_grad:
         return loss.detach(), {name: torch.zeros_like(run.state[name]) for name in trained}, values
-    found = torch.autograd.grad(loss, [run.state[name] for name in trained], allow_unused=True)
-    return (
-        loss.detach(),
-        {
-            name: torch.zeros_like(run.state[name]) if each is None else each
-            for name, each in zip(trained, found, strict=True)
-        },
-        values,
-    )
+    parameters = [run.state[name] for name in trained]
+    found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return loss.detach(), dict(zip(trained, found, strict=True)), values

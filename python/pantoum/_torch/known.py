@@ -40,7 +40,7 @@ class _Value:
 
 
 class Known:
-    """Beside each traced tensor that no data reach, its value. Views of a traced tensor have views of its value."""
+    """The values of traced tensors that no data reach. Views of a traced tensor have views of its value."""
 
     def __init__(self) -> None:
         self._values: dict[int, _Value] = {}
@@ -91,8 +91,8 @@ class Known:
         return Operands(tuple(given), dict(named), _NONE.union(*buffers))
 
     def compute(self, function: Callable[..., Any], operands: Operands | None, changed: Any) -> Any:
-        """What `function` gives of known operands; else None. What is `changed` in place by what is not known, or by
-        random numbers, is not known from there on, nor is what shares its memory."""
+        """The result of `function` for known operands; else None. A tensor that is `changed` in place by unknown values
+        or random numbers is not known from there on, nor is any that shares its memory."""
         if operands is not None and not any(word in getattr(function, "__name__", "") for word in _UNDEFINED):
             with _untraced(), contextlib.suppress(Exception):  # the traced call tells what is wrong with it
                 state = torch.get_rng_state()

@@ -1,4 +1,4 @@
-"""What is minimized: the compiler's own losses by name, and any loss of torch, captured with the module."""
+"""Losses: the compiler's own by name, and any loss of torch, captured with the module."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SPELLINGS = {
 
 @dataclass
 class LossChoice:
-    """What a user's `loss` means."""
+    """The meaning of a user's `loss`."""
 
     named: Any = None
     """The compiler's own terms; None: the loss is captured."""
@@ -97,16 +97,17 @@ def _by_name(name: str) -> LossChoice:
     )
 
 
-def _positional(function: Callable[..., Any]) -> int:
-    """How many positional arguments a loss takes; 2 where it does not say."""
+def _positional(function: Callable[..., Any], required: bool = False) -> int:
+    """How many positional arguments a loss takes, or requires; 2 where it does not say."""
     target = function.forward if isinstance(function, nn.Module) else function
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return 2
-    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+    if not required and any(p.kind == p.VAR_POSITIONAL for p in parameters):
         return 2
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return sum(not required or p.default is p.empty for p in positional)
 
 
 def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
@@ -118,30 +119,19 @@ def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
     def loss(output: Any, target: Any) -> Any:
         if not choice.needs_target:
             return function(output)
-        if isinstance(target, (tuple, list)) and _required(function) == 1 + len(target) > 2:
-            return function(output, *target)
-        if (
-            isinstance(output, (tuple, list))
-            and _required(function) == len(output) + (len(target) if isinstance(target, (tuple, list)) else 1) > 2
-        ):
-            return function(*output, *(target if isinstance(target, (tuple, list)) else [target]))
+        wanted = _positional(function, required=True)
+        targets = target if isinstance(target, (tuple, list)) else [target]
+        if targets is target and wanted == 1 + len(targets) > 2:
+            return function(output, *targets)
+        if isinstance(output, (tuple, list)) and wanted == len(output) + len(targets) > 2:
+            return function(*output, *targets)
         return function(logits_of(output, function), target)
 
     return loss
 
 
-def _required(function: Callable[..., Any]) -> int:
-    target = function.forward if isinstance(function, nn.Module) else function
-    try:
-        parameters = inspect.signature(target).parameters.values()
-    except (TypeError, ValueError):
-        return 2
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
-
-
 def logits_of(output: Any, function: Callable[..., Any]) -> Any:
-    """What one of torch's own losses is given of an output of Hugging Face's kind: its logits. A user's function
-    gets the output itself."""
+    """The logits of an output of Hugging Face's kind, for torch's losses. A user's function gets the output itself."""
     own = getattr(function, "__module__", type(function).__module__) or ""
     if isinstance(output, Tensor) or not (
         own.startswith("torch.nn") or type(function).__module__.startswith("torch.nn")

@@ -61,57 +61,6 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
     return _laid_out_as(x, torch.movedim(flat.reshape(moved.shape), (-2, -1), (dim1, dim2)).clone())
 
 
-def _window_places(size: int, kernel: int, dilation: int, padding: int, stride: int) -> tuple[Tensor, int]:
-    """[kernel, blocks] places in a padded axis."""
-    blocks = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-    return _range(0, kernel).unsqueeze(1) * dilation + _range(0, blocks).unsqueeze(0) * stride, blocks
-
-
-@own(aten.im2col.default)
-def im2col(
-    x: Tensor, kernel: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
-) -> Tensor:
-    batched = x.dim() == 4
-    x = x if batched else x.unsqueeze(0)
-    (rows, high), (columns, wide) = (
-        _window_places(x.shape[2 + d], kernel[d], dilation[d], padding[d], stride[d]) for d in range(2)
-    )
-    x = torch.constant_pad_nd(x, [padding[1], padding[1], padding[0], padding[0]])
-    x = torch.index_select(x, 2, rows.reshape(-1))
-    x = torch.index_select(x, 3, columns.reshape(-1))
-    n, c = x.shape[:2]
-    x = x.reshape(n, c, kernel[0], high, kernel[1], wide).permute(0, 1, 2, 4, 3, 5)
-    x = x.reshape(n, c * kernel[0] * kernel[1], high * wide)
-    return x if batched else x.squeeze(0)
-
-
-@own(aten.col2im.default)
-def col2im(
-    x: Tensor,
-    size: Sequence[int],
-    kernel: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    stride: Sequence[int],
-) -> Tensor:
-    batched = x.dim() == 3
-    x = x if batched else x.unsqueeze(0)
-    (rows, high), (columns, wide) = (
-        _window_places(size[d], kernel[d], dilation[d], padding[d], stride[d]) for d in range(2)
-    )
-    n, c = x.shape[0], x.shape[1] // (kernel[0] * kernel[1])
-    tall, broad = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    x = (
-        x.reshape(n, c, kernel[0], kernel[1], high, wide)
-        .permute(0, 1, 2, 4, 3, 5)
-        .reshape(n, c, kernel[0] * high, kernel[1] * wide)
-    )
-    x = torch.index_add(x.new_zeros(n, c, tall, x.shape[3]), 2, rows.reshape(-1), x)
-    x = torch.index_add(x.new_zeros(n, c, tall, broad), 3, columns.reshape(-1), x)
-    x = x[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
-    return x if batched else x.squeeze(0)
-
-
 def _padded(x: Tensor, padding: Sequence[int], reflect: bool) -> Tensor:
     for pair in range(len(padding) // 2):
         dim, before, after = x.dim() - 1 - pair, padding[2 * pair], padding[2 * pair + 1]
@@ -265,7 +214,7 @@ def one_hot(x: Tensor, num_classes: int = -1) -> Tensor:
 
 @own(aten.multilabel_margin_loss_forward.default)
 def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int) -> Any:
-    """Of every pair of a label before the first -1 and a class that is no label."""
+    """Sums over every pair of a label before the first -1 and a class that is no label."""
     rows, labels = x.reshape(-1, x.shape[-1]), target.reshape(-1, x.shape[-1])
     place = _range(0, x.shape[-1])
     given = torch.cumsum((labels == -1).to(torch.int64), 1) == 0

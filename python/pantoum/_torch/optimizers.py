@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pantoum.errors import Unsupported, UsageError
 from pantoum.options import Adagrad, Adam, AdamW, RmsProp, Sgd
@@ -30,7 +29,7 @@ class OptimizerChoice:
 
 
 def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> OptimizerChoice:
-    """What a user's `optimizer` means for this module.
+    """Reads the optimizer that a user gives for this module.
 
     Raises:
         UsageError: E0115, it is no optimizer; E0116, it holds parameters of another module.
@@ -63,13 +62,13 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
     notes = [f"{len(frozen)} parameters that the optimizer does not hold are not trained"] if frozen else []
     if any("initial_lr" in each for each in optimizer.param_groups):
         notes.append("a learning rate scheduler is not carried over: give schedule= to the trainer")
-    return OptimizerChoice(_KINDS[type(optimizer)](group), frozen, _decays(optimizer, named), notes)
+    return OptimizerChoice(_value(type(optimizer), group), frozen, _decays(optimizer, named), notes)
 
 
 def _decays(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> list[tuple[str, float]]:
     first, *others = optimizer.param_groups
-    decays = {id(parameter): _real(group, "weight_decay") for group in others for parameter in group["params"]}
-    usual = _real(first, "weight_decay")
+    decays = {id(parameter): float(_plain(group["weight_decay"])) for group in others for parameter in group["params"]}
+    usual = float(_plain(first["weight_decay"]))
     return [
         (name, decays[id(parameter)]) for name, parameter in named.items() if decays.get(id(parameter), usual) != usual
     ]
@@ -119,7 +118,7 @@ def _problems(optimizer: torch.optim.Optimizer) -> list[str]:
 
 
 def _own_step(optimizer: torch.optim.Optimizer) -> bool:
-    """Is `step` replaced in this instance, by other than a learning rate scheduler?"""
+    """Whether `step` is replaced in this instance, by something other than a learning rate scheduler."""
     own = vars(optimizer).get("step")
     return own is not None and not getattr(own, "_wrapped_by_lr_sched", False)
 
@@ -139,13 +138,13 @@ def _different_groups(optimizer: torch.optim.Optimizer) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, torch.Tensor) else value
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def _steps(state: dict[str, Any]) -> float:
     step = _plain(state.get("step", 0))
     buffer = state.get("momentum_buffer")
-    return float(step) if not isinstance(buffer, torch.Tensor) else max(float(step), 1.0)
+    return float(step) if not isinstance(buffer, Tensor) else max(float(step), 1.0)
 
 
 _REFUSED: dict[str, tuple[Any, ...]] = {
@@ -156,48 +155,35 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _sgd(group: dict[str, Any]) -> Any:
-    return Sgd(
-        lr=_real(group, "lr"),
-        momentum=_real(group, "momentum"),
-        weight_decay=_real(group, "weight_decay"),
-        nesterov=bool(group["nesterov"]),
-    )
-
-
-def _adam(group: dict[str, Any]) -> Any:
-    made = AdamW if group.get("decoupled_weight_decay") else Adam
-    beta1, beta2 = (float(_plain(beta)) for beta in group["betas"])
-    return made(
-        lr=_real(group, "lr"),
-        beta1=beta1,
-        beta2=beta2,
-        eps=_real(group, "eps"),
-        weight_decay=_real(group, "weight_decay"),
-    )
-
-
-def _adamw(group: dict[str, Any]) -> Any:
-    return _adam({**group, "decoupled_weight_decay": True})
-
-
-def _rmsprop(group: dict[str, Any]) -> Any:
-    names = ("lr", "alpha", "eps", "momentum", "weight_decay")
-    return RmsProp(**{name: _real(group, name) for name in names}, centered=bool(group["centered"]))
-
-
-def _adagrad(group: dict[str, Any]) -> Any:
-    return Adagrad(**{name: _real(group, name) for name in ("lr", "lr_decay", "eps", "weight_decay")})
-
-
-def _real(group: dict[str, Any], name: str) -> float:
-    return float(_plain(group[name]))
-
-
-_KINDS: dict[type, Callable[[dict[str, Any]], Any]] = {
-    torch.optim.SGD: _sgd,
-    torch.optim.Adam: _adam,
-    torch.optim.AdamW: _adamw,
-    torch.optim.RMSprop: _rmsprop,
-    torch.optim.Adagrad: _adagrad,
+_KINDS: dict[type, type[Any]] = {
+    torch.optim.SGD: Sgd,
+    torch.optim.Adam: Adam,
+    torch.optim.AdamW: AdamW,
+    torch.optim.RMSprop: RmsProp,
+    torch.optim.Adagrad: Adagrad,
 }
+
+
+def _value(kind: type, group: dict[str, Any]) -> Any:
+    """One of pantoum's optimizers, with the options of a parameter group."""
+    named = dict(group)
+    if "betas" in group:
+        named["beta1"], named["beta2"] = group["betas"]
+    made = AdamW if group.get("decoupled_weight_decay") else _KINDS[kind]
+    defaults = vars(made())
+    return made(**{name: type(default)(_plain(named[name])) for name, default in defaults.items()})
+
+
+def torch_optimizer(optimizer: Any, named: dict[str, Tensor], decays: dict[str, float]) -> torch.optim.Optimizer:
+    """The torch.optim optimizer that one of pantoum's computes as; `decays`: weight decays of some parameters."""
+    groups: dict[float, list[Tensor]] = {}
+    for name, value in named.items():
+        groups.setdefault(decays.get(name, optimizer.weight_decay), []).append(value)
+    options = {name: value for name, value in vars(optimizer).items() if name != "weight_decay"}
+    if "beta1" in options:
+        options["betas"] = options.pop("beta1"), options.pop("beta2")
+    kind: Any = next(kind for kind, ours in _KINDS.items() if ours is type(optimizer))
+    made: torch.optim.Optimizer = kind(
+        [{"params": values, "weight_decay": decay} for decay, values in groups.items()], **options
+    )
+    return made

@@ -51,7 +51,8 @@ def place_now() -> str:
 
 
 def place_of_error(error: BaseException) -> str:
-    """Where in the user's code an exception or its cause was raised: the innermost line below the traced forward."""
+    """The line of the user's code at which an exception or its cause was raised: the innermost below the traced
+    forward."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:

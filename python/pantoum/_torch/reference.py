@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pantoum.options import Adagrad, Adam, AdamW, RmsProp, Sgd
-
 from .binding import Bound
 from .structure import replace_tensors
 from .trace import attributes_restored, own_loss
@@ -104,27 +102,3 @@ class Reference:
         return losses, {
             name: value.detach().double().numpy() for name, value in state.items() if value.is_floating_point()
         }
-
-
-def torch_optimizer(optimizer: Any, named: dict[str, Tensor], decays: dict[str, float]) -> torch.optim.Optimizer:
-    """The torch.optim optimizer that one of pantoum's computes as."""
-    groups: dict[float, list[Tensor]] = {}
-    for name, value in named.items():
-        groups.setdefault(decays.get(name, optimizer.weight_decay), []).append(value)
-    parts: list[dict[str, Any]] = [{"params": values, "weight_decay": decay} for decay, values in groups.items()]
-    if isinstance(optimizer, Sgd):
-        return torch.optim.SGD(parts, lr=optimizer.lr, momentum=optimizer.momentum, nesterov=optimizer.nesterov)
-    if isinstance(optimizer, (Adam, AdamW)):
-        kind = torch.optim.AdamW if isinstance(optimizer, AdamW) else torch.optim.Adam
-        return kind(parts, lr=optimizer.lr, betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.eps)
-    if isinstance(optimizer, RmsProp):
-        return torch.optim.RMSprop(
-            parts,
-            lr=optimizer.lr,
-            alpha=optimizer.alpha,
-            eps=optimizer.eps,
-            momentum=optimizer.momentum,
-            centered=optimizer.centered,
-        )
-    assert isinstance(optimizer, Adagrad)
-    return torch.optim.Adagrad(parts, lr=optimizer.lr, lr_decay=optimizer.lr_decay, eps=optimizer.eps)

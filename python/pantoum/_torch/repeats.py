@@ -1,4 +1,4 @@
-"""Is every step of a forward the same? A captured step is one: it would not follow what Python moves between calls.
+"""Checks that every step of a forward is the same: a captured step does not follow what Python changes between calls.
 
 The forward runs twice on the example: Python's state goes on, the module's tensors and torch's random numbers begin
 anew. Where the outputs differ, the first call that differs is told. What a forward builds once and keeps (a mask, a
@@ -121,7 +121,7 @@ def _sums(value: Any) -> list[float]:
 
 
 def _same(ours: list[float], others: list[float]) -> bool:
-    """To more than what threads may change of a sum."""
+    """Whether two lists of sums are equal, but for what the order of threads may change."""
     return len(ours) == len(others) and all(
         math.isclose(a, b, rel_tol=1e-6) or not (math.isfinite(a) or math.isfinite(b))
         for a, b in zip(ours, others, strict=True)

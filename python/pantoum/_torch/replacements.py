@@ -46,7 +46,8 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Without the check that no variance is negative. The gradient passes the bound of the variance, as PyTorch's."""
+    """The loss without the check that no variance is negative. The gradient passes the bound of the variance, as in
+    PyTorch."""
     var = var if isinstance(var, Tensor) else var * torch.ones_like(input)
     var = var.unsqueeze(-1) if input.dim() == var.dim() + 1 and input.shape[:-1] == var.shape else var
     var = torch.clamp(var.detach(), min=eps) + (var - var.detach())
@@ -65,7 +66,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """By the statistics of each sample; the running ones move towards their means over the batch."""
+    """Normalizes by the statistics of each sample; the running ones move towards their means over the batch."""
     variance, mean = torch.var_mean(input.detach(), list(range(2, input.dim())))
     running_mean.lerp_(mean.mean(0), momentum)
     running_var.lerp_(variance.mean(0), momentum)
@@ -94,7 +95,7 @@ def cumulative_batch_norm(forward: Callable[..., Tensor]) -> Callable[..., Tenso
 
 
 def adaptive_log_softmax(self: Any, input_: Tensor, target_: Tensor) -> Any:
-    """By the logarithms of all classes, as the rows of each cluster depend on the data."""
+    """Computes the logarithms of all classes: which rows are in a cluster depends on the data."""
     rows, targets = (input_, target_) if target_.dim() else (input_.unsqueeze(0), target_.unsqueeze(0))
     output = self.log_prob(rows).gather(1, targets.unsqueeze(1)).squeeze(1)
     loss = (-output).mean()
@@ -116,7 +117,7 @@ def as_strided(
 
 
 def _in_memory(x: Tensor) -> Tensor:
-    """With the dimensions in the order of their strides."""
+    """The tensor with its dimensions in the order of their strides."""
     return x.permute(sorted(range(x.dim()), key=lambda d: -x.stride()[d]))
 
 

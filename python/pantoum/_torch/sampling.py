@@ -76,8 +76,8 @@ def randperm(n: int, *, dtype: Any = None, **_: Any) -> Tensor:
 
 @own(aten.multinomial.default)
 def multinomial(weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """With replacement where a uniform number falls in the cumulated weights; without, the first to arrive of processes
-    with these rates, in order (Efraimidis and Spirakis 2006)."""
+    """With replacement, a draw is the place of a uniform number among the cumulated weights. Without, draws are the
+    first arrivals of processes with these rates (Efraimidis and Spirakis 2006)."""
     weights = weights.detach()
     if replacement or num_samples == 1:
         total = torch.cumsum(weights, -1)

@@ -35,8 +35,8 @@ def scatter_reduce(
 
 
 def _without_self(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, reached: Tensor) -> Tensor:
-    """What is there and reached, as what changes no result. PyTorch shares the gradient of a largest with a self that
-    equals it, and loses that share."""
+    """Replaces the elements that are reached by neutral ones. PyTorch shares the gradient of a largest with an own
+    element that equals it, and loses that share."""
     neutral = torch.where(reached, _NEUTRAL[reduce], x)
     if reduce not in ("amax", "amin"):
         return neutral
@@ -64,7 +64,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @own(aten.index_put.default)
 def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Of indexed dimensions that are neighbours: moved to the front."""
+    """Moves indexed dimensions that are neighbours to the front."""
     given = [d for d, index in enumerate(indices) if index is not None]
     first, count = given[0], len(given)
     if (
@@ -82,7 +82,7 @@ def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False)
 
 
 def _running(x: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
-    """Of each prefix the extreme, the last of equal ones: by steps of 1, 2, 4, .. back."""
+    """The extreme of each prefix, the last of equal ones, by comparing with 1, 2, 4, .. places back."""
     if x.dim() == 0:
         return x.clone(), torch.zeros([], dtype=torch.int64)
     dim, size = dim % x.dim(), x.shape[dim]

@@ -17,13 +17,13 @@ aten = torch.ops.aten
 
 
 def _far(x: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Where x is below `steps`; x there, 1 elsewhere; and a number from `steps` on that the recurrence leads to."""
+    """Whether x is below `steps`; x where it is, 1 elsewhere; and x moved by the recurrence to `steps` or above."""
     below = x < steps
     return below, torch.where(below, x, 1.0), torch.where(below, x + steps, x)
 
 
 def _log_gamma(x: Tensor) -> Tensor:
-    """From 4 on, as the parts that cancel grow with z."""
+    """The series starts at 4: the parts that cancel grow with z."""
     below, small, z = _far(x, 4)
     product = small * (small + 1) * (small + 2) * (small + 3)
     square = 1 / (z * z)

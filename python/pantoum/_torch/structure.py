@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
@@ -39,54 +40,38 @@ def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
         yield from tensors_of(each, f"{path}.{name}" if path else name)
 
 
-def replace_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The same value with each tensor, depth first, changed."""
-    if isinstance(value, Tensor):
-        return change(value)
-    children = _children(value)
-    if children is None:
-        return value
-    changed = [replace_tensors(each, change) for _, each in children]
+def _rebuilt(value: Any, changed: list[Any]) -> Any:
+    """The container with other values inside."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*changed)
-    if isinstance(value, (list, tuple)):
-        return type(value)(changed)
+    if isinstance(value, (list, tuple)) or type(value) is dict:
+        return type(value)(zip(value, changed, strict=True) if type(value) is dict else changed)
+    answer = copy.copy(value)
     if isinstance(value, Mapping):
-        return _mapping(value, changed)
+        for key, each in zip(list(value.keys()), changed, strict=True):
+            answer[key] = each
+        return answer
     if dataclasses.is_dataclass(value):
-        answer = copy.copy(value)
-        for (name, _), each in zip(children, changed, strict=True):
+        for (name, _), each in zip(_children(value) or (), changed, strict=True):
             object.__setattr__(answer, name, each)
         return answer
     kind = pytree.SUPPORTED_NODES[type(value)]
     return kind.unflatten_fn(changed, kind.flatten_fn(value)[1])
 
 
-def _mapping(value: Any, changed: list[Any]) -> Any:
-    if type(value) is dict:
-        return dict(zip(value.keys(), changed, strict=True))
-    answer = copy.copy(value)
-    for key, each in zip(list(value.keys()), changed, strict=True):
-        answer[key] = each
-    return answer
+def replace_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """The same value with each tensor, depth first, changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    children = _children(value)
+    return value if children is None else _rebuilt(value, [replace_tensors(each, change) for _, each in children])
 
 
 def as_tensors(value: Any) -> Any:
-    """numpy arrays inside a value as tensors that share their memory where they can."""
-    import numpy
-
-    if isinstance(value, numpy.ndarray):
+    """numpy arrays inside a value as tensors, which share their memory where they can."""
+    if isinstance(value, np.ndarray):
         return torch.from_numpy(value if value.flags.writeable else value.copy())
-    if isinstance(value, Tensor):
+    children = None if isinstance(value, Tensor) else _children(value)
+    if not any(isinstance(each, np.ndarray) or _children(each) is not None for _, each in children or ()):
         return value
-    children = _children(value)
-    if children is None or not any(
-        isinstance(each, numpy.ndarray) or _children(each) is not None for _, each in children
-    ):
-        return value
-    changed = [as_tensors(each) for _, each in children]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*changed)
-    if isinstance(value, (list, tuple)):
-        return type(value)(changed)
-    return _mapping(value, changed) if isinstance(value, Mapping) else value
+    return _rebuilt(value, [as_tensors(each) for _, each in children or ()])

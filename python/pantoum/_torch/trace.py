@@ -32,17 +32,18 @@ aten = torch.ops.aten
 
 @dataclass
 class Call:
-    """What a step gives to the module: positional and keyword arguments, then the targets of a captured loss."""
+    """The arguments of one step of the module, then the targets of a captured loss."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     target: Any = None
     loss: Callable[..., Any] | None = None
-    """Of (output, target): a scalar; None: the compiler's own loss, or the module's output."""
+    """A function of output and target that gives a scalar; None: the compiler has the loss, or the module's output is
+    it."""
     own_loss: bool = False
     """The module's own output is the loss."""
     loss_module: nn.Module | None = None
-    """Of a loss that is a module: its parameters train too."""
+    """The loss, where it is a module: its parameters train too."""
     has_values: bool = True
     """The module's tensors have values: it is not on the meta device."""
 
@@ -59,7 +60,7 @@ class Traced:
 
 
 class _Seen:
-    """What the traced forward tells: no attribute of the step itself, which export puts back."""
+    """Results of the traced forward. They are no attributes of the step: export would put those back."""
 
     def __init__(self) -> None:
         self.output_names: list[str] = []
@@ -148,7 +149,7 @@ def checked_loss(loss: Any, name: str) -> Tensor:
 
 
 class AssignedTensors:
-    """What a forward assigns to its modules: a tensor in place of a buffer is its next value, others are not kept."""
+    """The tensors that a forward assigns to its modules: in place of a buffer, its next value; others are not kept."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -191,7 +192,7 @@ _OF_TORCH = frozenset(nn.Module().__dict__)
 
 @contextlib.contextmanager
 def attributes_restored(module: nn.Module) -> Iterator[None]:
-    """What a forward assigns to its module while it is traced is a placeholder: the module gets its own values back."""
+    """Puts the attributes of a module back: what a forward assigns to it while it is traced is a placeholder."""
     kept = [(each, dict(each.__dict__), dict(each._buffers), dict(each._parameters)) for each in module.modules()]
     containers = [
         (value, copy.copy(value))

@@ -20,7 +20,7 @@ from torch.fx.graph import _BoxedCodeGen
 from . import faults, pager
 from .budget import Piece, TorchBudget
 from .costs import CostBook, outside_tracing
-from .joint import Joint, is_tangent, read_graph
+from .joint import Joint, is_tangent, output_of, read_graph, storages_of
 from .lower import Lowering, split
 from .meter import metered
 from .planner import CostGraph, Plan, PlanStore, cost_graph, replay, unplanned
@@ -162,13 +162,13 @@ class _Compilation:
         forward, backward, saved = split(module, lowering, num_fwd_outputs)
         self.returned = num_fwd_outputs
         counted = [node for node in saved if node.op != "placeholder"]
-        held = {storage for node in joint.forward_outputs for storage in _storages([node])}
-        kept = sum(size for storage, size in _storages(counted).items() if storage not in held)
+        held = storages_of(joint.forward_outputs)
+        kept = sum(size for storage, size in storages_of(counted).items() if storage not in held)
         self._tell("training", joint, plan, kept)
         return forward, backward
 
     def inference(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
-        outputs = next(iter(module.graph.find_nodes(op="output"))).args[0]
+        outputs = output_of(module)
         joint, _, plan, lowering = self._planned(module, len(outputs))
         planned = lowering.run(module)
         planned.graph.eliminate_dead_code()
@@ -250,8 +250,8 @@ def _open_pager(folder: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a graph that others follow may save: half of what is left, at most what it saves without a plan, at least
-    the least that the planner finds. So what it leaves does not shrink where the budget grows."""
+    """The bytes that a graph may save where others follow it: half of the bytes left, at most those that it saves
+    without a plan, at least the least that the planner finds. So the rest does not shrink where the budget grows."""
 
     bytes: int
     least: int
@@ -289,45 +289,35 @@ def describe(
             moved += joint.storages[instruction["tensor"]].bytes
     given = [node for node in joint.placeholders if not is_tangent(node)]
     return Piece(
-        f"graph {frame}",
-        frame,
-        kind,
-        budget,
-        plan.peak_bytes,
-        plan.unplanned_peak_bytes,
-        saved,
-        before,
-        share.bytes,
-        share.least,
-        share.most,
-        moved,
-        sum(count > 1 for count in runs.values()),
-        len(joint.ops),
-        plan.time_s,
-        plan.least_time_s,
-        plan.status,
-        joint.bytes_of(given),
-        joint.bytes_of(joint.forward_outputs),
-        joint.bytes_of(joint.backward_outputs),
+        name=f"graph {frame}",
+        frame=frame,
+        kind=kind,
+        budget=budget,
+        planned_peak=plan.peak_bytes,
+        unplanned_peak=plan.unplanned_peak_bytes,
+        saved=saved,
+        before=before,
+        share=share.bytes,
+        share_least=share.least,
+        share_most=share.most,
+        paged_out=moved,
+        recomputed=sum(count > 1 for count in runs.values()),
+        ops=len(joint.ops),
+        time_s=plan.time_s,
+        least_time_s=plan.least_time_s,
+        status=plan.status,
+        parameters_and_inputs=joint.bytes_of(given),
+        outputs=joint.bytes_of(joint.forward_outputs),
+        gradients=joint.bytes_of(joint.backward_outputs),
     )
 
 
-def _storages(nodes: Sequence[Any]) -> dict[int, int]:
-    from .joint import tensors_of
-
-    return {
-        tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
-        for node in nodes
-        for tensor in tensors_of(node)
-    }
-
-
 def first_saved(module: fx.GraphModule, returned: int | None) -> int | None:
-    """Where a forward graph's results have the first tensor that is alive for its backward alone."""
-    results = next(iter(module.graph.find_nodes(op="output"))).args[0]
-    callers = _storages([*module.graph.find_nodes(op="placeholder"), *results[:returned]])
+    """The position of a forward graph's first result that is alive for its backward alone; None: there is none."""
+    results = output_of(module)
+    callers = storages_of([*module.graph.find_nodes(op="placeholder"), *results[:returned]])
     for position, node in enumerate(results[returned:], returned or 0):
-        if any(size and storage not in callers for storage, size in _storages([node]).items()):
+        if any(size and storage not in callers for storage, size in storages_of([node]).items()):
             return position
     return None
 

@@ -64,7 +64,7 @@ class Piece:
 
 @dataclass
 class Report:
-    """What was planned and what was measured, side by side. `str(report)` is a table."""
+    """Planned and measured figures, side by side. `str(report)` is a table."""
 
     budget: int
     pieces: list[Piece]
@@ -176,13 +176,13 @@ class TorchBudget:
         backend.leave(self)
 
     def left_for(self, frame: str, breaks: bool = False) -> int:
-        """What a graph of this frame may take: other frames' shares are not its own, and are alive while it runs. Where
-        it breaks, later frames have what it leaves."""
+        """The bytes that a graph of this frame may take: not the shares of other frames, which are alive while it runs.
+        Where it breaks, later frames have the rest."""
         others = self._others(frame, breaks)
         return self.ram - sum(max(piece.share for piece in pieces) for pieces in others)
 
     def kept_before(self, frame: str, breaks: bool = False) -> int:
-        """What other frames keep while a graph of this frame runs."""
+        """The bytes that other frames keep while a graph of this frame runs."""
         return sum(max(piece.saved for piece in pieces) for pieces in self._others(frame, breaks))
 
     def enough_for(self, frame: str, left: int, breaks: bool = False) -> int:
@@ -223,7 +223,7 @@ class TorchBudget:
         return sum(piece.saved for piece in list(self.in_flight.values()))
 
     def hold(self, piece: Piece, kept: Any) -> None:
-        """What a call saved counts until this tensor, which is part of it, is gone."""
+        """Counts the bytes that a call saved until `kept`, which is part of them, is gone."""
         self.calls += 1
         self.in_flight[self.calls] = piece
         weakref.finalize(kept.untyped_storage(), self.in_flight.pop, self.calls, None)

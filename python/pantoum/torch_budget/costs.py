@@ -1,4 +1,4 @@
-"""What an op costs: its time, the bytes that it returns, and the workspace that it takes on the way.
+"""The cost of an op: its time, the bytes that it returns, and its workspace.
 
 Every distinct op (target, shapes, strides, dtypes, constants) is run once on data of its shapes, a few times for the
 clock, while PyTorch's allocator reports what it takes. Nothing else tells how much a convolution's gradient or a
@@ -203,7 +203,7 @@ def _clocked(call: Callable[[], Any]) -> float:
 
 
 def _modelled(node: fx.Node) -> OpCost:
-    """Without a run: what the fake tensors say, and time by bytes moved."""
+    """The cost without a run: sizes of the fake tensors, and time by bytes moved."""
     sources = {
         tensor.untyped_storage()._cdata: position
         for position, source in enumerate(node.all_input_nodes)

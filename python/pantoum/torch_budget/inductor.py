@@ -28,7 +28,7 @@ from pantoum.quantities import Size
 from . import faults
 from .budget import budget_bytes
 from .costs import CostBook
-from .joint import Joint, has_effect, read_graph, tensors_of
+from .joint import Joint, has_effect, output_of, read_graph, storages_of
 from .planner import PlanStore, cost_graph
 
 _LOG = logging.getLogger("pantoum.torch_budget")
@@ -52,7 +52,7 @@ class Partition:
 
 @dataclass
 class Chosen:
-    """What a partition saves (bytes), what it runs again as modelled (seconds), and where it comes from."""
+    """The bytes that a partition saves, the modelled seconds that it runs again, and its origin."""
 
     saved: int
     again_s: float
@@ -199,14 +199,9 @@ def draws_again(partition: Partition) -> bool:
 
 def saved_bytes(forward: fx.GraphModule, outputs: int) -> int:
     """Bytes that this forward graph keeps for its backward, each storage once, the caller's tensors not counted."""
-    returned = list(next(iter(forward.graph.find_nodes(op="output"))).args[0])
-    callers = set(storages([*forward.graph.find_nodes(op="placeholder"), *returned[:outputs]]))
-    return sum(size for storage, size in storages(returned[outputs:]).items() if storage not in callers)
-
-
-def storages(nodes: Sequence[Any]) -> dict[int, int]:
-    found = (tensor.untyped_storage() for node in nodes for tensor in tensors_of(node))
-    return {storage._cdata: int(storage.nbytes()) for storage in found}
+    returned = list(output_of(forward))
+    callers = set(storages_of([*forward.graph.find_nodes(op="placeholder"), *returned[:outputs]]))
+    return sum(size for storage, size in storages_of(returned[outputs:]).items() if storage not in callers)
 
 
 def is_fusible(node: fx.Node) -> bool:
@@ -219,7 +214,7 @@ def is_fusible(node: fx.Node) -> bool:
 def saved_by_plan(
     joint: Joint, ram: int, times: dict[str, float], plans: PlanStore, time_limit_s: float
 ) -> list[fx.Node]:
-    """What the planner keeps across the loss, where nothing but the loss is short of memory.
+    """The nodes that the planner keeps across the loss, where nothing but the loss is short of memory.
 
     The loss is given so large a workspace that the budget binds there and nowhere else.
     """

@@ -1,4 +1,4 @@
-"""What a graph of PyTorch computes, told by storage: which op makes which bytes, and which nodes only look at them.
+"""A graph of PyTorch by storage: which op makes which bytes, and which nodes only look at them.
 
 The planner counts bytes, and in PyTorch bytes belong to storages, not to tensors: ten views of one activation cost
 what one costs. So a view is no op here. It is taken anew, beside each use, from whichever copy of its base is alive.
@@ -55,7 +55,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What runs in an op's place the second time: the same values for the activations, and nothing for the caller."""
+    """The op that replaces another in its second run: it gives the same activations, and nothing to the caller."""
 
     target: Any
     args: tuple[Any, ...]
@@ -83,18 +83,24 @@ class Joint:
 
     def bytes_of(self, nodes: Iterable[Any]) -> int:
         """Bytes of the storages behind these nodes, each counted once, whoever made them."""
-        seen: dict[int, int] = {}
-        for node in nodes:
-            for tensor in tensors_of(node):
-                storage = tensor.untyped_storage()
-                seen[storage._cdata] = storage.nbytes()
-        return sum(seen.values())
+        return sum(storages_of(nodes).values())
 
 
 def tensors_of(node: Any) -> list[torch.Tensor]:
     """The (fake) tensors that a node stands for."""
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def storages_of(nodes: Iterable[Any]) -> dict[int, int]:
+    """The storages behind these nodes, whoever made them, and the bytes of each."""
+    found = (tensor.untyped_storage() for node in nodes for tensor in tensors_of(node))
+    return {storage._cdata: int(storage.nbytes()) for storage in found}
+
+
+def output_of(module: fx.GraphModule) -> Any:
+    """The results of a graph."""
+    return next(iter(module.graph.find_nodes(op="output"))).args[0]
 
 
 def is_tangent(node: fx.Node) -> bool:
@@ -112,7 +118,7 @@ def read_graph(module: fx.GraphModule, num_forward_outputs: int, costs: CostBook
     joint.mutated = _mutated_inputs(module)
     for node in module.graph.nodes:
         _read_node(joint, node, costs)
-    outputs = pytree.arg_tree_leaves(*next(iter(module.graph.find_nodes(op="output"))).args)
+    outputs = pytree.arg_tree_leaves(output_of(module))
     joint.forward_outputs = outputs[:num_forward_outputs]
     joint.backward_outputs = outputs[num_forward_outputs:]
     for index in joint.made(outputs):

@@ -111,7 +111,7 @@ class Lowering:
             self.views.pop(view, None)
 
     def _value(self, node: fx.Node) -> Any:
-        """What stands for a node of the joint graph at this point of the plan."""
+        """The node that stands for one of the joint graph at this point of the plan."""
         if node in self.joint.folded:
             return self.joint.folded[node]
         if node in self.given:

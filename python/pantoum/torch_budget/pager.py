@@ -195,6 +195,6 @@ _LIBRARY.impl("page_in", _page_in, "CompositeExplicitAutograd")
 
 
 def fake_token(like: torch.Tensor) -> torch.Tensor:
-    """What stands for a token while compiling."""
+    """A tensor that stands for a token while compiling."""
     with like.fake_mode:  # type: ignore[attr-defined]
         return torch.empty((0, 1), dtype=torch.uint8)

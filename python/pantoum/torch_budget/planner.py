@@ -19,7 +19,7 @@ LOSS = "loss (the caller's)"
 
 @dataclass(frozen=True, slots=True)
 class PagerSpeed:
-    """What moving bytes costs. `None` in its place: nothing is paged."""
+    """The cost of moving bytes. `None` in its place: nothing is paged."""
 
     latency_s: float
     out_bytes_per_s: float
@@ -52,7 +52,7 @@ class CostGraph:
 
 @dataclass
 class Plan:
-    """What the planner answered: its instructions and its figures (bytes, seconds)."""
+    """The planner's answer: its instructions and its figures (bytes, seconds)."""
 
     instructions: list[dict[str, Any]]
     peak_bytes: int
