@@ -11,10 +11,9 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 import pantoum  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
 from pantoum._torch.ctc import ctc_loss  # noqa: E402
+from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
-
-PLANNED = {"kernels": "portable", "measure": "off", "gap": "50%", "time_limit": "1s"}
 
 
 def drawn(seed: int, frames: int, batch: int, labels: int, blank: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -77,7 +76,7 @@ def test_a_speech_model_trains_with_it() -> None:
         return function(output, *target)
 
     module, target = Speech(), (targets, inputs, lengths)
-    report = pantoum.check(module, torch.randn(3, 9, 5), loss, target=target, steps=2, plan_options=PLANNED)
+    report = pantoum.check(module, torch.randn(3, 9, 5), loss, target=target, steps=2, plan_options=MODELLED)
     assert report.ok, str(report)
     notes = capture(module, torch.randn(3, 9, 5), loss, target).notes
     assert any("no length is beyond its frames or labels is not checked" in note for note in notes)

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 
 import pantoum  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
+from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
-PLANNED = {"kernels": "portable", "measure": "off", "gap": "50%", "time_limit": "1s"}
 PLACES = torch.tensor([[0, 1, 0, 1, 2, 2]] * 4)
 MASK = torch.tensor([True, False, True, True, False, False])
 
@@ -151,7 +151,7 @@ def compare(module: nn.Module, example: Any) -> None:
     inputs = example if isinstance(example, tuple) else (example,)
     start = {name: value.clone() for name, value in module.state_dict().items()}
     optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
-    with pantoum.compile(module, example, optimizer=optimizer, plan_options=PLANNED) as trainer:
+    with pantoum.compile(module, example, optimizer=optimizer, plan_options=MODELLED) as trainer:
         losses = [trainer.step(example) for _ in range(3)]
         trainer.copy_to(module)
     found = {name: value.clone() for name, value in module.state_dict().items()}
@@ -219,7 +219,7 @@ def branched(module: Any, y: Tensor) -> Tensor:
     ids=["mask", "computed", "branch"],
 )
 def test_buffers_that_forward_leaves_alone_are_known(function: Callable[[nn.Module, Tensor], Tensor]) -> None:
-    report = pantoum.check(Masked(function), torch.randn(4, 6), steps=2, plan_options=PLANNED)
+    report = pantoum.check(Masked(function), torch.randn(4, 6), steps=2, plan_options=MODELLED)
     assert report.ok, str(report)
     assert "as it is now: test_torch_operators.py:" in str(report)
 

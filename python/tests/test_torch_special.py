@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 
 import pantoum  # noqa: E402
 from pantoum._torch import sampling, special  # noqa: E402
+from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.distributions import Beta, Dirichlet, NegativeBinomial, StudentT  # noqa: E402
 
-PLANNED = {"kernels": "portable", "measure": "off", "gap": "50%", "time_limit": "1s"}
 REALS = torch.cat([torch.linspace(-7.93, -0.01, 499), torch.linspace(0.001, 12, 2001), torch.logspace(1, 6, 99)])
 INSIDE = torch.cat([torch.linspace(-1, 1, 2001), 1 - torch.logspace(-7, -1, 40)])
 
@@ -80,7 +80,7 @@ class Forecast(nn.Module):
 def test_likelihoods_train(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
     torch.manual_seed(3)
     inputs = torch.randn(8, 5), torch.rand(8) * 6
-    report = pantoum.check(Forecast(loss), inputs, steps=2, plan_options=PLANNED)
+    report = pantoum.check(Forecast(loss), inputs, steps=2, plan_options=MODELLED)
     assert report.ok, str(report)
 
 
@@ -118,5 +118,5 @@ class Shuffled(nn.Module):
 
 
 def test_a_module_that_shuffles_trains() -> None:
-    report = pantoum.check(Shuffled(), torch.randn(8, 5), steps=2, plan_options=PLANNED)
+    report = pantoum.check(Shuffled(), torch.randn(8, 5), steps=2, plan_options=MODELLED)
     assert report.ok, str(report)

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 import pantoum  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
 from pantoum._torch.interpreter import gradients  # noqa: E402
+from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 
@@ -217,7 +218,7 @@ def test_places_are_read_without_their_values(name: str) -> None:
 
     module = Body(function)
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
-    assert pantoum.check(module, x, steps=2).ok
+    assert pantoum.check(module, x, steps=2, plan_options=MODELLED).ok
 
 
 def test_a_norm_that_is_called_twice_without_gradients_moves_twice() -> None:
@@ -232,7 +233,8 @@ def test_a_norm_that_is_called_twice_without_gradients_moves_twice() -> None:
                 first, second = self.teacher(x), self.teacher(x * 2)
             return (self.student(x) - first * second).square().mean()
 
-    assert pantoum.check(Teacher(), torch.randn(5, 4, generator=torch.Generator().manual_seed(2)), steps=2).ok
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
+    assert pantoum.check(Teacher(), x, steps=2, plan_options=MODELLED).ok
 
 
 def test_what_is_scattered_onto_itself_is_not_overwritten_while_it_is_read() -> None:
@@ -248,10 +250,9 @@ def test_what_is_scattered_onto_itself_is_not_overwritten_while_it_is_read() -> 
     module, x = Mixed(), torch.randn(256, 4, generator=torch.Generator().manual_seed(2))
     model = pantoum.from_torch(module, x, optimizer=pantoum.Sgd(lr=0.1))
     wanted = float(module(x).detach())
-    quick: dict[str, Any] = {"measure": "off", "effort": 1}
-    unplanned = pantoum.plan(model, **quick)
+    unplanned = pantoum.plan(model, **MODELLED)
     for ram in (unplanned.unplanned_peak_bytes, unplanned.unplanned_peak_bytes * 9 // 10):
         with pantoum.compile(
-            module, x, optimizer=pantoum.Sgd(lr=0.1), ram=pantoum.Bytes(ram), plan_options=quick
+            module, x, optimizer=pantoum.Sgd(lr=0.1), ram=pantoum.Bytes(ram), plan_options=MODELLED
         ) as trainer:
             assert abs(trainer.step(x) - wanted) < 1e-5 * abs(wanted)
