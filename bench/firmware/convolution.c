@@ -4,7 +4,6 @@
 
 #include "board.h"
 #include "kernels/portable/kernels.h"
-#include "kernels/portable/products.h"
 
 enum { X = SAMPLES * CHANNELS * HEIGHT * WIDTH, W = OUTPUTS * (CHANNELS / GROUPS) * KERNEL * KERNEL };
 enum { OUT_HEIGHT = (HEIGHT + 2 * PAD - DILATION * (KERNEL - 1) - 1) / STRIDE + 1 };

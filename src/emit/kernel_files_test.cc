@@ -12,10 +12,10 @@ using testing::Not;
 
 std::vector<std::set<std::string>> functions_of_all_kernels() {
   std::vector<std::set<std::string>> all;
-#define ROW(op, dtype, algorithm, name, numerics, function, workspace) \
+#define PT_KERNEL_ROW(op, dtype, algorithm, name, numerics, function, workspace) \
   all.push_back({#function "_f32", #workspace "_f32"});
-  PT_KERNEL_ROWS(ROW)
-#undef ROW
+  PT_KERNEL_ROWS
+#undef PT_KERNEL_ROW
   return all;
 }
 

@@ -21,10 +21,10 @@ struct KernelNames {
 
 // In the order of the kernel table.
 constexpr KernelNames kKernelNames[] = {
-#define ROW(op, dtype, algorithm, name, numerics, function, workspace) \
+#define PT_KERNEL_ROW(op, dtype, algorithm, name, numerics, function, workspace) \
   {"PT_OP_" #op, #dtype, #algorithm, #function, #workspace},
-    PT_KERNEL_ROWS(ROW)
-#undef ROW
+    PT_KERNEL_ROWS
+#undef PT_KERNEL_ROW
 };
 
 std::string dtype_text(const char* dtype) {

@@ -13,9 +13,9 @@ namespace pantoum::emit {
 namespace {
 
 constexpr const char* kFunctions[] = {  // of the kernel table's rows
-#define ROW(op, dtype, algorithm, name, numerics, function, workspace) #function "_f32",
-    PT_KERNEL_ROWS(ROW)
-#undef ROW
+#define PT_KERNEL_ROW(op, dtype, algorithm, name, numerics, function, workspace) #function "_f32",
+    PT_KERNEL_ROWS
+#undef PT_KERNEL_ROW
 };
 
 const char* name_of(uint16_t op) {

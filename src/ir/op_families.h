@@ -1,39 +1,105 @@
-// The op families, one file each (ops_<family>.cc); op_registry.cc collects them.
+// The op families, one file each (ops_<family>.cc), which op_registry.cc collects; and what their rows share.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "ir/builder.h"
 #include "ir/op_registry.h"
+#include "pantoum/pantoum.h"
 
 namespace pantoum::ir {
 
 [[nodiscard]] std::vector<OpDef> product_ops();
-[[nodiscard]] std::vector<OpDef> attention_ops();
 [[nodiscard]] std::vector<OpDef> conv_ops();
-[[nodiscard]] std::vector<OpDef> epilogue_ops();
+[[nodiscard]] std::vector<OpDef> attention_ops();
 [[nodiscard]] std::vector<OpDef> binary_ops();
-[[nodiscard]] std::vector<OpDef> select_ops();
 [[nodiscard]] std::vector<OpDef> unary_ops();
-[[nodiscard]] std::vector<OpDef> unary_grad_ops();
-[[nodiscard]] std::vector<OpDef> rows_ops();
 [[nodiscard]] std::vector<OpDef> norm_ops();
-[[nodiscard]] std::vector<OpDef> pool_ops();
-[[nodiscard]] std::vector<OpDef> resize_ops();
+[[nodiscard]] std::vector<OpDef> image_ops();
 [[nodiscard]] std::vector<OpDef> reduce_ops();
-[[nodiscard]] std::vector<OpDef> scan_ops();
 [[nodiscard]] std::vector<OpDef> move_ops();
-[[nodiscard]] std::vector<OpDef> index_ops();
-[[nodiscard]] std::vector<OpDef> scatter_ops();
-[[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
 [[nodiscard]] std::vector<OpDef> recurrent_ops();
-[[nodiscard]] std::vector<OpDef> sequence_ops();
-[[nodiscard]] std::vector<OpDef> compact_ops();
-[[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
-[[nodiscard]] std::vector<OpDef> product_update_ops();
 [[nodiscard]] std::vector<OpDef> nchwc_ops();
-[[nodiscard]] std::vector<OpDef> alias_ops();
 [[nodiscard]] std::vector<OpDef> custom_ops();
+
+// Output types by the operator from outside the project that the first attribute names. E0211.
+[[nodiscard]] Result<std::vector<TensorType>> custom_types(Kind kind, const OpTypes& types);
+
+// The operand as the C rules see it; its extents fit 32 bits.
+[[nodiscard]] pt_tensor to_tensor(const TensorType& type);
+[[nodiscard]] TensorType to_type(const pt_tensor& tensor);
+
+using Pairs = std::vector<std::pair<int, int>>;
+[[nodiscard]] Pairs over_first(const OpTypes& types);         // (0, 0)
+[[nodiscard]] Pairs over_first_two(const OpTypes& types);     // (0, 0) and (0, 1)
+[[nodiscard]] Pairs over_equal_inputs(const OpTypes& types);  // every input of the output's type
+[[nodiscard]] Pairs over_residual(const OpTypes& types);      // the last input, where the epilogue's integers say so
+
+// All operands are read and written once.
+[[nodiscard]] OpCost operand_bytes(const OpTypes& types, double flops);
+
+template <int kFlops>
+OpCost flops_per_output(const OpTypes& types) {
+  return operand_bytes(types, kFlops * static_cast<double>(types.outputs[0].elements()));
+}
+template <int kFlops>
+OpCost flops_per_input(const OpTypes& types) {
+  return operand_bytes(types, kFlops * static_cast<double>(types.inputs[0].elements()));
+}
+
+[[nodiscard]] inline OpDef forward_op(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&),
+                                      const Traits& traits, Pairs (*in_place)(const OpTypes&) = nullptr) {
+  return {.kind = kind, .gradient = gradient, .cost = cost, .in_place = in_place, .traits = traits};
+}
+
+// A gradient, or what else no gradient passes and no row of its operands keeps apart.
+[[nodiscard]] inline OpDef backward_op(Kind kind, OpCost (*cost)(const OpTypes&),
+                                       Pairs (*in_place)(const OpTypes&) = nullptr) {
+  return {.kind = kind, .gradient = kNoGradient, .cost = cost, .in_place = in_place, .traits = kNoTraits};
+}
+
+// An op with an effect that may happen once a step.
+[[nodiscard]] inline OpDef once(OpDef def) {
+  def.recompute = false;
+  return def;
+}
+
+// Element by element.
+[[nodiscard]] constexpr Traits pointwise(RowWise row_wise, bool (*keeps_zero)(const Attrs&)) {
+  Traits traits = rows_by(row_wise);
+  traits.pointwise = true;
+  traits.keeps_zero = keeps_zero;
+  return traits;
+}
+
+// The gradient of an input that was broadcast: `gradient` has the output's shape and is summed to the input's.
+void sum_to_input(Backward& back, size_t input, ValueId gradient);
+
+// The gradient of an output; zeros, named by the suffix, where the loss does not depend on it.
+[[nodiscard]] ValueId gradient_or_zeros(Backward& back, size_t output, const char* suffix);
+
+// Gradients that are one op, with the attributes of the forward op: of dY and the output, of dY and the input.
+template <Kind kGradient>
+void from_output(Backward& back) {
+  back.d_inputs[0] =
+      back.builder.op(kGradient, back.op.name + ".dx", {back.d_outputs[0], back.op.outputs[0]}, back.op.attrs);
+}
+template <Kind kGradient>
+void from_input(Backward& back) {
+  back.d_inputs[0] =
+      back.builder.op(kGradient, back.op.name + ".dx", {back.d_outputs[0], back.op.inputs[0]}, back.op.attrs);
+}
+// Of dY alone, and of the indices at input 1 where it has one; of the input's type.
+template <Kind kGradient>
+void from_gradient(Backward& back) {
+  if (!back.wanted[0]) return;
+  std::vector<ValueId> inputs{back.d_outputs[0]};
+  if (back.op.inputs.size() > 1) inputs.push_back(back.op.inputs[1]);
+  const TensorType type = back.builder.type(back.op.inputs[0]);
+  back.d_inputs[0] = back.builder.op(kGradient, back.op.name + ".dx", std::move(inputs), back.op.attrs, {type});
+}
 
 }  // namespace pantoum::ir

@@ -1,4 +1,5 @@
-// What is known of every operator: one OpDef each, defined in the file of its family (ops_conv.cc, ops_norm.cc, ...).
+// What the compiler knows of every operator: one OpDef each. Counts, types and shapes come from its record in C, which the runtime reads too
+// (kernels/portable/operators.h, runtime/op_shapes.h); gradient, cost and traits stand in the file of its family (ops_conv.cc, ops_norm.cc, ...).
 #pragma once
 
 #include <functional>
@@ -36,13 +37,13 @@ struct Backward {
   double weight = 1;                   // of a loss that is minimized: its part in the sum
 };
 
-// How many operands and attributes an op has; checked before its rule runs.
+// How many operands and attributes an op has.
 struct Signature {
   int min_inputs = 1, max_inputs = 1;
   int min_outputs = 1, max_outputs = 1;
-  int ints = 0, reals = 0;  // kAny: the rule checks them
+  int ints = 0, reals = 0;
 };
-inline constexpr int kAny = -1;
+inline constexpr int kAny = -1;  // as many as there are
 
 // A fact that every op states: a row that leaves it out does not compile.
 template <class T>
@@ -112,20 +113,22 @@ struct CompactForm {
   Kind gradient;  // reads it in place of the activation; the same bits
 };
 
+// How an op comes by its operands. A later kind says along which axes of which operands it can be computed in slices.
+enum class Access : uint8_t {
+  kWhole  // all of every operand is in RAM while it runs
+};
+
 struct OpDef {
   Kind kind{};
-  const char* name = "";
+  const char* name = "";  // name and signature are filled in by the registry
   Signature signature = {};
-  // Shapes and dtypes of the outputs. Ops whose outputs the inputs do not determine (expand, conv2d_dx, slice, split,
-  // ...) get the outputs they were built with in `types.outputs` and check them. Errors: E0211 with what does not fit.
-  // Called through infer_types alone, which has checked counts and sizes.
-  Stated<Result<std::vector<TensorType>> (*)(const OpTypes& types)> infer;
   // kNoGradient: none exists (labels, integers, gradients of gradients).
   Stated<void (*)(Backward& backward)> gradient;
   Stated<OpCost (*)(const OpTypes& types)> cost;
   // Pairs (output position, input position): the output may be written over that input, element for element.
   std::vector<std::pair<int, int>> (*in_place)(const OpTypes& types) = nullptr;  // null: none
   bool recompute = true;  // has no effect that may happen once a step
+  Access access = Access::kWhole;
   Traits traits;
   bool begins_chain = false;                // a loss: its gradient rule takes `Backward::weight` where nothing flows in
   std::optional<CompactForm> compact = {};  // of a gradient; none: it reads the whole activation
@@ -149,8 +152,8 @@ inline constexpr void (*kNoGradient)(Backward&) = nullptr;
 [[nodiscard]] const char* name_of(Kind kind);
 
 // The types of the outputs by the op's rule, for any input however hostile: counts, ranks (at most PT_MAX_RANK),
-// extents (at least 1) and sizes are checked before the rule runs. E0211: one sentence with the op and the types it was
-// given.
+// extents (at least 1) and sizes are checked, too. Ops whose outputs the inputs do not determine (expand, conv2d_dx, slice, split, ...)
+// get the outputs they were built with in `types.outputs`. E0211: one sentence with the op and the types it was given.
 [[nodiscard]] Result<std::vector<TensorType>> infer_types(Kind kind, const OpTypes& types);
 
 // Can a gradient flow through the op to this input? Of custom ops each operator says it of each input.

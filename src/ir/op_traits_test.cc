@@ -123,7 +123,7 @@ TEST(OpTraits, EveryOpButTheViewHasAPortableKernel) {
     const auto* const end = table.kernels + table.count;
     EXPECT_TRUE(
         std::any_of(table.kernels, end, [&](const pt_kernel& row) { return row.op == static_cast<int>(def.kind); }))
-        << def.name << " has no row in src/kernels/portable/kernel_rows.h";
+        << def.name << " has no kernels in src/kernels/portable/operators.h";
   }
 }
 

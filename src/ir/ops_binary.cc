@@ -1,31 +1,8 @@
-// add, sub, mul, div, pow, pow_grad, mod, bitwise: element by element with broadcasting.
-#include <fmt/format.h>
-
-#include "ir/gradient_rules.h"
+// Element by element on two tensors or more, with broadcasting: arithmetic, comparing and choosing.
 #include "ir/op_families.h"
-#include "ir/shape_rules.h"
 
 namespace pantoum::ir {
 namespace {
-
-// Of integers alone: floating-point remainders are made of div and round. No gradient.
-Types mod_rule(const OpTypes& types) {
-  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] > 1) return refuse("a flag must be 0 or 1");
-  return one_type_rule(types, is_integer);
-}
-
-bool has_bits(DType dtype) {
-  return is_integer(dtype) || dtype == DType::kBool;
-}
-
-Types bitwise_rule(const OpTypes& types) {
-  const int64_t operation = types.attrs.ints[0];
-  if (operation < 0 || operation >= PT_BITWISE_COUNT)
-    return refuse(fmt::format("the operation {} is unknown", operation));
-  const bool shifts = operation == PT_BITWISE_SHIFT_LEFT || operation == PT_BITWISE_SHIFT_RIGHT;
-  if (shifts && types.inputs[0].dtype != DType::kU8) return refuse("only unsigned integers are shifted");
-  return one_type_rule(types, has_bits);
-}
 
 void add_gradient(Backward& back) {
   for (size_t input : {0u, 1u}) {
@@ -75,57 +52,54 @@ void pow_gradient(Backward& back) {
 }
 
 OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&), bool (*keeps_zero)(const Attrs&)) {
-  return {.kind = kind,
-          .signature = {.min_inputs = 2, .max_inputs = 2},
-          .infer = arithmetic_rule,
-          .gradient = gradient,
-          .cost = cost,
-          .in_place = over_equal_inputs,
-          .traits = {.row_wise = RowWise::kBroadcast,
-                     .pointwise = true,
-                     .keeps_zero = keeps_zero,
-                     .through_convolution = false,
-                     .follows_product = false}};
+  return forward_op(kind, gradient, cost, pointwise(RowWise::kBroadcast, keeps_zero), over_equal_inputs);
 }
 
-// Of whole numbers and no gradient; one attribute.
-OpDef integer_binary(Kind kind, Result<std::vector<TensorType>> (*infer)(const OpTypes&),
-                     OpCost (*cost)(const OpTypes&)) {
-  return {.kind = kind,
-          .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
-          .infer = infer,
-          .gradient = kNoGradient,
-          .cost = cost,
-          .in_place = over_equal_inputs,
-          .traits = {.row_wise = RowWise::kBroadcast,
-                     .pointwise = true,
-                     .keeps_zero = never,
-                     .through_convolution = false,
-                     .follows_product = false}};
+// The part of dY that the condition lets through to A, and the rest to B.
+void where_gradient(Backward& back) {
+  const ValueId condition = back.op.inputs[0], dy = back.d_outputs[0];
+  const ValueId zero = back.builder.constant_f32(back.op.name + ".zero", {}, {0.0F});
+  if (back.wanted[1]) {
+    sum_to_input(back, 1, back.builder.op(Kind::k_where, back.op.name + ".da", {condition, dy, zero}));
+  }
+  if (back.wanted[2]) {
+    sum_to_input(back, 2, back.builder.op(Kind::k_where, back.op.name + ".db", {condition, zero, dy}));
+  }
+}
+
+// The gradient of each input of maximum is maximum_grad with that input first; of minimum, with the other one first.
+template <bool kMaximum>
+void extreme_gradient(Backward& back) {
+  const char* const suffix[] = {".da", ".db"};
+  for (size_t input : {0u, 1u}) {
+    if (!back.wanted[input]) continue;
+    const size_t first = kMaximum ? input : 1 - input;
+    const std::vector<ValueId> operands = {back.d_outputs[0], back.op.inputs[first], back.op.inputs[1 - first]};
+    sum_to_input(back, input, back.builder.op(Kind::k_maximum_grad, back.op.name + suffix[input], operands));
+  }
 }
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> binary_ops() {
-  return {binary(Kind::k_add, add_gradient, flops_per_output<1>, always),
-          binary(Kind::k_sub, sub_gradient, flops_per_output<1>, always),
-          binary(Kind::k_mul, mul_gradient, flops_per_output<1>, always),
-          binary(Kind::k_div, div_gradient, flops_per_output<4>, never),
-          binary(Kind::k_pow, pow_gradient, flops_per_output<40>, never),
-          integer_binary(Kind::k_mod, mod_rule, flops_per_output<4>),
-          integer_binary(Kind::k_bitwise, bitwise_rule, flops_per_output<1>),
-          {.kind = Kind::k_pow_grad,
-           .signature = {.min_inputs = 3, .max_inputs = 3},
-           .infer = elementwise_grad_rule,
-           .gradient = kNoGradient,
-           .cost = flops_per_output<44>,
-           .in_place = over_equal_inputs,
-           .traits = {.row_wise = RowWise::kNever,
-                      .pointwise = true,
-                      .keeps_zero = never,
-                      .through_convolution = false,
-                      .follows_product = false}}};
+  return {
+      binary(Kind::k_add, add_gradient, flops_per_output<1>, always),
+      binary(Kind::k_sub, sub_gradient, flops_per_output<1>, always),
+      binary(Kind::k_mul, mul_gradient, flops_per_output<1>, always),
+      binary(Kind::k_div, div_gradient, flops_per_output<4>, never),
+      binary(Kind::k_pow, pow_gradient, flops_per_output<40>, never),
+      binary(Kind::k_mod, kNoGradient, flops_per_output<4>, never),
+      binary(Kind::k_bitwise, kNoGradient, flops_per_output<1>, never),
+      forward_op(Kind::k_pow_grad, kNoGradient, flops_per_output<44>, pointwise(RowWise::kNever, never),
+                 over_equal_inputs),
+      forward_op(Kind::k_compare, kNoGradient, flops_per_output<1>, rows_by(RowWise::kBroadcast)),
+      forward_op(Kind::k_where, where_gradient, flops_per_output<1>, rows_by(RowWise::kBroadcast), over_equal_inputs),
+      forward_op(Kind::k_maximum, extreme_gradient<true>, flops_per_output<1>, rows_by(RowWise::kBroadcast),
+                 over_equal_inputs),
+      forward_op(Kind::k_minimum, extreme_gradient<false>, flops_per_output<1>, rows_by(RowWise::kBroadcast),
+                 over_equal_inputs),
+      backward_op(Kind::k_maximum_grad, flops_per_output<2>, over_equal_inputs),
+  };
 }
 
 }  // namespace pantoum::ir

@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "base/custom_operators.h"
-#include "ir/builder.h"
 #include "ir/op_families.h"
-#include "ir/shape_rules.h"
 
 namespace pantoum::ir {
 namespace {
@@ -17,25 +15,6 @@ base::CustomKernel named_by(const Attrs& attrs) {
 
 base::CustomOperands operands_of(const OpTypes& types) {
   return {types.inputs, std::span(types.attrs.ints).subspan(1), types.attrs.reals};
-}
-
-Failure not_known() {
-  return refuse("this process knows no custom operator of its key: it must be added before the model is loaded");
-}
-
-Types custom_rule(const OpTypes& types) {
-  const base::CustomKernel kernel = named_by(types.attrs);
-  if (!kernel.op || kernel.op->is_update) return not_known();
-  if (kernel.gradient < 0) return base::custom_shapes(*kernel.op, operands_of(types));
-  PANTOUM_TRY(want_given(types));  // they are as the inputs whose gradients they are
-  return std::vector<TensorType>(types.outputs.begin(), types.outputs.end());
-}
-
-Types custom_update_rule(const OpTypes& types) {
-  const base::CustomKernel kernel = named_by(types.attrs);
-  if (!kernel.op || !kernel.op->is_update) return not_known();
-  PANTOUM_TRY(same_as_first(types));
-  return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
 }
 
 OpCost custom_cost(const OpTypes& types) {
@@ -117,6 +96,24 @@ bool makes_gradient_of(const base::CustomOperator& op, size_t input) {
 
 }  // namespace
 
+Result<std::vector<TensorType>> custom_types(Kind kind, const OpTypes& types) {
+  const base::CustomKernel kernel = named_by(types.attrs);
+  if (!kernel.op || kernel.op->is_update != (kind == Kind::k_custom_update))
+    return fail("E0211",
+                "this process knows no custom operator of its key: it must be added before the model is loaded");
+  if (kind == Kind::k_custom_update) {
+    if (types.inputs.size() < 2) return fail("E0211", fmt::format("it does not take {} inputs", types.inputs.size()));
+    if (std::ranges::any_of(
+            types.inputs, [&](const TensorType& input) { return input != types.inputs[0] || !is_float(input.dtype); }))
+      return fail("E0211", "its operands must be floating point, of one type and shape");
+    return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
+  }
+  if (types.inputs.empty()) return fail("E0211", "it does not take 0 inputs");
+  if (kernel.gradient < 0) return base::custom_shapes(*kernel.op, operands_of(types));
+  if (types.outputs.empty()) return fail("E0211", "the types of a gradient's outputs must be given");
+  return std::vector<TensorType>(types.outputs.begin(), types.outputs.end());
+}
+
 bool has_gradient(const Op& op, size_t input) {
   if (op.kind == Kind::k_attention) return input < PT_ATTENTION_OPERANDS;  // masks have none
   if (op.kind != Kind::k_custom) return op_def(op.kind).gradient != nullptr;
@@ -132,15 +129,11 @@ bool may_run_again(Kind kind, const Attrs& attrs) {
 
 std::vector<OpDef> custom_ops() {
   return {{.kind = Kind::k_custom,
-           .signature = {.max_inputs = kAny, .max_outputs = kAny, .ints = kAny, .reals = kAny},
-           .infer = custom_rule,
            .gradient = custom_gradient,
            .cost = custom_cost,
            .in_place = custom_in_place,
            .traits = kNoTraits},
           {.kind = Kind::k_custom_update,
-           .signature = {.min_inputs = 2, .max_inputs = kAny, .max_outputs = kAny, .ints = kAny, .reals = kAny},
-           .infer = custom_update_rule,
            .gradient = kNoGradient,
            .cost = custom_cost,
            .in_place = custom_update_in_place,

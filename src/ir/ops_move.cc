@@ -1,27 +1,19 @@
-// transpose, concat, split: all elements move, none is changed; any dtype.
-#include <fmt/format.h>
-
+// Elements that move and do not change: views, transpose, concat, split; slices and what indices pick; scatter, which may join them with updates.
 #include <algorithm>
 
-#include "ir/builder.h"
 #include "ir/op_families.h"
-#include "ir/shape_rules.h"
 
 namespace pantoum::ir {
 namespace {
 
-Types transpose_rule(const OpTypes& types) {
-  const TensorType& x = types.inputs[0];
-  const std::vector<int64_t>& perm = types.attrs.ints;
-  if (perm.size() != x.shape.size()) return refuse("the permutation has another number of dimensions");
-  std::vector<char> seen(perm.size(), 0);
-  Shape shape;
-  for (const int64_t from : perm) {
-    PANTOUM_TRY(want_axis(from, x.shape.size()));
-    if (seen[static_cast<size_t>(from)]++) return refuse(fmt::format("the permutation names dimension {} twice", from));
-    shape.push_back(x.shape[static_cast<size_t>(from)]);
-  }
-  return std::vector<TensorType>{{x.dtype, shape}};
+OpCost no_cost(const OpTypes&) {
+  return {};
+}
+
+void alias_gradient(Backward& back) {
+  if (stops_gradient(back.op)) return;
+  const Shape shape = back.builder.type(back.op.inputs[0]).shape;
+  back.d_inputs[0] = back.builder.reshape(back.d_outputs[0], shape);
 }
 
 void transpose_gradient(Backward& back) {
@@ -29,35 +21,6 @@ void transpose_gradient(Backward& back) {
   std::vector<int64_t> inverse(perm.size());
   for (size_t d = 0; d < perm.size(); ++d) inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
   back.d_inputs[0] = back.builder.op(Kind::k_transpose, back.op.name + ".dx", {back.d_outputs[0]}, {inverse, {}});
-}
-
-// The type of which `parts` are pieces along `axis`.
-Result<TensorType> joined(std::span<const TensorType> parts, int64_t axis) {
-  TensorType whole = parts[0];
-  PANTOUM_TRY(want_axis(axis, whole.shape.size()));
-  const auto along = static_cast<size_t>(axis);
-  whole.shape[along] = 0;
-  for (const TensorType& part : parts) {
-    if (part.shape.size() != whole.shape.size() || part.dtype != whole.dtype)
-      return refuse("its parts differ in type or rank");
-    Shape expected = whole.shape;
-    expected[along] = part.shape[along];
-    PANTOUM_TRY(want_shape(part, expected, "a part"));
-    whole.shape[along] += part.shape[along];
-  }
-  return whole;
-}
-
-Types concat_rule(const OpTypes& types) {
-  PANTOUM_ASSIGN(TensorType whole, joined(types.inputs, types.attrs.ints[0]));
-  return std::vector<TensorType>{std::move(whole)};
-}
-
-Types split_rule(const OpTypes& types) {
-  PANTOUM_TRY(want_given(types));
-  PANTOUM_ASSIGN(const TensorType whole, joined(types.outputs, types.attrs.ints[0]));
-  if (whole != types.inputs[0]) return refuse(fmt::format("its parts make up {}", to_text(whole)));
-  return std::vector<TensorType>(types.outputs.begin(), types.outputs.end());
 }
 
 // Start and step of every dimension for the piece that begins at `start` along `axis`.
@@ -113,28 +76,61 @@ void split_gradient(Backward& back) {
   back.d_inputs[0] = sum;
 }
 
+// What is not picked is not read.
+OpCost picked_cost(const OpTypes& types) {
+  OpCost cost = operand_bytes(types, 0);
+  cost.bytes_read += types.outputs[0].bytes() - types.inputs[0].bytes();
+  return cost;
+}
+
+OpCost scattered_cost(const OpTypes& types) {
+  return operand_bytes(types, static_cast<double>(types.inputs[0].elements()));
+}
+
+// A sum hands its gradient on.
+void sum_gradient(Backward& back) {
+  const Op& op = back.op;
+  const ValueId dy = back.d_outputs[0], indices = op.inputs[1];
+  if (back.wanted[0]) back.d_inputs[0] = dy;
+  if (!back.wanted[2]) return;
+  const bool by_row = back.builder.type(indices).shape != back.builder.type(op.inputs[2]).shape;
+  back.d_inputs[2] = back.builder.op(by_row ? Kind::k_gather : Kind::k_gather_elements, op.name + ".du", {dy, indices},
+                                     {{op.attrs.ints[0]}, {}});
+}
+
+void scatter_elements_gradient(Backward& back) {
+  const Op& op = back.op;
+  const ValueId dy = back.d_outputs[0], indices = op.inputs[1];
+  const int64_t axis = op.attrs.ints[0], reduction = op.attrs.ints[1];
+  if (reduction == PT_SCATTER_ADD) return sum_gradient(back);
+  const std::vector<TensorType> made{back.builder.type(op.inputs[0]), back.builder.type(op.inputs[2])};
+  const std::vector<ValueId> gradients =
+      reduction == PT_SCATTER_LAST
+          ? back.builder.add(Kind::k_scatter_elements_grad, op.name + ".dx", {dy, indices}, {{axis}, {}}, made)
+          : back.builder.add(Kind::k_scatter_reduce_grad, op.name + ".dx",
+                             {dy, indices, op.inputs[0], op.inputs[2], op.outputs[0]}, op.attrs);
+  if (back.wanted[0]) back.d_inputs[0] = gradients[0];
+  if (back.wanted[2]) back.d_inputs[2] = gradients[1];
+}
+
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> move_ops() {
-  return {{.kind = Kind::k_transpose,
-           .signature = {.ints = kAny},
-           .infer = transpose_rule,
-           .gradient = transpose_gradient,
-           .cost = flops_per_output<0>,
-           .traits = rows_by(RowWise::kTransposed)},
-          {.kind = Kind::k_concat,
-           .signature = {.max_inputs = kAny, .ints = 1},
-           .infer = concat_rule,
-           .gradient = concat_gradient,
-           .cost = flops_per_output<0>,
-           .traits = rows_by(RowWise::kConcatenated)},
-          {.kind = Kind::k_split,
-           .signature = {.max_outputs = kAny, .ints = 1},
-           .infer = split_rule,
-           .gradient = split_gradient,
-           .cost = flops_per_output<0>,
-           .traits = rows_by(RowWise::kBehindAxis)}};
+  return {
+      forward_op(Kind::k_alias, alias_gradient, no_cost, rows_by(RowWise::kElements), over_first),
+      forward_op(Kind::k_transpose, transpose_gradient, flops_per_output<0>, rows_by(RowWise::kTransposed)),
+      forward_op(Kind::k_concat, concat_gradient, flops_per_output<0>, rows_by(RowWise::kConcatenated)),
+      forward_op(Kind::k_split, split_gradient, flops_per_output<0>, rows_by(RowWise::kBehindAxis)),
+      forward_op(Kind::k_slice, from_gradient<Kind::k_slice_grad>, picked_cost, rows_by(RowWise::kSliced)),
+      forward_op(Kind::k_slice_grad, from_gradient<Kind::k_slice>, flops_per_output<0>, rows_by(RowWise::kSliced)),
+      forward_op(Kind::k_gather, from_gradient<Kind::k_gather_grad>, picked_cost, rows_by(RowWise::kGathered)),
+      backward_op(Kind::k_gather_grad, flops_per_input<1>),
+      forward_op(Kind::k_gather_elements, from_gradient<Kind::k_gather_elements_grad>, picked_cost, kNoTraits),
+      backward_op(Kind::k_gather_elements_grad, flops_per_input<1>),
+      forward_op(Kind::k_scatter_elements, scatter_elements_gradient, scattered_cost, kNoTraits, over_first),
+      backward_op(Kind::k_scatter_elements_grad, scattered_cost, over_first),
+      backward_op(Kind::k_scatter_reduce_grad, scattered_cost),
+  };
 }
 
 }  // namespace pantoum::ir

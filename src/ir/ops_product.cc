@@ -1,38 +1,8 @@
-// matmul.
-#include <fmt/format.h>
-
-#include "ir/builder.h"
+// matmul; a product with what follows it: what is added to its result and an activation, or a weight's update.
 #include "ir/op_families.h"
-#include "ir/shape_rules.h"
 
 namespace pantoum::ir {
 namespace {
-
-struct Product {
-  int64_t m, k, n;
-};
-
-Result<Product> product_of(const OpTypes& types) {
-  const Shape &a = types.inputs[0].shape, &b = types.inputs[1].shape;
-  if (a.size() < 2 || b.size() < 2) return refuse("its factors must have two dimensions or more");
-  const bool trans_a = types.attrs.ints[0] != 0, trans_b = types.attrs.ints[1] != 0;
-  const int64_t rows = a[a.size() - 2], columns = a.back();
-  const int64_t inner = b[b.size() - (trans_b ? 1 : 2)];
-  const Product product{trans_a ? columns : rows, trans_a ? rows : columns, b[b.size() - (trans_b ? 2 : 1)]};
-  if (product.k != inner) return refuse(fmt::format("the inner extents {} and {} differ", product.k, inner));
-  return product;
-}
-
-Types matmul_rule(const OpTypes& types) {
-  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
-  PANTOUM_ASSIGN(const Product product, product_of(types));
-  const Shape &a = types.inputs[0].shape, &b = types.inputs[1].shape;
-  PANTOUM_ASSIGN(Shape shape, broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2)));
-  if (types.inputs.size() == 3) PANTOUM_TRY(want_shape(types.inputs[2], {product.n}, "the bias"));
-  shape.push_back(product.m);
-  shape.push_back(product.n);
-  return std::vector<TensorType>{{dtype, shape}};
-}
 
 OpCost matmul_cost(const OpTypes& types) {
   const Shape& a = types.inputs[0].shape;
@@ -77,16 +47,67 @@ void matmul_gradient(Backward& back) {
   }
 }
 
+// The product's own operands and integers come first; the integers of what follows are the last, and R is the last input.
+struct ActParts {
+  int64_t activation, residual;
+  std::span<const TensorType> own;
+  Attrs product;
+};
+
+ActParts act_parts(const OpTypes& types) {
+  const auto& ints = types.attrs.ints;
+  const size_t product = ints.size() - PT_EPILOGUE_ATTRS;
+  const int64_t residual = ints[product + PT_EPILOGUE_RESIDUAL];
+  const size_t own = types.inputs.size() - (residual != PT_RESIDUAL_NONE ? 1 : 0);
+  return {ints[product + PT_EPILOGUE_ACTIVATION],
+          residual,
+          types.inputs.first(own),
+          {{ints.begin(), ints.begin() + static_cast<std::ptrdiff_t>(product)}, {}}};
+}
+
+template <Kind kProduct>
+OpCost act_cost(const OpTypes& types) {
+  const ActParts parts = act_parts(types);
+  double flops = op_def(kProduct).cost({parts.own, types.outputs, parts.product}).flops;
+  if (parts.residual != PT_RESIDUAL_NONE) flops += static_cast<double>(types.outputs[0].elements());
+  if (parts.activation != 0) {
+    const Attrs own{{0}, types.attrs.reals};
+    flops += op_def(static_cast<Kind>(parts.activation)).cost({types.outputs, types.outputs, own}).flops;
+  }
+  return operand_bytes(types, flops);
+}
+
+constexpr size_t kWeight = 2;  // behind the product's two factors
+
+// A weight's update by a gradient that is a product and never a tensor: the product's flops, and those of the update that follows it.
+template <Kind kProduct, size_t kProductInts>
+OpCost update_cost(const OpTypes& types) {
+  const auto& ints = types.attrs.ints;
+  const Attrs product_attrs{{ints.begin(), ints.begin() + kProductInts}, {}};
+  const auto update = static_cast<Kind>(ints[kProductInts + PT_UPDATE_OP]);
+  const Attrs update_attrs{{ints[kProductInts + PT_UPDATE_FLAG]}, types.attrs.reals};
+  const auto updated = types.inputs.subspan(kWeight);  // w states..
+  const double product = op_def(kProduct).cost({types.inputs.first(kWeight), updated.first(1), product_attrs}).flops;
+  return operand_bytes(types, product + op_def(update).cost({updated, types.outputs, update_attrs}).flops);
+}
+
+Pairs over_all_but_factors(const OpTypes& types) {
+  Pairs pairs;
+  for (int updated = kWeight; updated < static_cast<int>(types.inputs.size()); ++updated)
+    pairs.emplace_back(updated - static_cast<int>(kWeight), updated);
+  return pairs;
+}
+
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> product_ops() {
-  return {{.kind = Kind::k_matmul,
-           .signature = {.min_inputs = 2, .max_inputs = 3, .ints = PT_MATMUL_ATTRS},
-           .infer = matmul_rule,
-           .gradient = matmul_gradient,
-           .cost = matmul_cost,
-           .traits = rows_by(RowWise::kProduct)}};
+  return {
+      forward_op(Kind::k_matmul, matmul_gradient, matmul_cost, rows_by(RowWise::kProduct)),
+      backward_op(Kind::k_matmul_act, act_cost<Kind::k_matmul>, over_residual),
+      backward_op(Kind::k_conv2d_act, act_cost<Kind::k_conv2d>, over_residual),
+      once(backward_op(Kind::k_matmul_update, update_cost<Kind::k_matmul, PT_MATMUL_ATTRS>, over_all_but_factors)),
+      once(backward_op(Kind::k_conv2d_dw_update, update_cost<Kind::k_conv2d_dw, PT_CONV_ATTRS>, over_all_but_factors)),
+  };
 }
 
 }  // namespace pantoum::ir

@@ -1,54 +1,10 @@
-// Optimizer steps: once a step, in place over what they update.
-// why: one row per operator, and nothing that two tables could share.
+// Optimizer steps, once a step in place over what they update; and gradients on their way to them: sums over micro-batches, clipping.
 #include <algorithm>
-#include <array>
 
 #include "ir/op_families.h"
-#include "ir/shape_rules.h"
 
 namespace pantoum::ir {
 namespace {
-
-// w g v? -> w' v'?
-Types sgd_rule(const OpTypes& types) {
-  PANTOUM_TRY(same_as_first(types));
-  return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
-}
-
-// w g s avg? v? -> w' s' avg'? v'?
-Types rmsprop_rule(const OpTypes& types) {
-  PANTOUM_TRY(same_as_first(types));
-  const int64_t centered = types.attrs.ints[0], inputs = static_cast<int64_t>(types.inputs.size());
-  if (centered != 0 && centered != 1) return refuse("centered must be 0 or 1");
-  if (inputs - centered != 3 && inputs - centered != 4)
-    return refuse("a running average is there where it is centered");
-  return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
-}
-
-// w g s -> w' s'
-Types adagrad_rule(const OpTypes& types) {
-  PANTOUM_TRY(same_as_first(types));
-  return std::vector<TensorType>(2, types.inputs[0]);
-}
-
-// w g m v -> w' m' v'
-Types adam_rule(const OpTypes& types) {
-  PANTOUM_TRY(same_as_first(types));
-  return std::vector<TensorType>(3, types.inputs[0]);
-}
-
-// w I dY -> w'
-Types sgd_rows_rule(const OpTypes& types) {
-  const TensorType &w = types.inputs[0], &indices = types.inputs[1], &dy = types.inputs[2];
-  const std::array<TensorType, 2> reals = {w, dy};
-  PANTOUM_TRY(float_dtype(reals));
-  if (indices.dtype != DType::kI64 && indices.dtype != DType::kI32) return refuse("the indices must be i64 or i32");
-  if (w.shape.empty()) return refuse("what it updates has no rows");
-  Shape rows = indices.shape;
-  rows.insert(rows.end(), w.shape.begin() + 1, w.shape.end());
-  PANTOUM_TRY(want_shape(dy, rows, "the gradient of the rows"));
-  return std::vector<TensorType>{w};
-}
 
 // Over its input it touches the rows alone; elsewhere it copies the others.
 OpCost sgd_rows_cost(const OpTypes& types) {
@@ -66,54 +22,41 @@ Pairs over_all_but_gradient(const OpTypes& types) {
   return pairs;
 }
 
-OpDef adam_def(Kind kind) {
-  return {.kind = kind,
-          .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .reals = 4},
-          .infer = adam_rule,
-          .gradient = kNoGradient,
-          .cost = flops_per_output<18>,
-          .in_place = over_all_but_gradient,
-          .recompute = false,
-          .traits = kUpdateTraits};
+// The mean over the gradient, the new sum over the old one.
+Pairs crosswise(const OpTypes&) {
+  return {{0, 1}, {1, 0}};
+}
+
+OpCost norm_cost(const OpTypes& types) {
+  double elements = 0;
+  for (const TensorType& input : types.inputs) elements += static_cast<double>(input.elements());
+  return operand_bytes(types, 2 * elements);
+}
+
+// An optimizer's step of so many flops an element.
+template <int kFlops>
+OpDef update(Kind kind) {
+  OpDef def = once(backward_op(kind, flops_per_output<kFlops>, over_all_but_gradient));
+  def.traits = kUpdateTraits;
+  return def;
 }
 
 }  // namespace
 
 std::vector<OpDef> update_ops() {
-  return {{.kind = Kind::k_sgd,
-           .signature = {.min_inputs = 2, .max_inputs = 3, .max_outputs = 2, .ints = 1, .reals = 2},
-           .infer = sgd_rule,
-           .gradient = kNoGradient,
-           .cost = flops_per_output<6>,
-           .in_place = over_all_but_gradient,
-           .recompute = false,
-           .traits = kUpdateTraits},
-          adam_def(Kind::k_adam),
-          adam_def(Kind::k_adamw),
-          {.kind = Kind::k_rmsprop,
-           .signature = {.min_inputs = 3, .max_inputs = 5, .min_outputs = 2, .max_outputs = 4, .ints = 1, .reals = 4},
-           .infer = rmsprop_rule,
-           .gradient = kNoGradient,
-           .cost = flops_per_output<16>,
-           .in_place = over_all_but_gradient,
-           .recompute = false,
-           .traits = kUpdateTraits},
-          {.kind = Kind::k_adagrad,
-           .signature = {.min_inputs = 3, .max_inputs = 3, .min_outputs = 2, .max_outputs = 2, .reals = 3},
-           .infer = adagrad_rule,
-           .gradient = kNoGradient,
-           .cost = flops_per_output<10>,
-           .in_place = over_all_but_gradient,
-           .recompute = false,
-           .traits = kUpdateTraits},
-          {.kind = Kind::k_sgd_rows,
-           .signature = {.min_inputs = 3, .max_inputs = 3},
-           .infer = sgd_rows_rule,
-           .gradient = kNoGradient,
-           .cost = sgd_rows_cost,
-           .in_place = over_first,
-           .recompute = false,
-           .traits = kNoTraits}};
+  return {
+      update<6>(Kind::k_sgd),
+      update<18>(Kind::k_adam),
+      update<18>(Kind::k_adamw),
+      update<16>(Kind::k_rmsprop),
+      update<10>(Kind::k_adagrad),
+      once(backward_op(Kind::k_sgd_rows, sgd_rows_cost, over_first)),
+      backward_op(Kind::k_norm, norm_cost),
+      backward_op(Kind::k_clip_norm, flops_per_output<1>, over_first),
+      once(backward_op(Kind::k_accumulate, flops_per_output<1>, over_first)),
+      once(backward_op(Kind::k_assign, flops_per_output<0>, over_first)),
+      once(backward_op(Kind::k_accumulated, flops_per_output<2>, crosswise)),
+  };
 }
 
 }  // namespace pantoum::ir

@@ -7,7 +7,7 @@
 
 #include "ir/op_registry.h"
 #include "kernels/portable/layout.h"
-#include "pantoum/pantoum.h"
+#include "runtime/op_shapes.h"
 
 namespace pantoum::ir {
 namespace {
@@ -365,18 +365,18 @@ std::vector<Refused> refused() {
       {{Kind::k_expand, {f32({3})}, {{}, {1}}, {f32({3, 2})}}, "does not broadcast to [3,2]"},
       {{Kind::k_expand, {f32({2, 3})}, {{}, {1}}, {f32({3})}}, "does not broadcast to [3]"},
       {{Kind::k_expand, {i64({3})}, {{}, {2}}, {i64({2, 3})}}, "only floating-point numbers are scaled"},
-      {{Kind::k_add, {i64({2}), f32({2})}}, "differ in type"},
-      {{Kind::k_add, {truth({2}), truth({2})}}, "must be floating point, not bool"},
-      {{Kind::k_maximum, {i64({2}), f32({2})}}, "differ in type"},
+      {{Kind::k_add, {i64({2}), f32({2})}}, "one element type"},
+      {{Kind::k_add, {truth({2}), truth({2})}}, "must be floating point or integers, not bool"},
+      {{Kind::k_maximum, {i64({2}), f32({2})}}, "one element type"},
       {{Kind::k_mod, {f32({2}), f32({2})}, {{0}, {}}}, "it does not compute on f32"},
       {{Kind::k_mod, {i64({2}), i64({2})}, {{2}, {}}}, "a flag must be 0 or 1"},
       {{Kind::k_bitwise, {i64({2}), i64({2})}, {{9}, {}}}, "the operation 9 is unknown"},
-      {{Kind::k_arc, {f32({2})}, {{PT_ARC_COUNT}, {}}}, "the function is unknown"},
-      {{Kind::k_round_to, {f32({2})}, {{-1}, {}}}, "the type is unknown"},
+      {{Kind::k_arc, {f32({2})}, {{PT_ARC_COUNT}, {}}}, "the function 6 is unknown"},
+      {{Kind::k_round_to, {f32({2})}, {{-1}, {}}}, "the type -1 is unknown"},
       {{Kind::k_bitwise, {i64({2}), i64({2})}, {{PT_BITWISE_SHIFT_LEFT}, {}}}, "only unsigned integers"},
-      {{Kind::k_reduce_sum, {truth({2})}, {{1}, {}}}, "must be floating point, not bool"},
+      {{Kind::k_reduce_sum, {truth({2})}, {{1}, {}}}, "must be floating point or integers, not bool"},
       {{Kind::k_reduce_mean, {i64({2})}, {{1}, {}}}, "must be floating point, not i64"},
-      {{Kind::k_cumsum, {truth({2})}, {{0, 0, 0}, {}}}, "must be floating point, not bool"},
+      {{Kind::k_cumsum, {truth({2})}, {{0, 0, 0}, {}}}, "must be floating point or integers, not bool"},
       {{Kind::k_where, {f32({2}), f32({2}), f32({2})}}, "the condition must be bool"},
       {{Kind::k_compare, {f32({2}), f32({2})}, {{99}, {}}}, "the relation 99 is unknown"},
       {{Kind::k_resize, {f32({1, 2, 3, 4})}, {{1, 0, 0}, {2, 2}}, {f32({1, 1, 6, 8})}}, "channels must stay"},
@@ -384,7 +384,7 @@ std::vector<Refused> refused() {
       {{Kind::k_gather_elements, {f32({4, 3}), i64({2, 4})}, {{0}, {}}}, "leave the input in dimension 1"},
       {{Kind::k_top_k, {f32({2, 3})}, {{1, 4, 1}, {}}}, "no 4 elements along an axis of 3"},
       {{Kind::k_top_k, {f32({2, 3})}, {{1, 0, 1}, {}}}, "no 0 elements"},
-      {{Kind::k_top_k, {truth({2})}, {{0, 1, 1}, {}}}, "must be floating point, not bool"},
+      {{Kind::k_top_k, {truth({2})}, {{0, 1, 1}, {}}}, "must be floating point or integers, not bool"},
       {{Kind::k_random, {}, {{1, 2}, {0, 1}}, {f32({2})}}, "no distribution 2"},
       {{Kind::k_random, {}, {{1, 0}, {1, 0}}, {f32({2})}}, "nothing lies between 1 and 0"},
       {{Kind::k_random, {}, {{-1, 0}, {0, 1}}, {f32({2})}}, "fit 32 bits"},
@@ -392,20 +392,20 @@ std::vector<Refused> refused() {
       {{Kind::k_scatter_elements, {f32({4, 3}), i64({2, 4}), f32({2, 4})}, {{0, 0}, {}}}, "in dimension 1"},
       {{Kind::k_scatter_elements, {f32({4, 3}), i64({2}), f32({2, 2})}, {{0, 0}, {}}}, "in dimension 1"},
       {{Kind::k_scatter_elements, {f32({4, 3}), i64({1, 2}), f32({2, 2})}, {{0, 0}, {}}}, "do not fit the updates"},
-      {{Kind::k_scatter_elements, {f32({4}), i64({2}), i64({2})}, {{0, 0}, {}}}, "another type"},
+      {{Kind::k_scatter_elements, {f32({4}), i64({2}), i64({2})}, {{0, 0}, {}}}, "one element type"},
       {{Kind::k_scatter_elements, {f32({4}), i64({2}), f32({2})}, {{0, 5}, {}}}, "no reduction 5"},
       {{Kind::k_scatter_reduce_grad, {f32({4}), i64({2}), f32({4}), f32({2}), f32({4})}, {{0, PT_SCATTER_ADD}, {}}},
        "no reduction 1"},
       {{Kind::k_scatter_reduce_grad, {f32({3}), i64({2}), f32({4}), f32({2}), f32({4})}, {{0, PT_SCATTER_MUL}, {}}},
-       "is not as the input"},
+       "the output's gradient [3] must have the shape [4]"},
       {{Kind::k_scatter_elements_grad, {f32({3}), i64({2})}, {{0}, {}}, {f32({4}), f32({2})}}, "gradient"},
       {{Kind::k_scatter_elements, {truth({4}), i64({2}), truth({2})}, {{0, 1}, {}}}, "bool is not computed on"},
       {{Kind::k_sgd_rows, {f32({7, 3}), i64({2}), f32({2, 4})}}, "must have the shape [2,3]"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0, 0}, {}}}, "names dimension 0 twice"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0}, {}}}, "another number of dimensions"},
       {{Kind::k_concat, {f32({2, 3}), f32({3, 3})}, {{1}, {}}}, "must have the shape [2,3]"},
-      {{Kind::k_concat, {f32({2, 3}), i64({2, 3})}, {{1}, {}}}, "differ in type or rank"},
-      {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 2})}}, "make up f32[2,5]"},
+      {{Kind::k_concat, {f32({2, 3}), i64({2, 3})}, {{1}, {}}}, "one element type"},
+      {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 2})}}, "make up [2,5]"},
       {{Kind::k_slice, {f32({5})}, {{1, 2}, {}}, {f32({3})}}, "leave the extent 5"},
       {{Kind::k_slice, {f32({5})}, {{1, -1}, {}}, {f32({3})}}, "leave the extent 5"},
       {{Kind::k_slice, {f32({5})}, {{1, 0}, {}}, {f32({3})}}, "leave the extent 5"},
@@ -520,10 +520,10 @@ TEST(OpRegistry, KnowsEveryOperator) {
   std::set<Kind> known;
   for (const OpDef& def : all_op_defs()) {
     EXPECT_TRUE(known.insert(def.kind).second) << def.name << " is defined twice";
-    EXPECT_NE(def.infer, nullptr) << def.name;
     EXPECT_NE(def.cost, nullptr) << def.name;
   }
 #define PT_OPERATOR(op_name, id)                                             \
+  EXPECT_NE(pt_find_record(id), nullptr) << #op_name " has no record";       \
   EXPECT_TRUE(known.contains(Kind::k_##op_name)) << #op_name " has no rule"; \
   EXPECT_STREQ(op_def(Kind::k_##op_name).name, #op_name);
   PT_OPERATORS(PT_OPERATOR)
@@ -531,10 +531,11 @@ TEST(OpRegistry, KnowsEveryOperator) {
 }
 
 TEST(OpRegistry, HasAShapeTestForEveryOperatorThatIsNotLikeAnother) {
-  std::set<Rule (*)(const OpTypes&)> tested;
-  for (const Accepted& one : accepted()) tested.insert(op_def(one.asked.kind).infer);
+  const auto rule = [](Kind kind) { return pt_find_record(static_cast<uint16_t>(kind))->shape; };
+  std::set<int (*)(pt_op_use*)> tested;
+  for (const Accepted& one : accepted()) tested.insert(rule(one.asked.kind));
   // why: the operator has the rule of a custom op (src/api/custom_operator_api_test.cc).
-  for (const OpDef& def : all_op_defs()) EXPECT_TRUE(is_custom(def.kind) || tested.contains(def.infer)) << def.name;
+  for (const OpDef& def : all_op_defs()) EXPECT_TRUE(is_custom(def.kind) || tested.contains(rule(def.kind))) << def.name;
 }
 
 TEST(OpCosts, CountMultiplyAddsTwice) {

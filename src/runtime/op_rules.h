@@ -1,68 +1,94 @@
-/* How a family of operators (op_shapes_*.c) says what it asks of its operands, and what several of them need for it. */
+/* What the shape rules of all families (op_shapes_*.c) share. A rule looks at the use's inputs and attributes, whose counts and dtypes fit
+ * already, and makes the outputs; or, where the inputs do not determine them, looks at those that were given. 0: the use is refused. */
 #ifndef PANTOUM_RUNTIME_OP_RULES_H
 #define PANTOUM_RUNTIME_OP_RULES_H
 
-#include "runtime/plan_bytes.h"
+#include "runtime/op_shapes.h"
 
-typedef int (*pt_shape_rule)(const pt_op_view* view); /* 1: obeyed */
-
+/* Unless something else is said, all operands have one dtype. */
 typedef enum pt_dtype_rule {
-  SAME,       /* all operands have one dtype */
-  REAL,       /* and it is a floating-point one */
-  ANY,        /* every operand its own (cast) */
+  SAME,
+  REAL,       /* floating point */
+  NUMBER,     /* floating point or integers */
+  INTEGER,    /* i64, i32 or u8 */
+  BITS,       /* integers or bool */
+  ANY,        /* the rule checks them: every operand its own, the outputs as given or as the first input */
   REAL_LABEL, /* REAL but for input 1, which is i64, i32 or u8 */
+  REAL_INDEX, /* REAL but for input 1, which is i64 or i32 */
   SAME_INDEX, /* SAME but for input 1, which is i64 or i32 */
-  COMPARED,   /* inputs of one dtype, a bool output */
+  COMPARED,   /* a bool output */
   CHOSEN,     /* SAME but for input 0, which is bool */
-  POSITIONS,  /* an input of f32 or integers, an i64 output */
+  POSITIONS,  /* NUMBER, an i64 output */
   REAL_BYTES, /* REAL but for input 1, which is u8 */
   BYTES_MADE  /* REAL but for the output, which is u8 */
 } pt_dtype_rule;
 
-typedef struct pt_op_rule {
-  uint8_t op, min_inputs, max_inputs, min_outputs, max_outputs;
-  int8_t ints, reals; /* counts; < 0: the shape rule checks them */
-  uint8_t dtypes;     /* pt_dtype_rule */
-  pt_shape_rule shape;
-} pt_op_rule;
-
 typedef struct pt_op_family {
-  const pt_op_rule* rules;
+  const pt_op_record* records;
   unsigned count;
 } pt_op_family;
 
-extern const pt_op_family pt_product_rules, pt_pointwise_rules, pt_image_rules, pt_norm_rules, pt_reduce_rules,
-    pt_move_rules, pt_loss_rules, pt_recurrent_rules, pt_update_rules, pt_block_rules;
+extern const pt_op_family pt_product_records, pt_pointwise_records, pt_image_records, pt_norm_records,
+    pt_reduce_records, pt_move_records, pt_loss_records, pt_recurrent_records, pt_update_records, pt_block_records;
 
-/* NULL: no operator with a kernel. */
-const pt_op_rule* pt_find_rule(uint16_t op);
+/* A line of operators.h as a record; behind the family's rules. */
+#define PT_RECORD(name, min_in, max_in, min_out, max_out, ints, reals, dtypes, rule, kernels) \
+  {PT_OP_##name, min_in, max_in, min_out, max_out, ints, reals, dtypes, rule},
+#define PT_FAMILY(family, OPERATORS)                          \
+  static const pt_op_record rules[] = {OPERATORS(PT_RECORD)}; \
+  const pt_op_family family = {rules, sizeof rules / sizeof rules[0]};
 
-static inline const pt_tensor* in(const pt_op_view* view, unsigned input) {
-  return &view->operands[input];
+/* Note the problem; both return 0. A program without texts (PT_NO_TEXT) notes nothing. */
+#ifdef PT_NO_TEXT
+#define PT_TEXT(text) ""
+static inline int pt_refuse(pt_op_use* use, const char* text, int64_t a, int64_t b) {
+  (void)use, (void)text, (void)a, (void)b;
+  return 0;
 }
-static inline const pt_tensor* out(const pt_op_view* view, unsigned output) {
-  return &view->operands[view->input_count + output];
+static inline int pt_refuse_shapes(pt_op_use* use, const char* text, const char* what, const pt_tensor* a,
+                                   const pt_tensor* b) {
+  (void)use, (void)text, (void)what, (void)a, (void)b;
+  return 0;
+}
+#else
+#define PT_TEXT(text) text
+int pt_refuse(pt_op_use* use, const char* text, int64_t a, int64_t b);
+int pt_refuse_shapes(pt_op_use* use, const char* text, const char* what, const pt_tensor* a, const pt_tensor* b);
+#endif
+#define PT_REFUSE(use, text) pt_refuse(use, PT_TEXT(text), 0, 0)
+
+static inline const pt_tensor* in(const pt_op_use* use, unsigned input) {
+  return &use->operands[input];
+}
+static inline const pt_tensor* given(const pt_op_use* use, unsigned output) {
+  return &use->operands[use->input_count + output];
 }
 
-static inline int is_vector(const pt_tensor* t, uint32_t length) {
-  return t->rank == 1 && t->dims[0] == length;
-}
-
-static inline int is_axis(const pt_op_view* view, unsigned rank) {
-  return view->ints[0] >= 0 && view->ints[0] < (int64_t)rank;
-}
+/* A further output, with the dims of `like` (NULL: a scalar) until the rule changes them. */
+pt_tensor* pt_make(pt_op_use* use, const pt_tensor* like);
+/* As many more of them. Returns 1. */
+int pt_make_all(pt_op_use* use, const pt_tensor* like, unsigned count);
 
 int pt_same_dims(const pt_tensor* a, const pt_tensor* b);
-/* The dim that lines up with dim d of a tensor of `rank`, as numpy pads with 1s on the left. */
-uint32_t pt_padded_dim(const pt_tensor* t, unsigned d, unsigned rank);
 int pt_broadcasts_to(const pt_tensor* from, const pt_tensor* to);
-/* The first `dims` dims of y are those of a and b broadcast together; a and b leave out their own last two. */
-int pt_broadcast_dims(const pt_tensor* a, const pt_tensor* b, const pt_tensor* y, unsigned dims);
-/* All operands have the dims of the first. */
-int pt_all_same(const pt_op_view* view);
-/* And one int is 0 or 1: gelu's approximation, sgd's nesterov. */
-int pt_flagged_same(const pt_op_view* view);
-/* And one int is an axis. */
-int pt_axis_same(const pt_op_view* view);
+
+/* Each returns 1, or refuses the use. `what` names the operand. */
+int pt_want_rank(pt_op_use* use, const pt_tensor* tensor, unsigned rank, const char* what);
+int pt_want_dims(pt_op_use* use, const pt_tensor* tensor, const pt_tensor* like, const char* what);
+int pt_want_vector(pt_op_use* use, const pt_tensor* tensor, uint64_t length, const char* what);
+int pt_want_axis(pt_op_use* use, unsigned rank); /* the first integer */
+int pt_want_below(pt_op_use* use, unsigned at, int64_t count,
+                  const char* text); /* an integer from 0 on; {} of `text` is it */
+int pt_want_outputs(pt_op_use* use, unsigned count);
+int pt_want_given(pt_op_use* use);
+int pt_want_extent(pt_op_use* use, uint64_t extent);
+int pt_want_reals(pt_op_use* use, unsigned begin, unsigned end); /* inputs of one floating-point dtype */
+
+/* Rules. */
+int pt_same(pt_op_use* use);          /* all inputs have one shape, which is the output's */
+int pt_axis_same(pt_op_use* use);     /* and the first integer is an axis */
+int pt_broadcast_all(pt_op_use* use); /* as numpy broadcasts */
+/* `y` becomes what it and `x` broadcast to. */
+int pt_broadcast(pt_op_use* use, pt_tensor* y, const pt_tensor* x);
 
 #endif

@@ -2,63 +2,62 @@
 #include "runtime/op_rules.h"
 #include "runtime/window_shapes.h"
 
-static int pool(const pt_op_view* view) {
-  return pt_pool_fits(in(view, 0), out(view, 0), view->ints);
+static int pool(pt_op_use* use) {
+  return pt_pool_dims(use, in(use, 0), pt_make(use, NULL));
 }
-static int max_pool_grad(const pt_op_view* view) {
-  return pt_same_dims(in(view, 1), out(view, 0)) && pt_pool_fits(in(view, 1), in(view, 0), view->ints);
+static int max_pool_grad(pt_op_use* use) {
+  pt_tensor y;
+  return pt_pool_dims(use, in(use, 1), &y) && pt_want_dims(use, in(use, 0), &y, PT_TEXT("the output's gradient")) &&
+         pt_make_all(use, in(use, 1), 1);
 }
-static int avg_pool_grad(const pt_op_view* view) {
-  return pt_pool_fits(out(view, 0), in(view, 0), view->ints);
-}
-
-/* Of an image [N, C, H, W], or [N, C, H, W, c]; a tap is told by a byte. */
-static int taps_fit(const pt_op_view* view, const pt_tensor* image, const pt_tensor* pooled) {
-  pt_tensor x = *image, y = *pooled;
-  const int64_t height = view->ints[PT_POOL_KERNEL_H], width = view->ints[PT_POOL_KERNEL_W];
-  if (height < 1 || height > 255 || width < 1 || width > 255 || height * width > 255) return 0;
-  if (x.rank == 5) {
-    if (y.rank != 5 || x.dims[4] != y.dims[4]) return 0;
-    x.rank = y.rank = 4;
-  }
-  return pt_pool_fits(&x, &y, view->ints);
-}
-static int max_pool_taps(const pt_op_view* view) {
-  return taps_fit(view, in(view, 0), out(view, 0));
-}
-static int max_pool_grad_taps(const pt_op_view* view) {
-  return pt_same_dims(in(view, 0), in(view, 1)) && taps_fit(view, out(view, 0), in(view, 0));
+static int avg_pool_grad(pt_op_use* use) {
+  pt_tensor y;
+  return pt_want_given(use) && pt_pool_dims(use, given(use, 0), &y) &&
+         pt_want_dims(use, in(use, 0), &y, PT_TEXT("the output's gradient"));
 }
 
-static int resizes(const pt_op_view* view, const pt_tensor* x, const pt_tensor* y) {
-  unsigned scale;
-  if (x->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1]) return 0;
-  if (view->ints[PT_RESIZE_LINEAR] < 0 || view->ints[PT_RESIZE_LINEAR] > 1) return 0;
-  if (view->ints[PT_RESIZE_COORDINATES] < 0 || view->ints[PT_RESIZE_COORDINATES] >= PT_RESIZE_COORDINATE_COUNT)
-    return 0;
-  if (view->ints[PT_RESIZE_ROUNDING] < 0 || view->ints[PT_RESIZE_ROUNDING] >= PT_RESIZE_ROUNDING_COUNT) return 0;
-  for (scale = 0; scale < 2; ++scale)
-    if (!(view->reals[scale] > 1e-9 && view->reals[scale] < 1e9)) return 0; /* false for a NaN */
+/* Of an image [N, C, H, W], or [N, C, H, W, c] in blocks of channels; a tap is told by a byte. */
+static int taps_dims(pt_op_use* use, const pt_tensor* image, pt_tensor* y) {
+  pt_tensor x = *image;
+  const int64_t height = use->ints[PT_POOL_KERNEL_H], width = use->ints[PT_POOL_KERNEL_W];
+  if (height < 1 || height > 255 || width < 1 || width > 255 || height * width > 255)
+    return PT_REFUSE(use, "its window does not have 1 to 255 taps");
+  if (image->rank == 5) x.rank = 4;
+  if (!pt_pool_dims(use, &x, y)) return 0;
+  y->rank = image->rank; /* the block's extent is copied with the image's */
   return 1;
 }
-
-static int resize(const pt_op_view* view) {
-  return resizes(view, in(view, 0), out(view, 0));
+static int max_pool_taps(pt_op_use* use) {
+  return taps_dims(use, in(use, 0), pt_make(use, NULL));
 }
-static int resize_grad(const pt_op_view* view) {
-  return resizes(view, out(view, 0), in(view, 0));
+static int max_pool_grad_taps(pt_op_use* use) {
+  pt_tensor y;
+  return pt_want_given(use) && taps_dims(use, given(use, 0), &y) &&
+         pt_want_dims(use, in(use, 0), &y, PT_TEXT("the output's gradient")) &&
+         pt_want_dims(use, in(use, 1), &y, PT_TEXT("the taps"));
 }
 
-/* why: one row per operator, and nothing that two tables could share. */
-static const pt_op_rule rules[] = {
-    {PT_OP_max_pool, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, pool},
-    {PT_OP_max_pool_grad, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL, max_pool_grad},
-    {PT_OP_avg_pool, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, pool},
-    {PT_OP_avg_pool_grad, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, avg_pool_grad},
-    {PT_OP_resize, 1, 1, 1, 1, PT_RESIZE_ATTRS, 2, REAL, resize},
-    {PT_OP_resize_grad, 1, 1, 1, 1, PT_RESIZE_ATTRS, 2, REAL, resize_grad},
-    {PT_OP_max_pool_taps, 1, 1, 1, 1, PT_POOL_ATTRS, 0, BYTES_MADE, max_pool_taps},
-    {PT_OP_max_pool_grad_taps, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL_BYTES, max_pool_grad_taps},
-};
+static int resizes(pt_op_use* use, const pt_tensor* x, const pt_tensor* y) {
+  const int64_t* ints = use->ints;
+  unsigned scale;
+  if (!pt_want_rank(use, x, 4, PT_TEXT("the image")) || !pt_want_rank(use, y, 4, PT_TEXT("the resized image")))
+    return 0;
+  if (x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1])
+    return PT_REFUSE(use, "samples and channels must stay as they are");
+  if (ints[PT_RESIZE_LINEAR] < 0 || ints[PT_RESIZE_LINEAR] > 1 || ints[PT_RESIZE_COORDINATES] < 0 ||
+      ints[PT_RESIZE_COORDINATES] >= PT_RESIZE_COORDINATE_COUNT || ints[PT_RESIZE_ROUNDING] < 0 ||
+      ints[PT_RESIZE_ROUNDING] >= PT_RESIZE_ROUNDING_COUNT)
+    return PT_REFUSE(use, "its mode, coordinates or rounding is unknown");
+  for (scale = 0; scale < 2; ++scale)
+    if (!(use->reals[scale] > 1e-9 && use->reals[scale] < 1e9)) /* true of a NaN */
+      return PT_REFUSE(use, "a scale is out of range");
+  return 1;
+}
+static int resize(pt_op_use* use) {
+  return pt_want_given(use) && resizes(use, in(use, 0), given(use, 0));
+}
+static int resize_grad(pt_op_use* use) {
+  return pt_want_given(use) && resizes(use, given(use, 0), in(use, 0));
+}
 
-const pt_op_family pt_image_rules = {rules, sizeof rules / sizeof rules[0]};
+PT_FAMILY(pt_image_records, PT_IMAGE_OPERATORS)

@@ -1,54 +1,42 @@
 /* Losses, their gradients, and the count of right answers. */
 #include "runtime/op_rules.h"
 
+static int has_classes(pt_op_use* use) {
+  return in(use, 0)->rank >= 2 || PT_REFUSE(use, "the scores must have two dimensions or more");
+}
 /* labels [N,..] for logits [N,C,..] */
-static int labels_fit(const pt_op_view* view) {
-  const pt_tensor *logits = in(view, 0), *labels = in(view, 1);
+static int labels_fit(pt_op_use* use) {
+  const pt_tensor* logits = in(use, 0);
+  pt_tensor labels = *logits;
   unsigned d;
-  if (logits->rank < 2 || labels->rank + 1 != logits->rank || labels->dims[0] != logits->dims[0]) return 0;
-  for (d = 1; d < labels->rank; ++d)
-    if (labels->dims[d] != logits->dims[d + 1]) return 0;
-  return 1;
+  if (!has_classes(use)) return 0;
+  --labels.rank;
+  for (d = 1; d < labels.rank; ++d) labels.dims[d] = logits->dims[d + 1];
+  return pt_want_dims(use, in(use, 1), &labels, PT_TEXT("the labels"));
 }
 
-static int class_loss(const pt_op_view* view) {
-  return labels_fit(view) && pt_type_elements(out(view, 0)) == 1;
+static int class_loss(pt_op_use* use) {
+  return labels_fit(use) && pt_make_all(use, NULL, 1);
 }
-static int class_loss_grad(const pt_op_view* view) {
-  return labels_fit(view) && pt_same_dims(in(view, 0), out(view, 0));
+static int class_loss_grad(pt_op_use* use) {
+  return labels_fit(use) && pt_make_all(use, in(use, 0), 1);
 }
-static int count_correct(const pt_op_view* view) {
-  return labels_fit(view) && pt_type_elements(out(view, 0)) == 2 && view->ints[1] >= 1;
+static int count_correct(pt_op_use* use) {
+  pt_tensor* counts = pt_make(use, NULL);
+  counts->rank = 1;
+  counts->dims[0] = 2;
+  if (use->ints[1] < 1)
+    return pt_refuse(use, PT_TEXT("the right answers among the {} highest cannot be counted"), use->ints[1], 0);
+  return labels_fit(use);
 }
-static int element_loss(const pt_op_view* view) {
-  return pt_same_dims(in(view, 0), in(view, 1)) && pt_type_elements(out(view, 0)) == 1;
+static int element_loss(pt_op_use* use) {
+  return pt_want_dims(use, in(use, 1), in(use, 0), PT_TEXT("the target")) && pt_make_all(use, NULL, 1);
 }
-static int soft_loss(const pt_op_view* view) {
-  return element_loss(view) && in(view, 0)->rank >= 2;
+static int soft_loss(pt_op_use* use) {
+  return has_classes(use) && element_loss(use);
 }
-static int soft_loss_grad(const pt_op_view* view) {
-  return pt_all_same(view) && in(view, 0)->rank >= 2;
+static int soft_loss_grad(pt_op_use* use) {
+  return has_classes(use) && pt_same(use);
 }
 
-/* why: one row per operator, and nothing that two tables could share. */
-static const pt_op_rule rules[] = {
-    {PT_OP_nll, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss},
-    {PT_OP_nll_grad, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss_grad},
-    {PT_OP_cross_entropy, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss},
-    {PT_OP_cross_entropy_grad, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss_grad},
-    {PT_OP_soft_cross_entropy, 2, 2, 1, 1, 0, 1, REAL, soft_loss},
-    {PT_OP_soft_cross_entropy_grad, 2, 2, 1, 1, 0, 1, REAL, soft_loss_grad},
-    {PT_OP_mse, 2, 2, 1, 1, 0, 0, REAL, element_loss},
-    {PT_OP_mse_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_l1, 2, 2, 1, 1, 0, 0, REAL, element_loss},
-    {PT_OP_l1_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_smooth_l1, 2, 2, 1, 1, 0, 1, REAL, element_loss},
-    {PT_OP_smooth_l1_grad, 2, 2, 1, 1, 0, 1, REAL, pt_all_same},
-    {PT_OP_bce_with_logits, 2, 2, 1, 1, 0, 0, REAL, element_loss},
-    {PT_OP_bce_with_logits_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_kl_div, 2, 2, 1, 1, 0, 1, REAL, element_loss},
-    {PT_OP_kl_div_grad, 2, 2, 1, 1, 0, 1, REAL, pt_all_same},
-    {PT_OP_count_correct, 2, 2, 1, 1, 2, 0, REAL_LABEL, count_correct},
-};
-
-const pt_op_family pt_loss_rules = {rules, sizeof rules / sizeof rules[0]};
+PT_FAMILY(pt_loss_records, PT_LOSS_OPERATORS)

@@ -1,129 +1,85 @@
 /* Element by element, and the bits that stand for an activation in backward. */
 #include "runtime/op_rules.h"
 
-static int binary(const pt_op_view* view) {
-  return pt_broadcast_dims(in(view, 0), in(view, 1), out(view, 0), out(view, 0)->rank);
+/* The first input is the gradient of what the inputs broadcast to. */
+static int broadcast_grad(pt_op_use* use) {
+  return pt_broadcast_all(use) && pt_want_dims(use, in(use, 0), &use->made[0], PT_TEXT("the output's gradient"));
 }
 
-static int pow_grad(const pt_op_view* view) {
-  return pt_same_dims(in(view, 0), out(view, 0)) && pt_broadcasts_to(in(view, 1), out(view, 0)) &&
-         pt_broadcasts_to(in(view, 2), out(view, 0));
+static int compare(pt_op_use* use) {
+  return pt_want_below(use, 0, PT_COMPARE_COUNT, PT_TEXT("the relation {} is unknown")) && pt_broadcast_all(use);
 }
 
-static int compare(const pt_op_view* view) {
-  return binary(view) && view->ints[0] >= 0 && view->ints[0] < PT_COMPARE_COUNT;
+static int mod(pt_op_use* use) {
+  return pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && pt_broadcast_all(use);
 }
 
-/* The output's extent is, in each dimension, the largest of the inputs'. */
-static int where(const pt_op_view* view) {
-  const pt_tensor* y = out(view, 0);
-  unsigned input, d;
-  for (input = 0; input < 3; ++input)
-    if (!pt_broadcasts_to(in(view, input), y)) return 0;
-  for (d = 0; d < y->rank; ++d) {
-    uint32_t most = 1;
-    for (input = 0; input < 3; ++input) {
-      const uint32_t extent = pt_padded_dim(in(view, input), d, y->rank);
-      if (extent > most) most = extent;
-    }
-    if (most != y->dims[d]) return 0;
-  }
+static int bitwise(pt_op_use* use) {
+  const int64_t operation = use->ints[0];
+  if (!pt_want_below(use, 0, PT_BITWISE_COUNT, PT_TEXT("the operation {} is unknown"))) return 0;
+  if ((operation == PT_BITWISE_SHIFT_LEFT || operation == PT_BITWISE_SHIFT_RIGHT) && use->dtype != PT_U8)
+    return PT_REFUSE(use, "only unsigned integers are shifted");
+  return pt_broadcast_all(use);
+}
+
+static int gelu(pt_op_use* use) {
+  return pt_want_below(use, 0, 2, PT_TEXT("the approximation {} is unknown")) && pt_same(use);
+}
+static int rounds(pt_op_use* use) {
+  return pt_want_below(use, 0, 3, PT_TEXT("the way of rounding {} is unknown")) && pt_same(use);
+}
+static int arc(pt_op_use* use) {
+  return pt_want_below(use, 0, PT_ARC_COUNT, PT_TEXT("the function {} is unknown")) && pt_same(use);
+}
+static int round_to(pt_op_use* use) {
+  return pt_want_below(use, 0, PT_ROUND_TO_COUNT, PT_TEXT("the type {} is unknown")) && pt_same(use);
+}
+static int cast(pt_op_use* use) {
+  return pt_want_given(use) && pt_want_dims(use, given(use, 0), in(use, 0), PT_TEXT("the output"));
+}
+
+static int has_op_key(pt_op_use* use) {
+  return pt_want_below(use, 0, (int64_t)UINT32_MAX + 1, PT_TEXT("the op key {} does not fit 32 bits"));
+}
+
+/* Notes reals in place of integers. */
+static int refuse_reals(pt_op_use* use, const char* text) {
+  pt_refuse(use, text, 0, 0);
+  if (use->problem != NULL)
+    use->problem->numbers[0] = use->reals[0], use->problem->numbers[1] = use->reals[use->real_count - 1];
+  return 0;
+}
+
+static int dropout(pt_op_use* use) {
+  if (!(use->reals[0] >= 0 && use->reals[0] < 1)) /* true of a NaN */
+    return refuse_reals(use, PT_TEXT("the share to drop must be 0 or more and below 1, not {}"));
+  return has_op_key(use) && pt_same(use);
+}
+
+static int random_numbers(pt_op_use* use) {
+  const double a = use->reals[0], b = use->reals[1];
+  if (!has_op_key(use) || !pt_want_below(use, 1, PT_RANDOM_COUNT, PT_TEXT("there is no distribution {}"))) return 0;
+  if (a - a != 0 || b - b != 0) return PT_REFUSE(use, "its parameters must be finite");
+  if (use->ints[1] == PT_RANDOM_UNIFORM && b < a) return refuse_reals(use, PT_TEXT("nothing lies between {} and {}"));
+  return use->ints[1] != PT_RANDOM_NORMAL || b >= 0 ||
+         refuse_reals(use, PT_TEXT("the mean is {}, and {} is no deviation"));
+}
+
+/* Bytes that hold a bit for every element. */
+static uint64_t bytes_of_bits(const pt_tensor* x) {
+  return (pt_type_elements(x) + 7) / 8;
+}
+static int sign_bits(pt_op_use* use) {
+  const uint64_t bytes = bytes_of_bits(in(use, 0));
+  pt_tensor* bits = pt_make(use, NULL);
+  if (!pt_want_extent(use, bytes)) return 0;
+  bits->rank = 1;
+  bits->dims[0] = (uint32_t)bytes;
   return 1;
 }
-
-static int mod(const pt_op_view* view) {
-  return binary(view) && view->ints[0] >= 0 && view->ints[0] <= 1;
+static int grad_bits(pt_op_use* use) {
+  return pt_want_vector(use, in(use, 1), bytes_of_bits(in(use, 0)), PT_TEXT("the signs")) &&
+         pt_make_all(use, in(use, 0), 1);
 }
 
-static int bitwise(const pt_op_view* view) {
-  return binary(view) && view->ints[0] >= 0 && view->ints[0] < PT_BITWISE_COUNT;
-}
-
-static int rounds(const pt_op_view* view) {
-  return pt_all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 2;
-}
-
-/* The numbers themselves are not asked: whatever they are, elements are written and nothing else. */
-static int random_numbers(const pt_op_view* view) {
-  return view->ints[0] >= 0 && view->ints[0] <= UINT32_MAX && view->ints[1] >= 0 && view->ints[1] < PT_RANDOM_COUNT;
-}
-
-static int arcs(const pt_op_view* view) {
-  return pt_all_same(view) && view->ints[0] >= 0 && view->ints[0] < PT_ARC_COUNT;
-}
-
-static int dropout(const pt_op_view* view) {
-  return pt_all_same(view) && view->reals[0] >= 0 && view->reals[0] < 1; /* false for a NaN */
-}
-
-/* `bits` has a bit for every element of x. */
-static int bits_of(const pt_tensor* x, const pt_tensor* bits) {
-  return bits->rank == 1 && bits->dims[0] == (pt_type_elements(x) + 7) / 8;
-}
-static int sign_bits(const pt_op_view* view) {
-  return bits_of(in(view, 0), out(view, 0));
-}
-static int grad_bits(const pt_op_view* view) {
-  return bits_of(in(view, 0), in(view, 1)) && pt_same_dims(in(view, 0), out(view, 0));
-}
-
-/* why: one row per operator, and nothing that two tables could share. */
-static const pt_op_rule rules[] = {
-    {PT_OP_add, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_sub, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_mul, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_div, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_pow, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_pow_grad, 3, 3, 1, 1, 0, 0, REAL, pow_grad},
-    {PT_OP_relu, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_leaky_relu, 1, 1, 1, 1, 0, 1, REAL, pt_all_same},
-    {PT_OP_sigmoid, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_tanh, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_gelu, 1, 1, 1, 1, 1, 0, REAL, pt_flagged_same},
-    {PT_OP_erf, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_sqrt, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_exp, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_log, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_neg, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_scale, 1, 1, 1, 1, 0, 2, REAL, pt_all_same},
-    {PT_OP_cast, 1, 1, 1, 1, 0, 0, ANY, pt_all_same},
-    {PT_OP_relu_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_leaky_relu_grad, 2, 2, 1, 1, 0, 1, REAL, pt_all_same},
-    {PT_OP_sigmoid_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_tanh_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_gelu_grad, 2, 2, 1, 1, 1, 0, REAL, pt_flagged_same},
-    {PT_OP_erf_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_sqrt_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_compare, 2, 2, 1, 1, 1, 0, COMPARED, compare},
-    {PT_OP_where, 3, 3, 1, 1, 0, 0, CHOSEN, where},
-    {PT_OP_maximum, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_minimum, 2, 2, 1, 1, 0, 0, SAME, binary},
-    {PT_OP_mod, 2, 2, 1, 1, 1, 0, SAME, mod},
-    {PT_OP_bitwise, 2, 2, 1, 1, 1, 0, SAME, bitwise},
-    {PT_OP_maximum_grad, 3, 3, 1, 1, 0, 0, REAL, pow_grad},
-    {PT_OP_abs, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_sign, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_round, 1, 1, 1, 1, 1, 0, REAL, rounds},
-    {PT_OP_arc, 1, 1, 1, 1, 1, 0, REAL, arcs},
-    {PT_OP_arc_grad, 2, 2, 1, 1, 1, 0, REAL, arcs},
-    {PT_OP_round_to, 1, 1, 1, 1, 1, 0, REAL, pt_flagged_same},
-    {PT_OP_sin, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_cos, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_elu, 1, 1, 1, 1, 0, 3, REAL, pt_all_same},
-    {PT_OP_elu_grad, 2, 2, 1, 1, 0, 3, REAL, pt_all_same},
-    {PT_OP_softplus, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_softplus_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_clip, 1, 1, 1, 1, 0, 2, REAL, pt_all_same},
-    {PT_OP_clip_grad, 2, 2, 1, 1, 0, 2, REAL, pt_all_same},
-    {PT_OP_hard_sigmoid, 1, 1, 1, 1, 0, 2, REAL, pt_all_same},
-    {PT_OP_hard_sigmoid_grad, 2, 2, 1, 1, 0, 3, REAL, pt_all_same},
-    {PT_OP_hard_swish, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_hard_swish_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_random, 0, 0, 1, 1, 2, 2, REAL, random_numbers},
-    {PT_OP_dropout, 1, 1, 1, 1, 1, 1, REAL, dropout},
-    {PT_OP_sign_bits, 1, 1, 1, 1, 0, 0, BYTES_MADE, sign_bits},
-    {PT_OP_relu_grad_bits, 2, 2, 1, 1, 0, 0, REAL_BYTES, grad_bits},
-    {PT_OP_leaky_relu_grad_bits, 2, 2, 1, 1, 0, 1, REAL_BYTES, grad_bits},
-};
-
-const pt_op_family pt_pointwise_rules = {rules, sizeof rules / sizeof rules[0]};
+PT_FAMILY(pt_pointwise_records, PT_POINTWISE_OPERATORS)

@@ -1,63 +1,58 @@
 /* Reductions, sums along an axis, broadcasts. */
 #include "runtime/op_rules.h"
 
-/* Operands of the reduction at `x` and `y`. */
-static int reduces(const pt_op_view* view, const pt_tensor* x, const pt_tensor* y) {
-  unsigned d, kept = 0;
-  if (view->ints[0] < 0 || view->ints[0] >> x->rank != 0) return 0;
-  for (d = 0; d < x->rank; ++d) {
-    if ((view->ints[0] >> d & 1) != 0) continue;
-    if (kept >= y->rank || y->dims[kept] != x->dims[d]) return 0;
-    ++kept;
-  }
-  return kept == y->rank;
-}
-
-static int reduce(const pt_op_view* view) {
-  return reduces(view, in(view, 0), out(view, 0));
-}
-static int reduce_max_grad(const pt_op_view* view) {
-  return pt_same_dims(in(view, 1), out(view, 0)) && pt_same_dims(in(view, 0), in(view, 2)) &&
-         reduces(view, in(view, 1), in(view, 0));
-}
-
-static int arg_max(const pt_op_view* view) {
-  const pt_tensor *x = in(view, 0), *y = out(view, 0);
+/* `y` becomes what the mask leaves of the dimensions of `x`. */
+static int kept_dims(pt_op_use* use, const pt_tensor* x, pt_tensor* y) {
+  const int64_t mask = use->ints[0];
   unsigned d;
-  if (!is_axis(view, x->rank) || y->rank + 1 != x->rank) return 0;
-  for (d = 0; d < y->rank; ++d)
-    if (y->dims[d] != x->dims[(int64_t)d < view->ints[0] ? d : d + 1]) return 0;
-  return 1;
-}
-
-static int top_k(const pt_op_view* view) {
-  const pt_tensor *x = in(view, 0), *y = out(view, 0);
-  unsigned d;
-  if (!is_axis(view, x->rank) || y->rank != x->rank || view->ints[2] < 0 || view->ints[2] > 1) return 0;
-  if (view->ints[1] < 1 || view->ints[1] > (int64_t)x->dims[view->ints[0]]) return 0;
+  if (mask < 0 || mask >> x->rank != 0)
+    return pt_refuse(use, PT_TEXT("the mask {} names dimensions that it does not have"), mask, 0);
+  y->rank = 0;
   for (d = 0; d < x->rank; ++d)
-    if (y->dims[d] != ((int64_t)d == view->ints[0] ? (uint32_t)view->ints[1] : x->dims[d])) return 0;
+    if ((mask >> d & 1) == 0) y->dims[y->rank++] = x->dims[d];
   return 1;
 }
 
-static int cumsum(const pt_op_view* view) {
-  return pt_axis_same(view) && view->ints[1] >= 0 && view->ints[1] <= 1 && view->ints[2] >= 0 && view->ints[2] <= 1;
+static int reduce(pt_op_use* use) {
+  return kept_dims(use, in(use, 0), pt_make(use, NULL));
+}
+static int reduce_max_grad(pt_op_use* use) {
+  pt_tensor y;
+  return kept_dims(use, in(use, 1), &y) && pt_want_dims(use, in(use, 0), &y, PT_TEXT("the output's gradient")) &&
+         pt_want_dims(use, in(use, 2), &y, PT_TEXT("the maximum")) && pt_make_all(use, in(use, 1), 1);
 }
 
-static int expand(const pt_op_view* view) {
-  return pt_broadcasts_to(in(view, 0), out(view, 0));
+static int arg_max(pt_op_use* use) {
+  const pt_tensor* x = in(use, 0);
+  pt_tensor* y = pt_make(use, x);
+  unsigned d;
+  if (!pt_want_axis(use, x->rank)) return 0;
+  --y->rank;
+  for (d = (unsigned)use->ints[0]; d < y->rank; ++d) y->dims[d] = x->dims[d + 1];
+  return 1;
 }
 
-/* why: one row per operator, and nothing that two tables could share. */
-static const pt_op_rule rules[] = {
-    {PT_OP_reduce_sum, 1, 1, 1, 1, 1, 0, SAME, reduce},
-    {PT_OP_reduce_mean, 1, 1, 1, 1, 1, 0, REAL, reduce},
-    {PT_OP_expand, 1, 1, 1, 1, 0, 1, SAME, expand},
-    {PT_OP_reduce_max, 1, 1, 1, 1, 1, 0, SAME, reduce},
-    {PT_OP_reduce_max_grad, 3, 3, 1, 1, 1, 0, REAL, reduce_max_grad},
-    {PT_OP_arg_max, 1, 1, 1, 1, 1, 0, POSITIONS, arg_max},
-    {PT_OP_top_k, 1, 1, 1, 1, 3, 0, POSITIONS, top_k},
-    {PT_OP_cumsum, 1, 1, 1, 1, 3, 0, SAME, cumsum},
-};
+static int top_k(pt_op_use* use) {
+  const pt_tensor* x = in(use, 0);
+  const int64_t most = use->ints[1];
+  if (!pt_want_axis(use, x->rank)) return 0;
+  if (most < 1 || most > (int64_t)x->dims[use->ints[0]])
+    return pt_refuse(use, PT_TEXT("there are no {} elements along an axis of {}"), most, x->dims[use->ints[0]]);
+  pt_make(use, x)->dims[use->ints[0]] = (uint32_t)most;
+  return pt_want_below(use, 2, 2, PT_TEXT("a flag must be 0 or 1, not {}"));
+}
 
-const pt_op_family pt_reduce_rules = {rules, sizeof rules / sizeof rules[0]};
+static int cumsum(pt_op_use* use) {
+  return pt_want_below(use, 1, 2, PT_TEXT("a flag must be 0 or 1, not {}")) &&
+         pt_want_below(use, 2, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && pt_axis_same(use);
+}
+
+static int expand(pt_op_use* use) {
+  if (!pt_want_given(use)) return 0;
+  if (use->dtype != PT_F32 && use->dtype != PT_F64 && use->reals[0] != 1)
+    return PT_REFUSE(use, "only floating-point numbers are scaled");
+  return pt_broadcasts_to(in(use, 0), given(use, 0)) ||
+         pt_refuse_shapes(use, PT_TEXT("it does not broadcast to {a}"), "", given(use, 0), given(use, 0));
+}
+
+PT_FAMILY(pt_reduce_records, PT_REDUCE_OPERATORS)

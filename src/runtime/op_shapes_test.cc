@@ -8,10 +8,6 @@
 #include "testing/binary_plans.h"
 #include "testing/op_cases.h"
 
-extern "C" {
-#include "runtime/op_rules.h"
-}
-
 namespace pantoum::runtime_test {
 namespace {
 
@@ -53,22 +49,6 @@ TEST(OpShapes, CoversEveryOperator) {
   EXPECT_TRUE((id) == PT_OP_alias || ir::is_custom(ir::Kind{id}) || covered.contains(id)) << #name;
   PT_OPERATORS(PT_OPERATOR)
 #undef PT_OPERATOR
-}
-
-// The runtime reads plans that no compiler of ours made, so it counts for itself.
-TEST(OpShapes, CountOperandsAndAttributesAsTheRegistryDoes) {
-  const auto same = [](int registry, int rule) {
-    return registry == rule || (registry == ir::kAny && (rule < 0 || rule >= 16));
-  };
-  for (const ir::OpDef& def : ir::all_op_defs()) {
-    if (def.kind == ir::Kind::k_alias) continue;
-    const pt_op_rule* rule = pt_find_rule(static_cast<uint16_t>(def.kind));
-    ASSERT_NE(rule, nullptr) << def.name << " has no rule in src/runtime/op_shapes_*.c";
-    const ir::Signature& has = def.signature;
-    EXPECT_TRUE(has.min_inputs == rule->min_inputs && same(has.max_inputs, rule->max_inputs)) << def.name;
-    EXPECT_TRUE(has.min_outputs == rule->min_outputs && same(has.max_outputs, rule->max_outputs)) << def.name;
-    EXPECT_TRUE(same(has.ints, rule->ints) && same(has.reals, rule->reals)) << def.name;
-  }
 }
 
 TEST(OpShapes, AcceptsEveryUpdateBehindAProduct) {

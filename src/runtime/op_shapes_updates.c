@@ -1,52 +1,55 @@
 /* Updates of parameters, and gradients on their way to them. */
 #include "runtime/op_rules.h"
 
-static int sgd(const pt_op_view* view) {
-  return pt_flagged_same(view) && view->input_count == view->output_count + 1;
+/* w g states.. -> w' states'.. */
+static int states(pt_op_use* use) {
+  return pt_want_outputs(use, use->input_count - 1u) && pt_same(use) &&
+         pt_make_all(use, in(use, 0), use->input_count - 2u);
+}
+static int sgd(pt_op_use* use) {
+  return pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && states(use);
+}
+/* w g s avg? v? */
+static int rmsprop(pt_op_use* use) {
+  if (!pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}"))) return 0;
+  if (use->input_count < 3 + use->ints[0] || use->input_count > 4 + use->ints[0])
+    return PT_REFUSE(use, "a running average is there where it is centered");
+  return states(use);
 }
 
-static int rmsprop(const pt_op_view* view) {
-  return sgd(view) && view->input_count >= 3 + view->ints[0] && view->input_count <= 4 + view->ints[0];
-}
-
-static int sgd_rows(const pt_op_view* view) {
-  const pt_tensor *w = in(view, 0), *indices = in(view, 1), *dy = in(view, 2);
+static int sgd_rows(pt_op_use* use) {
+  const pt_tensor *w = in(use, 0), *indices = in(use, 1);
+  pt_tensor rows = *indices;
   unsigned d;
-  if (!pt_same_dims(w, out(view, 0)) || w->rank < 1 || dy->rank + 1u != (unsigned)w->rank + indices->rank) return 0;
-  for (d = 0; d < dy->rank; ++d)
-    if (dy->dims[d] != (d < indices->rank ? indices->dims[d] : w->dims[d + 1 - indices->rank])) return 0;
-  return 1;
+  if (w->rank < 1) return PT_REFUSE(use, "what it updates has no rows");
+  if (indices->rank + w->rank - 1u > PT_MAX_RANK)
+    return PT_REFUSE(use, "the gradient of the rows has too many dimensions");
+  rows.rank = (uint8_t)(indices->rank + w->rank - 1u);
+  for (d = 1; d < w->rank; ++d) rows.dims[indices->rank + d - 1u] = w->dims[d];
+  return pt_want_dims(use, in(use, 2), &rows, PT_TEXT("the gradient of the rows")) && pt_make_all(use, w, 1);
 }
 
-static int scalar_result(const pt_op_view* view) {
-  return pt_type_elements(out(view, 0)) == 1;
+static int norm(pt_op_use* use) {
+  return pt_make_all(use, NULL, 1);
 }
-static int clip_norm(const pt_op_view* view) {
-  return pt_same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
+static int clip_norm(pt_op_use* use) {
+  const pt_tensor scalar = {NULL, {0}, 0, 0};
+  return pt_want_dims(use, in(use, 1), &scalar, PT_TEXT("the norm")) && pt_make_all(use, in(use, 0), 1);
+}
+static int accumulated(pt_op_use* use) {
+  return pt_same(use) && pt_make_all(use, in(use, 0), 1);
 }
 
 /* The rest its own rule says, which the kernel asks. */
-static int keyed(const pt_op_view* view) {
-  return view->int_count > 0 && view->ints[0] > 0;
+static int keyed(pt_op_use* use) {
+  return use->int_count > 0 && use->ints[0] > 0;
 }
-static int custom_update(const pt_op_view* view) {
-  return keyed(view) && pt_all_same(view) && view->input_count == view->output_count + 1;
+static int custom_update(pt_op_use* use) {
+  unsigned at;
+  if (!keyed(use) || use->output_count + 1u != use->input_count) return 0;
+  for (at = 0; at + 1u < use->input_count; ++at)
+    if (!pt_same_dims(in(use, at + 1u), in(use, 0)) || !pt_same_dims(given(use, at), in(use, 0))) return 0;
+  return 1;
 }
 
-/* why: one row per operator, and nothing that two tables could share. */
-static const pt_op_rule rules[] = {
-    {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
-    {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, pt_all_same},
-    {PT_OP_adamw, 4, 4, 3, 3, 0, 4, REAL, pt_all_same},
-    {PT_OP_norm, 1, PT_MAX_OPERANDS - 1, 1, 1, 0, 0, REAL, scalar_result},
-    {PT_OP_clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm},
-    {PT_OP_accumulate, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_accumulated, 2, 2, 2, 2, 0, 1, REAL, pt_all_same},
-    {PT_OP_rmsprop, 3, 5, 2, 4, 1, 4, REAL, rmsprop},
-    {PT_OP_adagrad, 3, 3, 2, 2, 0, 3, REAL, pt_all_same},
-    {PT_OP_sgd_rows, 3, 3, 1, 1, 0, 0, SAME_INDEX, sgd_rows},
-    {PT_OP_custom, 1, PT_MAX_OPERANDS - 1, 1, PT_MAX_OPERANDS - 1, -1, -1, ANY, keyed},
-    {PT_OP_custom_update, 2, PT_MAX_OPERANDS - 1, 1, PT_MAX_OPERANDS - 2, -1, -1, REAL, custom_update},
-};
-
-const pt_op_family pt_update_rules = {rules, sizeof rules / sizeof rules[0]};
+PT_FAMILY(pt_update_records, PT_UPDATE_OPERATORS)

@@ -1,75 +1,84 @@
 #include "runtime/window_shapes.h"
 
+#include "runtime/op_rules.h"
+
 #define LARGEST ((int64_t)1 << 30) /* keeps every product below in an int64_t */
 #define LARGEST_PAD 32767          /* kernels may loop over padding, which costs a plan no memory */
 
 typedef struct window { /* one dimension */
-  int64_t input, output, kernel, stride, dilation, pad_before, pad_after;
+  int64_t input, kernel, stride, before, after, dilation;
 } window;
 
 static int64_t reach(const window* w) {
   return w->dilation * (w->kernel - 1) + 1;
 }
 
-static int is_sane(const window* w) {
-  if (w->stride < 1 || w->stride > LARGEST || w->dilation < 1 || w->dilation > LARGEST) return 0;
-  if (w->kernel < 1 || w->kernel > LARGEST) return 0;
-  if (w->pad_before < 0 || w->pad_before > LARGEST_PAD || w->pad_after < 0 || w->pad_after > LARGEST_PAD) return 0;
-  return w->input + w->pad_before + w->pad_after <= INT32_MAX;
-}
-
-static int conv_window_fits(const window* w) {
-  int64_t slack;
-  if (!is_sane(w)) return 0;
-  slack = w->input + w->pad_before + w->pad_after - reach(w);
-  return slack >= 0 && w->output == slack / w->stride + 1;
-}
-
-static int pool_window_fits(const window* w) {
-  int64_t slack, down, up;
-  if (!is_sane(w)) return 0;
-  if (w->pad_before >= reach(w)) return 0;
-  slack = w->input + w->pad_before + w->pad_after - reach(w);
-  if (slack < 0) return 0;
-  down = slack / w->stride + 1;
-  up = (slack + w->stride - 1) / w->stride + 1;
-  if (w->output != down && w->output != up) return 0;
-  return (w->output - 1) * w->stride < w->input + w->pad_before;
+/* How often the window fits into the padded input; 0: it is refused. */
+static int64_t positions(pt_op_use* use, const window* w) {
+  const int64_t sizes[] = {w->kernel, w->stride, w->dilation}, pads[] = {w->before, w->after};
+  const int64_t padded = w->input + w->before + w->after;
+  unsigned at;
+  for (at = 0; at < 3; ++at)
+    if (sizes[at] < 1 || sizes[at] > LARGEST)
+      return pt_refuse(use, PT_TEXT("kernel, stride and dilation must be 1 or more, not {}"), sizes[at], 0);
+  for (at = 0; at < 2; ++at)
+    if (pads[at] < 0 || pads[at] > LARGEST_PAD)
+      return pt_refuse(use, PT_TEXT("a padding must be 0 or more, not {}"), pads[at], 0);
+  if (!pt_want_extent(use, (uint64_t)padded)) return 0;
+  if (reach(w) > padded) return pt_refuse(use, PT_TEXT("a window of {} does not fit into {}"), reach(w), padded);
+  return (padded - reach(w)) / w->stride + 1;
 }
 
 /* Integers of `spatial` dimensions: strides, padding before and after, dilations, groups. */
-static int conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints,
-                     unsigned spatial) {
-  const int64_t groups = ints[4u * spatial];
+int pt_conv_dims(pt_op_use* use, const pt_tensor* x, const pt_tensor* w, unsigned spatial, pt_tensor* y) {
+  const int64_t *ints = use->ints, groups = ints[4u * spatial];
   unsigned d;
-  if (x->rank != spatial + 2u || w->rank != spatial + 2u || y->rank != spatial + 2u) return 0;
-  if (groups < 1 || groups > LARGEST || w->dims[0] % groups != 0) return 0;
-  if (y->dims[0] != x->dims[0] || y->dims[1] != w->dims[0] || w->dims[1] * groups != x->dims[1]) return 0;
+  if (!pt_want_rank(use, x, spatial + 2u, PT_TEXT("the image")) ||
+      !pt_want_rank(use, w, spatial + 2u, PT_TEXT("the weight")))
+    return 0;
+  if (groups < 1 || x->dims[1] % groups != 0 || w->dims[0] % groups != 0) {
+    pt_refuse(use, PT_TEXT("{} groups do not divide {} channels into {}"), groups, x->dims[1]);
+    if (use->problem != NULL) use->problem->numbers[2] = w->dims[0];
+    return 0;
+  }
+  if (w->dims[1] != x->dims[1] / groups)
+    return pt_refuse(use, PT_TEXT("the weight wants {} channels per group, the image has {}"), w->dims[1],
+                     x->dims[1] / groups);
+  y->rank = x->rank;
+  y->dims[0] = x->dims[0], y->dims[1] = w->dims[0];
   for (d = 0; d < spatial; ++d) {
-    window along;
-    along.input = x->dims[2u + d], along.output = y->dims[2u + d], along.kernel = w->dims[2u + d];
-    along.stride = ints[d], along.dilation = ints[3u * spatial + d];
-    along.pad_before = ints[spatial + d], along.pad_after = ints[2u * spatial + d];
-    if (!conv_window_fits(&along)) return 0;
+    const window along = {x->dims[2u + d],   w->dims[2u + d],        ints[d],
+                          ints[spatial + d], ints[2u * spatial + d], ints[3u * spatial + d]};
+    const int64_t extent = positions(use, &along);
+    if (extent == 0) return 0;
+    y->dims[2u + d] = (uint32_t)extent;
   }
   return 1;
 }
 
-int pt_conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return conv_fits(x, w, y, ints, 2);
-}
-int pt_conv3d_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return conv_fits(x, w, y, ints, 3);
+/* A tap before the image steps over it only if the dilation is larger than the image. */
+static int64_t pool_positions(pt_op_use* use, const window* w) {
+  const int64_t count = positions(use, w);
+  if (count == 0) return 0;
+  if (w->before >= reach(w) || (count - 1) * w->stride >= w->input + w->before ||
+      (w->before > 0 && w->dilation > w->input))
+    return PT_REFUSE(use, "a window lies in the padding alone");
+  return count;
 }
 
-int pt_pool_fits(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {
-  window rows, columns;
-  if (x->rank != 4 || y->rank != 4 || y->dims[0] != x->dims[0] || y->dims[1] != x->dims[1]) return 0;
-  rows.input = x->dims[2], rows.output = y->dims[2], rows.kernel = ints[PT_POOL_KERNEL_H];
-  rows.stride = ints[PT_POOL_STRIDE_H], rows.dilation = ints[PT_POOL_DILATION_H];
-  rows.pad_before = ints[PT_POOL_PAD_TOP], rows.pad_after = ints[PT_POOL_PAD_BOTTOM];
-  columns.input = x->dims[3], columns.output = y->dims[3], columns.kernel = ints[PT_POOL_KERNEL_W];
-  columns.stride = ints[PT_POOL_STRIDE_W], columns.dilation = ints[PT_POOL_DILATION_W];
-  columns.pad_before = ints[PT_POOL_PAD_LEFT], columns.pad_after = ints[PT_POOL_PAD_RIGHT];
-  return pool_window_fits(&rows) && pool_window_fits(&columns);
+int pt_pool_dims(pt_op_use* use, const pt_tensor* x, pt_tensor* y) {
+  const int64_t* ints = use->ints;
+  unsigned d;
+  if (!pt_want_rank(use, x, 4, PT_TEXT("the image"))) return 0;
+  *y = *x;
+  y->data = NULL;
+  y->dtype = use->dtype;
+  for (d = 0; d < 2; ++d) {
+    const window along = {x->dims[2u + d],           ints[PT_POOL_KERNEL_H + d],   ints[PT_POOL_STRIDE_H + d],
+                          ints[PT_POOL_PAD_TOP + d], ints[PT_POOL_PAD_BOTTOM + d], ints[PT_POOL_DILATION_H + d]};
+    const int64_t extent = pool_positions(use, &along);
+    if (extent == 0) return 0;
+    y->dims[2u + d] = (uint32_t)extent;
+  }
+  return 1;
 }

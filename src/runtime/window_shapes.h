@@ -2,22 +2,12 @@
 #ifndef PANTOUM_RUNTIME_WINDOW_SHAPES_H
 #define PANTOUM_RUNTIME_WINDOW_SHAPES_H
 
-#include "pantoum/pantoum.h"
+#include "runtime/op_shapes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* X[N,C,H,W], W[O,C/g,R,S] and Y[N,O,P,Q] belong together under [PT_CONV_*]; padded extents fit an int32_t. */
-int pt_conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints);
-/* The same of volumes X[N,C,D,H,W] under [PT_CONV3D_*]. */
-int pt_conv3d_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints);
-/* X[N,C,H,W] and Y[N,C,P,Q] under [PT_POOL_*]; every window begins inside the padded image and holds more than padding
- * unless dilated; the last may run over the end (ONNX's ceil_mode). */
-int pt_pool_fits(const pt_tensor* x, const pt_tensor* y, const int64_t* ints);
-
-#ifdef __cplusplus
-}
-#endif
+/* Each writes the shape that the windows give to `y`, and returns 1; or refuses the use.
+ * X[N,C,H,W] and W[O,C/g,R,S], or X[N,C,D,H,W] and W of as many (spatial 3), under the use's [PT_CONV_*] or [PT_CONV3D_*]. */
+int pt_conv_dims(pt_op_use* use, const pt_tensor* x, const pt_tensor* w, unsigned spatial, pt_tensor* y);
+/* X[N,C,H,W] under [PT_POOL_*]; every window holds at least one element of the image. */
+int pt_pool_dims(pt_op_use* use, const pt_tensor* x, pt_tensor* y);
 
 #endif

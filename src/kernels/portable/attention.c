@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/portable/gemm.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 static void plain(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on, pt_real* c,
                   size_t c_row, void* scratch) {
@@ -61,31 +61,5 @@ static void blocked(const pt_factor* a, const pt_factor* b, size_t m, size_t n, 
 
 static const pt_attention_form kPlain = {plain, 1, 0, 0}, kBlocked = {blocked, 8, 1 << 16, 0};
 
-pt_status PT_NAME(pt_attention_reference)(const pt_call* call) {
-  PT_NAME(pt_attention_run)(call, &kPlain);
-  return PT_OK;
-}
-pt_status PT_NAME(pt_attention_blocked)(const pt_call* call) {
-  PT_NAME(pt_attention_run)(call, &kBlocked);
-  return PT_OK;
-}
-pt_status PT_NAME(pt_attention_grad_reference)(const pt_call* call) {
-  PT_NAME(pt_attention_grad_run)(call, &kPlain);
-  return PT_OK;
-}
-pt_status PT_NAME(pt_attention_grad_blocked)(const pt_call* call) {
-  PT_NAME(pt_attention_grad_run)(call, &kBlocked);
-  return PT_OK;
-}
-size_t PT_NAME(pt_attention_reference_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_bytes)(call, &kPlain);
-}
-size_t PT_NAME(pt_attention_blocked_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_bytes)(call, &kBlocked);
-}
-size_t PT_NAME(pt_attention_grad_reference_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_grad_bytes)(call, &kPlain);
-}
-size_t PT_NAME(pt_attention_grad_blocked_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_grad_bytes)(call, &kBlocked);
-}
+PT_ATTENTION_KERNELS(reference, kPlain)
+PT_ATTENTION_KERNELS(blocked, kBlocked)

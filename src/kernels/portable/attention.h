@@ -1,7 +1,7 @@
 /* Attention in blocks of rows: scores stand in the workspace alone, some whole rows of them at a time, and backward
  * makes them again. Every number is made by the operations, in the order, of the ops that it stands for (matmul, scale,
  * add, where, softmax and their gradients): the same bits. What several rows add to (dK, dV) is one chain over
- * ascending rows, as in products.h; threads split rows forward, matrices of the batch backward. */
+ * ascending rows, as in kernels.h; threads split rows forward, matrices of the batch backward. */
 #ifndef PANTOUM_KERNELS_PORTABLE_ATTENTION_H
 #define PANTOUM_KERNELS_PORTABLE_ATTENTION_H
 
@@ -36,6 +36,19 @@ void PT_NAME(pt_attention_show)(const pt_call* call, int backward, const pt_atte
 /* In bytes. */
 size_t PT_NAME(pt_attention_bytes)(const pt_call* call, const pt_attention_form* form);
 size_t PT_NAME(pt_attention_grad_bytes)(const pt_call* call, const pt_attention_form* form);
+
+/* Defines the kernels of one algorithm, forward and backward, and the functions that give their workspace. */
+#define PT_ATTENTION_KERNELS(algorithm, form)                                               \
+  PT_ATTENTION_KERNEL(pt_attention_##algorithm, pt_attention_run, pt_attention_bytes, form) \
+  PT_ATTENTION_KERNEL(pt_attention_grad_##algorithm, pt_attention_grad_run, pt_attention_grad_bytes, form)
+#define PT_ATTENTION_KERNEL(kernel, run, bytes, form)       \
+  pt_status PT_NAME(kernel)(const pt_call* call) {          \
+    PT_NAME(run)(call, &(form));                            \
+    return PT_OK;                                           \
+  }                                                         \
+  size_t PT_NAME(kernel##_workspace)(const pt_call* call) { \
+    return PT_NAME(bytes)(call, &(form));                   \
+  }
 
 #ifdef __cplusplus
 }

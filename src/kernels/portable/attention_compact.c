@@ -1,7 +1,7 @@
 /* attention and its gradient for processors with little memory: four rows of scores at a time. */
 #include "kernels/portable/attention.h"
 #include "kernels/portable/compact.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 enum { kRows = 4 };
 
@@ -42,17 +42,4 @@ static void compact(const pt_factor* a, const pt_factor* b, size_t m, size_t n, 
 
 static const pt_attention_form kCompact = {compact, kRows, 0, 0};
 
-pt_status PT_NAME(pt_attention_compact)(const pt_call* call) {
-  PT_NAME(pt_attention_run)(call, &kCompact);
-  return PT_OK;
-}
-pt_status PT_NAME(pt_attention_grad_compact)(const pt_call* call) {
-  PT_NAME(pt_attention_grad_run)(call, &kCompact);
-  return PT_OK;
-}
-size_t PT_NAME(pt_attention_compact_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_bytes)(call, &kCompact);
-}
-size_t PT_NAME(pt_attention_grad_compact_workspace)(const pt_call* call) {
-  return PT_NAME(pt_attention_grad_bytes)(call, &kCompact);
-}
+PT_ATTENTION_KERNELS(compact, kCompact)

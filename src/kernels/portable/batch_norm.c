@@ -81,8 +81,7 @@ static pt_status forward(const pt_call* call, pt_activation activation) {
   n.mean_out = call->outputs[1].data;
   n.var_out = call->outputs[2].data;
   if (n.samples * n.positions == 0) return PT_OK;
-  PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, forward_channels, &n);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, forward_channels, &n);
 }
 
 static const pt_activation kNoActivation = {0, 0, 0};
@@ -144,8 +143,7 @@ static pt_status backward(const pt_call* call, pt_activation activation) {
   n.dscale = call->outputs[1].data;
   n.dbias = call->outputs[2].data;
   if (n.samples * n.positions == 0) return PT_OK;
-  PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, backward_channels, &n);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, backward_channels, &n);
 }
 
 pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call) {
@@ -189,8 +187,7 @@ static pt_status evaluate(const pt_call* call, pt_activation activation) {
   n.mean = call->inputs[3].data;
   n.var = call->inputs[4].data;
   n.y = call->outputs[0].data;
-  PT_NAME(pt_parallel)(call, n.samples * n.channels, n.samples * n.channels * n.positions, eval_planes, &n);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, n.samples * n.channels, n.samples * n.channels * n.positions, eval_planes, &n);
 }
 
 pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call) {

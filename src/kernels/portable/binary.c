@@ -32,9 +32,7 @@ static pt_status run(const pt_call* call, size_t element, row_function row) {
             call->outputs[0].data,
             element,
             row};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, walk_elements, &w);
-  return PT_OK;
+  return pt_by_element(call, 1, walk_elements, &w);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -97,7 +95,5 @@ static void pow_grad_elements(void* arg, size_t begin, size_t end) {
 pt_status PT_NAME(pt_pow_grad)(const pt_call* call) {
   pow_grad_state state = {pt_broadcast_of(call->inputs + 1, 2, &call->outputs[0]), call->inputs[0].data,
                           call->inputs[1].data, call->inputs[2].data, call->outputs[0].data};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count * 16, pow_grad_elements, &state);
-  return PT_OK;
+  return pt_by_element(call, 16, pow_grad_elements, &state);
 }

@@ -1,6 +1,6 @@
 #include "kernels/portable/compact.h"
 
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))

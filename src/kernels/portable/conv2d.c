@@ -3,7 +3,7 @@
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/gemm.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* Y[n, o, p, q] = sum over (c, r, s) of W[o, c, r, s] X[n, c, row, column]: a product per sample and group with m = o,
  * n = (p, q), k = (c, r, s). */

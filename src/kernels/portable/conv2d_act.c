@@ -1,8 +1,8 @@
 #include "kernels/portable/conv2d_act.h"
 
 #include "kernels/portable/conv2d.h"
+#include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/products.h"
 
 /* A convolution's result on its way to what follows it (epilogue.h); the bias is added there. */
 typedef struct conv_epilogue {

@@ -1,6 +1,6 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_work.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* Directly: the image falls into rectangles whose positions have the same kernel elements inside of the source. */
 

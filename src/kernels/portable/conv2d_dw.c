@@ -2,7 +2,7 @@
 
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/gemm.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 #include "kernels/portable/tiles.h"
 
 /* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c,

@@ -1,6 +1,6 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_shape.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* Per kernel element a product: rows are output channels, columns input channels, and k the output positions whose
  * input lies inside of the image. */

@@ -5,7 +5,7 @@
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/gemm.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s).
  */

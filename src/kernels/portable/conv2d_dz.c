@@ -1,7 +1,7 @@
 /* conv2d_dz, blocked and reference: conv2d_dx, with the activation's gradient taken on each row that it finishes. */
 #include "kernels/portable/conv2d_dx.h"
 #include "kernels/portable/conv2d_through.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call) {
   return PT_NAME(pt_conv2d_dx_scratch)(call) * sizeof(pt_real);

@@ -2,7 +2,7 @@
  * kernels bound their scratch. */
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_through.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call) {
   return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_compact_finish));

@@ -49,12 +49,6 @@ static inline ptrdiff_t conv_output_row(const conv_shape* s, size_t row, size_t 
   if (numerator < 0 || numerator % s->stride_h != 0 || numerator / s->stride_h >= (ptrdiff_t)s->out_height) return -1;
   return numerator / s->stride_h;
 }
-static inline ptrdiff_t conv_output_column(const conv_shape* s, size_t column, size_t kernel_column) {
-  const ptrdiff_t numerator = (ptrdiff_t)column + s->pad_left - (ptrdiff_t)kernel_column * s->dilation_w;
-  if (s->stride_w == 1) return numerator >= 0 && numerator < (ptrdiff_t)s->out_width ? numerator : -1;
-  if (numerator < 0 || numerator % s->stride_w != 0 || numerator / s->stride_w >= (ptrdiff_t)s->out_width) return -1;
-  return numerator / s->stride_w;
-}
 
 /* The positions of [0, count) that read inside of [0, extent), where position 0 reads at `at`, the next at + move. */
 typedef struct conv_range {

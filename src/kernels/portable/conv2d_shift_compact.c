@@ -10,7 +10,7 @@
 #include "kernels/portable/conv2d_act.h"
 #include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/conv2d_work.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 enum { kStrip = 2048 }; /* elements that a strip aims at; what one row reads is the least */
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "kernels/portable/conv3d_panel.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* Y[n, o, v, p, q] = sum over (c, k, r, s) of W[o, c, k, r, s] X[n, c, depth, row, column]: a product per sample and
  * group with m = o, n = (v, p, q), k = (c, k, r, s). */

@@ -1,5 +1,5 @@
 #include "kernels/portable/conv3d_panel.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* dW[o, c, k, r, s] = sum over (n, v, p, q) of dY[n, o, v, p, q] X[n, c, depth, row, column]: a product per group with
  * m = o, n = (c, k, r, s), k = (n, v, p, q). */

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "kernels/portable/conv3d_panel.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 
 /* dX[n, c, depth, row, column] = sum over (o, k, r, s) of W[o, c, k, r, s] dY[n, o, v, p, q]: m = c, n = (depth, row,
  * column), k = (o, k, r, s). */

@@ -44,6 +44,5 @@ pt_status PT_NAME(pt_dropout)(const pt_call* call) {
   d.step = (uint32_t)call->scalars->step;
   d.key[0] = (uint32_t)call->scalars->seed;
   d.key[1] = (uint32_t)(call->scalars->seed >> 32);
-  PT_NAME(pt_parallel)(call, (d.count + 3) / 4, d.count * 8, drop_groups, &d);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, (d.count + 3) / 4, d.count * 8, drop_groups, &d);
 }

@@ -42,9 +42,7 @@ static pt_status run(const pt_call* call, pt_body body) {
   const pt_tensor* y = &call->outputs[0];
   expansion e = {pt_broadcast_of(call->inputs, 1, y), call->inputs[0].data, y->data, pt_element_size(y->dtype),
                  (pt_real)call->reals[0]};
-  const size_t count = pt_elements(y);
-  PT_NAME(pt_parallel)(call, count, count, body, &e);
-  return PT_OK;
+  return pt_by_element(call, 1, body, &e);
 }
 
 pt_status PT_NAME(pt_expand)(const pt_call* call) {

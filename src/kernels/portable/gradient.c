@@ -36,9 +36,7 @@ pt_status PT_NAME(pt_clip_norm)(const pt_call* call) {
   const pt_real norm = *(const pt_real*)call->inputs[1].data;
   const pt_real factor = (pt_real)call->reals[0] / (norm + (pt_real)1e-6);
   gradient c = {.g = call->inputs[0].data, .out = call->outputs[0].data, .number = factor > 1 ? 1 : factor};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, scale_elements, &c);
-  return PT_OK;
+  return pt_by_element(call, 1, scale_elements, &c);
 }
 
 static void add_elements(void* arg, size_t begin, size_t end) {
@@ -48,9 +46,7 @@ static void add_elements(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_accumulate)(const pt_call* call) {
   gradient c = {.sum = call->inputs[0].data, .g = call->inputs[1].data, .sum_out = call->outputs[0].data};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, add_elements, &c);
-  return PT_OK;
+  return pt_by_element(call, 1, add_elements, &c);
 }
 
 static void finish_elements(void* arg, size_t begin, size_t end) {
@@ -68,7 +64,5 @@ pt_status PT_NAME(pt_accumulated)(const pt_call* call) {
                 .out = call->outputs[0].data,
                 .sum_out = call->outputs[1].data,
                 .number = (pt_real)call->reals[0]};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, finish_elements, &c);
-  return PT_OK;
+  return pt_by_element(call, 1, finish_elements, &c);
 }

@@ -51,9 +51,7 @@ static pt_status run(const pt_call* call, pt_body body) {
                 y->data,
                 pt_element_size(y->dtype),
                 y->dtype};
-  const size_t count = pt_elements(y);
-  PT_NAME(pt_parallel)(call, count, count, body, &w);
-  return PT_OK;
+  return pt_by_element(call, 1, body, &w);
 }
 
 PT_INTEGER(add, pt_whole_add(x, y))
@@ -71,27 +69,18 @@ PT_INTEGER(bits_xor, x ^ y)
 PT_INTEGER(shift_left, pt_whole_shift_left(x, y, bits))
 PT_INTEGER(shift_right, pt_whole_shift_right(x, y, bits))
 
-pt_status PT_NAME(pt_integer_add)(const pt_call* call) {
-  return run(call, add_elements);
-}
-pt_status PT_NAME(pt_integer_sub)(const pt_call* call) {
-  return run(call, sub_elements);
-}
-pt_status PT_NAME(pt_integer_mul)(const pt_call* call) {
-  return run(call, mul_elements);
-}
-pt_status PT_NAME(pt_integer_div)(const pt_call* call) {
-  return run(call, div_elements);
-}
-pt_status PT_NAME(pt_integer_pow)(const pt_call* call) {
-  return run(call, pow_elements);
-}
-pt_status PT_NAME(pt_integer_maximum)(const pt_call* call) {
-  return run(call, maximum_elements);
-}
-pt_status PT_NAME(pt_integer_minimum)(const pt_call* call) {
-  return run(call, minimum_elements);
-}
+#define PT_INTEGER_KERNEL(name)                               \
+  pt_status PT_NAME(pt_integer_##name)(const pt_call* call) { \
+    return run(call, name##_elements);                        \
+  }
+PT_INTEGER_KERNEL(add)
+PT_INTEGER_KERNEL(sub)
+PT_INTEGER_KERNEL(mul)
+PT_INTEGER_KERNEL(div)
+PT_INTEGER_KERNEL(pow)
+PT_INTEGER_KERNEL(maximum)
+PT_INTEGER_KERNEL(minimum)
+
 pt_status PT_NAME(pt_mod)(const pt_call* call) {
   return run(call, call->ints[0] != 0 ? fmod_elements : mod_elements);
 }

@@ -53,8 +53,7 @@ static void max_outputs(void* arg, size_t begin, size_t end) {
 static pt_status reduce(const pt_call* call, pt_body body) {
   const pt_tensor *x = &call->inputs[0], *y = &call->outputs[0];
   integer_scan s = {pt_reduction_of(x, call->ints[0]), x->data, y->data, x->dtype, 0, 0, 0, 0};
-  PT_NAME(pt_parallel)(call, s.r.outputs, s.r.outputs * s.r.count * 2, body, &s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, s.r.outputs, s.r.outputs * s.r.count * 2, body, &s);
 }
 
 pt_status PT_NAME(pt_integer_reduce_sum)(const pt_call* call) {
@@ -105,8 +104,7 @@ static pt_status scan(const pt_call* call, integer_scan* s, pt_body body) {
   s->dtype = x->dtype;
   s->extent = x->dims[axis];
   s->inner = pt_extent(x, axis + 1, x->rank);
-  PT_NAME(pt_parallel)(call, count / s->extent, count, body, s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, count / s->extent, count, body, s);
 }
 
 pt_status PT_NAME(pt_integer_cumsum)(const pt_call* call) {

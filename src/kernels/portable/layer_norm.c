@@ -113,6 +113,5 @@ pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
   n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
   if (n.length == 0) return PT_OK;
   PT_NAME(pt_parallel)(call, (n.length + kColumns - 1) / kColumns, n.count * n.length * 2, parameter_blocks, &n);
-  PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 4, backward_rows, &n);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 4, backward_rows, &n);
 }

@@ -188,8 +188,7 @@ pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call) {
   classes c = describe(call);
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
-  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, cross_entropy_rows, &c);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, cross_entropy_rows, &c);
 }
 
 /* ---- cross-entropy with a probability for each class ---- */
@@ -255,8 +254,7 @@ pt_status PT_NAME(pt_soft_cross_entropy_grad)(const pt_call* call) {
   classes c = describe(call);
   c.probability = call->inputs[1].data;
   c.counted = (pt_real)c.positions;
-  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, soft_rows, &c);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, soft_rows, &c);
 }
 
 /* ---- negative log-likelihood: log-probabilities and labels ---- */
@@ -289,8 +287,7 @@ pt_status PT_NAME(pt_nll_grad)(const pt_call* call) {
   classes c = describe(call);
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
-  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count, nll_rows, &c);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count, nll_rows, &c);
 }
 
 /* ---- right answers ---- */

@@ -26,8 +26,23 @@ static pt_real over(pt_real sum, const elements* e, double divisor) {
   return divisor > 0 ? sum / (pt_real)divisor : 0;
 }
 
-/* NUMBER and DIVISOR (0: the number of elements) are expressions in `call`. */
-#define PT_ELEMENT_LOSS(name, NUMBER, DIVISOR)                                       \
+static pt_real size_of(pt_real x) {
+  return x < 0 ? -x : x;
+}
+static pt_real sign_of(pt_real x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x; /* 0 and NaN stay */
+}
+
+/* NUMBER and DIVISOR (0: the number of elements) are expressions in `call`, TERM and SLOPE in p, t and `number`. */
+#define PT_ELEMENT_LOSS(name, NUMBER, DIVISOR, TERM, SLOPE)                          \
+  static pt_real name##_term(pt_real p, pt_real t, pt_real number) {                 \
+    (void)number;                                                                    \
+    return TERM;                                                                     \
+  }                                                                                  \
+  static pt_real name##_slope(pt_real p, pt_real t, pt_real number) {                \
+    (void)p, (void)number;                                                           \
+    return SLOPE;                                                                    \
+  }                                                                                  \
   pt_status PT_NAME(pt_##name)(const pt_call* call) {                                \
     const elements e = describe(call, NUMBER, DIVISOR);                              \
     pt_lanes lanes = {{0}, 0};                                                       \
@@ -42,66 +57,23 @@ static pt_real over(pt_real sum, const elements* e, double divisor) {
   }                                                                                  \
   pt_status PT_NAME(pt_##name##_grad)(const pt_call* call) {                         \
     elements e = describe(call, NUMBER, DIVISOR);                                    \
-    PT_NAME(pt_parallel)(call, e.count, e.count, name##_slopes, &e);                 \
-    return PT_OK;                                                                    \
+    return PT_NAME(pt_parallel)(call, e.count, e.count, name##_slopes, &e);          \
   }
 
-static pt_real mse_term(pt_real p, pt_real t, pt_real none) {
-  (void)none;
-  return (p - t) * (p - t);
-}
-static pt_real mse_slope(pt_real p, pt_real t, pt_real none) {
-  (void)none;
-  return 2 * (p - t);
-}
-PT_ELEMENT_LOSS(mse, 0, 0)
+PT_ELEMENT_LOSS(mse, 0, 0, (p - t) * (p - t), 2 * (p - t))
+PT_ELEMENT_LOSS(l1, 0, 0, size_of(p - t), sign_of(p - t))
 
-static pt_real size_of(pt_real x) {
-  return x < 0 ? -x : x;
-}
-static pt_real sign_of(pt_real x) {
-  return x > 0 ? 1 : x < 0 ? -1 : x; /* 0 and NaN stay */
-}
-
-static pt_real l1_term(pt_real p, pt_real t, pt_real none) {
-  (void)none;
-  return size_of(p - t);
-}
-static pt_real l1_slope(pt_real p, pt_real t, pt_real none) {
-  (void)none;
-  return sign_of(p - t);
-}
-PT_ELEMENT_LOSS(l1, 0, 0)
-
-static pt_real smooth_l1_term(pt_real p, pt_real t, pt_real beta) {
-  const pt_real d = size_of(p - t);
+static pt_real smooth_l1(pt_real d, pt_real beta) {
   return d < beta ? (pt_real)0.5 * d * d / beta : d - (pt_real)0.5 * beta;
 }
-static pt_real smooth_l1_slope(pt_real p, pt_real t, pt_real beta) {
-  return size_of(p - t) < beta ? (p - t) / beta : sign_of(p - t);
-}
-PT_ELEMENT_LOSS(smooth_l1, (pt_real)call->reals[0], 0)
+PT_ELEMENT_LOSS(smooth_l1, (pt_real)call->reals[0], 0, smooth_l1(size_of(p - t), number),
+                size_of(p - t) < number ? (p - t) / number : sign_of(p - t))
 
-/* max(x, 0) - x t + log(1 + e^-|x|): no exponential overflows. */
-static pt_real bce_with_logits_term(pt_real x, pt_real t, pt_real none) {
-  (void)none;
-  const pt_real tail = (pt_real)pt_log(1 + pt_exp(-(double)size_of(x)));
-  return (x > 0 ? x : 0) - x * t + tail;
+/* max(p, 0) - p t + log(1 + e^-|p|): no exponential overflows. */
+static pt_real tail(pt_real x) {
+  return (pt_real)pt_log(1 + pt_exp(-(double)size_of(x)));
 }
-static pt_real bce_with_logits_slope(pt_real x, pt_real t, pt_real none) {
-  (void)none;
-  return pt_real_sigmoid(x) - t;
-}
-PT_ELEMENT_LOSS(bce_with_logits, 0, 0)
+PT_ELEMENT_LOSS(bce_with_logits, 0, 0, (p > 0 ? p : 0) - p * t + tail(p), pt_real_sigmoid(p) - t)
 
-/* t (log t - x), 0 log 0 being 0 */
-static pt_real kl_div_term(pt_real x, pt_real t, pt_real none) {
-  (void)none;
-  return (t == 0 ? 0 : t * (pt_real)pt_log((double)t)) - t * x;
-}
-static pt_real kl_div_slope(pt_real x, pt_real t, pt_real none) {
-  (void)x;
-  (void)none;
-  return -t;
-}
-PT_ELEMENT_LOSS(kl_div, 0, call->reals[0])
+/* t (log t - p), 0 log 0 being 0 */
+PT_ELEMENT_LOSS(kl_div, 0, call->reals[0], (t == 0 ? 0 : t * (pt_real)pt_log((double)t)) - t * p, -t)

@@ -1,9 +1,9 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/epilogue.h"
+#include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
 #include "kernels/portable/matmul_shape.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/products.h"
 
 /* A product on its way to what follows it (epilogue.h); its kernels add the bias. */
 typedef struct matmul_epilogue {

@@ -3,7 +3,6 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/layout.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/products.h"
 
 /* The reference of ops whose operands lie in blocks of channels: copies them into plain tensors in the workspace,
  * computes the op there, and copies the results back. */

@@ -200,8 +200,7 @@ static pt_status evaluate(const pt_call* call, pt_activation activation) {
   n.scale = call->inputs[1].data, n.bias = call->inputs[2].data;
   n.mean = call->inputs[3].data, n.var = call->inputs[4].data;
   n.y = call->outputs[0].data;
-  PT_NAME(pt_parallel)(call, n.samples * n.blocks, work_of(&n), given_planes, &n);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, n.samples * n.blocks, work_of(&n), given_planes, &n);
 }
 
 static void begin_gradient(const norm* n, pt_block* g, size_t block) {

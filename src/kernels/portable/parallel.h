@@ -6,8 +6,8 @@
 
 typedef void (*pt_body)(void* arg, size_t begin, size_t end);
 
-/* Calls body over [0, count); `work` is about the number of elements touched in all. */
-void PT_NAME(pt_parallel)(const pt_call* call, size_t count, size_t work, pt_body body, void* arg);
+/* Calls body over [0, count); `work` is about the number of elements touched in all. Returns PT_OK: kernels end with it. */
+pt_status PT_NAME(pt_parallel)(const pt_call* call, size_t count, size_t work, pt_body body, void* arg);
 
 static inline size_t pt_elements(const pt_tensor* tensor) {
   size_t count = 1;
@@ -33,6 +33,12 @@ static inline size_t pt_element_size(uint8_t dtype) {
     default:
       return 4;
   }
+}
+
+/* Calls body over the elements of the first output, each of which takes as much work as `weight` elements touched. */
+static inline pt_status pt_by_element(const pt_call* call, size_t weight, pt_body body, void* arg) {
+  const size_t count = pt_elements(&call->outputs[0]);
+  return PT_NAME(pt_parallel)(call, count, count * weight, body, arg);
 }
 
 #endif

@@ -121,8 +121,7 @@ static void average_grad_planes(void* arg, size_t begin, size_t end) {
 static pt_status run(const pt_call* call, pool* p, const pt_tensor* x, pt_body body) {
   const size_t planes = (size_t)x->dims[0] * x->dims[1];
   const size_t taps = (size_t)(p->out_height * p->out_width * p->kernel_h * p->kernel_w);
-  PT_NAME(pt_parallel)(call, planes, planes * (taps + (size_t)(p->height * p->width)), body, p);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, planes, planes * (taps + (size_t)(p->height * p->width)), body, p);
 }
 
 pt_status PT_NAME(pt_max_pool)(const pt_call* call) {

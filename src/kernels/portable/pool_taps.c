@@ -72,8 +72,7 @@ static pt_status run(const pt_call* call, taps* t, const pt_tensor* image, pt_bo
   t->step = image->rank == 5 ? image->dims[4] : 1;
   const size_t planes = (size_t)image->dims[0] * image->dims[1] * t->step;
   const size_t touched = (size_t)(p->out_height * p->out_width * p->kernel_h * p->kernel_w + p->height * p->width);
-  PT_NAME(pt_parallel)(call, planes, planes * touched, body, t);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, planes, planes * touched, body, t);
 }
 
 pt_status PT_NAME(pt_max_pool_taps)(const pt_call* call) {

@@ -1,7 +1,6 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/products.h"
 
 /* A weight's update as its gradient is made: the gradient is never a tensor. "reference" and "compact_whole" make it in
  * the workspace, and then update; "compact" updates a strip of the weight as soon as that strip's gradient is finished.

@@ -57,6 +57,5 @@ pt_status PT_NAME(pt_random)(const pt_call* call) {
             (uint32_t)call->ints[0],
             (uint32_t)call->scalars->step,
             {(uint32_t)seed, (uint32_t)(seed >> 32)}};
-  PT_NAME(pt_parallel)(call, (d.count + 3) / 4, d.count * 16, draw_groups, &d);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, (d.count + 3) / 4, d.count * 16, draw_groups, &d);
 }

@@ -44,8 +44,7 @@ static pt_status run(const pt_call* call, const pt_tensor* state, pt_body rows, 
   for (size_t gate = 0; gate < call->int_count; ++gate) c.begin[gate] = (size_t)call->ints[gate] * c.width;
   for (size_t input = 0; input < call->input_count; ++input) c.in[input] = call->inputs[input].data;
   for (size_t output = 0; output < call->output_count; ++output) c.out[output] = call->outputs[output].data;
-  PT_NAME(pt_parallel)(call, state->dims[0], pt_elements(state) * weight, rows, &c);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, state->dims[0], pt_elements(state) * weight, rows, &c);
 }
 
 pt_status PT_NAME(pt_lstm_cell)(const pt_call* call) {

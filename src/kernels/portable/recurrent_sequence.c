@@ -169,6 +169,5 @@ pt_status PT_NAME(pt_sequence_run)(const pt_call* call, pt_sequence_kind kind, c
                       call->workspace};
   product->prepare(&s.weight);
   const size_t multiplications = s.steps * s.batch * s.weight.n * s.weight.k;
-  PT_NAME(pt_parallel)(call, s.batch, multiplications / kPerElement, bodies[kind], (void*)&s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, s.batch, multiplications / kPerElement, bodies[kind], (void*)&s);
 }

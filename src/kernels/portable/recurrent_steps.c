@@ -1,7 +1,6 @@
 /* Many time steps of an LSTM or a GRU, each step's product by the kernels of matmul: the reference, and what small
  * processors run. */
 #include "kernels/portable/kernels.h"
-#include "kernels/portable/products.h"
 #include "kernels/portable/recurrent.h"
 
 static void prepare_nothing(const pt_step_weight* weight) {

@@ -46,12 +46,10 @@ static void max_grad_outputs(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_reduce_max)(const pt_call* call) {
   maxima m = {pt_reduction_of(&call->inputs[0], call->ints[0]), NULL, NULL, call->outputs[0].data};
-  PT_NAME(pt_parallel)(call, m.r.outputs, m.r.outputs * m.r.count * 2, max_outputs, &m);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, m.r.outputs, m.r.outputs * m.r.count * 2, max_outputs, &m);
 }
 pt_status PT_NAME(pt_reduce_max_grad)(const pt_call* call) {
   maxima m = {pt_reduction_of(&call->inputs[1], call->ints[0]), call->inputs[0].data, call->inputs[2].data,
               call->outputs[0].data};
-  PT_NAME(pt_parallel)(call, m.r.outputs, m.r.outputs * m.r.count * 4, max_grad_outputs, &m);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, m.r.outputs, m.r.outputs * m.r.count * 4, max_grad_outputs, &m);
 }

@@ -133,8 +133,7 @@ static pt_status run(const pt_call* call, const pt_tensor* x, const pt_tensor* y
               call->inputs[0].data,
               call->outputs[0].data};
   const size_t planes = (size_t)x->dims[0] * x->dims[1];
-  PT_NAME(pt_parallel)(call, planes, pt_elements(x) + pt_elements(y), body, &r);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, planes, pt_elements(x) + pt_elements(y), body, &r);
 }
 
 pt_status PT_NAME(pt_resize)(const pt_call* call) {

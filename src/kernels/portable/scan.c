@@ -21,8 +21,7 @@ static scan describe(const pt_call* call) {
 
 static pt_status run(const pt_call* call, scan* s, pt_body body) {
   const size_t count = pt_elements(&call->inputs[0]);
-  PT_NAME(pt_parallel)(call, count / s->extent, count, body, s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, count / s->extent, count, body, s);
 }
 
 static void arg_max_rows(void* arg, size_t begin, size_t end) {

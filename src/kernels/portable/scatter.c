@@ -77,8 +77,7 @@ pt_status PT_NAME(pt_scatter_elements)(const pt_call* call) {
   const pt_status status = pt_check_indices(s.lanes.indices, (int64_t)s.lanes.extent);
   if (status != PT_OK) return status;
   if (y->data != x->data) memcpy(y->data, x->data, pt_elements(x) * s.element);
-  PT_NAME(pt_parallel)(call, s.lanes.count, s.lanes.count * s.lanes.length, scatter_lanes, (void*)(uintptr_t)&s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, s.lanes.count, s.lanes.count * s.lanes.length, scatter_lanes, (void*)(uintptr_t)&s);
 }
 
 /* ---- where the last update holds: from the last to the first, each takes what is left ---- */
@@ -106,6 +105,5 @@ pt_status PT_NAME(pt_scatter_elements_grad)(const pt_call* call) {
   const pt_status status = pt_check_indices(t.lanes.indices, (int64_t)t.lanes.extent);
   if (status != PT_OK) return status;
   if (dx->data != dy->data) memcpy(dx->data, dy->data, pt_elements(dx) * sizeof(pt_real));
-  PT_NAME(pt_parallel)(call, t.lanes.count, t.lanes.count * t.lanes.length, take_lanes, (void*)(uintptr_t)&t);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, t.lanes.count, t.lanes.count * t.lanes.length, take_lanes, (void*)(uintptr_t)&t);
 }

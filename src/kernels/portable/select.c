@@ -23,9 +23,7 @@ static choice describe(const pt_call* call, size_t element) {
 }
 
 static pt_status run(const pt_call* call, choice* c, pt_body body) {
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, body, c);
-  return PT_OK;
+  return pt_by_element(call, 1, body, c);
 }
 
 /* ---- where ---- */

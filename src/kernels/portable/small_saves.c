@@ -23,8 +23,7 @@ static void pack_bytes(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_sign_bits)(const pt_call* call) {
   signs s = {call->inputs[0].data, NULL, call->outputs[0].data, pt_elements(&call->inputs[0]), 0};
-  PT_NAME(pt_parallel)(call, (s.count + 7) / 8, s.count, pack_bytes, &s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, (s.count + 7) / 8, s.count, pack_bytes, &s);
 }
 
 static void relu_bytes(void* arg, size_t begin, size_t end) {
@@ -51,8 +50,7 @@ static void leaky_relu_bytes(void* arg, size_t begin, size_t end) {
 static pt_status run_gradient(const pt_call* call, pt_body body, double alpha) {
   signs s = {call->inputs[0].data, call->outputs[0].data, call->inputs[1].data, pt_elements(&call->inputs[0]),
              (pt_real)alpha};
-  PT_NAME(pt_parallel)(call, (s.count + 7) / 8, s.count, body, &s);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, (s.count + 7) / 8, s.count, body, &s);
 }
 
 pt_status PT_NAME(pt_relu_grad_bits)(const pt_call* call) {

@@ -1,12 +1,11 @@
 /* The table of the portable kernels, one row per (op, dtype, algorithm) of kernel_rows.h. Compiled once per real type. */
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/kernels.h"
-#include "kernels/portable/products.h"
 
-#define PT_TABLE_ROW(op, dtype, algorithm, algorithm_name, numerics, function, workspace) \
+#define PT_KERNEL_ROW(op, dtype, algorithm, algorithm_name, numerics, function, workspace) \
   {PT_OP_##op, dtype, 0, algorithm, algorithm_name, numerics, PT_NAME(function), NULL, PT_NAME(workspace)},
 
-static const pt_kernel kKernels[] = {PT_KERNEL_ROWS(PT_TABLE_ROW)};
+static const pt_kernel kKernels[] = {PT_KERNEL_ROWS};
 
 static const pt_kernel_table kTable = {kKernels, sizeof kKernels / sizeof kKernels[0]};
 

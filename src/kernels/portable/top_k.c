@@ -86,6 +86,5 @@ pt_status PT_NAME(pt_top_k)(const pt_call* call) {
                call->ints[2] != 0,
                0,
                0};
-  PT_NAME(pt_parallel)(call, count / r.extent, count * 4, rank_rows, &r);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, count / r.extent, count * 4, rank_rows, &r);
 }

@@ -17,9 +17,7 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
   if (call->real_count > 0) state.p = (pt_real)call->reals[0];
   if (call->real_count > 1) state.q = (pt_real)call->reals[1];
   if (call->real_count > 2) state.r = (pt_real)call->reals[2];
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count * weight, body, &state);
-  return PT_OK;
+  return pt_by_element(call, weight, body, &state);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -28,7 +26,9 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
 #define PT_IVDEP
 #endif
 
-#define PT_UNARY(name, weight, expression)                                 \
+/* A loop over elements x, or dy and x, under the name of its function; p, q, r are the first reals. PT_UNARY and PT_GRADIENT make
+ * kernels of the table of it. */
+#define PT_UNARY_LOOP(name, weight, expression)                            \
   static void name##_elements(void* arg, size_t begin, size_t end) {       \
     const elements* state = arg;                                           \
     const pt_real *a = state->a, p = state->p, q = state->q, r = state->r; \
@@ -39,11 +39,11 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
       out[at] = (pt_real)(expression);                                     \
     }                                                                      \
   }                                                                        \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) {                      \
+  static pt_status run_##name(const pt_call* call) {                       \
     return run(call, name##_elements, weight);                             \
   }
 
-#define PT_GRADIENT(name, weight, expression)                                             \
+#define PT_GRADIENT_LOOP(name, weight, expression)                                        \
   static void name##_elements(void* arg, size_t begin, size_t end) {                      \
     const elements* state = arg;                                                          \
     const pt_real *a = state->a, *b = state->b, p = state->p, q = state->q, r = state->r; \
@@ -54,9 +54,16 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
       out[at] = (pt_real)(expression);                                                    \
     }                                                                                     \
   }                                                                                       \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) {                                     \
+  static pt_status run_##name(const pt_call* call) {                                      \
     return run(call, name##_elements, weight);                                            \
   }
+
+#define PT_KERNEL(name)                               \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) { \
+    return run_##name(call);                          \
+  }
+#define PT_UNARY(name, weight, expression) PT_UNARY_LOOP(name, weight, expression) PT_KERNEL(name)
+#define PT_GRADIENT(name, weight, expression) PT_GRADIENT_LOOP(name, weight, expression) PT_KERNEL(name)
 
 /* Halves to even: adding 2^52 leaves no bits behind the point. */
 static double nearest(double x) {
@@ -93,9 +100,9 @@ PT_UNARY(softplus, 32, pt_softplus((double)x))
 PT_UNARY(clip, 1, x<p ? p : x> q ? q : x)
 PT_UNARY(hard_sigmoid, 1, between_0_and_1(p* x + q))
 PT_UNARY(hard_swish, 2, hard_swish(x))
-PT_UNARY(round_down, 2, floor((double)x))
-PT_UNARY(round_up, 2, ceil((double)x))
-PT_UNARY(round_even, 2, nearest((double)x))
+PT_UNARY_LOOP(round_down, 2, floor((double)x))
+PT_UNARY_LOOP(round_up, 2, ceil((double)x))
+PT_UNARY_LOOP(round_even, 2, nearest((double)x))
 
 PT_GRADIENT(relu_grad, 1, x > 0 ? dy : 0)
 PT_GRADIENT(leaky_relu_grad, 1, x > 0 ? dy : p * dy)
@@ -110,9 +117,7 @@ PT_GRADIENT(hard_sigmoid_grad, 1, x > q && x < r ? p * dy : 0)
 PT_GRADIENT(hard_swish_grad, 2, x <= -3 ? 0 : x < 3 ? dy * (x / 3 + (pt_real)0.5) : dy)
 
 pt_status PT_NAME(pt_round)(const pt_call* call) {
-  return call->ints[0] == 0   ? PT_NAME(pt_round_down)(call)
-         : call->ints[0] == 1 ? PT_NAME(pt_round_up)(call)
-                              : PT_NAME(pt_round_even)(call);
+  return call->ints[0] == 0 ? run_round_down(call) : call->ints[0] == 1 ? run_round_up(call) : run_round_even(call);
 }
 
 static const pt_real kHalfRoot = (pt_real)0.70710678118654752, kDensity = (pt_real)0.39894228040143268,
@@ -132,42 +137,40 @@ static pt_real gelu_tanh_slope(pt_real x) {
   return kHalf * (1 + t) + kHalf * x * (1 - t * t) * kTanhScale * (1 + 3 * kTanhCube * x * x);
 }
 
-PT_UNARY(gelu_of_erf, 32, gelu_erf(x))
-PT_UNARY(gelu_of_tanh, 16, gelu_tanh(x))
-PT_GRADIENT(gelu_of_erf_grad, 48, dy* gelu_erf_slope(x))
-PT_GRADIENT(gelu_of_tanh_grad, 24, dy* gelu_tanh_slope(x))
+PT_UNARY_LOOP(gelu_of_erf, 32, gelu_erf(x))
+PT_UNARY_LOOP(gelu_of_tanh, 16, gelu_tanh(x))
+PT_GRADIENT_LOOP(gelu_of_erf_grad, 48, dy* gelu_erf_slope(x))
+PT_GRADIENT_LOOP(gelu_of_tanh_grad, 24, dy* gelu_tanh_slope(x))
 
 pt_status PT_NAME(pt_gelu)(const pt_call* call) {
-  return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh)(call) : PT_NAME(pt_gelu_of_erf)(call);
+  return call->ints[0] != 0 ? run_gelu_of_tanh(call) : run_gelu_of_erf(call);
 }
 pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
-  return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh_grad)(call) : PT_NAME(pt_gelu_of_erf_grad)(call);
+  return call->ints[0] != 0 ? run_gelu_of_tanh_grad(call) : run_gelu_of_erf_grad(call);
 }
 
-PT_UNARY(arc_sin, 32, pt_asin((double)x))
-PT_UNARY(arc_cos, 32, pt_acos((double)x))
-PT_UNARY(arc_tan, 24, pt_atan((double)x))
-PT_UNARY(arc_sinh, 32, pt_asinh((double)x))
-PT_UNARY(arc_cosh, 32, pt_acosh((double)x))
-PT_UNARY(arc_tanh, 32, pt_atanh((double)x))
+PT_UNARY_LOOP(arc_sin, 32, pt_asin((double)x))
+PT_UNARY_LOOP(arc_cos, 32, pt_acos((double)x))
+PT_UNARY_LOOP(arc_tan, 24, pt_atan((double)x))
+PT_UNARY_LOOP(arc_sinh, 32, pt_asinh((double)x))
+PT_UNARY_LOOP(arc_cosh, 32, pt_acosh((double)x))
+PT_UNARY_LOOP(arc_tanh, 32, pt_atanh((double)x))
 
-PT_GRADIENT(arc_sin_grad, 4, dy*(1 / (pt_real)sqrt((double)(1 - x * x))))
-PT_GRADIENT(arc_cos_grad, 4, -(dy*(1 / (pt_real)sqrt((double)(1 - x * x)))))
-PT_GRADIENT(arc_tan_grad, 2, dy / (x * x + 1))
-PT_GRADIENT(arc_sinh_grad, 4, dy / (pt_real)sqrt((double)(x * x + 1)))
-PT_GRADIENT(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
-PT_GRADIENT(arc_tanh_grad, 2, dy*(1 / (1 - x * x)))
+PT_GRADIENT_LOOP(arc_sin_grad, 4, dy*(1 / (pt_real)sqrt((double)(1 - x * x))))
+PT_GRADIENT_LOOP(arc_cos_grad, 4, -(dy*(1 / (pt_real)sqrt((double)(1 - x * x)))))
+PT_GRADIENT_LOOP(arc_tan_grad, 2, dy / (x * x + 1))
+PT_GRADIENT_LOOP(arc_sinh_grad, 4, dy / (pt_real)sqrt((double)(x * x + 1)))
+PT_GRADIENT_LOOP(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
+PT_GRADIENT_LOOP(arc_tanh_grad, 2, dy*(1 / (1 - x * x)))
 
 pt_status PT_NAME(pt_arc)(const pt_call* call) {
-  static pt_status (*const functions[PT_ARC_COUNT])(const pt_call*) = {PT_NAME(pt_arc_sin),  PT_NAME(pt_arc_cos),
-                                                                       PT_NAME(pt_arc_tan),  PT_NAME(pt_arc_sinh),
-                                                                       PT_NAME(pt_arc_cosh), PT_NAME(pt_arc_tanh)};
+  static pt_status (*const functions[PT_ARC_COUNT])(const pt_call*) = {run_arc_sin,  run_arc_cos,  run_arc_tan,
+                                                                       run_arc_sinh, run_arc_cosh, run_arc_tanh};
   return functions[call->ints[0]](call);
 }
 pt_status PT_NAME(pt_arc_grad)(const pt_call* call) {
   static pt_status (*const slopes[PT_ARC_COUNT])(const pt_call*) = {
-      PT_NAME(pt_arc_sin_grad),  PT_NAME(pt_arc_cos_grad),  PT_NAME(pt_arc_tan_grad),
-      PT_NAME(pt_arc_sinh_grad), PT_NAME(pt_arc_cosh_grad), PT_NAME(pt_arc_tanh_grad)};
+      run_arc_sin_grad, run_arc_cos_grad, run_arc_tan_grad, run_arc_sinh_grad, run_arc_cosh_grad, run_arc_tanh_grad};
   return slopes[call->ints[0]](call);
 }
 
@@ -193,10 +196,9 @@ static pt_real as_bfloat16(pt_real wide) {
   return (pt_real)(x - x == 0 ? without_bits(x, 16) : x);
 }
 
-PT_UNARY(round_to_float16, 4, as_float16(x))
-PT_UNARY(round_to_bfloat16, 4, as_bfloat16(x))
+PT_UNARY_LOOP(round_to_float16, 4, as_float16(x))
+PT_UNARY_LOOP(round_to_bfloat16, 4, as_bfloat16(x))
 
 pt_status PT_NAME(pt_round_to)(const pt_call* call) {
-  return call->ints[0] == PT_ROUND_TO_FLOAT16 ? PT_NAME(pt_round_to_float16)(call)
-                                              : PT_NAME(pt_round_to_bfloat16)(call);
+  return call->ints[0] == PT_ROUND_TO_FLOAT16 ? run_round_to_float16(call) : run_round_to_bfloat16(call);
 }

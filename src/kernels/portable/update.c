@@ -42,7 +42,5 @@ pt_status PT_NAME(pt_sgd)(const pt_call* call) {
     u.v = call->inputs[2].data;
     u.v_out = call->outputs[1].data;
   }
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, sgd_elements, &u);
-  return PT_OK;
+  return pt_by_element(call, 1, sgd_elements, &u);
 }

@@ -90,6 +90,5 @@ pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
                   call->outputs[0].data,
                   (pt_real)call->scalars->lr};
   if (r.out != r.w) memcpy(r.out, r.w, pt_elements(w) * sizeof(pt_real));
-  PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
-  return PT_OK;
+  return PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
 }

@@ -60,9 +60,7 @@ static pt_status run_adam(const pt_call* call, double decay, double keep) {
   u.beta2 = (pt_real)beta2;
   u.eps = (pt_real)call->reals[2];
   u.root_correction = (pt_real)sqrt(1 - power(beta2, step));
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count * 2, adam_elements, &u);
-  return PT_OK;
+  return pt_by_element(call, 2, adam_elements, &u);
 }
 
 pt_status PT_NAME(pt_adam)(const pt_call* call) {
@@ -113,9 +111,7 @@ pt_status PT_NAME(pt_rmsprop)(const pt_call* call) {
     u.momentum = call->inputs[3 + centered].data;
     u.momentum_out = call->outputs[2 + centered].data;
   }
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count * 2, rmsprop_elements, &u);
-  return PT_OK;
+  return pt_by_element(call, 2, rmsprop_elements, &u);
 }
 
 /* ---- Adagrad ---- */
@@ -140,7 +136,5 @@ pt_status PT_NAME(pt_adagrad)(const pt_call* call) {
   u.step_size = (pt_real)(call->scalars->lr / (1 + steps_before * call->reals[0]));
   u.eps = (pt_real)call->reals[1];
   u.decay = (pt_real)call->reals[2];
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count * 2, adagrad_elements, &u);
-  return PT_OK;
+  return pt_by_element(call, 2, adagrad_elements, &u);
 }

@@ -6,7 +6,7 @@
 #include "kernels/portable/conv2d_act.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/conv2d_through.h"
-#include "kernels/portable/products.h"
+#include "kernels/portable/kernels.h"
 #include "kernels/portable/winograd.h"
 
 #define PT_WINOGRAD_SHIFTED(op, name, form_of, shifted)                      \

@@ -1,0 +1,40 @@
+// Pooling and resizing of images. Every window of a pool must hold at least one element of the image; resize reads nothing of the forward pass
+// backwards; a byte tells a window's maximum in less than the image does.
+#include "ir/op_families.h"
+
+namespace pantoum::ir {
+namespace {
+
+double taps(const OpTypes& types) {
+  return static_cast<double>(types.attrs.ints[PT_POOL_KERNEL_H]) *
+         static_cast<double>(types.attrs.ints[PT_POOL_KERNEL_W]);
+}
+
+OpCost pool_cost(const OpTypes& types) {
+  return operand_bytes(types, taps(types) * static_cast<double>(types.outputs[0].elements()));
+}
+OpCost pool_grad_cost(const OpTypes& types) {
+  return operand_bytes(types, taps(types) * static_cast<double>(types.inputs[0].elements()));
+}
+
+}  // namespace
+
+std::vector<OpDef> image_ops() {
+  return {
+      forward_op(Kind::k_max_pool, from_input<Kind::k_max_pool_grad>, pool_cost, rows_by(RowWise::kFirstInput)),
+      {.kind = Kind::k_max_pool_grad,
+       .gradient = kNoGradient,
+       .cost = pool_grad_cost,
+       .traits = kNoTraits,
+       .compact = CompactForm{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps}},
+      forward_op(Kind::k_avg_pool, from_gradient<Kind::k_avg_pool_grad>, pool_cost, rows_by(RowWise::kFirstInput)),
+      backward_op(Kind::k_avg_pool_grad, pool_grad_cost),
+      forward_op(Kind::k_resize, from_gradient<Kind::k_resize_grad>, flops_per_output<7>,
+                 rows_by(RowWise::kFirstInput)),
+      backward_op(Kind::k_resize_grad, flops_per_input<8>),
+      backward_op(Kind::k_max_pool_taps, pool_cost),
+      backward_op(Kind::k_max_pool_grad_taps, flops_per_input<2>),
+  };
+}
+
+}  // namespace pantoum::ir
