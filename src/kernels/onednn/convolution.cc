@@ -1,4 +1,4 @@
-// Convolutions and their gradients, on images in blocks of channels and on plain ones, and the layouts that they want.
+// Convolutions and their gradients, on images in blocks of channels, on plain ones and on plain volumes, and the layouts that they want.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,8 +19,30 @@ struct Arranged {
   int x_at = 0, w_at = 0, y_at = 0;
 };
 
-// -1 stands for the first output. Plain convolutions lie as they are.
-bool arrange(uint16_t op, const pt_call& call, const Roles& roles, Arranged& arranged) {
+// On plain images oneDNN's convolutions are products of copied patches; with few channels the portable kernels, which
+// copy nothing, take .2 to .8 of their time (one core with AVX-512, images of 14 x 14 and 28 x 28, batch 32).
+bool is_slow_on_plain(const Asked& asked) {
+  const pt_tensor& w = asked.op == PT_OP_conv2d_dw ? asked.call.outputs[0] : asked.call.inputs[1];
+  const uint32_t outputs = w.dims[0], inputs = w.dims[1], rows = w.dims[2], columns = w.dims[3];
+  if (rows * columns == 1) return false;
+  switch (asked.op) {
+    case PT_OP_conv2d_dx:
+      return outputs <= 64;
+    case PT_OP_conv2d_dw:
+      return outputs <= 16;
+    case PT_OP_conv2d:
+    case PT_OP_conv2d_act:
+      return outputs <= 16 && (inputs >= 8 || rows * columns > 9);
+    default:
+      return false;
+  }
+}
+
+// -1 stands for the first output. Plain convolutions lie as they are; false for those that oneDNN is slow at, too.
+bool arrange(const Asked& asked, const Roles& roles, Arranged& arranged) {
+  const uint16_t op = asked.op;
+  const pt_call& call = asked.call;
+  if (is_slow_on_plain(asked)) return false;
   pt_tensor operands[PT_MAX_OPERANDS];
   pt_arranged all[PT_MAX_OPERANDS];
   for (int input = 0; input < call.input_count; ++input) operands[input] = call.inputs[input];
@@ -36,8 +58,21 @@ bool arrange(uint16_t op, const pt_call& call, const Roles& roles, Arranged& arr
   return true;
 }
 
+Desc plain(const pt_tensor& tensor) {
+  return row_major(Dims(tensor.dims, tensor.dims + tensor.rank));
+}
+
 Desc desc_of(const pt_arranged& of) {
-  return image(of.plain, of.layout, of.block);
+  return of.plain.rank == 5 ? plain(of.plain) : image(of.plain, of.layout, of.block);
+}
+
+// Groups are a dimension of their own.
+Desc volume_weight(const pt_tensor& w, int64_t groups) {
+  Dims dims(w.dims, w.dims + w.rank);
+  if (groups == 1) return row_major(dims);
+  dims[0] /= groups;
+  dims.insert(dims.begin(), groups);
+  return row_major(dims);
 }
 
 ConvShape shape_of(const Desc& x, const Desc& w, const Desc& y, const int64_t* ints) {
@@ -50,7 +85,23 @@ ConvShape shape_of(const Desc& x, const Desc& w, const Desc& y, const int64_t* i
           .after = {ints[PT_CONV_PAD_BOTTOM], ints[PT_CONV_PAD_RIGHT]}};
 }
 
+ConvShape volume_shape(const Desc& x, const Desc& w, const Desc& y, const int64_t* ints) {
+  const auto three = [ints](int first, int64_t less) {
+    return Dims{ints[first] - less, ints[first + 1] - less, ints[first + 2] - less};
+  };
+  return {.x = x,
+          .w = w,
+          .y = y,
+          .strides = three(PT_CONV3D_STRIDE_D, 0),
+          .dilations = three(PT_CONV3D_DILATION_D, 1),
+          .before = three(PT_CONV3D_PAD_FRONT, 0),
+          .after = three(PT_CONV3D_PAD_BACK, 0)};
+}
+
 ConvShape shape_of(const Arranged& arranged, const int64_t* ints) {
+  if (arranged.x.plain.rank == 5)
+    return volume_shape(desc_of(arranged.x), volume_weight(arranged.w.plain, ints[PT_CONV3D_GROUPS]),
+                        desc_of(arranged.y), ints);
   const Desc w = weight(arranged.w.plain, ints[PT_CONV_GROUPS], arranged.w.layout, arranged.w.block);
   return shape_of(desc_of(arranged.x), w, desc_of(arranged.y), ints);
 }
@@ -63,69 +114,8 @@ std::vector<Argument> forward_arguments(const ConvShape& shape, const Desc& bias
   return arguments;
 }
 
-bool forward(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
-  Arranged arranged;
-  if (!arrange(op, call, kForward, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, call.ints);
-  const Desc bias = call.input_count > 2 ? row_major({call.inputs[2].dims[0]}) : none();
-  const PrimitiveHandle made = convolution(shape, bias, algorithm, prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, forward_arguments(shape, bias, arranged));
-  return true;
-}
-
-bool forward_act(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
-  Arranged arranged;
-  const std::optional<Epilogue> epilogue = epilogue_of(call);
-  if (!epilogue || !arrange(op, call, kForward, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, call.ints);
-  const Desc bias = epilogue->inputs > 2 ? row_major({call.inputs[2].dims[0]}) : none();
-  const PrimitiveHandle plain = convolution(shape, bias, algorithm, prepared.later());
-  if (plain.is_reference) return false;
-  const auto finishing = [&](const FinishedBy& finish) {
-    return convolution(shape, bias, algorithm, finish, plain.implementation);
-  };
-  add_finished(*epilogue, plain, shape.y, forward_arguments(shape, bias, arranged), finishing, prepared);
-  return true;
-}
-
-bool data(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
-  Arranged arranged;
-  if (!arrange(op, call, kData, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, call.ints);
-  const PrimitiveHandle made = convolution_data(shape, algorithm, prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
-                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
-                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
-  return true;
-}
-
-bool weights(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
-  Arranged arranged;
-  if (!arrange(op, call, kWeights, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, call.ints);
-  const PrimitiveHandle made = convolution_weights(shape, algorithm, prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
-                      {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
-                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
-  return true;
-}
-
-// On plain images oneDNN's convolutions are products of copied patches; with few channels the portable kernels, which
-// copy nothing, take .2 to .8 of their time (one core with AVX-512, images of 14 x 14 and 28 x 28, batch 32).
-bool is_slow_on_plain(uint16_t op, const pt_tensor& w) {
-  const uint32_t outputs = w.dims[0], inputs = w.dims[1], rows = w.dims[2], columns = w.dims[3];
-  if (rows * columns == 1) return false;
-  switch (op) {
-    case PT_OP_conv2d_dx:
-      return outputs <= 64;
-    case PT_OP_conv2d_dw:
-      return outputs <= 16;
-    default:
-      return outputs <= 16 && (inputs >= 8 || rows * columns > 9);
-  }
+ConvAlgorithm algorithm_of(const Asked& asked) {
+  return asked.algorithm == kWinograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
 }
 
 PrimitiveHandle with_any_weight(uint16_t op, const ConvShape& shape) {
@@ -141,46 +131,54 @@ PrimitiveHandle with_any_weight(uint16_t op, const ConvShape& shape) {
 
 }  // namespace
 
-bool make_convolution(const pt_call& call, Prepared& prepared) {
-  return forward(PT_OP_conv2d_nchwc, call, ConvAlgorithm::kDirect, prepared);
-}
-bool make_convolution_winograd(const pt_call& call, Prepared& prepared) {
-  return forward(PT_OP_conv2d_nchwc, call, ConvAlgorithm::kWinograd, prepared);
-}
-bool make_convolution_act(const pt_call& call, Prepared& prepared) {
-  return forward_act(PT_OP_conv2d_act_nchwc, call, ConvAlgorithm::kDirect, prepared);
-}
-bool make_convolution_act_winograd(const pt_call& call, Prepared& prepared) {
-  return forward_act(PT_OP_conv2d_act_nchwc, call, ConvAlgorithm::kWinograd, prepared);
-}
-bool make_convolution_data(const pt_call& call, Prepared& prepared) {
-  return data(PT_OP_conv2d_dx_nchwc, call, ConvAlgorithm::kDirect, prepared);
-}
-bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared) {
-  return data(PT_OP_conv2d_dx_nchwc, call, ConvAlgorithm::kWinograd, prepared);
-}
-bool make_convolution_weights(const pt_call& call, Prepared& prepared) {
-  return weights(PT_OP_conv2d_dw_nchwc, call, ConvAlgorithm::kDirect, prepared);
-}
-bool make_convolution_weights_winograd(const pt_call& call, Prepared& prepared) {
-  return weights(PT_OP_conv2d_dw_nchwc, call, ConvAlgorithm::kWinograd, prepared);
+bool make_convolution(const Asked& asked, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(asked, kForward, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, asked.call.ints);
+  const Desc bias = asked.call.input_count > 2 ? plain(asked.call.inputs[2]) : none();
+  const PrimitiveHandle made = convolution(shape, bias, algorithm_of(asked), prepared.later());
+  if (made.is_reference) return false;
+  prepared.add(made, forward_arguments(shape, bias, arranged));
+  return true;
 }
 
-bool make_plain_convolution(const pt_call& call, Prepared& prepared) {
-  if (is_slow_on_plain(PT_OP_conv2d, call.inputs[1])) return false;
-  return forward(PT_OP_conv2d, call, ConvAlgorithm::kDirect, prepared);
+bool make_convolution_act(const Asked& asked, Prepared& prepared) {
+  Arranged arranged;
+  const std::optional<Epilogue> epilogue = epilogue_of(asked.call);
+  if (!epilogue || !arrange(asked, kForward, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, asked.call.ints);
+  const Desc bias = epilogue->inputs > 2 ? plain(asked.call.inputs[2]) : none();
+  const PrimitiveHandle plain = convolution(shape, bias, algorithm_of(asked), prepared.later());
+  if (plain.is_reference) return false;
+  const auto finishing = [&](const FinishedBy& finish) {
+    return convolution(shape, bias, algorithm_of(asked), finish, plain.implementation);
+  };
+  add_finished(*epilogue, plain, shape.y, forward_arguments(shape, bias, arranged), finishing, prepared);
+  return true;
 }
-bool make_plain_convolution_act(const pt_call& call, Prepared& prepared) {
-  if (is_slow_on_plain(PT_OP_conv2d, call.inputs[1])) return false;
-  return forward_act(PT_OP_conv2d_act, call, ConvAlgorithm::kDirect, prepared);
+
+bool make_convolution_data(const Asked& asked, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(asked, kData, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, asked.call.ints);
+  const PrimitiveHandle made = convolution_data(shape, algorithm_of(asked), prepared.later());
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
+                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
+                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  return true;
 }
-bool make_plain_convolution_data(const pt_call& call, Prepared& prepared) {
-  if (is_slow_on_plain(PT_OP_conv2d_dx, call.inputs[1])) return false;
-  return data(PT_OP_conv2d_dx, call, ConvAlgorithm::kDirect, prepared);
-}
-bool make_plain_convolution_weights(const pt_call& call, Prepared& prepared) {
-  if (is_slow_on_plain(PT_OP_conv2d_dw, call.outputs[0])) return false;
-  return weights(PT_OP_conv2d_dw, call, ConvAlgorithm::kDirect, prepared);
+
+bool make_convolution_weights(const Asked& asked, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(asked, kWeights, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, asked.call.ints);
+  const PrimitiveHandle made = convolution_weights(shape, algorithm_of(asked), prepared.later());
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
+                      {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
+                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  return true;
 }
 
 int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints) {

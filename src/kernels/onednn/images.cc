@@ -7,11 +7,12 @@ namespace pantoum::onednn {
 namespace {
 
 // The arrangement of a call's operands, inputs first.
-bool arrange(uint16_t op, const pt_call& call, pt_arranged* arranged) {
+bool arrange(const Asked& asked, pt_arranged* arranged) {
+  const pt_call& call = asked.call;
   pt_tensor operands[PT_MAX_OPERANDS];
   for (int input = 0; input < call.input_count; ++input) operands[input] = call.inputs[input];
   for (int output = 0; output < call.output_count; ++output) operands[call.input_count + output] = call.outputs[output];
-  return pt_arrange(op, operands, call.input_count, call.output_count, call.ints, arranged) != 0;
+  return pt_arrange(asked.op, operands, call.input_count, call.output_count, call.ints, arranged) != 0;
 }
 
 Desc desc_of(const pt_arranged& of) {
@@ -50,9 +51,10 @@ dnnl::algorithm average(const pt_call& call) {
 
 }  // namespace
 
-bool make_reorder(const pt_call& call, Prepared& prepared) {
+bool make_reorder(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
   pt_arranged arranged[2];
-  if (!arrange(PT_OP_reorder, call, arranged)) return false;
+  if (!arrange(asked, arranged)) return false;
   const auto desc = [](const pt_arranged& of, bool is_image) {
     return is_image ? image(of.plain, of.layout, of.block) : weight(of.plain, 1, of.layout, of.block);
   };
@@ -62,18 +64,22 @@ bool make_reorder(const pt_call& call, Prepared& prepared) {
   return true;
 }
 
-bool make_max_pool(const pt_call& call, Prepared& prepared) {
+bool make_pool(const Asked& asked, Prepared& prepared) {
   pt_arranged arranged[2];
-  if (!arrange(PT_OP_max_pool_nchwc, call, arranged)) return false;
-  const PoolShape shape = pool_shape(arranged[0], arranged[1], call.ints, dnnl::algorithm::pooling_max);
+  if (!arrange(asked, arranged)) return false;
+  const bool averages = asked.op == PT_OP_avg_pool_nchwc;
+  const dnnl::algorithm algorithm = averages ? average(asked.call) : dnnl::algorithm::pooling_max;
+  const PoolShape shape = pool_shape(arranged[0], arranged[1], asked.call.ints, algorithm);
+  if (averages && !ends_inside(shape)) return false;
   prepared.add(pool(shape, false), {{DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_DST, shape.y, {1}}});
   return true;
 }
 
 // oneDNN wants what its forward primitive noted: that runs again, into the workspace.
-bool make_max_pool_grad(const pt_call& call, Prepared& prepared) {
+bool make_max_pool_grad(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
   pt_arranged arranged[3];
-  if (!arrange(PT_OP_max_pool_grad_nchwc, call, arranged)) return false;
+  if (!arrange(asked, arranged)) return false;
   const PoolShape shape = pool_shape(arranged[1], arranged[0], call.ints, dnnl::algorithm::pooling_max);
   const PrimitiveHandle forward = pool(shape, true);
   const Place y{Place::kWorkspace, prepared.reserve(shape.y)},
@@ -114,7 +120,8 @@ std::optional<PoolShape> taps_shape(const pt_call& call, const pt_tensor& x, con
 }  // namespace
 
 // What oneDNN's forward primitive notes for its backward one is the tap: a byte per output, beside it.
-bool make_max_pool_taps(const pt_call& call, Prepared& prepared) {
+bool make_max_pool_taps(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
   const pt_tensor& y = call.outputs[0];
   const std::optional<PoolShape> shape = taps_shape(call, call.inputs[0], y);
   if (!shape) return false;
@@ -127,7 +134,8 @@ bool make_max_pool_taps(const pt_call& call, Prepared& prepared) {
   return true;
 }
 
-bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared) {
+bool make_max_pool_grad_taps(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
   const std::optional<PoolShape> shape = taps_shape(call, call.outputs[0], call.inputs[0]);
   if (!shape) return false;
   const PrimitiveHandle forward = pool(*shape, true);
@@ -138,18 +146,10 @@ bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared) {
   return true;
 }
 
-bool make_avg_pool(const pt_call& call, Prepared& prepared) {
+bool make_avg_pool_grad(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
   pt_arranged arranged[2];
-  if (!arrange(PT_OP_avg_pool_nchwc, call, arranged)) return false;
-  const PoolShape shape = pool_shape(arranged[0], arranged[1], call.ints, average(call));
-  if (!ends_inside(shape)) return false;
-  prepared.add(pool(shape, false), {{DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_DST, shape.y, {1}}});
-  return true;
-}
-
-bool make_avg_pool_grad(const pt_call& call, Prepared& prepared) {
-  pt_arranged arranged[2];
-  if (!arrange(PT_OP_avg_pool_grad_nchwc, call, arranged)) return false;
+  if (!arrange(asked, arranged)) return false;
   const PoolShape shape = pool_shape(arranged[1], arranged[0], call.ints, average(call));
   if (!ends_inside(shape)) return false;
   prepared.add(pool_grad(shape), {{DNNL_ARG_DIFF_DST, shape.y, {0}}, {DNNL_ARG_DIFF_SRC, shape.x, {1}}});

@@ -26,45 +26,28 @@ void add_finished(const Epilogue& epilogue, const PrimitiveHandle& plain, const 
                   std::vector<Argument> arguments, const std::function<PrimitiveHandle(const FinishedBy&)>& finishing,
                   Prepared& prepared);
 
-// Operators whose operands lie in blocks of channels, and reorders between layouts.
-bool make_convolution(const pt_call& call, Prepared& prepared);
-bool make_convolution_winograd(const pt_call& call, Prepared& prepared);
-bool make_convolution_act(const pt_call& call, Prepared& prepared);
-bool make_convolution_act_winograd(const pt_call& call, Prepared& prepared);
-bool make_convolution_data(const pt_call& call, Prepared& prepared);
-bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared);
-bool make_convolution_weights(const pt_call& call, Prepared& prepared);
-bool make_convolution_weights_winograd(const pt_call& call, Prepared& prepared);
-bool make_reorder(const pt_call& call, Prepared& prepared);
-bool make_max_pool(const pt_call& call, Prepared& prepared);
-bool make_max_pool_grad(const pt_call& call, Prepared& prepared);
-bool make_max_pool_taps(const pt_call& call, Prepared& prepared);
-bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared);
-bool make_avg_pool(const pt_call& call, Prepared& prepared);
-bool make_avg_pool_grad(const pt_call& call, Prepared& prepared);
+// Convolutions of images (in blocks of channels, or plain) and of plain volumes; by Winograd's algorithm where the row is of it.
+bool make_convolution(const Asked& asked, Prepared& prepared);
+bool make_convolution_act(const Asked& asked, Prepared& prepared);
+bool make_convolution_data(const Asked& asked, Prepared& prepared);
+bool make_convolution_weights(const Asked& asked, Prepared& prepared);
 
-// Operators on plain tensors.
-bool make_plain_convolution(const pt_call& call, Prepared& prepared);
-bool make_plain_convolution_act(const pt_call& call, Prepared& prepared);
-bool make_plain_convolution_data(const pt_call& call, Prepared& prepared);
-bool make_plain_convolution_weights(const pt_call& call, Prepared& prepared);
-bool make_volume_convolution(const pt_call& call, Prepared& prepared);
-bool make_volume_convolution_data(const pt_call& call, Prepared& prepared);
-bool make_volume_convolution_weights(const pt_call& call, Prepared& prepared);
-bool make_matmul(const pt_call& call, Prepared& prepared);
-bool make_matmul_act(const pt_call& call, Prepared& prepared);
-// With factors whose rows hide each other in the cache copied into the workspace, rows a line further apart: the same bits.
-bool make_matmul_spread(const pt_call& call, Prepared& prepared);
-bool make_matmul_act_spread(const pt_call& call, Prepared& prepared);
-bool make_softmax(const pt_call& call, Prepared& prepared);
-bool make_softmax_grad(const pt_call& call, Prepared& prepared);
-bool make_log_softmax(const pt_call& call, Prepared& prepared);
-bool make_log_softmax_grad(const pt_call& call, Prepared& prepared);
-bool make_gelu(const pt_call& call, Prepared& prepared);
-bool make_gelu_grad(const pt_call& call, Prepared& prepared);
-bool make_tanh(const pt_call& call, Prepared& prepared);
-bool make_sigmoid(const pt_call& call, Prepared& prepared);
-bool make_exp(const pt_call& call, Prepared& prepared);
+// Images in blocks of channels, and reorders between layouts.
+bool make_reorder(const Asked& asked, Prepared& prepared);
+bool make_pool(const Asked& asked, Prepared& prepared);
+bool make_max_pool_grad(const Asked& asked, Prepared& prepared);
+bool make_max_pool_taps(const Asked& asked, Prepared& prepared);
+bool make_max_pool_grad_taps(const Asked& asked, Prepared& prepared);
+bool make_avg_pool_grad(const Asked& asked, Prepared& prepared);
+
+// Plain tensors. A product of the algorithm kSpread has factors whose rows hide each other in the cache copied into the workspace, rows a
+// line further apart: the same bits.
+bool make_matmul(const Asked& asked, Prepared& prepared);
+bool make_matmul_act(const Asked& asked, Prepared& prepared);
+bool make_softmax(const Asked& asked, Prepared& prepared);
+bool make_softmax_grad(const Asked& asked, Prepared& prepared);
+bool make_elementwise(const Asked& asked, Prepared& prepared);
+bool make_gelu_grad(const Asked& asked, Prepared& prepared);
 
 // Attention in blocks of rows, whose products are primitives of one thread.
 size_t attention_workspace(const pt_call* call);

@@ -92,7 +92,7 @@ std::unique_ptr<Prepared> make(uint16_t op, uint16_t algorithm, const pt_call& c
   if (algorithm >= kSecond) prepared->set_later(algorithm - kSecond + 1);
   try {
     keep_threads(prepared->threads());
-    if (maker(call, *prepared)) return prepared;
+    if (maker({op, algorithm, call}, *prepared)) return prepared;
   } catch (const dnnl::error&) {  // no implementation
   }
   return nullptr;

@@ -85,8 +85,13 @@ enum Algorithm : uint16_t {
 // Does the rest to the first output of a call, on as many threads.
 void run_rest(const Rest& rest, const pt_call& call, int threads);
 
+// What a maker is asked for: operator and algorithm of the row, and operands and attributes of the call.
+struct Asked {
+  uint16_t op, algorithm;
+  const pt_call& call;
+};
 // Makes what a call needs; throws dnnl::error, or returns false, where oneDNN does not compute it.
-using Maker = bool (*)(const pt_call& call, Prepared& prepared);
+using Maker = bool (*)(const Asked& asked, Prepared& prepared);
 
 // The stages for a call, made at its first sight; null where there are none. Remembers both answers.
 [[nodiscard]] Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker);

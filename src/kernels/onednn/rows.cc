@@ -114,43 +114,9 @@ bool keeps_bits(const PrimitiveHandle& product) {
   return vector_elements() <= 8 && product.implementation == "gemm:jit";
 }
 
-bool elementwise(const pt_call& call, dnnl::algorithm algorithm, Prepared& prepared) {
-  const Desc x = row_major({elements(call.inputs[0])});
-  prepared.add(eltwise(algorithm, x, 0, 0), {{DNNL_ARG_SRC, x, {0}}, {DNNL_ARG_DST, x, {1}}});
-  return true;
-}
-
 dnnl::algorithm gelu_of(const pt_call& call) {
   return call.ints[0] != 0 ? dnnl::algorithm::eltwise_gelu_tanh : dnnl::algorithm::eltwise_gelu_erf;
 }
-
-bool rows(const pt_call& call, bool logarithm, Prepared& prepared) {
-  const Desc x = row_major(dims_of(call.inputs[0]));
-  const PrimitiveHandle made = softmax(x, static_cast<int>(call.ints[0]), logarithm);
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_SRC, x, {0}}, {DNNL_ARG_DST, x, {1}}});
-  return true;
-}
-
-bool rows_grad(const pt_call& call, bool logarithm, Prepared& prepared) {
-  const Desc x = row_major(dims_of(call.inputs[0]));
-  const PrimitiveHandle made = softmax_grad(x, static_cast<int>(call.ints[0]), logarithm);
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_DIFF_DST, x, {0}}, {DNNL_ARG_DST, x, {1}}, {DNNL_ARG_DIFF_SRC, x, {2}}});
-  return true;
-}
-
-}  // namespace
-
-bool make_matmul(const pt_call& call, Prepared& prepared) {
-  Product product = ProductCall(call, call.input_count).product();
-  const PrimitiveHandle made = matmul(product.shape, prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, std::move(product.arguments));
-  return true;
-}
-
-namespace {
 
 // With copied factors; none: no factor is copied, or bits might change.
 std::optional<Product> spread_product(const pt_call& call, int inputs, Prepared& prepared) {
@@ -168,63 +134,65 @@ bool finished(Product product, const Epilogue& epilogue, const PrimitiveHandle& 
 
 }  // namespace
 
-bool make_matmul_spread(const pt_call& call, Prepared& prepared) {
-  std::optional<Product> product = spread_product(call, call.input_count, prepared);
-  if (!product) return false;
-  prepared.add(matmul(product->shape, 0), std::move(product->arguments));
+bool make_matmul(const Asked& asked, Prepared& prepared) {
+  const pt_call& call = asked.call;
+  if (asked.algorithm == kSpread) {
+    std::optional<Product> product = spread_product(call, call.input_count, prepared);
+    if (!product) return false;
+    prepared.add(matmul(product->shape, 0), std::move(product->arguments));
+    return true;
+  }
+  Product product = ProductCall(call, call.input_count).product();
+  const PrimitiveHandle made = matmul(product.shape, prepared.later());
+  if (made.is_reference) return false;
+  prepared.add(made, std::move(product.arguments));
   return true;
 }
 
-bool make_matmul_act(const pt_call& call, Prepared& prepared) {
-  const std::optional<Epilogue> epilogue = epilogue_of(call);
+bool make_matmul_act(const Asked& asked, Prepared& prepared) {
+  const std::optional<Epilogue> epilogue = epilogue_of(asked.call);
   if (!epilogue) return false;
-  Product product = ProductCall(call, epilogue->inputs).product();
-  const PrimitiveHandle plain = matmul(product.shape, prepared.later());
-  if (plain.is_reference) return false;
-  return finished(std::move(product), *epilogue, plain, prepared);
-}
-
-bool make_matmul_act_spread(const pt_call& call, Prepared& prepared) {
-  const std::optional<Epilogue> epilogue = epilogue_of(call);
-  if (!epilogue) return false;
-  std::optional<Product> product = spread_product(call, epilogue->inputs, prepared);
+  const bool spreads = asked.algorithm == kSpread;
+  std::optional<Product> product = spreads ? spread_product(asked.call, epilogue->inputs, prepared)
+                                           : ProductCall(asked.call, epilogue->inputs).product();
   if (!product) return false;
-  const PrimitiveHandle plain = matmul(product->shape, 0);
+  const PrimitiveHandle plain = matmul(product->shape, spreads ? 0 : prepared.later());
+  if (!spreads && plain.is_reference) return false;
   return finished(*std::move(product), *epilogue, plain, prepared);
 }
 
-bool make_softmax(const pt_call& call, Prepared& prepared) {
-  return rows(call, false, prepared);
-}
-bool make_softmax_grad(const pt_call& call, Prepared& prepared) {
-  return rows_grad(call, false, prepared);
-}
-bool make_log_softmax(const pt_call& call, Prepared& prepared) {
-  return rows(call, true, prepared);
-}
-bool make_log_softmax_grad(const pt_call& call, Prepared& prepared) {
-  return rows_grad(call, true, prepared);
-}
-
-bool make_gelu(const pt_call& call, Prepared& prepared) {
-  return elementwise(call, gelu_of(call), prepared);
-}
-
-bool make_gelu_grad(const pt_call& call, Prepared& prepared) {
-  const Desc x = row_major({elements(call.inputs[0])});
-  prepared.add(eltwise_grad(gelu_of(call), x, 0, 0),
-               {{DNNL_ARG_DIFF_DST, x, {0}}, {DNNL_ARG_SRC, x, {1}}, {DNNL_ARG_DIFF_SRC, x, {2}}});
+bool make_softmax(const Asked& asked, Prepared& prepared) {
+  const Desc x = row_major(dims_of(asked.call.inputs[0]));
+  const PrimitiveHandle made = softmax(x, static_cast<int>(asked.call.ints[0]), asked.op == PT_OP_log_softmax);
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_SRC, x, {0}}, {DNNL_ARG_DST, x, {1}}});
   return true;
 }
 
-bool make_tanh(const pt_call& call, Prepared& prepared) {
-  return elementwise(call, dnnl::algorithm::eltwise_tanh, prepared);
+bool make_softmax_grad(const Asked& asked, Prepared& prepared) {
+  const Desc x = row_major(dims_of(asked.call.inputs[0]));
+  const PrimitiveHandle made =
+      softmax_grad(x, static_cast<int>(asked.call.ints[0]), asked.op == PT_OP_log_softmax_grad);
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_DIFF_DST, x, {0}}, {DNNL_ARG_DST, x, {1}}, {DNNL_ARG_DIFF_SRC, x, {2}}});
+  return true;
 }
-bool make_sigmoid(const pt_call& call, Prepared& prepared) {
-  return elementwise(call, dnnl::algorithm::eltwise_logistic, prepared);
+
+bool make_elementwise(const Asked& asked, Prepared& prepared) {
+  const Desc x = row_major({elements(asked.call.inputs[0])});
+  const dnnl::algorithm algorithm = asked.op == PT_OP_gelu      ? gelu_of(asked.call)
+                                    : asked.op == PT_OP_tanh    ? dnnl::algorithm::eltwise_tanh
+                                    : asked.op == PT_OP_sigmoid ? dnnl::algorithm::eltwise_logistic
+                                                                : dnnl::algorithm::eltwise_exp;
+  prepared.add(eltwise(algorithm, x, 0, 0), {{DNNL_ARG_SRC, x, {0}}, {DNNL_ARG_DST, x, {1}}});
+  return true;
 }
-bool make_exp(const pt_call& call, Prepared& prepared) {
-  return elementwise(call, dnnl::algorithm::eltwise_exp, prepared);
+
+bool make_gelu_grad(const Asked& asked, Prepared& prepared) {
+  const Desc x = row_major({elements(asked.call.inputs[0])});
+  prepared.add(eltwise_grad(gelu_of(asked.call), x, 0, 0),
+               {{DNNL_ARG_DIFF_DST, x, {0}}, {DNNL_ARG_SRC, x, {1}}, {DNNL_ARG_DIFF_SRC, x, {2}}});
+  return true;
 }
 
 }  // namespace pantoum::onednn

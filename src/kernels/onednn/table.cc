@@ -28,24 +28,12 @@ template <uint16_t kOp, Maker kMaker, uint8_t kDtype = PT_F32>
 constexpr pt_kernel row() {
   return row<kOp, kDirect, kMaker, kDtype>("onednn", "onednn");
 }
-template <uint16_t kOp, Maker kMaker>
-constexpr pt_kernel winograd_row() {
-  return row<kOp, kWinograd, kMaker>("onednn:winograd", "onednn:winograd");
-}
-
-template <uint16_t kOp, Maker kMaker>
-constexpr pt_kernel spread_row() {
-  return row<kOp, kSpread, kMaker>("onednn:spread", "onednn");
-}
-
-template <uint16_t kOp, Maker kMaker>
-constexpr pt_kernel second_row() {
-  return row<kOp, kSecond, kMaker>("onednn:second", "onednn:second");
-}
-template <uint16_t kOp, Maker kMaker>
-constexpr pt_kernel third_row() {
-  return row<kOp, kThird, kMaker>("onednn:third", "onednn:third");
-}
+// The first implementation that oneDNN lists, and two after it.
+#define PT_THREE(op, maker)                                                    \
+  row<op, maker>(), row<op, kSecond, maker>("onednn:second", "onednn:second"), \
+      row<op, kThird, maker>("onednn:third", "onednn:third")
+#define PT_WINOGRAD(op, maker) row<op, kWinograd, maker>("onednn:winograd", "onednn:winograd")
+#define PT_SPREAD(op, maker) row<op, kSpread, maker>("onednn:spread", "onednn")
 
 // Of the portable sources, with the tiles of fused_tiles.h.
 template <uint16_t kOp>
@@ -54,58 +42,32 @@ constexpr pt_kernel fused_row(pt_status (*submit)(const pt_call*), size_t (*work
 }
 
 constexpr pt_kernel kKernels[] = {
-    row<PT_OP_conv2d_nchwc, make_convolution>(),
-    second_row<PT_OP_conv2d_nchwc, make_convolution>(),
-    third_row<PT_OP_conv2d_nchwc, make_convolution>(),
-    winograd_row<PT_OP_conv2d_nchwc, make_convolution_winograd>(),
-    row<PT_OP_conv2d_act_nchwc, make_convolution_act>(),
-    second_row<PT_OP_conv2d_act_nchwc, make_convolution_act>(),
-    third_row<PT_OP_conv2d_act_nchwc, make_convolution_act>(),
-    winograd_row<PT_OP_conv2d_act_nchwc, make_convolution_act_winograd>(),
-    row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
-    second_row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
-    third_row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
-    winograd_row<PT_OP_conv2d_dx_nchwc, make_convolution_data_winograd>(),
-    row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
-    second_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
-    third_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
-    winograd_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights_winograd>(),
+    PT_THREE(PT_OP_conv2d_nchwc, make_convolution),
+    PT_WINOGRAD(PT_OP_conv2d_nchwc, make_convolution),
+    PT_THREE(PT_OP_conv2d_act_nchwc, make_convolution_act),
+    PT_WINOGRAD(PT_OP_conv2d_act_nchwc, make_convolution_act),
+    PT_THREE(PT_OP_conv2d_dx_nchwc, make_convolution_data),
+    PT_WINOGRAD(PT_OP_conv2d_dx_nchwc, make_convolution_data),
+    PT_THREE(PT_OP_conv2d_dw_nchwc, make_convolution_weights),
+    PT_WINOGRAD(PT_OP_conv2d_dw_nchwc, make_convolution_weights),
     row<PT_OP_reorder, make_reorder>(),
-    row<PT_OP_max_pool_nchwc, make_max_pool>(),
+    row<PT_OP_max_pool_nchwc, make_pool>(),
     row<PT_OP_max_pool_grad_nchwc, make_max_pool_grad>(),
     row<PT_OP_max_pool_taps, make_max_pool_taps, PT_U8>(),
     row<PT_OP_max_pool_grad_taps, make_max_pool_grad_taps>(),
-    row<PT_OP_avg_pool_nchwc, make_avg_pool>(),
+    row<PT_OP_avg_pool_nchwc, make_pool>(),
     row<PT_OP_avg_pool_grad_nchwc, make_avg_pool_grad>(),
-    row<PT_OP_conv2d, make_plain_convolution>(),
-    second_row<PT_OP_conv2d, make_plain_convolution>(),
-    third_row<PT_OP_conv2d, make_plain_convolution>(),
-    row<PT_OP_conv2d_act, make_plain_convolution_act>(),
-    second_row<PT_OP_conv2d_act, make_plain_convolution_act>(),
-    third_row<PT_OP_conv2d_act, make_plain_convolution_act>(),
-    row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
-    second_row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
-    third_row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
-    row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
-    second_row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
-    third_row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
-    row<PT_OP_conv3d, make_volume_convolution>(),
-    second_row<PT_OP_conv3d, make_volume_convolution>(),
-    third_row<PT_OP_conv3d, make_volume_convolution>(),
-    row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
-    second_row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
-    third_row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
-    row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
-    second_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
-    third_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
-    spread_row<PT_OP_matmul, make_matmul_spread>(),
-    row<PT_OP_matmul, make_matmul>(),
-    second_row<PT_OP_matmul, make_matmul>(),
-    third_row<PT_OP_matmul, make_matmul>(),
-    spread_row<PT_OP_matmul_act, make_matmul_act_spread>(),
-    row<PT_OP_matmul_act, make_matmul_act>(),
-    second_row<PT_OP_matmul_act, make_matmul_act>(),
-    third_row<PT_OP_matmul_act, make_matmul_act>(),
+    PT_THREE(PT_OP_conv2d, make_convolution),
+    PT_THREE(PT_OP_conv2d_act, make_convolution_act),
+    PT_THREE(PT_OP_conv2d_dx, make_convolution_data),
+    PT_THREE(PT_OP_conv2d_dw, make_convolution_weights),
+    PT_THREE(PT_OP_conv3d, make_convolution),
+    PT_THREE(PT_OP_conv3d_dx, make_convolution_data),
+    PT_THREE(PT_OP_conv3d_dw, make_convolution_weights),
+    PT_SPREAD(PT_OP_matmul, make_matmul),
+    PT_THREE(PT_OP_matmul, make_matmul),
+    PT_SPREAD(PT_OP_matmul_act, make_matmul_act),
+    PT_THREE(PT_OP_matmul_act, make_matmul_act),
     {PT_OP_attention, PT_F32, 0, kDirect, "onednn", "onednn", run_attention, nullptr, attention_workspace},
     {PT_OP_attention_grad, PT_F32, 0, kDirect, "onednn", "onednn", run_attention_grad, nullptr,
      attention_grad_workspace},
@@ -117,13 +79,13 @@ constexpr pt_kernel kKernels[] = {
                                        PT_NAME(pt_gru_sequence_grad_blocked_workspace)),
     row<PT_OP_softmax, make_softmax>(),
     row<PT_OP_softmax_grad, make_softmax_grad>(),
-    row<PT_OP_log_softmax, make_log_softmax>(),
-    row<PT_OP_log_softmax_grad, make_log_softmax_grad>(),
-    row<PT_OP_gelu, make_gelu>(),
+    row<PT_OP_log_softmax, make_softmax>(),
+    row<PT_OP_log_softmax_grad, make_softmax_grad>(),
+    row<PT_OP_gelu, make_elementwise>(),
     row<PT_OP_gelu_grad, make_gelu_grad>(),
-    row<PT_OP_tanh, make_tanh>(),
-    row<PT_OP_sigmoid, make_sigmoid>(),
-    row<PT_OP_exp, make_exp>(),
+    row<PT_OP_tanh, make_elementwise>(),
+    row<PT_OP_sigmoid, make_elementwise>(),
+    row<PT_OP_exp, make_elementwise>(),
 };
 
 }  // namespace
