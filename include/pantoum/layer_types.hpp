@@ -198,23 +198,33 @@ struct Prelu {
 
 // ---- Layers without parameters.
 
+// Functions of single elements without settings, each one operator of ONNX: LAYER(struct, function of ModelBuilder, operator).
+#define PANTOUM_ELEMENT_LAYERS(LAYER)       \
+  LAYER(Relu, relu, "Relu")                 \
+  LAYER(Selu, selu, "Selu")                 \
+  LAYER(Sigmoid, sigmoid, "Sigmoid")        \
+  LAYER(Tanh, tanh, "Tanh")                 \
+  LAYER(HardSwish, hard_swish, "HardSwish") \
+  LAYER(Softplus, softplus, "Softplus")     \
+  LAYER(Mish, mish, "Mish")
+#define PANTOUM_LAYER(Type, function, op_type) \
+  struct Type {                                \
+    std::string name = {};                     \
+  };
+PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+
 struct Dropout {
   double ratio = 0.5;
   std::string name = {};
 };
 
-struct Relu {
-  std::string name = {};
-};
 struct LeakyRelu {
   double slope = 0.01;
   std::string name = {};
 };
 struct Elu {
   double alpha = 1;
-  std::string name = {};
-};
-struct Selu {
   std::string name = {};
 };
 struct Gelu {
@@ -224,22 +234,7 @@ struct Gelu {
 struct Silu {
   std::string name = {};
 };
-struct Sigmoid {
-  std::string name = {};
-};
-struct Tanh {
-  std::string name = {};
-};
 struct HardSigmoid {
-  std::string name = {};
-};
-struct HardSwish {
-  std::string name = {};
-};
-struct Softplus {
-  std::string name = {};
-};
-struct Mish {
   std::string name = {};
 };
 // Along one axis; -1 is the last. Cross-entropy losses take what comes before a softmax.
@@ -335,5 +330,68 @@ struct Pad {
   double value = 0;
   std::string name = {};
 };
+
+// ---- All other layers: LAYER(struct, function of ModelBuilder, kind). A layer without a name is called by its kind and a number.
+
+// Their functions take the struct.
+#define PANTOUM_OPTION_LAYERS(LAYER)                         \
+  LAYER(Linear, linear, "linear")                            \
+  LAYER(Conv1d, conv1d, "conv")                              \
+  LAYER(Conv2d, conv2d, "conv")                              \
+  LAYER(Conv3d, conv3d, "conv")                              \
+  LAYER(ConvTranspose1d, conv_transpose1d, "conv_transpose") \
+  LAYER(ConvTranspose2d, conv_transpose2d, "conv_transpose") \
+  LAYER(ConvTranspose3d, conv_transpose3d, "conv_transpose") \
+  LAYER(BatchNorm, batch_norm, "batch_norm")                 \
+  LAYER(LayerNorm, layer_norm, "layer_norm")                 \
+  LAYER(GroupNorm, group_norm, "group_norm")                 \
+  LAYER(InstanceNorm, instance_norm, "instance_norm")        \
+  LAYER(RmsNorm, rms_norm, "rms_norm")                       \
+  LAYER(Embedding, embedding, "embedding")                   \
+  LAYER(TransformerLayer, transformer_layer, "transformer")  \
+  LAYER(Prelu, prelu, "prelu")                               \
+  LAYER(MaxPool1d, max_pool1d, "max_pool")                   \
+  LAYER(MaxPool2d, max_pool2d, "max_pool")                   \
+  LAYER(MaxPool3d, max_pool3d, "max_pool")                   \
+  LAYER(AvgPool1d, avg_pool1d, "avg_pool")                   \
+  LAYER(AvgPool2d, avg_pool2d, "avg_pool")                   \
+  LAYER(AvgPool3d, avg_pool3d, "avg_pool")                   \
+  LAYER(Upsample, upsample, "upsample")                      \
+  LAYER(Pad, pad, "pad")
+
+// Their functions take nothing but the tensor.
+#define PANTOUM_PLAIN_LAYERS(LAYER)                        \
+  LAYER(Silu, silu, "silu")                                \
+  LAYER(HardSigmoid, hard_sigmoid, "hard_sigmoid")         \
+  LAYER(GlobalAvgPool, global_avg_pool, "global_avg_pool") \
+  LAYER(GlobalMaxPool, global_max_pool, "global_max_pool")
+
+// Their functions take the struct's one setting.
+#define PANTOUM_SETTING_LAYERS(LAYER)                                               \
+  LAYER(Dropout, dropout, "dropout", double, 0.5)                                   \
+  LAYER(LeakyRelu, leaky_relu, "leaky_relu", double, 0.01)                          \
+  LAYER(Elu, elu, "elu", double, 1)                                                 \
+  LAYER(Gelu, gelu, "gelu", bool, false)                                            \
+  LAYER(Softmax, softmax, "softmax", int64_t, -1)                                   \
+  LAYER(LogSoftmax, log_softmax, "log_softmax", int64_t, -1)                        \
+  LAYER(AdaptiveAvgPool1d, adaptive_avg_pool1d, "adaptive_avg_pool", Extents<1>, 1) \
+  LAYER(AdaptiveAvgPool2d, adaptive_avg_pool2d, "adaptive_avg_pool", Extents<2>, 1) \
+  LAYER(AdaptiveAvgPool3d, adaptive_avg_pool3d, "adaptive_avg_pool", Extents<3>, 1) \
+  LAYER(AdaptiveMaxPool1d, adaptive_max_pool1d, "adaptive_max_pool", Extents<1>, 1) \
+  LAYER(AdaptiveMaxPool2d, adaptive_max_pool2d, "adaptive_max_pool", Extents<2>, 1) \
+  LAYER(AdaptiveMaxPool3d, adaptive_max_pool3d, "adaptive_max_pool", Extents<3>, 1) \
+  LAYER(Flatten, flatten, "flatten", int64_t, 1)                                    \
+  LAYER(Reshape, reshape, "reshape", std::vector<int64_t>, {})                      \
+  LAYER(Permute, permute, "permute", std::vector<int64_t>, {})
+
+// Their functions are told apart in ModelBuilder; the last three are in layers.hpp.
+#define PANTOUM_OTHER_LAYERS(LAYER)                            \
+  LAYER(Lstm, lstm, "lstm")                                    \
+  LAYER(Gru, gru, "gru")                                       \
+  LAYER(Rnn, rnn, "rnn")                                       \
+  LAYER(MultiHeadAttention, multi_head_attention, "attention") \
+  LAYER(Sequential, apply, "sequential")                       \
+  LAYER(Residual, apply, "residual")                           \
+  LAYER(Function, apply, "function")
 
 }  // namespace pantoum

@@ -64,17 +64,20 @@ struct Function {
 namespace layers {
 struct AnyLayer;
 
-template <class L, class... Kinds>
-inline constexpr bool is_one_of = (std::same_as<L, Kinds> || ...);
+template <class L>
+inline constexpr bool is_kind = false;
+#define PANTOUM_LAYER(Type, ...) \
+  template <>                    \
+  inline constexpr bool is_kind<Type> = true;
+PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+PANTOUM_OPTION_LAYERS(PANTOUM_LAYER)
+PANTOUM_PLAIN_LAYERS(PANTOUM_LAYER)
+PANTOUM_SETTING_LAYERS(PANTOUM_LAYER)
+PANTOUM_OTHER_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
 
 template <class L>
-concept Kind = is_one_of<L, Linear, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
-                         BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RmsNorm, Embedding, Lstm, Gru, Rnn,
-                         MultiHeadAttention, TransformerLayer, Prelu, Dropout, Relu, LeakyRelu, Elu, Selu, Gelu, Silu,
-                         Sigmoid, Tanh, HardSigmoid, HardSwish, Softplus, Mish, Softmax, LogSoftmax, MaxPool1d,
-                         MaxPool2d, MaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, AdaptiveAvgPool1d, AdaptiveAvgPool2d,
-                         AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, GlobalAvgPool,
-                         GlobalMaxPool, Flatten, Reshape, Permute, Upsample, Pad, Sequential, Residual, Function>;
+concept Kind = is_kind<L>;
 }  // namespace layers
 
 // Any of the layers, as a value. Copies share it.

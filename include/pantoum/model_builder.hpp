@@ -147,112 +147,81 @@ class PANTOUM_API ModelBuilder {
 
   // ---- Layers. Each call has parameters of its own; make() gives a layer whose calls share them.
 
-  Tensor linear(const Tensor& x, Linear options, Place = Place::current());
+  // net.conv2d(x, {.channels = 8, .kernel = 3}), and so on, for each layer of the lists of layer_types.hpp.
+#define PANTOUM_LAYER(Type, function, kind) \
+  Tensor function(const Tensor& x, Type options = {}, Place = Place::current());
+  PANTOUM_OPTION_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+  // net.dropout(x, 0.5), net.flatten(x), net.reshape(x, {0, 4, -1}), net.softmax(x), ...
+#define PANTOUM_LAYER(Type, function, kind, Setting, ...) \
+  Tensor function(const Tensor& x, Setting setting = __VA_ARGS__, Place = Place::current());
+  PANTOUM_SETTING_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+  // net.relu(x), net.global_avg_pool(x), ...
+#define PANTOUM_LAYER(Type, function, ...) Tensor function(const Tensor& x, Place = Place::current());
+  PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+  PANTOUM_PLAIN_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
   Tensor linear(const Tensor& x, int64_t features, Place = Place::current());
-  Tensor conv1d(const Tensor& x, Conv1d options, Place = Place::current());
-  Tensor conv2d(const Tensor& x, Conv2d options, Place = Place::current());
-  Tensor conv3d(const Tensor& x, Conv3d options, Place = Place::current());
-  Tensor conv_transpose1d(const Tensor& x, ConvTranspose1d options, Place = Place::current());
-  Tensor conv_transpose2d(const Tensor& x, ConvTranspose2d options, Place = Place::current());
-  Tensor conv_transpose3d(const Tensor& x, ConvTranspose3d options, Place = Place::current());
-  Tensor batch_norm(const Tensor& x, BatchNorm options = {}, Place = Place::current());
-  Tensor layer_norm(const Tensor& x, LayerNorm options = {}, Place = Place::current());
-  Tensor group_norm(const Tensor& x, GroupNorm options, Place = Place::current());
-  Tensor instance_norm(const Tensor& x, InstanceNorm options = {}, Place = Place::current());
-  Tensor rms_norm(const Tensor& x, RmsNorm options = {}, Place = Place::current());
-  Tensor embedding(const Tensor& indices, Embedding options, Place = Place::current());
   Recurrent lstm(const Tensor& x, Lstm options, Place = Place::current());
   Recurrent gru(const Tensor& x, Gru options, Place = Place::current());
   Recurrent rnn(const Tensor& x, Rnn options, Place = Place::current());
   // Of queries [N, T, E] to keys and values [N, S, ..]. `mask`, if valid, is added to the scores [N, heads, T, S].
   Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, MultiHeadAttention options,
                               const Tensor& mask = {}, Place = Place::current());
-  Tensor transformer_layer(const Tensor& x, TransformerLayer options, Place = Place::current());
-  Tensor prelu(const Tensor& x, Prelu options = {}, Place = Place::current());
-  Tensor dropout(const Tensor& x, double ratio = 0.5, Place = Place::current());
 
   // Any layer or Sequential, once.
   Tensor apply(const Layer& layer, const Tensor& x, Place = Place::current());
   // A layer or Sequential that may be called many times with the same parameters.
   SharedLayer make(const Layer& layer, Place = Place::current());
 
-  // ---- Functions of single elements.
+  // ---- Functions of single elements, each one operator of ONNX; those of two tensors broadcast. equal, less and greater give booleans.
 
-  Tensor relu(const Tensor& x, Place = Place::current());
-  Tensor leaky_relu(const Tensor& x, double slope = 0.01, Place = Place::current());
-  Tensor elu(const Tensor& x, double alpha = 1, Place = Place::current());
-  Tensor selu(const Tensor& x, Place = Place::current());
-  Tensor gelu(const Tensor& x, bool tanh = false, Place = Place::current());
-  Tensor silu(const Tensor& x, Place = Place::current());
-  Tensor sigmoid(const Tensor& x, Place = Place::current());
-  Tensor tanh(const Tensor& x, Place = Place::current());
-  Tensor hard_sigmoid(const Tensor& x, Place = Place::current());
-  Tensor hard_swish(const Tensor& x, Place = Place::current());
-  Tensor softplus(const Tensor& x, Place = Place::current());
-  Tensor mish(const Tensor& x, Place = Place::current());
-  Tensor exp(const Tensor& x, Place = Place::current());
-  Tensor log(const Tensor& x, Place = Place::current());
-  Tensor sqrt(const Tensor& x, Place = Place::current());
-  Tensor abs(const Tensor& x, Place = Place::current());
-  Tensor neg(const Tensor& x, Place = Place::current());
-  Tensor erf(const Tensor& x, Place = Place::current());
-  Tensor sin(const Tensor& x, Place = Place::current());
-  Tensor cos(const Tensor& x, Place = Place::current());
+#define PANTOUM_UNARY_FUNCTIONS(FUNCTION) \
+  FUNCTION(exp, "Exp")                    \
+  FUNCTION(log, "Log")                    \
+  FUNCTION(sqrt, "Sqrt")                  \
+  FUNCTION(abs, "Abs")                    \
+  FUNCTION(neg, "Neg")                    \
+  FUNCTION(erf, "Erf")                    \
+  FUNCTION(sin, "Sin")                    \
+  FUNCTION(cos, "Cos")
+#define PANTOUM_BINARY_FUNCTIONS(FUNCTION) \
+  FUNCTION(add, "Add")                     \
+  FUNCTION(sub, "Sub")                     \
+  FUNCTION(mul, "Mul")                     \
+  FUNCTION(div, "Div")                     \
+  FUNCTION(pow, "Pow")                     \
+  FUNCTION(minimum, "Min")                 \
+  FUNCTION(maximum, "Max")                 \
+  FUNCTION(equal, "Equal")                 \
+  FUNCTION(less, "Less")                   \
+  FUNCTION(greater, "Greater")             \
+  FUNCTION(matmul, "MatMul")
+#define PANTOUM_FUNCTION(function, op_type) Tensor function(const Tensor& x, Place = Place::current());
+  PANTOUM_UNARY_FUNCTIONS(PANTOUM_FUNCTION)
+#undef PANTOUM_FUNCTION
+#define PANTOUM_FUNCTION(function, op_type) Tensor function(const Tensor& a, const Tensor& b, Place = Place::current());
+  PANTOUM_BINARY_FUNCTIONS(PANTOUM_FUNCTION)
+#undef PANTOUM_FUNCTION
   Tensor clip(const Tensor& x, double least, double most, Place = Place::current());
   Tensor cast(const Tensor& x, DType dtype, Place = Place::current());
-
-  Tensor add(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor sub(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor mul(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor div(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor pow(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor minimum(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor maximum(const Tensor& a, const Tensor& b, Place = Place::current());
-  // Booleans.
-  Tensor equal(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor less(const Tensor& a, const Tensor& b, Place = Place::current());
-  Tensor greater(const Tensor& a, const Tensor& b, Place = Place::current());
   Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no, Place = Place::current());
 
   // ---- Products and reductions. No axes: all dimensions but the batch.
 
-  Tensor matmul(const Tensor& a, const Tensor& b, Place = Place::current());
   Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands, Place = Place::current());
-  Tensor softmax(const Tensor& x, int64_t axis = -1, Place = Place::current());
-  Tensor log_softmax(const Tensor& x, int64_t axis = -1, Place = Place::current());
   Tensor sum(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
   Tensor mean(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
   Tensor max(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
   Tensor min(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
   Tensor argmax(const Tensor& x, int64_t axis = -1, bool keep = false, Place = Place::current());
 
-  // ---- Windows.
-
-  Tensor max_pool1d(const Tensor& x, MaxPool1d options, Place = Place::current());
-  Tensor max_pool2d(const Tensor& x, MaxPool2d options, Place = Place::current());
-  Tensor max_pool3d(const Tensor& x, MaxPool3d options, Place = Place::current());
-  Tensor avg_pool1d(const Tensor& x, AvgPool1d options, Place = Place::current());
-  Tensor avg_pool2d(const Tensor& x, AvgPool2d options, Place = Place::current());
-  Tensor avg_pool3d(const Tensor& x, AvgPool3d options, Place = Place::current());
-  Tensor adaptive_avg_pool1d(const Tensor& x, Extents<1> size, Place = Place::current());
-  Tensor adaptive_avg_pool2d(const Tensor& x, Extents<2> size, Place = Place::current());
-  Tensor adaptive_avg_pool3d(const Tensor& x, Extents<3> size, Place = Place::current());
-  Tensor adaptive_max_pool1d(const Tensor& x, Extents<1> size, Place = Place::current());
-  Tensor adaptive_max_pool2d(const Tensor& x, Extents<2> size, Place = Place::current());
-  Tensor adaptive_max_pool3d(const Tensor& x, Extents<3> size, Place = Place::current());
-  Tensor global_avg_pool(const Tensor& x, Place = Place::current());
-  Tensor global_max_pool(const Tensor& x, Place = Place::current());
-  Tensor upsample(const Tensor& x, Upsample options = {}, Place = Place::current());
-  Tensor pad(const Tensor& x, Pad options, Place = Place::current());
   // [N, C r r, H, W] -> [N, C, r H, r W]
   Tensor pixel_shuffle(const Tensor& x, int64_t factor, Place = Place::current());
 
   // ---- Shapes and positions. A negative axis counts from the last; axis 0 is the batch.
 
-  Tensor flatten(const Tensor& x, int64_t first = 1, Place = Place::current());
-  // 0 keeps the dimension at its place, one -1 takes what is left: {0, 4, -1}.
-  Tensor reshape(const Tensor& x, std::vector<int64_t> shape, Place = Place::current());
-  Tensor permute(const Tensor& x, std::vector<int64_t> dimensions, Place = Place::current());
   Tensor transpose(const Tensor& x, int64_t a, int64_t b, Place = Place::current());
   Tensor squeeze(const Tensor& x, std::vector<int64_t> axes, Place = Place::current());
   Tensor unsqueeze(const Tensor& x, std::vector<int64_t> axes, Place = Place::current());

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "layers/apply.h"
-#include "layers/kinds.h"
 
 namespace pantoum::layers {
 namespace {
@@ -16,10 +15,9 @@ class Attention {
   Attention(Site& site, const MultiHeadAttention& options) : site_(site), options_(options) {}
 
   Tensor of(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
-    const Tensor none = site_.state().handle(kNoValue);
-    if (!fits(query, key, value)) return none;
+    if (!fits(query, key, value)) return site_.none();
     const std::array<Tensor, 3> projected = project(query, key, value);
-    if (!site_.takes({projected[0], projected[1], projected[2]})) return none;
+    if (!site_.takes({projected[0], projected[1], projected[2]})) return site_.none();
     const int64_t head_width = width_ / options_.heads;
     const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(head_width)));
     const Tensor q = site_.node("Mul", {heads(projected[0], {0, 2, 1, 3}), site_.number(factor)});
@@ -92,7 +90,7 @@ class Attention {
 
   Tensor causal_mask(const Tensor& query, const Tensor& key) {
     const auto rows = site_.extent(query, 1), columns = site_.extent(key, 1);
-    if (!rows || !columns) return site_.state().handle(kNoValue);
+    if (!rows || !columns) return site_.none();
     const auto count = count_of({*rows, *columns}, kMostParameterBytes / 4);
     if (!count || !site_.state().has_bytes(*count * 4)) return site_.fail("its causal mask takes more than 2 GiB");
     std::vector<float> mask(static_cast<size_t>(*count), 0.0F);
@@ -130,9 +128,9 @@ Tensor apply(Site& site, const MultiHeadAttention& layer, const Tensor& x) {
 }
 
 Tensor apply(Site& site, const TransformerLayer& layer, const Tensor& x) {
-  if (!site.takes(x, 3, "[N, T, features]")) return site.state().handle(kNoValue);
+  if (!site.takes(x, 3, "[N, T, features]")) return site.none();
   const auto width = site.extent(x, 2);
-  if (!width || !site.within("feedforward", layer.feedforward, 1)) return site.state().handle(kNoValue);
+  if (!width || !site.within("feedforward", layer.feedforward, 1)) return site.none();
   const auto dropped = [&](const char* name, const Tensor& y) { return below(site, name, Dropout{layer.dropout}, y); };
   const auto attended = [&](const Tensor& y) {
     const MultiHeadAttention attention{.heads = layer.heads, .causal = layer.causal, .dropout = layer.dropout};

@@ -10,7 +10,7 @@ namespace pantoum::layers {
 namespace {
 
 Tensor of_elements(Site& site, const char* op_type, const Tensor& x, Attributes attributes = {}) {
-  return site.takes(x) ? site.node(op_type, {x}, std::move(attributes)) : site.state().handle(kNoValue);
+  return site.takes(x) ? site.node(op_type, {x}, std::move(attributes)) : site.none();
 }
 
 bool is_finite(Site& site, const char* what, double number) {
@@ -19,43 +19,29 @@ bool is_finite(Site& site, const char* what, double number) {
 
 }  // namespace
 
-Tensor apply(Site& site, const Relu&, const Tensor& x) {
-  return of_elements(site, "Relu", x);
-}
+#define PANTOUM_LAYER(Type, function, op_type)             \
+  Tensor apply(Site& site, const Type&, const Tensor& x) { \
+    return of_elements(site, op_type, x);                  \
+  }
+PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+
 Tensor apply(Site& site, const LeakyRelu& layer, const Tensor& x) {
-  if (!is_finite(site, "slope", layer.slope)) return site.state().handle(kNoValue);
+  if (!is_finite(site, "slope", layer.slope)) return site.none();
   return of_elements(site, "LeakyRelu", x, {{"alpha", layer.slope}});
 }
 Tensor apply(Site& site, const Elu& layer, const Tensor& x) {
-  if (!is_finite(site, "alpha", layer.alpha)) return site.state().handle(kNoValue);
+  if (!is_finite(site, "alpha", layer.alpha)) return site.none();
   return of_elements(site, "Elu", x, {{"alpha", layer.alpha}});
-}
-Tensor apply(Site& site, const Selu&, const Tensor& x) {
-  return of_elements(site, "Selu", x);
 }
 Tensor apply(Site& site, const Gelu& layer, const Tensor& x) {
   return of_elements(site, "Gelu", x, {{"approximate", layer.tanh ? "tanh" : "none"}});
 }
 Tensor apply(Site& site, const Silu&, const Tensor& x) {
-  return site.takes(x) ? site.node("Mul", {x, site.node("Sigmoid", {x})}) : site.state().handle(kNoValue);
-}
-Tensor apply(Site& site, const Sigmoid&, const Tensor& x) {
-  return of_elements(site, "Sigmoid", x);
-}
-Tensor apply(Site& site, const Tanh&, const Tensor& x) {
-  return of_elements(site, "Tanh", x);
+  return site.takes(x) ? site.node("Mul", {x, site.node("Sigmoid", {x})}) : site.none();
 }
 Tensor apply(Site& site, const HardSigmoid&, const Tensor& x) {
   return of_elements(site, "HardSigmoid", x, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
-}
-Tensor apply(Site& site, const HardSwish&, const Tensor& x) {
-  return of_elements(site, "HardSwish", x);
-}
-Tensor apply(Site& site, const Softplus&, const Tensor& x) {
-  return of_elements(site, "Softplus", x);
-}
-Tensor apply(Site& site, const Mish&, const Tensor& x) {
-  return of_elements(site, "Mish", x);
 }
 Tensor apply(Site& site, const Softmax& layer, const Tensor& x) {
   return of_elements(site, "Softmax", x, {{"axis", layer.axis}});
@@ -65,8 +51,7 @@ Tensor apply(Site& site, const LogSoftmax& layer, const Tensor& x) {
 }
 
 Tensor apply(Site& site, const Prelu& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, 2, "[N, C, ..]", true) || !site.within("parameters", layer.parameters, 1)) return none;
+  if (!site.takes(x, 2, "[N, C, ..]", true) || !site.within("parameters", layer.parameters, 1)) return site.none();
   const Shape shape = site.shape(x);
   if (layer.parameters != 1 && layer.parameters != shape[1])
     return site.fail(fmt::format("it has {} parameters for the channels of {}", layer.parameters, site.type(x)));
@@ -95,7 +80,7 @@ Tensor apply(Site& site, const Reshape& layer, const Tensor& x) {
   if (!site.takes(x)) return x;
   if (layer.shape.empty()) return site.fail("its new shape has no dimensions");
   for (const int64_t extent : layer.shape)
-    if (!site.within("an extent", extent, -1)) return site.state().handle(kNoValue);
+    if (!site.within("an extent", extent, -1)) return site.none();
   return site.node("Reshape", {x, site.integers(layer.shape)});
 }
 

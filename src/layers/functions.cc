@@ -1,4 +1,4 @@
-// ModelBuilder's functions of tensors, and the operators between tensors.
+// ModelBuilder's layers and functions of tensors, and the operators between tensors.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "layers/apply.h"
-#include "layers/kinds.h"
 
 namespace pantoum {
 
@@ -16,18 +15,11 @@ using layers::State;
 
 namespace {
 
-// A layer without parameters, as a function.
-template <class L>
-Tensor call(State& state, const L& layer, const Tensor& x, const Place& place) {
-  Site site(state, layers::kind(layer), layer.name, place);
-  return layers::apply(site, layer, x);
-}
-
 // One node of ONNX under the function's own name.
 Tensor call_node(State& state, const char* name, const char* op_type, const std::vector<Tensor>& operands,
                  const Place& place, Attributes attributes = {}) {
   Site site(state, name, "", place);
-  if (!site.takes(operands)) return state.handle(kNoValue);
+  if (!site.takes(operands)) return site.none();
   return site.node(op_type, operands, std::move(attributes));
 }
 
@@ -35,7 +27,7 @@ Tensor call_node(State& state, const char* name, const char* op_type, const std:
 Tensor reduce(State& state, const char* name, const char* op_type, const Tensor& x, std::vector<int64_t> axes,
               bool keep, const Place& place) {
   Site site(state, name, "", place);
-  if (!site.takes(x, 1, "[N, ..]", true)) return state.handle(kNoValue);
+  if (!site.takes(x, 1, "[N, ..]", true)) return site.none();
   const size_t rank = site.shape(x).size();
   if (axes.empty() && rank == 1)
     return site.fail(fmt::format("its input {} has no dimension but the batch", site.type(x)));
@@ -77,11 +69,26 @@ Tensor combine(const char* name, const char* op_type, const Operand& a, const Op
   if (state == nullptr) return {};
   Site site(*state, name, "", a.place());
   for (const Operand* each : {&a, &b})
-    if (!each->is_number() && !site.takes(each->tensor())) return state->handle(kNoValue);
+    if (!each->is_number() && !site.takes(each->tensor())) return site.none();
   const Tensor first = a.is_number() ? number_like(site, a.number(), b.tensor().dtype()) : a.tensor();
   const Tensor second = b.is_number() ? number_like(site, b.number(), a.tensor().dtype()) : b.tensor();
   return site.node(op_type, {first, second});
 }
+
+// From 0 on; reports an axis that there is not.
+std::optional<size_t> axis_of(Site& site, const Tensor& x, int64_t axis) {
+  const auto rank = static_cast<int64_t>(site.shape(x).size());
+  if (axis >= -rank && axis < rank) return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  site.fail(fmt::format("its input {} has no axis {}", site.type(x), axis));
+  return std::nullopt;
+}
+
+std::vector<Tensor> split_at(Site& site, const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis) {
+  return site.nodes("Split", {x, site.integers(sizes)},
+                    {.attributes = {{"axis", axis}}, .outputs = static_cast<int>(sizes.size())});
+}
+
+constexpr int64_t kMostParts = 4096;
 
 }  // namespace
 
@@ -102,70 +109,42 @@ Tensor operator-(const Operand& a) {
   return state == nullptr ? Tensor() : call_node(*state, "neg", "Neg", {a.tensor()}, a.place());
 }
 
-Tensor ModelBuilder::relu(const Tensor& x, Place place) {
-  return call(*state_, Relu{}, x, place);
-}
-Tensor ModelBuilder::leaky_relu(const Tensor& x, double slope, Place place) {
-  return call(*state_, LeakyRelu{slope}, x, place);
-}
-Tensor ModelBuilder::elu(const Tensor& x, double alpha, Place place) {
-  return call(*state_, Elu{alpha}, x, place);
-}
-Tensor ModelBuilder::selu(const Tensor& x, Place place) {
-  return call(*state_, Selu{}, x, place);
-}
-Tensor ModelBuilder::gelu(const Tensor& x, bool tanh, Place place) {
-  return call(*state_, Gelu{tanh}, x, place);
-}
-Tensor ModelBuilder::silu(const Tensor& x, Place place) {
-  return call(*state_, Silu{}, x, place);
-}
-Tensor ModelBuilder::sigmoid(const Tensor& x, Place place) {
-  return call(*state_, Sigmoid{}, x, place);
-}
-Tensor ModelBuilder::tanh(const Tensor& x, Place place) {
-  return call(*state_, Tanh{}, x, place);
-}
-Tensor ModelBuilder::hard_sigmoid(const Tensor& x, Place place) {
-  return call(*state_, HardSigmoid{}, x, place);
-}
-Tensor ModelBuilder::hard_swish(const Tensor& x, Place place) {
-  return call(*state_, HardSwish{}, x, place);
-}
-Tensor ModelBuilder::softplus(const Tensor& x, Place place) {
-  return call(*state_, Softplus{}, x, place);
-}
-Tensor ModelBuilder::mish(const Tensor& x, Place place) {
-  return call(*state_, Mish{}, x, place);
-}
-Tensor ModelBuilder::exp(const Tensor& x, Place place) {
-  return call_node(*state_, "exp", "Exp", {x}, place);
-}
-Tensor ModelBuilder::log(const Tensor& x, Place place) {
-  return call_node(*state_, "log", "Log", {x}, place);
-}
-Tensor ModelBuilder::sqrt(const Tensor& x, Place place) {
-  return call_node(*state_, "sqrt", "Sqrt", {x}, place);
-}
-Tensor ModelBuilder::abs(const Tensor& x, Place place) {
-  return call_node(*state_, "abs", "Abs", {x}, place);
-}
-Tensor ModelBuilder::neg(const Tensor& x, Place place) {
-  return call_node(*state_, "neg", "Neg", {x}, place);
-}
-Tensor ModelBuilder::erf(const Tensor& x, Place place) {
-  return call_node(*state_, "erf", "Erf", {x}, place);
-}
-Tensor ModelBuilder::sin(const Tensor& x, Place place) {
-  return call_node(*state_, "sin", "Sin", {x}, place);
-}
-Tensor ModelBuilder::cos(const Tensor& x, Place place) {
-  return call_node(*state_, "cos", "Cos", {x}, place);
-}
+#define PANTOUM_LAYER(Type, function, kind)                                   \
+  Tensor ModelBuilder::function(const Tensor& x, Type options, Place place) { \
+    return layers::call(*state_, options, x, place);                          \
+  }
+PANTOUM_OPTION_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+#define PANTOUM_LAYER(Type, function, kind, Setting, ...)                        \
+  Tensor ModelBuilder::function(const Tensor& x, Setting setting, Place place) { \
+    return layers::call(*state_, Type{std::move(setting)}, x, place);            \
+  }
+PANTOUM_SETTING_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+#define PANTOUM_LAYER(Type, function, ...)                      \
+  Tensor ModelBuilder::function(const Tensor& x, Place place) { \
+    return layers::call(*state_, Type{}, x, place);             \
+  }
+PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+PANTOUM_PLAIN_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
+
+#define PANTOUM_FUNCTION(function, op_type)                     \
+  Tensor ModelBuilder::function(const Tensor& x, Place place) { \
+    return call_node(*state_, #function, op_type, {x}, place);  \
+  }
+PANTOUM_UNARY_FUNCTIONS(PANTOUM_FUNCTION)
+#undef PANTOUM_FUNCTION
+#define PANTOUM_FUNCTION(function, op_type)                                      \
+  Tensor ModelBuilder::function(const Tensor& a, const Tensor& b, Place place) { \
+    return call_node(*state_, #function, op_type, {a, b}, place);                \
+  }
+PANTOUM_BINARY_FUNCTIONS(PANTOUM_FUNCTION)
+#undef PANTOUM_FUNCTION
 
 Tensor ModelBuilder::clip(const Tensor& x, double least, double most, Place place) {
   Site site(*state_, "clip", "", place);
-  if (!site.takes(x)) return state_->handle(kNoValue);
+  if (!site.takes(x)) return site.none();
   if (!(least <= most)) return site.fail(fmt::format("it clips from {} to {}", least, most));
   return site.node("Clip", {x, number_like(site, least, x.dtype()), number_like(site, most, x.dtype())});
 }
@@ -173,51 +152,12 @@ Tensor ModelBuilder::cast(const Tensor& x, DType dtype, Place place) {
   return call_node(*state_, "cast", "Cast", {x}, place, {{"to", int64_t{layers::onnx_type(dtype)}}});
 }
 
-Tensor ModelBuilder::add(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "add", "Add", {a, b}, place);
-}
-Tensor ModelBuilder::sub(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "sub", "Sub", {a, b}, place);
-}
-Tensor ModelBuilder::mul(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "mul", "Mul", {a, b}, place);
-}
-Tensor ModelBuilder::div(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "div", "Div", {a, b}, place);
-}
-Tensor ModelBuilder::pow(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "pow", "Pow", {a, b}, place);
-}
-Tensor ModelBuilder::minimum(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "minimum", "Min", {a, b}, place);
-}
-Tensor ModelBuilder::maximum(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "maximum", "Max", {a, b}, place);
-}
-Tensor ModelBuilder::equal(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "equal", "Equal", {a, b}, place);
-}
-Tensor ModelBuilder::less(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "less", "Less", {a, b}, place);
-}
-Tensor ModelBuilder::greater(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "greater", "Greater", {a, b}, place);
-}
 Tensor ModelBuilder::where(const Tensor& condition, const Tensor& yes, const Tensor& no, Place place) {
   return call_node(*state_, "where", "Where", {condition, yes, no}, place);
 }
 
-Tensor ModelBuilder::matmul(const Tensor& a, const Tensor& b, Place place) {
-  return call_node(*state_, "matmul", "MatMul", {a, b}, place);
-}
 Tensor ModelBuilder::einsum(const std::string& equation, const std::vector<Tensor>& operands, Place place) {
   return call_node(*state_, "einsum", "Einsum", operands, place, {{"equation", equation}});
-}
-Tensor ModelBuilder::softmax(const Tensor& x, int64_t axis, Place place) {
-  return call(*state_, Softmax{axis}, x, place);
-}
-Tensor ModelBuilder::log_softmax(const Tensor& x, int64_t axis, Place place) {
-  return call(*state_, LogSoftmax{axis}, x, place);
 }
 Tensor ModelBuilder::sum(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) {
   return reduce(*state_, "sum", "ReduceSum", x, std::move(axes), keep, place);
@@ -233,6 +173,91 @@ Tensor ModelBuilder::min(const Tensor& x, std::vector<int64_t> axes, bool keep, 
 }
 Tensor ModelBuilder::argmax(const Tensor& x, int64_t axis, bool keep, Place place) {
   return call_node(*state_, "argmax", "ArgMax", {x}, place, {{"axis", axis}, {"keepdims", keep ? 1 : 0}});
+}
+Tensor ModelBuilder::pixel_shuffle(const Tensor& x, int64_t factor, Place place) {
+  Site site(*state_, "pixel_shuffle", "", place);
+  if (!site.takes(x, 4, "[N, C, H, W]") || !site.within("factor", factor, 1, 1 << 15)) return site.none();
+  return site.node("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", "CRD"}});
+}
+
+Tensor ModelBuilder::transpose(const Tensor& x, int64_t a, int64_t b, Place place) {
+  Site site(*state_, "transpose", "", place);
+  if (!site.takes(x)) return site.none();
+  const auto first = axis_of(site, x, a), second = axis_of(site, x, b);
+  if (!first || !second) return site.none();
+  std::vector<int64_t> order(site.shape(x).size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::swap(order[*first], order[*second]);
+  return site.node("Transpose", {x}, {{"perm", order}});
+}
+Tensor ModelBuilder::squeeze(const Tensor& x, std::vector<int64_t> axes, Place place) {
+  Site site(*state_, "squeeze", "", place);
+  if (!site.takes(x)) return site.none();
+  if (axes.empty()) return site.fail("it names no axes");
+  return site.node("Squeeze", {x, site.integers(axes)});
+}
+Tensor ModelBuilder::unsqueeze(const Tensor& x, std::vector<int64_t> axes, Place place) {
+  Site site(*state_, "unsqueeze", "", place);
+  if (!site.takes(x)) return site.none();
+  if (axes.empty()) return site.fail("it names no axes");
+  return site.node("Unsqueeze", {x, site.integers(axes)});
+}
+Tensor ModelBuilder::expand(const Tensor& x, std::vector<int64_t> shape, Place place) {
+  Site site(*state_, "expand", "", place);
+  if (!site.takes(x)) return site.none();
+  if (shape.empty()) return site.fail("its new shape has no dimensions");
+  for (int64_t& extent : shape) {
+    if (!site.within("an extent", extent, -1)) return site.none();
+    if (extent == -1) extent = 1;
+  }
+  return site.node("Expand", {x, site.integers(shape)});
+}
+
+Tensor ModelBuilder::concat(const std::vector<Tensor>& parts, int64_t axis, Place place) {
+  Site site(*state_, "concat", "", place);
+  if (parts.empty()) return site.fail("it has nothing to join");
+  if (!site.takes(parts)) return site.none();
+  return site.node("Concat", parts, {{"axis", axis}});
+}
+std::vector<Tensor> ModelBuilder::split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis, Place place) {
+  Site site(*state_, "split", "", place);
+  const std::vector<Tensor> none(std::max<size_t>(1, sizes.size()), site.none());
+  if (!site.takes(x)) return none;
+  if (sizes.empty() || sizes.size() > kMostParts)
+    return site.fail(fmt::format("it has {} parts, and must have from 1 to {}", sizes.size(), kMostParts)), none;
+  if (!site.all_within("a part", sizes, 1)) return none;
+  return split_at(site, x, sizes, axis);
+}
+std::vector<Tensor> ModelBuilder::chunk(const Tensor& x, int64_t parts, int64_t axis, Place place) {
+  Site site(*state_, "chunk", "", place);
+  const bool sane = site.within("parts", parts, 1, kMostParts);
+  const std::vector<Tensor> none(sane ? static_cast<size_t>(parts) : 1, site.none());
+  if (!sane || !site.takes(x)) return none;
+  const auto which = axis_of(site, x, axis);
+  const auto extent = which ? site.extent(x, *which) : std::nullopt;
+  if (!extent) return none;
+  if (*extent % parts != 0)
+    return site.fail(fmt::format("axis {} of its input {} cannot be parted evenly into {}", axis, site.type(x), parts)),
+           none;
+  return split_at(site, x, std::vector<int64_t>(static_cast<size_t>(parts), *extent / parts), axis);
+}
+
+Tensor ModelBuilder::slice(const Tensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step, Place place) {
+  Site site(*state_, "slice", "", place);
+  if (!site.takes(x) || !axis_of(site, x, axis)) return site.none();
+  if (step == 0) return site.fail("its step is 0");
+  return site.node("Slice",
+                   {x, site.integers({begin}), site.integers({end}), site.integers({axis}), site.integers({step})});
+}
+Tensor ModelBuilder::select(const Tensor& x, int64_t axis, int64_t position, Place place) {
+  Site site(*state_, "select", "", place);
+  if (!site.takes(x) || !axis_of(site, x, axis)) return site.none();
+  return site.node("Gather", {x, site.integer(position)}, {{"axis", axis}});
+}
+Tensor ModelBuilder::gather(const Tensor& x, const Tensor& indices, int64_t axis, Place place) {
+  Site site(*state_, "gather", "", place);
+  if (!site.takes({x, indices})) return site.none();
+  return site.node("Gather", {x, indices}, {{"axis", axis}});
 }
 
 }  // namespace pantoum

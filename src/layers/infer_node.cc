@@ -1,4 +1,4 @@
-#include "layers/infer_node.h"
+#include "layers/state.h"
 
 #include <fmt/format.h>
 

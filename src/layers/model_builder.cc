@@ -6,8 +6,6 @@
 #include <cstring>
 
 #include "layers/apply.h"
-#include "layers/kinds.h"
-#include "layers/serialize.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum {
@@ -18,12 +16,6 @@ using layers::Site;
 using layers::State;
 
 namespace {
-
-template <class L>
-Tensor put(State& state, const L& layer, const Tensor& x, const Place& place) {
-  Site site(state, layers::kind(layer), layer.name, place);
-  return layers::apply(site, layer, x);
-}
 
 template <class L>
 Recurrent put_recurrent(State& state, const L& layer, const Tensor& x, const Place& place) {
@@ -64,7 +56,7 @@ ModelBuilder::ModelBuilder(std::string name, BuilderOptions options)
 
 Tensor ModelBuilder::input(const std::string& name, std::vector<int64_t> sample_shape, DType dtype, Place place) {
   Site site = Site::of_name(*state_, "input", name, place);
-  if (!site.names_value()) return state_->handle(kNoValue);
+  if (!site.names_value()) return site.none();
   if (sample_shape.size() >= PT_MAX_RANK)
     return site.fail(fmt::format("a sample has {} dimensions, more than {}", sample_shape.size(), PT_MAX_RANK - 1));
   if (!layers::count_of(sample_shape, layers::kMostExtent))
@@ -111,47 +103,8 @@ Tensor ModelBuilder::constant(const TensorView& tensor, Place place) {
                     copy_bytes(std::span<const std::byte>(tensor.data)));
 }
 
-Tensor ModelBuilder::linear(const Tensor& x, Linear options, Place place) {
-  return put(*state_, options, x, place);
-}
 Tensor ModelBuilder::linear(const Tensor& x, int64_t features, Place place) {
-  return put(*state_, Linear{.features = features}, x, place);
-}
-Tensor ModelBuilder::conv1d(const Tensor& x, Conv1d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::conv2d(const Tensor& x, Conv2d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::conv3d(const Tensor& x, Conv3d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::conv_transpose1d(const Tensor& x, ConvTranspose1d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::conv_transpose2d(const Tensor& x, ConvTranspose2d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::conv_transpose3d(const Tensor& x, ConvTranspose3d options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::batch_norm(const Tensor& x, BatchNorm options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::layer_norm(const Tensor& x, LayerNorm options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::group_norm(const Tensor& x, GroupNorm options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::instance_norm(const Tensor& x, InstanceNorm options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::rms_norm(const Tensor& x, RmsNorm options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::embedding(const Tensor& indices, Embedding options, Place place) {
-  return put(*state_, options, indices, place);
+  return layers::call(*state_, Linear{.features = features}, x, place);
 }
 Recurrent ModelBuilder::lstm(const Tensor& x, Lstm options, Place place) {
   return put_recurrent(*state_, options, x, place);
@@ -166,15 +119,6 @@ Tensor ModelBuilder::multi_head_attention(const Tensor& query, const Tensor& key
                                           MultiHeadAttention options, const Tensor& mask, Place place) {
   Site site(*state_, layers::kind(options), options.name, place);
   return layers::attend(site, options, query, key, value, mask);
-}
-Tensor ModelBuilder::transformer_layer(const Tensor& x, TransformerLayer options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::prelu(const Tensor& x, Prelu options, Place place) {
-  return put(*state_, options, x, place);
-}
-Tensor ModelBuilder::dropout(const Tensor& x, double ratio, Place place) {
-  return put(*state_, Dropout{ratio}, x, place);
 }
 
 Tensor ModelBuilder::apply(const Layer& layer, const Tensor& x, Place place) {

@@ -26,12 +26,11 @@ bool has_sane_epsilon(Site& site, double epsilon) {
 }  // namespace
 
 Tensor apply(Site& site, const BatchNorm& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
   if (!site.takes(x, 2, "[N, C, ..]", true) || !has_sane_epsilon(site, layer.epsilon) ||
       !site.within("momentum", layer.momentum, 0.0, 1.0))
-    return none;
+    return site.none();
   const auto channels = site.extent(x, 1);
-  if (!channels) return none;
+  if (!channels) return site.none();
   const auto [scale, shift] = scale_and_shift(site, {*channels}, layer.affine);
   const Tensor mean = site.parameter("running_mean", {*channels}, {}, Initial::zeros(), Role::kStatistic);
   const Tensor variance = site.parameter("running_var", {*channels}, {}, Initial::ones(), Role::kStatistic);
@@ -41,15 +40,14 @@ Tensor apply(Site& site, const BatchNorm& layer, const Tensor& x) {
 }
 
 Tensor apply(Site& site, const LayerNorm& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, 2, "[N, ..]", true) || !has_sane_epsilon(site, layer.epsilon)) return none;
+  if (!site.takes(x, 2, "[N, ..]", true) || !has_sane_epsilon(site, layer.epsilon)) return site.none();
   const size_t rank = site.shape(x).size();
-  if (!site.within("dimensions", layer.dimensions, 1, static_cast<int64_t>(rank) - 1)) return none;
+  if (!site.within("dimensions", layer.dimensions, 1, static_cast<int64_t>(rank) - 1)) return site.none();
   const size_t first = rank - static_cast<size_t>(layer.dimensions);
   Shape shape;
   for (size_t d = first; d < rank; ++d) {
     const auto extent = site.extent(x, d);
-    if (!extent) return none;
+    if (!extent) return site.none();
     shape.push_back(*extent);
   }
   const Attributes attributes{{"axis", -layer.dimensions}, {"epsilon", layer.epsilon}};
@@ -61,12 +59,11 @@ Tensor apply(Site& site, const LayerNorm& layer, const Tensor& x) {
 }
 
 Tensor apply(Site& site, const GroupNorm& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
   if (!site.takes(x, 3, "[N, C, ..]", true) || !has_sane_epsilon(site, layer.epsilon) ||
       !site.within("groups", layer.groups, 1))
-    return none;
+    return site.none();
   const auto channels = site.extent(x, 1);
-  if (!channels) return none;
+  if (!channels) return site.none();
   if (*channels % layer.groups != 0)
     return site.fail(fmt::format("its input's {} channels cannot be parted into {} groups", *channels, layer.groups));
   const auto [scale, shift] = scale_and_shift(site, {*channels}, layer.affine);
@@ -74,19 +71,17 @@ Tensor apply(Site& site, const GroupNorm& layer, const Tensor& x) {
 }
 
 Tensor apply(Site& site, const InstanceNorm& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, 3, "[N, C, ..]", true) || !has_sane_epsilon(site, layer.epsilon)) return none;
+  if (!site.takes(x, 3, "[N, C, ..]", true) || !has_sane_epsilon(site, layer.epsilon)) return site.none();
   const auto channels = site.extent(x, 1);
-  if (!channels) return none;
+  if (!channels) return site.none();
   const auto [scale, shift] = scale_and_shift(site, {*channels}, layer.affine);
   return site.node("InstanceNormalization", {x, scale, shift}, {{"epsilon", layer.epsilon}});
 }
 
 Tensor apply(Site& site, const RmsNorm& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, 2, "[N, .., features]", true) || !has_sane_epsilon(site, layer.epsilon)) return none;
+  if (!site.takes(x, 2, "[N, .., features]", true) || !has_sane_epsilon(site, layer.epsilon)) return site.none();
   const auto extent = site.extent(x, site.shape(x).size() - 1);
-  if (!extent) return none;
+  if (!extent) return site.none();
   const Tensor weight = site.parameter("weight", {*extent}, Initial::ones());
   const Tensor square = site.node("Mul", {x, x});
   const Tensor mean = site.node("ReduceMean", {square, site.integers({-1})}, {{"keepdims", 1}});

@@ -9,20 +9,6 @@
 namespace pantoum::layers {
 namespace {
 
-constexpr std::array kPooled = {"[N, C, L]", "[N, C, H, W]", "[N, C, D, H, W]"};
-
-template <std::size_t dimensions>
-std::vector<int64_t> numbers(const Extents<dimensions>& extents) {
-  return {extents.values.begin(), extents.values.end()};
-}
-
-std::vector<int64_t> twice(std::vector<int64_t> padding) {
-  const size_t count = padding.size();
-  padding.resize(2 * count);
-  std::copy_n(padding.begin(), count, padding.begin() + static_cast<std::ptrdiff_t>(count));
-  return padding;
-}
-
 // As PyTorch: at most half a window of padding, so that every window sees something.
 template <class Layer>
 bool has_sane_windows(Site& site, const Layer& layer) {
@@ -36,20 +22,20 @@ bool has_sane_windows(Site& site, const Layer& layer) {
 
 template <class Layer>
 Attributes window_attributes(const Layer& layer) {
-  std::vector<int64_t> strides = numbers(layer.stride);
+  std::vector<int64_t> strides = list(layer.stride);
   for (size_t d = 0; d < strides.size(); ++d)
     if (strides[d] == 0) strides[d] = layer.kernel.values[d];
-  return {{"kernel_shape", numbers(layer.kernel)},
+  return {{"kernel_shape", list(layer.kernel)},
           {"strides", strides},
-          {"pads", twice(numbers(layer.padding))},
+          {"pads", both_sides(layer.padding)},
           {"ceil_mode", layer.ceil ? 1 : 0}};
 }
 
 // Every extent of space is a whole number of windows.
 template <std::size_t dimensions>
 Tensor adapt(Site& site, const Extents<dimensions>& size, const Tensor& x, const char* op_type, const char* of_all) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, dimensions + 2, kPooled[dimensions - 1]) || !site.all_within("size", size.values, 1)) return none;
+  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !site.all_within("size", size.values, 1))
+    return site.none();
   const Shape shape = site.shape(x);
   std::vector<int64_t> window(dimensions);
   for (size_t d = 0; d < dimensions; ++d) {
@@ -92,47 +78,35 @@ const char* mode_of(PadMode mode) {
 }  // namespace
 
 template <std::size_t dimensions>
-Tensor apply(Site& site, const MaxPool<dimensions>& layer, const Tensor& x) {
-  if (!site.takes(x, dimensions + 2, kPooled[dimensions - 1]) || !has_sane_windows(site, layer) ||
+static Tensor max_pool(Site& site, const MaxPool<dimensions>& layer, const Tensor& x) {
+  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_windows(site, layer) ||
       !site.all_within("dilation", layer.dilation.values, 1))
-    return site.state().handle(kNoValue);
+    return site.none();
   Attributes attributes = window_attributes(layer);
-  attributes["dilations"] = numbers(layer.dilation);
+  attributes["dilations"] = list(layer.dilation);
   return site.node("MaxPool", {x}, std::move(attributes));
 }
 
 template <std::size_t dimensions>
-Tensor apply(Site& site, const AvgPool<dimensions>& layer, const Tensor& x) {
-  if (!site.takes(x, dimensions + 2, kPooled[dimensions - 1]) || !has_sane_windows(site, layer))
-    return site.state().handle(kNoValue);
+static Tensor avg_pool(Site& site, const AvgPool<dimensions>& layer, const Tensor& x) {
+  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_windows(site, layer)) return site.none();
   Attributes attributes = window_attributes(layer);
   attributes["count_include_pad"] = layer.count_padding ? 1 : 0;
   return site.node("AveragePool", {x}, std::move(attributes));
 }
 
-template <std::size_t dimensions>
-Tensor apply(Site& site, const AdaptiveAvgPool<dimensions>& layer, const Tensor& x) {
-  return adapt(site, layer.size, x, "AveragePool", "GlobalAveragePool");
-}
-
-template <std::size_t dimensions>
-Tensor apply(Site& site, const AdaptiveMaxPool<dimensions>& layer, const Tensor& x) {
-  return adapt(site, layer.size, x, "MaxPool", "GlobalMaxPool");
-}
-
 Tensor apply(Site& site, const GlobalAvgPool&, const Tensor& x) {
-  if (!site.takes(x, 3, "[N, C, ..]", true)) return site.state().handle(kNoValue);
+  if (!site.takes(x, 3, "[N, C, ..]", true)) return site.none();
   return site.node("GlobalAveragePool", {x});
 }
 
 Tensor apply(Site& site, const GlobalMaxPool&, const Tensor& x) {
-  if (!site.takes(x, 3, "[N, C, ..]", true)) return site.state().handle(kNoValue);
+  if (!site.takes(x, 3, "[N, C, ..]", true)) return site.none();
   return site.node("GlobalMaxPool", {x});
 }
 
 Tensor apply(Site& site, const Upsample& layer, const Tensor& x) {
-  if (!site.takes(x, 3, "[N, C, ..]", true) || !site.within("scale", layer.scale, 1e-3, 1e3))
-    return site.state().handle(kNoValue);
+  if (!site.takes(x, 3, "[N, C, ..]", true) || !site.within("scale", layer.scale, 1e-3, 1e3)) return site.none();
   const bool nearest = layer.mode == Upsample::Mode::nearest;
   if (nearest && layer.align_corners) return site.fail("align_corners is of linear and cubic upsampling");
   std::vector<float> scales(site.shape(x).size(), static_cast<float>(layer.scale));
@@ -153,7 +127,7 @@ Tensor apply(Site& site, const Pad& layer, const Tensor& x) {
                     "the batch",
                     count, layer.after.size(), site.type(x)));
   if (!site.all_within("before", layer.before, -kMostExtent) || !site.all_within("after", layer.after, -kMostExtent))
-    return site.state().handle(kNoValue);
+    return site.none();
   if (std::isnan(layer.value)) return site.fail("its value is NaN");
   std::vector<int64_t> pads(2 * rank);
   std::copy(layer.before.begin(), layer.before.end(), pads.begin() + static_cast<std::ptrdiff_t>(rank - count));
@@ -163,17 +137,22 @@ Tensor apply(Site& site, const Pad& layer, const Tensor& x) {
   return site.node("Pad", {x, site.integers(pads), value}, {{"mode", mode_of(layer.mode)}});
 }
 
-template Tensor apply(Site&, const MaxPool<1>&, const Tensor&);
-template Tensor apply(Site&, const MaxPool<2>&, const Tensor&);
-template Tensor apply(Site&, const MaxPool<3>&, const Tensor&);
-template Tensor apply(Site&, const AvgPool<1>&, const Tensor&);
-template Tensor apply(Site&, const AvgPool<2>&, const Tensor&);
-template Tensor apply(Site&, const AvgPool<3>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveAvgPool<1>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveAvgPool<2>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveAvgPool<3>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveMaxPool<1>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveMaxPool<2>&, const Tensor&);
-template Tensor apply(Site&, const AdaptiveMaxPool<3>&, const Tensor&);
+#define PANTOUM_POOLS(dimensions)                                                       \
+  Tensor apply(Site& site, const MaxPool<dimensions>& layer, const Tensor& x) {         \
+    return max_pool(site, layer, x);                                                    \
+  }                                                                                     \
+  Tensor apply(Site& site, const AvgPool<dimensions>& layer, const Tensor& x) {         \
+    return avg_pool(site, layer, x);                                                    \
+  }                                                                                     \
+  Tensor apply(Site& site, const AdaptiveAvgPool<dimensions>& layer, const Tensor& x) { \
+    return adapt(site, layer.size, x, "AveragePool", "GlobalAveragePool");              \
+  }                                                                                     \
+  Tensor apply(Site& site, const AdaptiveMaxPool<dimensions>& layer, const Tensor& x) { \
+    return adapt(site, layer.size, x, "MaxPool", "GlobalMaxPool");                      \
+  }
+PANTOUM_POOLS(1)
+PANTOUM_POOLS(2)
+PANTOUM_POOLS(3)
+#undef PANTOUM_POOLS
 
 }  // namespace pantoum::layers

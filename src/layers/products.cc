@@ -10,21 +10,6 @@
 namespace pantoum::layers {
 namespace {
 
-constexpr std::array kForms = {"[N, C, L]", "[N, C, H, W]", "[N, C, D, H, W]"};
-
-template <std::size_t dimensions>
-std::vector<int64_t> list(const Extents<dimensions>& extents) {
-  return {extents.values.begin(), extents.values.end()};
-}
-
-// The same before and behind.
-template <std::size_t dimensions>
-std::vector<int64_t> both_sides(const Extents<dimensions>& padding) {
-  std::vector<int64_t> pads = list(padding);
-  pads.insert(pads.end(), padding.values.begin(), padding.values.end());
-  return pads;
-}
-
 // What PyTorch calls "same": one more behind than before, where the number is odd.
 template <std::size_t dimensions>
 std::vector<int64_t> same_pads(const Conv<dimensions>& layer) {
@@ -87,9 +72,9 @@ Tensor affine(Site& site, const Tensor& x, const Tensor& weight, const Tensor& b
 }
 
 Tensor apply(Site& site, const Linear& layer, const Tensor& x) {
-  if (!site.takes(x, 2, "[N, .., features]", true)) return site.state().handle(kNoValue);
+  if (!site.takes(x, 2, "[N, .., features]", true)) return site.none();
   const auto in = site.extent(x, site.shape(x).size() - 1);
-  if (!in || !site.within("features", layer.features, 1)) return site.state().handle(kNoValue);
+  if (!in || !site.within("features", layer.features, 1)) return site.none();
   const Shape shape{layer.features, *in};
   const Initial usual = Uniform(shape).initial;
   const Tensor weight = site.parameter("weight", shape, layer.initial_weight, usual);
@@ -103,20 +88,18 @@ Tensor apply(Site& site, const Embedding& layer, const Tensor& x) {
   if (site.state().value(State::id_of(x)).type.dtype == DType::f32)
     return site.fail(
         fmt::format("its input is {}, and it takes integers: input(name, shape, DType::i64)", site.type(x)));
-  if (!site.within("rows", layer.rows, 1) || !site.within("columns", layer.columns, 1))
-    return site.state().handle(kNoValue);
+  if (!site.within("rows", layer.rows, 1) || !site.within("columns", layer.columns, 1)) return site.none();
   const Tensor table =
       site.parameter("weight", {layer.rows, layer.columns}, layer.initial_weight, Initial::normal(0, 1));
   return site.node("Gather", {table, x}, {{"axis", 0}});
 }
 
 template <std::size_t dimensions>
-Tensor apply(Site& site, const Conv<dimensions>& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_options(site, layer)) return none;
+static Tensor convolution(Site& site, const Conv<dimensions>& layer, const Tensor& x) {
+  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_options(site, layer)) return site.none();
   const auto in = site.extent(x, 1);
   if (!in || !divides(site, layer.groups, *in, "input's") || !divides(site, layer.groups, layer.channels, "output's"))
-    return none;
+    return site.none();
   const bool steps =
       std::any_of(layer.stride.values.begin(), layer.stride.values.end(), [](int64_t each) { return each != 1; });
   if (layer.same_padding && steps) return site.fail("same_padding needs a stride of 1");
@@ -126,23 +109,27 @@ Tensor apply(Site& site, const Conv<dimensions>& layer, const Tensor& x) {
 }
 
 template <std::size_t dimensions>
-Tensor apply(Site& site, const ConvTranspose<dimensions>& layer, const Tensor& x) {
-  const Tensor none = site.state().handle(kNoValue);
-  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_options(site, layer)) return none;
+static Tensor transposed_convolution(Site& site, const ConvTranspose<dimensions>& layer, const Tensor& x) {
+  if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !has_sane_options(site, layer)) return site.none();
   const auto in = site.extent(x, 1);
   if (!in || !divides(site, layer.groups, *in, "input's") || !divides(site, layer.groups, layer.channels, "output's") ||
       !site.all_within("output_padding", layer.output_padding.values, 0))
-    return none;
+    return site.none();
   const Shape shape = with_kernel({*in, layer.channels / layer.groups}, list(layer.kernel));
   return convolve(site, "ConvTranspose", layer, x, shape,
                   {{"pads", both_sides(layer.padding)}, {"output_padding", list(layer.output_padding)}});
 }
 
-template Tensor apply(Site&, const Conv<1>&, const Tensor&);
-template Tensor apply(Site&, const Conv<2>&, const Tensor&);
-template Tensor apply(Site&, const Conv<3>&, const Tensor&);
-template Tensor apply(Site&, const ConvTranspose<1>&, const Tensor&);
-template Tensor apply(Site&, const ConvTranspose<2>&, const Tensor&);
-template Tensor apply(Site&, const ConvTranspose<3>&, const Tensor&);
+#define PANTOUM_CONVOLUTIONS(dimensions)                                              \
+  Tensor apply(Site& site, const Conv<dimensions>& layer, const Tensor& x) {          \
+    return convolution(site, layer, x);                                               \
+  }                                                                                   \
+  Tensor apply(Site& site, const ConvTranspose<dimensions>& layer, const Tensor& x) { \
+    return transposed_convolution(site, layer, x);                                    \
+  }
+PANTOUM_CONVOLUTIONS(1)
+PANTOUM_CONVOLUTIONS(2)
+PANTOUM_CONVOLUTIONS(3)
+#undef PANTOUM_CONVOLUTIONS
 
 }  // namespace pantoum::layers

@@ -38,18 +38,18 @@ class Recurrence {
   Recurrence(Site& site, Cell cell) : site_(site), cell_(std::move(cell)) {}
 
   Recurrent of(const Tensor& x) {
-    const Tensor none = site_.state().handle(kNoValue);
-    if (!site_.takes(x, 3, "[N, T, features]") || !has_sane_options()) return {none, none, none};
+    if (!site_.takes(x, 3, "[N, T, features]") || !has_sane_options())
+      return {site_.none(), site_.none(), site_.none()};
     Tensor sequence = site_.node("Transpose", {x}, {{"perm", kSwapped}});
     std::vector<Tensor> made;
     for (int64_t layer = 0; layer < cell_.layers; ++layer) {
       if (layer > 0) sequence = apply(site_, Dropout{.ratio = cell_.dropout}, sequence);
       made = add_layer(sequence, layer);
-      if (!site_.takes(made)) return {none, none, none};
+      if (!site_.takes(made)) return {site_.none(), site_.none(), site_.none()};
       sequence = joined_steps(made[0]);
     }
     return {site_.node("Transpose", {sequence}, {{"perm", kSwapped}}), joined_state(made[1]),
-            made.size() > 2 ? joined_state(made[2]) : none};
+            made.size() > 2 ? joined_state(made[2]) : site_.none()};
   }
 
  private:
@@ -97,7 +97,7 @@ class Recurrence {
   std::vector<Tensor> add_layer(const Tensor& x, int64_t layer) {
     const auto in = site_.extent(x, 2);
     const int64_t rows = static_cast<int64_t>(cell_.gates.size()) * cell_.hidden;
-    if (!in) return {site_.state().handle(kNoValue)};
+    if (!in) return {site_.none()};
     std::vector<Tensor> w, r, b;
     for (size_t direction = 0; direction < directions(); ++direction) {
       const std::string suffix = fmt::format("_l{}{}", layer, direction == 1 ? "_reverse" : "");

@@ -2,20 +2,18 @@
 #include <variant>
 
 #include "layers/apply.h"
-#include "layers/kinds.h"
 
 namespace pantoum {
 namespace layers {
 
+#define PANTOUM_LAYER(Type, ...) Type,
 struct AnyLayer {
-  std::variant<Linear, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, BatchNorm, LayerNorm,
-               GroupNorm, InstanceNorm, RmsNorm, Embedding, Lstm, Gru, Rnn, MultiHeadAttention, TransformerLayer, Prelu,
-               Dropout, Relu, LeakyRelu, Elu, Selu, Gelu, Silu, Sigmoid, Tanh, HardSigmoid, HardSwish, Softplus, Mish,
-               Softmax, LogSoftmax, MaxPool1d, MaxPool2d, MaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, AdaptiveAvgPool1d,
-               AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d,
-               GlobalAvgPool, GlobalMaxPool, Flatten, Reshape, Permute, Upsample, Pad, Sequential, Residual, Function>
+  std::variant<PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER) PANTOUM_OPTION_LAYERS(PANTOUM_LAYER)
+                   PANTOUM_PLAIN_LAYERS(PANTOUM_LAYER) PANTOUM_SETTING_LAYERS(PANTOUM_LAYER) Lstm,
+               Gru, Rnn, MultiHeadAttention, Sequential, Residual, Function>
       kind;
 };
+#undef PANTOUM_LAYER
 
 namespace {
 
@@ -71,7 +69,7 @@ Tensor apply(Site& site, const Function& layer, const Tensor& x) {
   const Below scope(site.state(), site.name());
   ModelBuilder builder = site.state().builder();
   const Tensor made = layer.call(builder, x);
-  return site.takes(made) ? made : site.state().handle(kNoValue);
+  return site.takes(made) ? made : site.none();
 }
 
 }  // namespace layers
@@ -79,62 +77,13 @@ Tensor apply(Site& site, const Function& layer, const Tensor& x) {
 template <layers::Kind L>
 Layer::Layer(L layer) : any_(std::make_shared<const layers::AnyLayer>(layers::AnyLayer{std::move(layer)})) {}
 
-template PANTOUM_API Layer::Layer(Linear);
-template PANTOUM_API Layer::Layer(Conv1d);
-template PANTOUM_API Layer::Layer(Conv2d);
-template PANTOUM_API Layer::Layer(Conv3d);
-template PANTOUM_API Layer::Layer(ConvTranspose1d);
-template PANTOUM_API Layer::Layer(ConvTranspose2d);
-template PANTOUM_API Layer::Layer(ConvTranspose3d);
-template PANTOUM_API Layer::Layer(BatchNorm);
-template PANTOUM_API Layer::Layer(LayerNorm);
-template PANTOUM_API Layer::Layer(GroupNorm);
-template PANTOUM_API Layer::Layer(InstanceNorm);
-template PANTOUM_API Layer::Layer(RmsNorm);
-template PANTOUM_API Layer::Layer(Embedding);
-template PANTOUM_API Layer::Layer(Lstm);
-template PANTOUM_API Layer::Layer(Gru);
-template PANTOUM_API Layer::Layer(Rnn);
-template PANTOUM_API Layer::Layer(MultiHeadAttention);
-template PANTOUM_API Layer::Layer(TransformerLayer);
-template PANTOUM_API Layer::Layer(Prelu);
-template PANTOUM_API Layer::Layer(Dropout);
-template PANTOUM_API Layer::Layer(Relu);
-template PANTOUM_API Layer::Layer(LeakyRelu);
-template PANTOUM_API Layer::Layer(Elu);
-template PANTOUM_API Layer::Layer(Selu);
-template PANTOUM_API Layer::Layer(Gelu);
-template PANTOUM_API Layer::Layer(Silu);
-template PANTOUM_API Layer::Layer(Sigmoid);
-template PANTOUM_API Layer::Layer(Tanh);
-template PANTOUM_API Layer::Layer(HardSigmoid);
-template PANTOUM_API Layer::Layer(HardSwish);
-template PANTOUM_API Layer::Layer(Softplus);
-template PANTOUM_API Layer::Layer(Mish);
-template PANTOUM_API Layer::Layer(Softmax);
-template PANTOUM_API Layer::Layer(LogSoftmax);
-template PANTOUM_API Layer::Layer(MaxPool1d);
-template PANTOUM_API Layer::Layer(MaxPool2d);
-template PANTOUM_API Layer::Layer(MaxPool3d);
-template PANTOUM_API Layer::Layer(AvgPool1d);
-template PANTOUM_API Layer::Layer(AvgPool2d);
-template PANTOUM_API Layer::Layer(AvgPool3d);
-template PANTOUM_API Layer::Layer(AdaptiveAvgPool1d);
-template PANTOUM_API Layer::Layer(AdaptiveAvgPool2d);
-template PANTOUM_API Layer::Layer(AdaptiveAvgPool3d);
-template PANTOUM_API Layer::Layer(AdaptiveMaxPool1d);
-template PANTOUM_API Layer::Layer(AdaptiveMaxPool2d);
-template PANTOUM_API Layer::Layer(AdaptiveMaxPool3d);
-template PANTOUM_API Layer::Layer(GlobalAvgPool);
-template PANTOUM_API Layer::Layer(GlobalMaxPool);
-template PANTOUM_API Layer::Layer(Flatten);
-template PANTOUM_API Layer::Layer(Reshape);
-template PANTOUM_API Layer::Layer(Permute);
-template PANTOUM_API Layer::Layer(Upsample);
-template PANTOUM_API Layer::Layer(Pad);
-template PANTOUM_API Layer::Layer(Sequential);
-template PANTOUM_API Layer::Layer(Residual);
-template PANTOUM_API Layer::Layer(Function);
+#define PANTOUM_LAYER(Type, ...) template PANTOUM_API Layer::Layer(Type);
+PANTOUM_ELEMENT_LAYERS(PANTOUM_LAYER)
+PANTOUM_OPTION_LAYERS(PANTOUM_LAYER)
+PANTOUM_PLAIN_LAYERS(PANTOUM_LAYER)
+PANTOUM_SETTING_LAYERS(PANTOUM_LAYER)
+PANTOUM_OTHER_LAYERS(PANTOUM_LAYER)
+#undef PANTOUM_LAYER
 
 Sequential::Sequential() = default;
 Sequential::Sequential(const Sequential&) = default;

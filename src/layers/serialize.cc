@@ -1,4 +1,4 @@
-#include "layers/serialize.h"
+#include "layers/state.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "layers/infer_node.h"
 #include "layers/initial_values.h"
 #include "pantoum/pantoum.h"
 
@@ -47,7 +46,7 @@ Result<std::vector<KnownType>> told_types(const NodeOptions& options, size_t out
 
 Tensor Site::fail(const std::string& problem) {
   state_.report(fmt::format("{} '{}'", kind_, name_), place_, problem);
-  return state_.handle(kNoValue);
+  return none();
 }
 
 bool Site::names_value() {

@@ -24,7 +24,9 @@ class Site {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Place& place() const { return place_; }
 
-  // Reports what is wrong with this call. The result is not valid.
+  // The result of a call that went wrong: not valid.
+  [[nodiscard]] Tensor none() { return state_.handle(kNoValue); }
+  // Reports what is wrong with this call; gives none().
   Tensor fail(const std::string& problem);
   // Claims the site's name for a value. Reports one that is none, or is another's.
   [[nodiscard]] bool names_value();

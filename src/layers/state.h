@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "layers/types.h"
 
 namespace pantoum::layers {
@@ -130,5 +131,14 @@ class Again {
  private:
   State& state_;
 };
+
+// The types of a node's outputs, by the rules that the model is read by: a model of this node alone is read, once for each batch, so the
+// time does not depend on the rest of the model. E0211, E0401 with the node's problem as the message, or E0211 where the outputs of different
+// batches have different dimensions.
+[[nodiscard]] Result<std::vector<KnownType>> infer_node(const State& state, const NodeRecord& node, size_t outputs);
+
+// A ModelProto of opset 21 in training form; the batch is a named dimension. The same calls give the same bytes.
+// E0213 with every problem of the builder; no input or output; more than 2 GiB.
+[[nodiscard]] Result<std::string> serialize(const State& state);
 
 }  // namespace pantoum::layers
