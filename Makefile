@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -84,8 +84,8 @@ BASE := HEAD
 check: packages-unit build
 	@/usr/bin/python3 tests/house/check.py $(RELEASE) $(JOBS) $(BASE)
 
-# What takes long: every random case, the sanitizers, the fuzzers, PyTorch's networks.
-test-long: unit-long sanitize fuzz python-test-long
+# What takes long: every random case, the sanitizers, the fuzzers, PyTorch's networks, clang-tidy over all of src/.
+test-long: unit-long e2e-long sanitize fuzz python-test-long tidy
 
 unit: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
@@ -108,6 +108,11 @@ unit-long: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
+# Every end-to-end test with all of its cases, where `make e2e` asks a part.
+e2e-long: packages-e2e build axe docs-tools
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
+	@PANTOUM_ALL_CASES=1 $(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
+
 # The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
 sanitize: asan tsan
 
@@ -118,11 +123,18 @@ asan tsan: packages-build packages-unit packages-clang
 	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
-# The checks of .clang-tidy over all of src/.
+# ASan and UBSan over the rooms that read what strangers may have made: what CI runs of `asan`.
+asan-quick: packages-build packages-unit packages-clang
+	@$(CMAKE) --preset asan > /dev/null
+	@$(CMAKE) --build build/asan -j $(JOBS) --target runtime_test capi_test check_test
+	@$(CTEST) --test-dir build/asan -R '^(runtime|capi|check)/' -j $(JOBS) --output-on-failure
+
+# The checks of .clang-tidy over all of src/; with SINCE=COMMIT over the files that changed since then.
+SINCE :=
 tidy: packages-build packages-unit packages-tidy dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
-	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS)
+	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS) $(SINCE)
 
 # Long functions and files, places alike, headers that most files include: a report.
 sizes:

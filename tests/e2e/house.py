@@ -16,6 +16,17 @@ CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = CACHE.name
 CHECKER = os.path.join(ROOT, "..", "shared", "tools", "check_plan.py")
 
+# `make e2e-long` sets it: every case of every test.
+ALL_CASES = bool(os.environ.get("PANTOUM_ALL_CASES"))
+
+
+def some(cases, count):
+    """So many of the cases, spread evenly from the first to the last; all of them in a long run."""
+    cases = list(cases)
+    if ALL_CASES or len(cases) <= count:
+        return cases
+    return [cases[at * (len(cases) - 1) // max(count - 1, 1)] for at in range(count)]
+
 
 def idx(path, dims, data):
     with open(path, "wb") as file:

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import unittest
 
-from house import MODEL, ROOT, House, idx, m4_costgraph, make_data, onnx_model, onnx_node
+from house import MODEL, ROOT, House, idx, m4_costgraph, make_data, onnx_model, onnx_node, some
 
 
 def model(op, dims=(1, 4)):
@@ -91,7 +91,7 @@ class BadInput(House):
         """Training of this model (torch.onnx.export, in training mode) makes no concatenation of its two branches, and needs less than its evaluation, which does."""
         model, asked = os.path.join(ROOT, "tests", "e2e", "exports", "gated.onnx"), ("--batch", 2, "--loss", "mse", "--momentum", "0.9", "--kernels", "portable", "--measure", "off", "--effort", 2)
         least, bound = 0, 0
-        for ram in ("1B", "12288B", "13312B"):
+        for ram in some(("13312B", "12288B", "1B"), 1):
             answer = json.loads(self.run_cli("plan", model, *asked, "--ram", ram, "--format", "json").stdout)
             least, bound = max(least, answer["min_ram_bytes"]), max(bound, answer["min_ram_bound_bytes"])
             self.assertEqual((answer["status"], answer["min_ram_bytes"]), ("infeasible", least))

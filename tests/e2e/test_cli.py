@@ -16,7 +16,7 @@ import time
 import unittest
 
 import mistakes
-from house import MODEL, PANTOUM, ROOT, House
+from house import MODEL, PANTOUM, ROOT, House, some
 
 ESCAPE = "\033["
 # Plans for as long as it may: what the planner cannot prove.
@@ -248,8 +248,8 @@ class Signals(House):
         return process.returncode, said, os.path.exists(path)
 
     def test_the_plan_is_kept_in_a_pipe_too(self):
-        for pipe, send, group in (("", signal.SIGINT, False), ("cat", signal.SIGINT, True), ("cat", signal.SIGTERM, False), ("true", signal.SIGINT, False),
-                                  ("head -c 1", signal.SIGHUP, False)):
+        for pipe, send, group in some((("", signal.SIGINT, False), ("cat", signal.SIGTERM, False), ("cat", signal.SIGINT, True), ("true", signal.SIGINT, False),
+                                       ("head -c 1", signal.SIGHUP, False)), 3):
             code, said, kept = self.ended(pipe, send, group)
             with self.subTest(pipe=pipe, send=send):
                 # bash dies of the signal of its group, its child says what it said all the same

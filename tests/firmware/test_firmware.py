@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from projects import Projects
-from house import onnx_model, onnx_node, onnx_tensor
+from house import onnx_model, onnx_node, onnx_tensor, some
 
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
 
@@ -198,7 +198,7 @@ class Firmware(Projects):
 
     def test_cmake_builds_what_make_builds(self):
         plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
-        for target in ("posix",), ("cortex-m3",):
+        for target in some((("cortex-m3",), ("posix",)), 1):
             folder, _ = self.emit(plan, f"cmake-{target[0]}", target)
             with open(os.path.join(folder, "CMakeLists.txt")) as file:
                 text = file.read()
