@@ -27,7 +27,7 @@ def philox(counter, key):
 
 
 def order(seed, epoch, count):
-    """The order in which an epoch takes its samples (src/data/shuffle.cc)."""
+    """The order in which an epoch takes its samples (src/data/epoch_batches.cc)."""
     key = seed ^ 0x73687566666C6521
     words = (word for block in range(1 << 62) for word in philox((block & MASK, block >> 32, epoch & MASK, epoch >> 32), (key & MASK, key >> 32)))
 

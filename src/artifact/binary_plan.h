@@ -1,4 +1,4 @@
-// The binary twin: what the runtime and the firmware execute. docs/plan-format.md documents the bytes.
+// The binary plan, which the runtime and the firmware execute. docs/plan-format.md documents the bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace pantoum::artifact {
 
 struct BinaryTensor {
-  std::string name;                           // empty for what no one looks up (saves bytes)
+  std::string name;                           // empty where nobody looks the tensor up, which saves bytes
   uint64_t bytes = 0;                         // rounded up to the alignment
   ir::TensorType type;                        // payload
   problem::Home home = problem::Home::kNone;  // between steps: none, ram, aux, rom

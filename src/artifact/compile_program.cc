@@ -77,7 +77,7 @@ class Compiler {
       binary_.storage_bytes = std::max(binary_.storage_bytes, static_cast<uint64_t>(entry.storage_at) + entry.bytes);
   }
 
-  // One behind the other, where both kernels and their elements' type like them.
+  // The next free place in ROM, aligned for kernels and for the type of the elements.
   int64_t next_in_rom(const BinaryTensor& entry) {
     const auto align = std::max<int64_t>(binary_.align_bytes, ir::size_of(entry.type.dtype));
     const int64_t at = (rom_bytes_ + align - 1) / align * align;

@@ -11,8 +11,8 @@ struct XXH3_state_s;
 
 namespace pantoum::base {
 
-// The sum of bytes that come piece by piece. Another `seed`, another sum: so that bytes that stand in the wrong place
-// are found too. Damage is found; a forger is not kept out.
+// The sum of bytes that come piece by piece. A seed that depends on their place also finds bytes in the wrong place. The sum finds damage;
+// it does not keep out a forger.
 class Checksum {
  public:
   explicit Checksum(uint64_t seed = 0);
@@ -26,7 +26,7 @@ class Checksum {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-// The sum of bytes that are all there. No allocation.
+// The sum of bytes that are all in memory. No allocation.
 [[nodiscard]] uint64_t checksum_of(std::span<const std::byte> bytes, uint64_t seed = 0);
 
 // 16 hexadecimal digits.

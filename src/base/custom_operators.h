@@ -64,29 +64,29 @@ struct CustomKernel {
   int gradient = -1;  // of op->gradients; -1: the operator itself
 };
 
-// From now on the process knows it, until it ends. E0106 a name that is none or is taken, or rules that are not there.
+// Adds the operator to the table, until the process ends. E0106 the name is none or is taken, or a rule is missing.
 [[nodiscard]] Result<void> add_custom_operator(CustomOperator op);
 
-// Null, or no op: not known. Any thread at any time.
+// Null, or a CustomKernel without an op: not known. Any thread may ask at any time.
 [[nodiscard]] std::shared_ptr<const CustomOperator> custom_operator(const std::string& name);
 [[nodiscard]] CustomKernel custom_kernel(int64_t key);
 [[nodiscard]] bool has_custom_operators();
 
-// Positive, of the name, the version and the gradient.
+// A positive number that depends on name, version and gradient.
 [[nodiscard]] int64_t custom_key(const CustomOperator& op, int gradient = -1);
 
 // The shapes of an op's outputs by its rule; whatever the rule throws is an error. E0211.
 [[nodiscard]] Result<std::vector<TensorType>> custom_shapes(const CustomOperator& op, const CustomOperands& operands);
 
-// What its rules say of an op of so many operands beyond their shapes: E0106 a gradient that reads an operand which is not
-// there, E0107 a cost that is no number, or a rule that throws.
+// Checks the operator's rules on an op with these operands. E0106 a gradient reads an operand that is not there; E0107 a cost is no number,
+// or a rule throws.
 [[nodiscard]] Result<void> check_custom_op(const CustomOperator& op, const CustomOperands& operands, size_t outputs);
-// Its flops; 0 where its rule gives none that make sense (check_custom_op tells of it).
+// The flops of such an op; 0 where its rule gives no sensible number (check_custom_op finds that).
 [[nodiscard]] double custom_flops(const CustomOperator& op, const CustomOperands& operands);
 
 // Kernels of the runtime's table for every custom op, and the error that the last of them told on this thread, once.
 [[nodiscard]] std::span<const pt_kernel> custom_kernel_rows();
 [[nodiscard]] std::optional<Error> take_custom_error();
-void forget_custom_error();  // of another run, before one begins
+void forget_custom_error();  // before a run, drops the error of another run
 
 }  // namespace pantoum::base

@@ -1,4 +1,4 @@
-// One process at a time: whoever writes a file holds the lock file beside it.
+// A lock file beside a file, held by the process that writes the file.
 #pragma once
 
 #include <string>

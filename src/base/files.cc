@@ -25,33 +25,23 @@ Failure write_failure(const std::string& path, const std::string& why) {
 
 namespace {
 
-Result<void> write_contents(int file, std::string_view contents, const std::string& path) {
-  if (!write_all(file, contents)) return write_failure(path, system_reason());
-  return {};
-}
-
-Result<void> write_and_flush(int file, std::string_view contents, const std::string& path) {
-  PANTOUM_TRY(write_contents(file, contents, path));
-  if (uninterrupted([&] { return ::fsync(file); }) != 0) return write_failure(path, system_reason());
-  return {};
-}
-
 Result<void> write_through(const std::string& path, std::string_view contents) {
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
   if (file < 0) return write_failure(path, system_reason());
-  Result<void> written = write_contents(file, contents, path);
+  Result<void> written;
+  if (!write_all(file, contents)) written = write_failure(path, system_reason());
   if (::close(file) != 0 && written) written = write_failure(path, system_reason());
   return written;
 }
 
-// A new file under a name that nobody can foresee, which `name` becomes; -1: errno has the reason.
-int create_beside(const std::string& path, std::string& name) {
+// A new file in the folder, under a name that nobody can foresee; -1: errno has the reason.
+int create_hidden(int folder, const std::string& beside, std::string& name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     uint64_t random = 0;
     if (!draw_random(random)) return -1;
-    name = fmt::format("{}.part-{:016x}", path, random);
-    const int file =
-        uninterrupted([&] { return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644); });
+    name = fmt::format("{}.part-{:016x}", beside, random);
+    const int file = uninterrupted(
+        [&] { return ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644); });
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
@@ -114,18 +104,23 @@ Result<std::string> read_file(const std::string& path) {
   return contents;
 }
 
+Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents, const std::string& shown) {
+  std::string hidden;
+  const int file = create_hidden(folder, name, hidden);
+  if (file < 0) return write_failure(shown, system_reason());
+  Result<void> written;
+  if (!write_all(file, contents) || uninterrupted([&] { return ::fsync(file); }) != 0)
+    written = write_failure(shown, system_reason());
+  if (::close(file) != 0 && written) written = write_failure(shown, system_reason());
+  if (written && ::renameat(folder, hidden.c_str(), folder, name.c_str()) != 0)
+    written = write_failure(shown, system_reason());
+  if (!written) ::unlinkat(folder, hidden.c_str(), 0);
+  return written;
+}
+
 Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
   if (is_special_file(path)) return write_through(path, contents);
-  std::string temporary;
-  const int file = create_beside(path, temporary);
-  if (file < 0) return write_failure(path, system_reason());
-  Result<void> written = write_and_flush(file, contents, path);
-  if (::close(file) != 0 && written) written = write_failure(path, system_reason());
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, system_reason());
-  if (!written) {
-    ::unlink(temporary.c_str());
-    return written;
-  }
+  PANTOUM_TRY(replace_file_in(AT_FDCWD, path, contents, path));
   return flush_folder_of(path);
 }
 

@@ -30,6 +30,11 @@ inline constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;  // of a file that
 // Flushes the folder of `path` to the device: a file that was made or renamed there keeps its name. E0901.
 [[nodiscard]] Result<void> flush_folder_of(const std::string& path);
 
+// Writes a new file beside `name`, relative to the open folder, flushes it to the device and renames it over `name`. E0901, which
+// names the file as `shown`; what stood there is left alone on failure.
+[[nodiscard]] Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents,
+                                           const std::string& shown);
+
 // Writes a temporary file beside `path`, flushes it to the device, renames it over `path`, flushes the folder. E0901 with the system's
 // reason; the old file is left alone on failure. A special file (/dev/null, /dev/stdout, a pipe) is written to.
 [[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view contents);

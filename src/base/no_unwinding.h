@@ -3,8 +3,8 @@
 
 namespace pantoum::base {
 
-// While one stands, memory that is refused to this thread is better answered by the end of the process than by
-// std::bad_alloc. A program that does so asks stands() in its std::new_handler; the libraries themselves end nothing.
+// While an object of this class exists, this thread runs such code: std::bad_alloc would be worse than the end of the process. A program
+// may ask stands() in its std::new_handler and end there; the libraries themselves never end the process.
 class NoUnwinding {
  public:
   NoUnwinding() { ++depth_; }

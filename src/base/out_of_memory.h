@@ -1,4 +1,4 @@
-// The system gives no more memory: told as that, wherever it is met.
+// The one error for "the system gives no more memory".
 #pragma once
 
 #include <string>

@@ -47,23 +47,6 @@ Failure leads_out(const std::string& path) {
   return fail("E0901", "the name leads out of the folder", path, "choose another name");
 }
 
-// A new file in the folder, under a name that nobody can foresee; -1: errno has the reason.
-int create_hidden(int folder, std::string& name) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    uint64_t random = 0;
-    if (!draw_random(random)) return -1;
-    name = fmt::format(".part-{:016x}", random);
-    const int file = uninterrupted(
-        [&] { return ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644); });
-    if (file >= 0 || errno != EEXIST) return file;
-  }
-  return -1;
-}
-
-bool write_whole(int file, std::string_view contents) {
-  return write_all(file, contents) && uninterrupted([&] { return ::fsync(file); }) == 0;
-}
-
 }  // namespace
 
 Result<OutputFolder> OutputFolder::open(const std::string& path) {
@@ -98,17 +81,7 @@ Result<void> OutputFolder::write(const std::string& name, std::string_view conte
   if (!stays_inside(name)) return leads_out(path_of(name));
   const auto [folder_name, file_name] = split_name(name);
   PANTOUM_ASSIGN(const OwnedFile folder, enter(folder_name));
-  std::string hidden;
-  const int file = create_hidden(folder.descriptor(), hidden);
-  if (file < 0) return write_failure(path_of(name), system_reason());
-  bool written = write_whole(file, contents);
-  std::string why = written ? "" : system_reason();
-  if (::close(file) != 0 && written) written = false, why = system_reason();
-  if (written && ::renameat(folder.descriptor(), hidden.c_str(), folder.descriptor(), file_name.c_str()) != 0)
-    written = false, why = system_reason();
-  if (written) return {};
-  ::unlinkat(folder.descriptor(), hidden.c_str(), 0);
-  return write_failure(path_of(name), why);
+  return replace_file_in(folder.descriptor(), file_name, contents, path_of(name));
 }
 
 bool OutputFolder::has(const std::string& name) const {

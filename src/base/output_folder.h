@@ -1,4 +1,4 @@
-// A folder that files are written into, and nowhere else: no symbolic link below it is followed.
+// A folder for output. Nothing is written outside of it: no symbolic link below it is followed.
 #pragma once
 
 #include <string>

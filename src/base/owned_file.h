@@ -36,7 +36,7 @@ class OwnedFile {
   uint64_t size_ = 0;
 };
 
-// The open file is what stands under this name (a link is not followed).
+// Is the open file the one of this name (a link is not followed)?
 [[nodiscard]] bool is_file_at(int descriptor, const std::string& path);
 
 // Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder
@@ -50,12 +50,11 @@ class AtomicFile {
   ~AtomicFile();
 
   [[nodiscard]] Result<void> append(std::span<const std::byte> data);  // E0901
-  // Bytes that were appended become others. Not where is_direct(). E0901.
+  // Replaces bytes that were appended. Not where is_direct(). E0901.
   [[nodiscard]] Result<void> rewrite(uint64_t at, std::span<const std::byte> data);
-  // `kept`: the name that what stands at `path` has from now on; "": it is gone. Where this fails one of the two is
-  // there, and whole. E0901.
+  // `kept`: the name that the old file at `path` gets; "": it goes. Where this fails, the old or the new file is at `path`, whole. E0901.
   [[nodiscard]] Result<void> commit(const std::string& kept = "");
-  // A special file: what was appended is gone.
+  // Is it a special file, to which append() writes at once?
   [[nodiscard]] bool is_direct() const { return file_.path() == path_; }
 
  private:

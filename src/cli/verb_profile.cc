@@ -339,7 +339,7 @@ void add_profile(CommandLine& line) {
   auto options = std::make_shared<ProfileOptions>();
   Verb verb = line.add_verb("profile", "what each op of a model takes on this machine, measured once");
   verb.add_option("MODEL", options->model.model, "an ONNX model");
-  verb.add_option("--export", options->exported, "write the measured times as a table: .csv, .sql or .db");
+  verb.add_option("--export", options->exported, "write the measured times as a table, a .csv file");
   verb.add_option("--import", options->imported,
                   "take the times of such a table, made here or elsewhere; all its rows, or none");
   verb.add_option("--machine", options->machine,

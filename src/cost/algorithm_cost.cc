@@ -8,15 +8,15 @@
 namespace pantoum::cost {
 namespace {
 
-// Of a product, in the time that an element of a transform takes: counted on Cortex-M4F, 5.5 to 8.3.
+// How many operations of a product take the time of one element of a transform: 5.5 to 8.3, counted on Cortex-M4F.
 constexpr double kOperationsPerElement = 7;
 
-// Of Winograd's convolutions on small processors: the direct ones unroll their terms, which Winograd's products do not.
-// Counted on Cortex-M4F: they took 3.66 and 3.82 instructions before, and take 2.98 and 3.08.
+// How much slower Winograd's products are on small processors than those of the direct convolutions, which unroll their terms: the
+// direct ones took 3.66 and 3.82 instructions for each product before they were unrolled, and take 2.98 and 3.08 (Cortex-M4F).
 constexpr double kSmallWinograd = 1.25;
 
-// Instructions of one channel that one is made of, counted on Cortex-M4F: the image's edges directly and from a padded
-// strip, and one product; with strides conv2d_dz's share from strips, which its phases leave.
+// Instructions that make one output channel from one input channel, counted on Cortex-M4F: of the image's edges, directly and from a
+// padded strip; and of one product. kStridedShare: the share of a convolution with strides from strips, as counted for conv2d_dz.
 constexpr double kEdgesDirectly = 3000, kEdgesShifted = 900, kProduct = 3.35, kStridedShare = 0.4;
 
 struct Form {
@@ -48,13 +48,14 @@ size_t parts(size_t count, size_t size) {
   return (count + size - 1) / size;
 }
 
-// A convolution of one group: `made` images from `read` ones.
+// A convolution: in each group it makes `made` images from `read` ones.
 struct Shape {
   size_t samples, groups, read, made, height, width;
 };
 
 struct WinogradWork {
-  double operations = 0, elements = 0, through = 0;  // of products; of transforms; through the workspace
+  double operations = 0, elements = 0,
+         through = 0;  // operations of products; elements of transforms; elements that go through the workspace
 };
 
 class Winograd {
@@ -85,7 +86,7 @@ class Winograd {
   [[nodiscard]] double read() const { return static_cast<double>(s_.read); }
   [[nodiscard]] double made() const { return static_cast<double>(s_.made); }
   [[nodiscard]] double pairs() const { return read() * made(); }
-  // Tiles or kernels that are transformed; that go through the workspace.
+  // `transformed`, `through`: tiles or kernels that are transformed, and that go through the workspace.
   [[nodiscard]] WinogradWork work(double transformed, double through) const {
     const double all = static_cast<double>(s_.groups) * static_cast<double>(positions_);
     return {2 * all * pairs() * tiles(), all * transformed, all * through};
@@ -102,7 +103,7 @@ Shape shape_of(const ir::TensorType& read, const ir::TensorType& made, const ir:
   return {extent(tiled, 0), g, extent(read, 1) / g, extent(made, 1) / g, extent(tiled, 2), extent(tiled, 3)};
 }
 
-// Of the instructions of the direct convolution, those from padded strips; four positions of a row are made at once.
+// The share of the direct convolution's instructions that one from padded strips takes; it makes four positions of a row at once.
 double shifted_share(const ir::TensorType& made, const ir::TensorType& weight, const std::vector<int64_t>& ints) {
   if (ints[PT_CONV_STRIDE_H] > 1 || ints[PT_CONV_STRIDE_W] > 1) return kStridedShare;
   const auto extent = [](const ir::TensorType& type, size_t dim) { return static_cast<double>(type.shape[dim]); };
@@ -119,7 +120,7 @@ ir::OpCost algorithm_cost(const ir::Graph& graph, const ir::Op& op, const pt_ker
   const bool is_gradient = op.kind == ir::Kind::k_conv2d_dw, is_shifted = kernel.algorithm == PT_SHIFT_COMPACT;
   const Form form = form_of(kernel);
   if (!form.is_known && !is_shifted) return cost;
-  double beside = 0;  // operations of what the product goes through
+  double beside = 0;  // operations of the epilogue
   switch (op.kind) {
     case ir::Kind::k_conv2d:
     case ir::Kind::k_conv2d_dx:

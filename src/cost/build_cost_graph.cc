@@ -27,15 +27,16 @@ using problem::PagerMode;
 using problem::Tensor;
 namespace {
 
-// A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
+// How much slower a reference kernel (plain loops) is than the kernel that the device's figures are about.
 constexpr double kReferenceSlowdown = 6;
-// A back end lists its implementations fastest first, as it believes: only what is measured says how much.
+// How much slower a back end's later implementations are modelled: it lists them by its own belief, and only measuring tells.
 constexpr double kLaterSlowdown = 1.5;
-// Strips begin a product anew each: about this much slower than all of it at once.
+// How much slower a product in strips is than the whole product at once: each strip begins anew.
 constexpr double kStripSlowdown = 1.05;
-// Copies of what is read take time beside what they save, which only a measurement tells.
+// How much slower a kernel that copies what it reads is modelled: only measuring tells what the copies save.
 constexpr double kCopiesSlowdown = 1.05;
-// Of microcontrollers, and of those that compute floats in hardware (m4 does 6.4e6, m0 1.7e5).
+// A device with at most this RAM is a microcontroller; one with at least these flops computes floats in hardware (m4: 6.4e6 flops
+// per second, m0: 1.7e5).
 constexpr Bytes kMostSmallRam = Bytes{16} << 20;
 constexpr double kLeastFlopsOfHardware = 1e6;
 
@@ -82,7 +83,7 @@ class Construction {
   }
 
  private:
-  // Which values own bytes: roots that some op touches, and everything that lives between steps.
+  // Marks the values that own bytes: roots that some op touches, and everything that lives between steps.
   std::vector<char> owners() const {
     std::vector<char> owns(graph_.values.size(), 0);
     const auto mark = [&](ir::ValueId id) { owns[static_cast<size_t>(ir::root_of(graph_, id))] = 1; };
@@ -167,118 +168,101 @@ class Construction {
     built_.graph.ops.push_back(std::move(entry));
   }
 
-  // Ways to compute the entry's outputs from the inputs of `op`, which join the entry's.
+  // One way to compute an op.
+  struct Way {
+    Choice choice;
+    const pt_kernel* kernel = nullptr;
+    int threads = 0;  // 0: all
+  };
+
+  // Adds the ways to compute the entry's outputs from the inputs of `op`, which join the entry's inputs.
   void add_choices(const ir::Op& op, Op& entry) {
     const int before = static_cast<int>(entry.inputs.size());
     for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
-    std::vector<const pt_kernel*> chosen;
-    std::vector<Choice> choices = choices_for(op, chosen);
-    if (!device_.clocks.empty()) run_at_clock_levels(op, choices, chosen);
-    std::vector<int> threads(choices.size(), 0);
-    run_on_fewer_threads(op, choices, chosen, threads);
-    keep_class(op, choices, chosen, threads);
-    for (Choice& choice : choices) {
-      for (int& position : choice.reads) position += before;
-      for (auto& [output, input] : choice.overwrites) input += before;
-      entry.choices.push_back(std::move(choice));
+    std::vector<Way> ways = ways_of(op);
+    if (!device_.clocks.empty()) ways = at_levels(op, ways);
+    add_fewer_threads(op, ways);
+    if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
+      std::erase_if(ways, [&](const Way& way) { return way.choice.numerics != kept->second; });
+    for (Way& way : ways) {
+      for (int& position : way.choice.reads) position += before;
+      for (auto& [output, input] : way.choice.overwrites) input += before;
+      entry.choices.push_back(std::move(way.choice));
+      built_.kernel_of.back().push_back(way.kernel);
+      built_.computed_as.back().push_back(op);
+      built_.threads_of.back().push_back(way.threads);
     }
-    built_.kernel_of.back().insert(built_.kernel_of.back().end(), chosen.begin(), chosen.end());
-    built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
-    built_.threads_of.back().insert(built_.threads_of.back().end(), threads.begin(), threads.end());
   }
 
-  // Behind those with all threads, of which the first says the class of numerics.
-  void run_on_fewer_threads(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen,
-                            std::vector<int>& threads) {
-    const size_t all = choices.size();
+  // Adds ways on fewer threads behind those with all threads, of which the first says the class of numerics.
+  void add_fewer_threads(const ir::Op& op, std::vector<Way>& ways) {
+    const size_t all = ways.size();
     const auto kept = options_.classes.find(op.name);
     const int kept_threads = kept != options_.classes.end() ? threads_of_class(kept->second) : 0;
     if (kept_threads >= options_.threads)  // all that there are
-      for (Choice& choice : choices) choice.numerics = of_threads(choice.numerics, kept_threads);
+      for (Way& way : ways) way.choice.numerics = of_threads(way.choice.numerics, kept_threads);
     std::vector<int> counts;
     if (!options_.first_choices) counts = fewer_threads(device_.compute, options_.threads);
     if (kept_threads > 0 && kept_threads < options_.threads) counts = {kept_threads};
     for (const int count : counts) {
-      for (size_t choice = 0; choice < all; ++choice) {
-        const pt_kernel& kernel = *chosen[choice];
+      for (size_t at = 0; at < all; ++at) {
+        const pt_kernel& kernel = *ways[at].kernel;
         const std::optional<Bytes> asked = workspace_of(op, kernel, count);
         if (!asked) continue;
-        const Work work = work_of(graph_, op, choices[choice].workspace_bytes, &kernel);
+        const Work work = work_of(graph_, op, ways[at].choice.workspace_bytes, &kernel);
         Choice on =
-            on_fewer_threads(choices[choice], work, device_.compute, count, options_.threads, !is_back_end(kernel));
+            on_fewer_threads(ways[at].choice, work, device_.compute, count, options_.threads, !is_back_end(kernel));
         on.workspace_bytes = base::round_up(*asked, device_.device.align_bytes);
-        choices.push_back(std::move(on));
-        chosen.push_back(&kernel);
-        threads.push_back(count);
+        ways.push_back({std::move(on), &kernel, count});
       }
     }
   }
 
-  // Where a class is kept, no other.
-  void keep_class(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen,
-                  std::vector<int>& threads) const {
-    const auto kept = options_.classes.find(op.name);
-    for (size_t choice = choices.size(); kept != options_.classes.end() && choice-- > 0;) {
-      if (choices[choice].numerics == kept->second) continue;
-      const auto at = static_cast<ptrdiff_t>(choice);
-      choices.erase(choices.begin() + at);
-      chosen.erase(chosen.begin() + at);
-      threads.erase(threads.begin() + at);
-    }
+  [[nodiscard]] std::vector<Way> at_levels(const ir::Op& op, const std::vector<Way>& ways) const {
+    std::vector<Way> found;
+    for (const Way& way : ways)
+      for (Choice& level :
+           at_clock_levels(way.choice, work_of(graph_, op, way.choice.workspace_bytes, way.kernel), device_))
+        found.push_back({std::move(level), way.kernel});
+    return found;
   }
 
-  void run_at_clock_levels(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen) {
-    std::vector<Choice> levels;
-    std::vector<const pt_kernel*> kernels;
-    for (size_t choice = 0; choice < choices.size(); ++choice) {
-      const Work work = work_of(graph_, op, choices[choice].workspace_bytes, chosen[choice]);
-      for (Choice& level : at_clock_levels(choices[choice], work, device_)) {
-        levels.push_back(std::move(level));
-        kernels.push_back(chosen[choice]);
-      }
-    }
-    choices = std::move(levels), chosen = std::move(kernels);
-  }
-
-  // Those of the first's class of numerics, which plans keep to, then others; within a class fastest first, a slower
-  // kernel only where it needs less workspace, and beside the first one that copies what it reads. Where a back end
-  // computes an op, the portable kernels are not offered.
-  std::vector<Choice> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
-    std::vector<Choice> choices;
+  // Ways of the first kernel's class of numerics, which plans keep to, come before others. Within a class the fastest comes first; a
+  // slower kernel follows only if it needs less workspace or copies what it reads. Where a back end computes an op, the portable
+  // kernels are not offered.
+  std::vector<Way> ways_of(const ir::Op& op) {
+    std::vector<Way> ways;
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
     for (const pt_kernel* kernel : kernels_for(op)) {
-      if (!choices.empty() && is_back_end(*chosen.front()) && !is_back_end(*kernel)) continue;
+      if (!ways.empty() && is_back_end(*ways.front().kernel) && !is_back_end(*kernel)) continue;
       const std::optional<Bytes> asked = workspace_of(op, *kernel, options_.threads);
       if (!asked) continue;
       const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second && !is_copying(*kernel)) continue;
       entry->second = std::min(entry->second, workspace);
-      Choice choice = choice_for(op, *kernel, workspace, slowdown_of(*kernel, first, chosen));
-      if (!first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
-        choices.pop_back();  // needs more workspace for nothing
-        chosen.pop_back();
-      }
-      choices.push_back(std::move(choice));
-      chosen.push_back(kernel);
+      Choice choice = choice_for(op, *kernel, workspace, slowdown_of(*kernel, first, ways));
+      if (!first && choice.time_s <= ways.back().choice.time_s && ways.back().kernel->numerics == choice.numerics)
+        ways.pop_back();  // needs more workspace for nothing
+      ways.push_back({std::move(choice), kernel});
     }
-    if (options_.first_choices && choices.size() > 1) choices.resize(1), chosen.resize(1);
-    return choices;
+    if (options_.first_choices && ways.size() > 1) ways.resize(1);
+    return ways;
   }
 
-  // Beyond what algorithm_cost tells. `first`: of its class; `chosen`: those before it.
-  static double slowdown_of(const pt_kernel& kernel, bool first, const std::vector<const pt_kernel*>& chosen) {
+  // How many times slower the kernel is than algorithm_cost says. `first`: it is the first of its class; `ways`: those before it.
+  static double slowdown_of(const pt_kernel& kernel, bool first, const std::vector<Way>& ways) {
     if (is_copying(kernel)) return kCopiesSlowdown;
     if (first || is_other(kernel)) return is_later(kernel) ? kLaterSlowdown : 1;
     if (kernel.algorithm == 0) return kReferenceSlowdown;
-    return chosen.front()->algorithm == PT_SHIFT_COMPACT ? 1 : kStripSlowdown;
+    return ways.front().kernel->algorithm == PT_SHIFT_COMPACT ? 1 : kStripSlowdown;
   }
 
   static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
   static bool is_copying(const pt_kernel& kernel) { return kernel.algorithm == PT_BACK_END_COPIES; }
-  // What a back end has beside its first way.
+  // Is it one of a back end's implementations after its first?
   static bool is_later(const pt_kernel& kernel) { return is_back_end(kernel) && is_other(kernel); }
-  // Offered beside the first.
+  // Is it offered beside the first kernel, whatever its workspace?
   static bool is_other(const pt_kernel& kernel) {
     return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;
   }
@@ -287,13 +271,13 @@ class Construction {
     return graph_.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
   }
 
-  // A microcontroller that computes floats itself. Where software does, products with zeros cost more than they save; with
-  // caches, nothing was counted.
+  // Is the device a microcontroller that computes floats in hardware? Where software computes them, products with zeros cost more than
+  // they save; for processors with caches nothing was counted.
   [[nodiscard]] bool is_small_with_floats() const {
     return device_.device.ram_bytes <= kMostSmallRam && device_.compute.flops_per_s >= kLeastFlopsOfHardware;
   }
 
-  // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
+  // The host has algorithms that pack operands; devices lack the caches and the stack for them. A plan for either runs on the other.
   [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
     switch (kernel.algorithm) {
       case PT_BLOCKED:
@@ -314,8 +298,8 @@ class Construction {
     }
   }
 
-  // Larger algorithm numbers first: faster, and a back end's before the portable ones; then those beside them. Copies are
-  // no only choice: by themselves they would ask every budget for their bytes.
+  // Larger algorithm numbers come first: they are faster, and a back end's stand before the portable ones. Kernels that are offered
+  // beside the first follow. Kernels that copy come last: as an op's only choice they would take their bytes from every budget.
   std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
     std::set<uint16_t, std::greater<>> algorithms;
     for (size_t row = 0; row < kernels_->count; ++row)
@@ -329,7 +313,7 @@ class Construction {
     const auto rank = [](const pt_kernel* kernel) { return std::pair(is_other(*kernel), is_copying(*kernel)); };
     std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
     if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
-      std::erase_if(found, [&](const pt_kernel* kernel) {  // fewer threads may have made a class of its own
+      std::erase_if(found, [&](const pt_kernel* kernel) {  // "CLASS@2t" is the class of a kernel on fewer threads
         return kept->second != kernel->numerics && !kept->second.starts_with(std::string(kernel->numerics) + "@");
       });
     return found;
@@ -347,7 +331,7 @@ class Construction {
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)
       choice.writes.push_back(static_cast<int>(position));
-    if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
+    if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update always replaces what it updates
       choice.overwrites = ir::in_place_pairs(graph_, op);
     std::erase_if(choice.overwrites, [&](const auto& pair) {
       return !yields(op.inputs[static_cast<size_t>(pair.second)], op.outputs[static_cast<size_t>(pair.first)]);
@@ -355,7 +339,7 @@ class Construction {
     return choice;
   }
 
-  // May the input's bytes become the output's? Nothing writes rom; what is pinned yields to its successor alone.
+  // May the output take the place of the input's bytes? Nothing writes ROM, and only its successor replaces a pinned tensor.
   [[nodiscard]] bool yields(ir::ValueId input, ir::ValueId output) const {
     const Tensor& source = built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(input)])];
     if (source.start == Home::kRom) return false;
@@ -366,8 +350,8 @@ class Construction {
   std::optional<Bytes> workspace_of(const ir::Op& op, const pt_kernel& kernel, int threads) const {
     if (kernel.workspace_bytes == nullptr) return 0;
     std::vector<pt_tensor> inputs, outputs;
-    for (ir::ValueId input : op.inputs) inputs.push_back(describe(graph_.value(input).type));
-    for (ir::ValueId output : op.outputs) outputs.push_back(describe(graph_.value(output).type));
+    for (ir::ValueId input : op.inputs) inputs.push_back(tensor_at(graph_.value(input).type));
+    for (ir::ValueId output : op.outputs) outputs.push_back(tensor_at(graph_.value(output).type));
     const pt_pool pool{.context = nullptr, .threads = static_cast<uint32_t>(std::max(1, threads)), .run = nullptr};
     pt_call call = call_of(op, inputs, outputs);
     call.pool = &pool;
@@ -376,22 +360,13 @@ class Construction {
     return static_cast<Bytes>(bytes);
   }
 
-  static pt_tensor describe(const ir::TensorType& type) {
-    pt_tensor tensor{};
-    tensor.rank = static_cast<uint8_t>(type.shape.size());
-    tensor.dtype = static_cast<uint8_t>(type.dtype);
-    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim)
-      tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
-    return tensor;
-  }
-
   const ir::Graph& graph_;
   const DeviceProfile& device_;
   const CostGraphOptions& options_;
   const pt_kernel_table* kernels_;
   bool in_aux_ = false;
   BuiltCostGraph built_;
-  std::vector<std::string> missing_, gone_;  // ops without a kernel, and without one of the class that they keep
+  std::vector<std::string> missing_, gone_;  // ops without any kernel; ops without a kernel of the class that they keep
 };
 
 }  // namespace

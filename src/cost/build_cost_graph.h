@@ -1,4 +1,4 @@
-// Training graph + device -> cost graph, and which op and value each of its entries is.
+// Training graph and device -> cost graph; and which op and value of the training graph each of its entries is.
 #pragma once
 
 #include <map>
@@ -23,13 +23,14 @@ enum class ParamsIn {
 
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
-  std::optional<Bytes> budget;        // kAuto's; none: as if there were no limit
+  std::optional<Bytes> budget;        // what kAuto compares with; none: no limit
   std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
-  const pt_kernel_table* kernels = nullptr;         // algorithms and workspaces; null: pt_portable_kernels()
-  int threads = 1;                                  // for workspace sizes; of a host, what ops may run on
-  bool first_choices = false;                       // each op's first alone
-  std::map<std::string, std::string> classes = {};  // by an op's name: the class of numerics of its choices
+  const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
+  int threads = 1;                           // of the pool that ops run on
+  bool first_choices = false;                // gives each op its first choice alone
+  std::map<std::string, std::string> classes =
+      {};  // by an op's name: the one class of numerics that its choices may have
 };
 
 struct BuiltCostGraph {
@@ -42,9 +43,10 @@ struct BuiltCostGraph {
   std::vector<std::vector<int>> threads_of;              // by op id and choice; 0: all
 };
 
-// Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the
-// step needs; times are the device's model's (measure.h puts measured ones in their place); parameters, buffers, state and constants live where in_rom and params_in say. E0404 an op without a
-// kernel (all of them).
+// Makes the cost graph of a training step. Aliases vanish. Bytes are rounded up to the device's alignment. Inputs, labels and
+// results start or end in RAM as the step needs; parameters, buffers, state and constants live where in_rom and params_in say.
+// Times are those of the device's model (measure.h replaces them by measured ones).
+//   errors  E0404 ops without a kernel (names all of them)
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
 

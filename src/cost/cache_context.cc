@@ -29,7 +29,7 @@ class Walk {
       const std::map<int64_t, int64_t> over = overwritten(op, at);  // by input
       std::set<int64_t> takes_over;
       for (const auto& [input, output] : over) takes_over.insert(output);
-      double written = 0;  // beyond the cache
+      double written = 0;  // bytes of outputs that are not in the cache
       for (const int64_t output : op.outputs)
         if (!takes_over.contains(output)) written += take(bytes(output));
       std::vector<double>& of = shares[static_cast<size_t>(at)];
@@ -58,7 +58,7 @@ class Walk {
       if (last[tensor] >= 0) dies_[static_cast<size_t>(last[tensor])].push_back(static_cast<int64_t>(tensor));
   }
 
-  // Inputs whose bytes pass on to outputs: those that die here, and what an update replaces.
+  // Inputs whose bytes become those of an output: inputs that die here, and what an update replaces. Output by input.
   [[nodiscard]] std::map<int64_t, int64_t> overwritten(const Op& op, int64_t at) const {
     std::map<int64_t, int64_t> passed;
     std::set<int64_t> placed;
@@ -73,8 +73,8 @@ class Walk {
     return passed;
   }
 
-  // Of `size` bytes that were last touched at that time, those that the cache no longer holds: what has been moved since,
-  // beyond the cache's size, has pushed them out from their end.
+  // How many of `size` bytes that were last touched at `touched_at` the cache no longer holds: what was moved since then, beyond the
+  // size of the cache, has pushed them out.
   [[nodiscard]] double missing(Bytes size, Bytes touched_at) const {
     return static_cast<double>(std::clamp<Bytes>(clock_ - touched_at + size - cache_, 0, size));
   }
@@ -142,7 +142,8 @@ std::vector<int64_t> last_uses(const CostGraph& graph) {
 std::vector<std::vector<double>> cold_shares(const CostGraph& graph, Bytes cache) {
   std::vector<std::vector<double>> shares(graph.ops.size());
   Walk walk(graph, cache);
-  for (int pass = 0; pass < 2; ++pass) walk.step(shares);  // the second finds what the first left
+  for (int pass = 0; pass < 2; ++pass)
+    walk.step(shares);  // the second pass begins with the caches as the first left them
   return shares;
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/files.h"
 #include "base/units.h"
-#include "cost/builtin_devices.h"
 
 namespace pantoum::cost {
 
@@ -24,7 +23,7 @@ std::string place(const std::string& where, const toml::node& node) {
   return fmt::format("{}:{}", where, node.source().begin.line);
 }
 
-// Reads the keys of one table; remembers the first thing that is wrong.
+// Reads the keys of one table, and keeps the first error.
 class Reader {
  public:
   Reader(const toml::table& table, std::string path, std::string where)
@@ -236,7 +235,7 @@ void read_pager(Reader& root, const std::string& where, Pager& pager) {
   root.take(reader);
 }
 
-// A level's name ends the name of an algorithm.
+// The name of a clock level ends the name of an algorithm ("reference@600MHz"), so few characters may stand in it.
 bool is_level_name(const std::string& name) {
   constexpr size_t kMostLetters = 32;
   constexpr std::string_view kMarks = "._-+";
@@ -275,7 +274,7 @@ void read_clocks(Reader& root, const std::string& where, DeviceProfile& profile)
                 "with host = true, times are measured at the clock that the machine has: leave 'clock' or 'host' out");
 }
 
-// Threads are chosen where plans run on them.
+// Plans choose the number of threads on this machine alone.
 void check_cores(Reader& root, const std::string& where, const DeviceProfile& profile) {
   if (profile.compute.core_w > 0 && !profile.host)
     root.refuse("'compute.core_w' in a profile of another machine", where,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "problem/cost_graph.h"
@@ -16,53 +17,56 @@ using problem::Watts;
 
 struct CacheLevel {
   Bytes bytes = 0;
-  double bytes_per_s = 0;  // at which an op streams whose operands fit
+  double bytes_per_s = 0;  // of an op whose operands fit into this cache
 };
 
-enum class Roofline { kSum, kMax };  // seconds of computing and of memory traffic: one after the other, or at once
+enum class Roofline { kSum, kMax };  // computing and memory traffic run one after the other, or at the same time
 
-struct Compute {  // of the (one) engine; roofline.h has the formula
+struct Compute {  // rates of the one engine; roofline.h has the formula
   double flops_per_s = 1;
   double joules_per_flop = 0;
-  double bytes_per_s = 0;  // memory traffic; 0: not modelled
+  double bytes_per_s = 0;  // of memory traffic; 0: not modelled
   double joules_per_byte = 0;
   Seconds op_overhead_s = 0;
   Watts active_w = 0;  // when > 0, energy = seconds * active_w instead of the per-flop figures
-  Watts core_w = 0;    // beyond active_w, of each further thread that an op computes on (thread_counts.h)
+  Watts core_w = 0;    // added to active_w for each further thread that an op computes on (thread_counts.h)
   Roofline roofline = Roofline::kSum;
-  int vector_lanes = 1;                 // 4-byte numbers that one instruction computes; flops_per_s is of full vectors
-  std::vector<CacheLevel> caches = {};  // ascending by size; a smaller one is no slower
+  int vector_lanes = 1;  // how many 4-byte numbers one instruction computes; flops_per_s holds for full vectors
+  std::vector<CacheLevel> caches = {};  // ascending by size; a smaller cache is at least as fast
 };
 
-// One of the speeds that the device may run an op at (clock_levels.h); factors are of compute's rates.
+// One of the clocks at which the device may run an op (clock_levels.h). The factors multiply the rates of `compute`.
 struct ClockLevel {
   std::string name;
   double flops_factor = 1, bytes_factor = 1;
-  Watts active_w = 0;  // while it computes, beyond idle_w
+  Watts active_w = 0;  // while an op computes, in addition to idle_w
 };
 
 struct DeviceProfile {
   Device device;
   Compute compute;
-  std::string description, source;                  // where the constants come from
-  Bytes rom_bytes = 0;                              // that kernels read in place (flash); 0: there is none
-  bool host = false;                                // times and storage speed can be measured on this machine
-  std::vector<ClockLevel> clocks = {};              // none: compute's rates are the only ones
-  std::map<std::string, std::string> sources = {};  // of each constant, by its key ("pager.in.w"), as far as it is told
+  std::string description, source;      // where the constants come from
+  Bytes rom_bytes = 0;                  // of memory that kernels read in place (flash); 0: there is none
+  bool host = false;                    // it is this machine: times and storage speed can be measured
+  std::vector<ClockLevel> clocks = {};  // empty: the device has the one clock of `compute`
+  std::map<std::string, std::string> sources =
+      {};  // where a constant comes from, by its key ("pager.in.w"); some have none
 };
 
-// How sure a constant is: the word that its source begins with, as in "measured: ...".
+// The word with which a constant's source begins, as in "measured: ...", says how sure it is.
 //   published  in a data sheet or a paper     derived  computed from such figures, as the source says
 //   measured   by whom the source names       assumed  of something like it, or a guess that the source explains
 inline constexpr const char* kSourceKinds[] = {"published", "measured", "derived", "assumed"};
 
 inline constexpr size_t kMostClockLevels = 16, kMostCaches = 8;
-inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;  // of a profile's file
+inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;  // of a profile file
 
-// Profiles compiled in (the TOML files of devices/) by name, or a path that ends in .toml. E0270 unknown name (with the
-// known ones), E0271 bad file: line, key, what to do. Unknown keys are refused.
+// Reads a profile: one that is compiled in (the TOML files of devices/), by name, or the file at a path that ends in .toml.
+//   errors  E0270 unknown name (the help lists the known ones); E0271 a bad file: line, key, what to do; unknown keys are refused
 [[nodiscard]] Result<DeviceProfile> load_device(const std::string& name_or_path);
 [[nodiscard]] Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where);
 [[nodiscard]] std::vector<std::string> device_names();
+// The profiles that are compiled in: name and TOML text, ascending by name.
+[[nodiscard]] const std::vector<std::pair<std::string, std::string>>& builtin_devices();
 
 }  // namespace pantoum::cost

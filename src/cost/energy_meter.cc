@@ -12,10 +12,10 @@ namespace pantoum::cost {
 namespace {
 
 constexpr int kIdleParts = 10;
-constexpr Watts kOffset = 0.1;  // that a sensor without a current may read below zero
-constexpr Seconds kNap = 0.05;  // so soon a wait ends when it is asked to
+constexpr Watts kOffset = 0.1;  // how far below zero a sensor without a current may read
+constexpr Seconds kNap = 0.05;  // a wait that is to stop ends within this time
 
-// Student's t, 97.5%, of so many degrees of freedom.
+// The 97.5% quantile of Student's t with so many degrees of freedom.
 double student(int64_t freedom) {
   constexpr std::array kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                               2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -50,7 +50,7 @@ bool wait(const MeterClock& clock, Seconds seconds, const std::stop_token& stop)
   return false;
 }
 
-// Runs until the window is over.
+// Runs until the window is over; returns how often.
 Result<int64_t> fill_window(const MeterClock& clock, const std::function<Result<void>()>& run, Seconds begun,
                             Seconds window) {
   int64_t runs = 0;
@@ -66,7 +66,7 @@ Result<IdleBaseline> idle_of(EnergyMeter& meter, const EnergyLimits& limits) {
   return measure_idle(meter, limits.idle_s, limits.stop);
 }
 
-// What computes draws power: a meter that says otherwise stands still, or is wired the other way round.
+// Refuses a measurement of 0 W or less: a machine that computes draws power, so the meter stands still or is wired the other way round.
 Result<void> check_drawn(const EnergyMeter& meter, const MeasuredEnergy& found) {
   if (found.watts > 0) return {};
   return fail(
@@ -169,7 +169,7 @@ MeasuredEnergy WindowSums::result(const IdleBaseline& idle, Seconds update_s) co
                        .windows = windows_,
                        .measured_s = seconds_};
   if (windows_ < 2) return found;
-  // A ratio of sums: the squares of (joules - idle * seconds - net * runs) of each window.
+  // The variance of a ratio of sums: the sum over windows of (joules - idle * seconds - net * runs)^2.
   const double i = idle.watts;
   const double squares = jj_ + i * i * ss_ + net * net * nn_ - 2 * i * js_ - 2 * net * jn_ + 2 * i * net * sn_;
   const double spread = std::sqrt(std::max(0.0, squares) / (windows - 1) / windows) / (runs / windows);

@@ -12,7 +12,7 @@ using Vector = std::array<double, kRates>;
 using Matrix = std::array<Vector, kRates>;
 
 constexpr double kRatePrior = 1 / (1.0 * 1.0), kFactorPrior = 1 / (0.5 * 0.5);  // weights of the two last sums
-constexpr double kLeastScatter = 0.02;                                          // 2%: no clock tells less
+constexpr double kLeastScatter = 0.02;                                          // 2%: no clock is more exact
 constexpr double kCauchy = 2.385;  // 95% as good as least squares without outliers
 constexpr int kMostRounds = 50;
 constexpr double kMostStep = 1, kDone = 1e-9;  // of a logarithm
@@ -33,7 +33,7 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
-// Solves a symmetric positive definite system of three by elimination; its diagonal has the prior's weight at least.
+// Solves a symmetric positive definite system of three equations by elimination. Its diagonal is at least the prior's weight.
 Vector solved(Matrix matrix, Vector right) {
   for (size_t row = 0; row < kRates; ++row)
     for (size_t below = row + 1; below < kRates; ++below) {
@@ -96,7 +96,7 @@ class Fit {
     return std::log(modelled_seconds(scaled(profile_, rates), work));
   }
 
-  // The scale is the rows' alone: the profile says proportions. What the two last sums pull to starts here, too.
+  // The rows alone decide the scale; the profile gives proportions. The two last sums pull towards this start.
   void start_at_the_median() {
     std::vector<double> errors;
     for (const Row& row : rows_) errors.push_back(row.log_seconds - log_model(row.work, rates_));
@@ -117,7 +117,7 @@ class Fit {
     return std::max(kLeastScatter, 1.4826 * middle_of(std::move(sizes)));
   }
 
-  // By central differences: `max` has a kink, where either side will do.
+  // By central differences. (`max` has a kink, where the slope of either side will do.)
   [[nodiscard]] Vector slopes(const Work& work) const {
     constexpr double kStep = 1e-4;
     Vector slope{};
@@ -135,8 +135,8 @@ class Fit {
     Vector slope{};
   };
 
-  // One Gauss-Newton step on all rates and factors at once (factors are eliminated: each meets only its own rows), with
-  // weights by how far off a row is. Returns the largest change.
+  // Makes one Gauss-Newton step of all rates and factors at once. Factors are eliminated, because each meets only its own rows. A row's
+  // weight follows from how far off it is. Returns the largest change.
   double improve() {
     const double wide = kCauchy * scatter(), least = scatter() * scatter();
     std::vector<Sums> sums(factors_.size());
@@ -190,7 +190,7 @@ class Fit {
   std::vector<Row> rows_;
   std::map<std::string, size_t> family_of_;
   std::vector<size_t> rows_in_;  // by family
-  Vector start_{}, rates_{};     // logarithms of rates over the profile's; of overhead, of one over it
+  Vector start_{}, rates_{};     // logarithms of rates over the profile's; for overhead, of the profile's over the rate
   std::vector<double> factors_;  // logarithms, by family
   std::vector<double> errors_;   // by row: log measured - log model
 };

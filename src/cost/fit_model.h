@@ -1,16 +1,16 @@
-// The analytic model, fitted to what was measured: for what was not.
+// Fits the analytic model to what was measured, so that it serves for what was not measured.
 //
 // A row is an op, what it does, and how long it took. The model says factor[family] x seconds(rates, work), with the
-// roofline's formula (roofline.h) and three rates at most: flops, bytes (caches along with RAM), overhead. Fitted are the
-// logarithms, because kernels take 1 us to 1 s and errors are percentages:
+// roofline's formula (roofline.h) and three rates at most: flops, bytes (caches along with RAM), overhead. The logarithms are
+// fitted, because kernels take 1 us to 1 s and errors are percentages:
 //
 //   minimize  sum_i rho((log t_i - log model_i) / s)  +  |log rates - log profile's|^2 / 1^2  +  |log factors|^2 / 0.5^2
 //
 //   rho   Cauchy's: a row that is off by far more than others (another program ran) has little weight
 //   s     how much rows scatter about the model: 1.4826 x the median of |error|, anew in each round
 //
-// The two last sums decide what rows do not: with no row, the profile stays as it is; a family of one row that scatters
-// goes half the way; a rate that no row tells (no op of these is limited by memory) stays in the profile's proportion.
+// The two last sums decide what the rows do not decide. Without rows the profile stays as it is. A family of one row that scatters
+// moves half the way. A rate that no row depends on (say that no op is limited by memory) stays in the profile's proportion.
 #pragma once
 
 #include <map>
@@ -34,15 +34,15 @@ struct FittedFamily {
 
 struct FittedModel {
   Compute compute;                               // the profile's, with fitted rates
-  std::map<std::string, FittedFamily> families;  // of those that have rows; others have factor 1
-  size_t rows = 0, left_out = 0;                 // left out: no time, or no number, or no work
-  double scatter = 0;                            // s: about the relative error of a typical row; 0: fewer than two rows
+  std::map<std::string, FittedFamily> families;  // those that have rows; others have the factor 1
+  size_t rows = 0, left_out = 0;                 // left out: rows without a time, a finite number or work
+  double scatter = 0;                            // s, about the relative error of a typical row; 0: fewer than two rows
 
   [[nodiscard]] Seconds seconds(const std::string& family, const Work& work) const;
 };
 
-// Never fails: rows that say nothing are left out. Costs some 50 rounds over the rows. The same rows in the same order
-// give the same model.
+// Never fails: rows that say nothing are left out. Cost: some 50 rounds over the rows. The same rows in the same order give the same
+// model.
 [[nodiscard]] FittedModel fit_model(const std::vector<MeasuredRow>& rows, const Compute& profile);
 
 }  // namespace pantoum::cost

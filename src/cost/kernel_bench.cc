@@ -16,7 +16,7 @@ namespace {
 constexpr Bytes kOperandAlignment = 64;
 constexpr Bytes kMostPlaces = 1024;
 constexpr size_t kLeastRuns = 3, kMostRuns = 1024;
-constexpr size_t kIntervalRuns = 6;  // fewer have no 95% interval of their median but beyond their extremes
+constexpr size_t kIntervalRuns = 6;  // the 95% interval of a median of fewer runs reaches beyond their extremes
 constexpr Seconds kLeastSeconds = 1e-9;
 
 Bytes room_of(Bytes bytes) {
@@ -55,20 +55,10 @@ void fill_operand(const ir::TensorType& type, std::byte* bytes) {
     std::memcpy(bytes + at, kNumbers.data(), std::min(sizeof kNumbers, size - at));
 }
 
-pt_tensor tensor_at(const ir::TensorType& type, std::byte* data) {
-  pt_tensor tensor{};
-  tensor.data = data;
-  tensor.rank = static_cast<uint8_t>(type.shape.size());
-  tensor.dtype = static_cast<uint8_t>(type.dtype);
-  for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim)
-    tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
-  return tensor;
-}
-
-// A kernel's call on operands at one place. It stays where it is: the call points into it.
+// A kernel's call on operands at one place. It must not move in memory, because the call points into it.
 class KernelBench::Place {
  public:
-  // With `at` null nothing is filled, and the call only describes.
+  // Where `at` is null, nothing is filled, and the call only describes operands.
   Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, std::byte* at) : at_(at) {
     for (const ir::ValueId input : op.inputs) inputs_.push_back(operand(graph.value(input).type, true));
     for (const ir::ValueId output : op.outputs) {
@@ -112,7 +102,7 @@ bool is_settled(const OpSample& sample) {
 OpSample sample_of(std::vector<Seconds> taken) {
   std::sort(taken.begin(), taken.end());
   const size_t count = taken.size();
-  size_t outside = 0;  // of each side
+  size_t outside = 0;  // how many times lie outside of the interval on each side
   if (count >= kIntervalRuns) {
     constexpr double kNormal95 = 1.96;
     const double runs = static_cast<double>(count);
@@ -141,7 +131,7 @@ bool KernelBench::reserve(size_t bytes) {
   reserved_ = 0;
   memory_.reset(static_cast<std::byte*>(::operator new[](bytes, kAlignment, std::nothrow)));
   if (!memory_) return false;
-  std::memset(memory_.get(), 0, bytes);  // no run pays for pages that were never touched
+  std::memset(memory_.get(), 0, bytes);  // so that no run touches a page for the first time
   reserved_ = bytes;
   return true;
 }
@@ -159,7 +149,7 @@ std::optional<KernelBench::Calls> KernelBench::prepare(const ir::Graph& graph, c
   return places;
 }
 
-// Caches that adapt take several runs to keep what only now comes again and again.
+// Runs the kernel until it gets no quicker: adaptive caches need several runs before they keep what is used again.
 bool KernelBench::warm_up(const Place& place, const pt_kernel& kernel, Clock::time_point deadline) {
   constexpr int kMostWarmUps = 16;
   constexpr double kStillFalling = 0.97;

@@ -1,4 +1,4 @@
-// How long a kernel takes on this machine, as a step finds its operands.
+// Measures how long a kernel takes on this machine.
 #pragma once
 
 #include <chrono>
@@ -17,47 +17,48 @@
 
 namespace pantoum::cost {
 
-// How long a kernel is run: until the 95% interval of its median is no wider than kSettled of it to either side, or for
-// `slice`, whichever comes first, but three times at least; no run begins after `deadline`.
+// A kernel is run until the 95% interval of its median reaches no further than kSettled of the median to either side, or for `slice`,
+// whichever comes first, but three times at least. No run begins after `deadline`.
 struct BenchLimits {
   Seconds slice = 20e-3;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  size_t warm_runs = 0;  // then, with operands that stay in the caches
+  size_t warm_runs = 0;  // further runs, whose operands are still in the caches
 };
 inline constexpr double kSettled = 0.03;
 [[nodiscard]] bool is_settled(const OpSample& sample);
 
-// The median of times, and its 95% interval by their order (binomial; the extremes of fewer than 6). At least one.
+// The median of times, of which there is at least one, and its 95% interval by the order of the times (binomial; of fewer than 6 times
+// the extremes).
 [[nodiscard]] OpSample sample_of(std::vector<Seconds> taken);
 
-// Numbers in (0, 1], so that no kernel meets denormals, logarithms of 0 or divisions by 0; zeros for indices.
+// Fills an operand with numbers in (0, 1], so that no kernel meets denormals, logarithms of 0 or divisions by 0; an operand of indices
+// with zeros.
 void fill_operand(const ir::TensorType& type, std::byte* bytes);
-[[nodiscard]] pt_tensor tensor_at(const ir::TensorType& type, std::byte* data);
 
-// Runs kernels on operands of their real shapes, an update's result over what it replaces. The operands take turns among
-// several places, as many as fit into `footprint`: more than the caches hold.
+// Runs kernels on operands of their real shapes; the result of an update overwrites what it replaces. The operands of successive runs
+// lie at different places, as many as fit into `footprint`, so that they are not in the caches.
 class KernelBench {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `pool` outlives the bench: the threads that training will use. No op takes more than `most` bytes.
+  // `pool`: the threads that training will use; outlives the bench. Ops that take more than `most` bytes are not run.
   KernelBench(const pt_pool* pool, Bytes footprint, Bytes most)
       : all_(pool), pool_(pool), footprint_(footprint), most_(most) {}
   KernelBench(const KernelBench&) = delete;
   KernelBench& operator=(const KernelBench&) = delete;
 
-  // Of the pool, from now on; 0: all that it has.
+  // From now on kernels use so many threads of the pool; 0: all that it has.
   void take_threads(uint32_t threads);
 
-  // Operands and workspace, rounded up.
+  // The bytes of operands and workspace, rounded up.
   [[nodiscard]] Bytes bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const;
 
-  // Several runs after one that warms up. None: the kernel fails on such operands, there is no memory for them, or the
+  // Runs the kernel several times after one run that warms up. None: it fails on such operands, there is no memory for them, or the
   // deadline came first.
   [[nodiscard]] std::optional<OpSample> measure(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
                                                 const BenchLimits& limits);
-  // Makes the kernel ready to run on such operands, again and again, one place after the other; false: it cannot be.
-  // For meters, whose windows are longer than runs. Valid until the next call of any function here.
+  // A function that runs the kernel once, at one place after the other, and returns false where it cannot. For meters, whose windows are
+  // longer than runs. Valid until the next call of any function of this object.
   [[nodiscard]] std::function<bool()> runner(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel);
 
  private:

@@ -1,6 +1,7 @@
-// A kernel's call for an op of a graph.
+// Makes a kernel's call for an op of a graph.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,18 @@
 
 namespace pantoum::cost {
 
-// Operands and attributes; the workspace, the scalars and the pool are the caller's to add. All stay the caller's.
+// A tensor of that type at `data`; null: it only describes the tensor, as a kernel needs it to tell its workspace.
+[[nodiscard]] inline pt_tensor tensor_at(const ir::TensorType& type, std::byte* data = nullptr) {
+  pt_tensor tensor{};
+  tensor.data = data;
+  tensor.rank = static_cast<uint8_t>(type.shape.size());
+  tensor.dtype = static_cast<uint8_t>(type.dtype);
+  for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim)
+    tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
+  return tensor;
+}
+
+// A call with operands and attributes, which it points to; the caller adds workspace, scalars and pool.
 [[nodiscard]] inline pt_call call_of(const ir::Op& op, const std::vector<pt_tensor>& inputs,
                                      const std::vector<pt_tensor>& outputs) {
   pt_call call{};

@@ -1,4 +1,4 @@
-// why: one class, whose parts all work on the same samples: kernels, the step, the fit, and what is put into the costs.
+// One class, because all parts work on the same samples: kernels, the step, the fit, and what is put into the costs.
 #include "cost/measure.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,8 @@
 #include "cost/cache_context.h"
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
-#include "cost/measured_step.h"
-#include "cost/op_key.h"
 #include "cost/present_processors.h"
+#include "cost/step_bench.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 
@@ -29,19 +28,23 @@ constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3, kSettlingSlice = 0.2; 
 constexpr size_t kFewWarmRuns = 3, kWarmRuns = 5;
 constexpr Seconds kShortStep = 0.1, kLongStep = 0.5;  // of the step's rounds
 constexpr Seconds kShortest = 1e-9;
-constexpr double kOtherBits = 0.95;  // of the first choice's seconds: what one of another class has to gain
-constexpr double kModelled = 0.8;    // the same, for one that was not measured beside a first choice that was
-constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
-constexpr int kMostVisits = 3;       // of a kernel that proves quicker every time
-constexpr int kShareOfVisits = 4;    // of the time that measuring took; without a limit where kernels are to be settled
+constexpr double kOtherBits =
+    0.95;  // a choice of another class of numerics must take less than this share of the first choice's seconds
+constexpr double kModelled = 0.8;  // the same for a choice that was not measured, where the first choice was
+constexpr double kRunsExpected =
+    8;                          // of a kernel: one to warm up, three with cold caches, one more, three with warm caches
+constexpr int kMostVisits = 3;  // how often a kernel is measured again that proves quicker every time
+constexpr int kShareOfVisits =
+    4;  // visits take a quarter of the time that measuring took; no limit where kernels are to settle
 constexpr int64_t kLeastRunsOfMedian = 3;
-constexpr double kQuicker = 0.9;      // than it was measured: it was disturbed
-constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
-constexpr double kDisturbed = 1.15;   // of what its kernels take, that a step should not
+constexpr double kQuicker =
+    0.9;  // a kernel that now takes less than this share of its measured seconds was disturbed before
+constexpr double kShareOfStep = 0.5;  // of the time that is left: what running the step may take
+constexpr double kDisturbed = 1.15;   // a step that takes more than this times its kernels' seconds was disturbed
 constexpr int kMostAgain = 6, kSameRuns = 2;
-constexpr double kSame = 0.99;  // a run that takes less is quicker
+constexpr double kSame = 0.99;  // a run that takes less than this share of the last one is quicker
 constexpr Seconds kMoment = 0.25;
-constexpr double kShareOfWaiting = 0.2;  // of the time that measuring may take, for processors that are not there
+constexpr double kShareOfWaiting = 0.2;  // of the time limit: what waiting for processors may take
 constexpr Seconds kMostWaiting = 10, kWaitingMoment = 0.02;
 
 // One kernel on some shapes.
@@ -49,15 +52,18 @@ struct Sample {
   const ir::Graph* graph;
   const ir::Op* op;
   const pt_kernel* kernel;
-  Seconds modelled = 0;  // by the profile
+  Seconds modelled = 0;  // seconds by the device profile
   Bytes workspace = 0;
   uint32_t threads = 1;
-  double weight = 0;     // modelled seconds of all choices that are this one
-  double times = 0;      // of the first program, at first choices
-  bool allowed = false;  // some op may be computed by it
+  OpKey key = {};
+  std::string text = {};  // of the key
+  double fitted = 1;      // what the model's seconds are multiplied by
+  double weight = 0;      // modelled seconds of all choices that use it
+  double times = 0;       // how often the first program runs it, at first choices
+  bool allowed = false;   // some op may be computed by this kernel
   std::optional<OpSample> found = {};
   bool visited_all = false;             // measuring it once more told nothing new
-  std::optional<Seconds> in_step = {};  // of the first program
+  std::optional<Seconds> in_step = {};  // seconds inside the first program's step
   [[nodiscard]] std::optional<Seconds> measured() const { return found ? std::optional(found->seconds) : std::nullopt; }
 };
 
@@ -89,7 +95,7 @@ class Measuring {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, kYear)));
   }
 
-  // Every choice's sample, and what all programs have in RAM at most.
+  // Makes one sample for each key, and notes which sample each choice has.
   void collect() {
     for (const Measurable& program : programs_) {
       samples_of_.emplace_back(program.built.graph.ops.size());
@@ -108,10 +114,8 @@ class Measuring {
       OpKey key = op_key(program.graph, as, *kernel, threads, limits_.machine);
       const auto [entry, is_new] = sample_of_.try_emplace(text_of(key), samples_.size());
       if (is_new) {
-        samples_.push_back(
-            {&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes, threads});
-        keys_.push_back(std::move(key));
-        texts_.push_back(&entry->first);
+        samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes,
+                            threads, std::move(key), entry->first});
       }
       Sample& sample = samples_[entry->second];
       sample.weight += choices[choice].time_s;
@@ -127,12 +131,12 @@ class Measuring {
     return fewer > 0 ? std::min(all, static_cast<uint32_t>(fewer)) : all;
   }
 
-  // A store that fails is not asked again.
+  // Takes known times from the store. A store that fails is not asked again.
   void look_up() {
     if (limits_.anew) return;
     for (size_t sample = 0; sample < samples_.size() && store_ != nullptr; ++sample) {
       if (!samples_[sample].allowed) continue;
-      Result<std::optional<OpSample>> found = store_->find_op(keys_[sample]);
+      Result<std::optional<OpSample>> found = store_->find_op(samples_[sample].key);
       if (!found) return leave_store(found.error());
       if (*found) samples_[sample].found = **found, ++costs_.known;
     }
@@ -143,7 +147,7 @@ class Measuring {
     store_ = nullptr;
   }
 
-  // The first program's ops where they stand in its step: known, or found by running it. Of the first call alone.
+  // Finds the seconds of the first program's ops inside its step: in the store, or by running the step.
   void take_step() {
     if (limits_.in_step == nullptr || !limits_.runs_step || programs_.empty()) return;
     step_.emplace(step_of(std::vector<size_t>(programs_.front().built.graph.ops.size(), 0)));
@@ -152,8 +156,9 @@ class Measuring {
     if (runs_step_) (void)run_step(*step_, kShareOfStep * left(), slice());
   }
 
-  // Once more, when all kernels are measured: what disturbed the first rounds may be gone. Where it seems not, and where times
-  // are to settle until nothing gets quicker, again after a moment: a second processor that comes and goes does so for seconds.
+  // Runs the step once more when all kernels are measured, because what disturbed the first rounds may be gone. Where the step
+  // still seems disturbed, and where times are to settle, it runs again after a moment: virtual machines lose a processor for
+  // seconds.
   void take_step_again() {
     if (!runs_step_) return;
     (void)run_step(*step_, left(), slice());
@@ -173,7 +178,7 @@ class Measuring {
     return sum;
   }
 
-  // Its ops take clearly more in the step than their kernels by themselves.
+  // Do the ops take clearly more inside the step than their kernels take alone?
   [[nodiscard]] bool is_disturbed() const {
     const BuiltCostGraph& built = programs_.front().built;
     const auto cold = cold_shares(built.graph, limits_.cache_bytes);
@@ -188,7 +193,8 @@ class Measuring {
     return in_step > kDisturbed * by_kernel;
   }
 
-  // And twice with the choices that seem quicker than their ops' first: those of other ops tell less of them.
+  // Runs the step twice with the choices that seem quicker than the first ones: their own ratio says more than that of the first
+  // choice.
   void take_step_of_others() {
     if (!step_ || !step_->is_found()) return;
     const std::vector<size_t> choices = quickest_choices();
@@ -198,7 +204,7 @@ class Measuring {
     for (int run = 0; run < 2 && left() > 0; ++run) (void)run_step(*step_of_others_, left(), slice());
   }
 
-  // Both were measured, and read and write the same: an optional op's result is not in the step.
+  // Were both choices measured, and do they read and write the same values? (The result of an optional op is not in the step.)
   [[nodiscard]] bool can_stand_for_first(size_t op, size_t choice) const {
     const std::vector<size_t>& of_op = samples_of_.front()[op];
     const std::vector<ir::Op>& as = programs_.front().built.computed_as[op];
@@ -206,7 +212,7 @@ class Measuring {
            as[choice].outputs == as.front().outputs;
   }
 
-  // Of each op of the first program.
+  // The quickest choice of each op of the first program.
   [[nodiscard]] std::vector<size_t> quickest_choices() const {
     const BuiltCostGraph& built = programs_.front().built;
     const auto cold = cold_shares(built.graph, limits_.cache_bytes);
@@ -225,7 +231,7 @@ class Measuring {
     const Measurable& program = programs_.front();
     std::vector<OpKey> keys(choices.size());
     for (size_t op = 0; op < keys.size(); ++op)
-      if (!samples_of_.front()[op].empty()) keys[op] = keys_[samples_of_.front()[op][choices[op]]];
+      if (!samples_of_.front()[op].empty()) keys[op] = samples_[samples_of_.front()[op][choices[op]]].key;
     return {program.graph, program.built, choices, std::move(keys)};
   }
 
@@ -238,15 +244,16 @@ class Measuring {
     return true;
   }
 
-  // The step of first choices comes first, and its seconds stay.
+  // Keeps the seconds inside the step with each sample. Those of the step of first choices are not replaced.
   void remember(const MeasuredStep& step) {
     for (size_t sample = 0; sample < samples_.size(); ++sample)
-      if (&step == &*step_ || !step_->find(keys_[sample])) samples_[sample].in_step = step.find(keys_[sample]);
+      if (&step == &*step_ || !step_->find(samples_[sample].key))
+        samples_[sample].in_step = step.find(samples_[sample].key);
   }
 
   [[nodiscard]] Seconds slice() const { return limits_.settle ? kLongStep : kShortStep; }
 
-  // What is measured while threads share a processor tells of fewer threads.
+  // Waits until every thread has a processor: what is measured while two threads share one holds for fewer threads.
   void await_processors() {
     while (limits_.pool != nullptr && !limits_.stop.stop_requested()) {
       const Seconds wait = std::min({kWaitingMoment, waiting_left_, left()});
@@ -278,7 +285,7 @@ class Measuring {
     return true;
   }
 
-  // What the first program's ops took in its step over what they would by their kernels' times.
+  // Computes the ratios: what the first program's ops took inside its step over what their kernels' times say.
   void compare_with_step(const std::vector<std::vector<double>>& cold, double usual) {
     if (!step_) return;
     struct Sums {
@@ -297,7 +304,7 @@ class Measuring {
       const size_t sample = sample_of_.at(text_of(key));
       const Seconds by_kernel = by_kernel_of(op, choice, sample);
       of_op[text_of(key)].add(*seconds, by_kernel);
-      if (!samples_[sample].found) return;  // the model's error is no other kernel's
+      if (!samples_[sample].found) return;  // the ratio holds the model's error, which says nothing about other kernels
       for (Sums* sums : {&of_kind[key.op], &all}) sums->add(*seconds, by_kernel);
     });
     if (step_of_others_)
@@ -312,16 +319,16 @@ class Measuring {
     found.usual = all.by_kernel > 0 ? all.factor() : 1;
   }
 
-  // What multiplies the seconds of a choice of an op with this first choice.
+  // The ratio for a choice of an op whose first choice is the sample `first`.
   [[nodiscard]] double factor_of(size_t first, size_t choice) const {
     if (limits_.in_step == nullptr || !limits_.in_step->usual) return 1;
     const StepFactors& found = *limits_.in_step;
-    if (const auto other = found.of_other.find(*texts_[choice]); choice != first && other != found.of_other.end())
+    if (const auto other = found.of_other.find(samples_[choice].text); choice != first && other != found.of_other.end())
       return other->second;
-    const bool alike = samples_[first].found || !samples_[choice].found;  // measured both, or modelled
-    const auto known = found.of_op.find(*texts_[first]);
+    const bool alike = samples_[first].found || !samples_[choice].found;  // both were measured, or both modelled
+    const auto known = found.of_op.find(samples_[first].text);
     if (alike && known != found.of_op.end()) return known->second;
-    const auto of_kind = found.of_kind.find(keys_[first].op);
+    const auto of_kind = found.of_kind.find(samples_[first].key.op);
     return of_kind != found.of_kind.end() ? of_kind->second : *found.usual;
   }
 
@@ -360,8 +367,8 @@ class Measuring {
     }
   }
 
-  // Whatever else the machine does for a while falls on the kernels that are measured meanwhile. A few runs later on tell;
-  // a kernel that is quicker then is measured again. Was any?
+  // Runs each kernel a few times more, because other work of the machine may have disturbed it when it was measured. A kernel that
+  // is quicker now is measured again. Returns whether any was.
   bool visit_again(KernelBench& bench, const std::vector<size_t>& order) {
     bool quicker = false;
     for (const size_t at : order) {
@@ -379,7 +386,7 @@ class Measuring {
       if (sample.visited_all) continue;
       const bool settles = limits_.settle;
       now = measured(settles ? kSettlingSlice : kMostSlice, settles ? kWarmRuns : kFewWarmRuns);
-      const bool whole = now && now->runs >= kLeastRunsOfMedian;  // the end may have come first
+      const bool whole = now && now->runs >= kLeastRunsOfMedian;  // else the deadline came first
       if (!whole || now->seconds >= sample.found->seconds) continue;
       if (!now->warm_s && sample.found->warm_s) now->warm_s = std::min(*sample.found->warm_s, now->seconds);
       now->joules = sample.found->joules, now->meter = sample.found->meter;
@@ -431,7 +438,7 @@ class Measuring {
 
   void keep(size_t at) {
     if (store_ == nullptr) return;
-    const Result<void> kept = store_->put_op(keys_[at], *samples_[at].found);
+    const Result<void> kept = store_->put_op(samples_[at].key, *samples_[at].found);
     if (!kept) leave_store(kept.error());
   }
 
@@ -445,8 +452,8 @@ class Measuring {
     for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
   }
 
-  // The model's seconds of every sample over the profile's. What the profile knows beside the work (a kernel that is slow
-  // by its nature) stays as it is.
+  // Fits the model to what was measured, and notes for every sample the fitted model's seconds over the profile's. What the profile
+  // says beside the work (that a kernel is slow by its nature) stays as it is.
   void fit() {
     std::vector<MeasuredRow> rows;
     std::vector<Work> works;
@@ -461,7 +468,7 @@ class Measuring {
     for (size_t at = 0; at < samples_.size(); ++at) {
       const Seconds plain = modelled_seconds(limits_.compute, works[at]);
       const Seconds now = fitted.seconds(std::string(ir::name_of(samples_[at].op->kind)), works[at]);
-      fitted_.push_back(!rows.empty() && plain > 0 && std::isfinite(now) ? now / plain : 1);
+      samples_[at].fitted = !rows.empty() && plain > 0 && std::isfinite(now) ? now / plain : 1;
     }
   }
 
@@ -470,15 +477,14 @@ class Measuring {
       const Sample& sample = samples_[number];
       if (!sample.allowed) continue;
       costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
-      costs_.found.push_back(
-          {keys_[number], sample.times, sample.modelled * fitted_[number], sample.found, sample.in_step});
+      costs_.found.push_back({sample.key, sample.times, sample.modelled * sample.fitted, sample.found, sample.in_step});
     }
     const auto weight = [](const FoundKernel& of) { return of.times * usual_seconds(of); };
     std::stable_sort(costs_.found.begin(), costs_.found.end(),
                      [&](const FoundKernel& a, const FoundKernel& b) { return weight(a) > weight(b); });
   }
 
-  // With warm caches over with cold ones.
+  // The seconds with warm caches over those with cold ones, of all that was measured.
   [[nodiscard]] double usual_warmth() const {
     double cold = 0, warm = 0;
     for (const Sample& sample : samples_) {
@@ -489,15 +495,16 @@ class Measuring {
     return cold > 0 ? warm / cold : 1;
   }
 
-  // In a step that finds this share of the op's bytes beyond the caches.
+  // The seconds of a sample in a step that finds `cold_share` of the op's bytes beyond the caches.
   [[nodiscard]] Seconds seconds_of(size_t number, Seconds modelled, double cold_share, double usual) const {
     const std::optional<OpSample>& found = samples_[number].found;
-    const Seconds cold = found ? found->seconds : modelled * fitted_[number];
+    const Seconds cold = found ? found->seconds : modelled * samples_[number].fitted;
     const Seconds warm = found && found->warm_s ? std::min(*found->warm_s, cold) : found ? cold : cold * usual;
     return limits_.cache_bytes > 0 ? warm + (cold - warm) * cold_share : cold;
   }
 
-  // Of the first choice's seconds: two measurements of one kernel differ by some of them, a model's by more.
+  // A choice counts as quicker only below this share of the first choice's seconds: two measurements of one kernel differ a
+  // little, a model and a measurement differ more.
   [[nodiscard]] static double what_it_has_to_gain(const Sample& of_first, const Sample& sample, const Choice& choice,
                                                   const Choice& first) {
     if (!sample.found) return of_first.found ? kModelled : 1;
@@ -539,13 +546,10 @@ class Measuring {
   Seconds waiting_left_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
-  std::vector<OpKey> keys_;                                   // by sample
-  std::vector<const std::string*> texts_;                     // theirs, in sample_of_
-  std::vector<std::vector<std::vector<size_t>>> samples_of_;  // by program and op: of each choice
-  std::vector<double> fitted_;                                // by sample: what the model's seconds are multiplied by
-  std::optional<MeasuredStep> step_;                          // the first program's, at first choices
-  std::optional<MeasuredStep> step_of_others_;                // the same with those that seem quicker
-  bool runs_step_ = false, ran_step_ = false;                 // it is to be measured, and was
+  std::vector<std::vector<std::vector<size_t>>> samples_of_;  // the sample of each choice, by program and op
+  std::optional<MeasuredStep> step_;                          // the first program's step at first choices
+  std::optional<MeasuredStep> step_of_others_;                // the same step with the choices that seem quicker
+  bool runs_step_ = false, ran_step_ = false;                 // the step is to be run; it was run
   Seconds measured_so_far_ = 0, modelled_so_far_ = 0;
   MeasuredCosts costs_;
 };

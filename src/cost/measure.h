@@ -1,4 +1,5 @@
-// Times of operators, measured on this machine: in place of the model's, and as its scale.
+// Measures how long operators take on this machine. Measured times replace those of the cost model, and scale the model for
+// what was not measured.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "cost/build_cost_graph.h"
-#include "cost/op_key.h"
+#include "cost/profile_store.h"
 
 namespace pantoum::cost {
 
@@ -20,76 +21,81 @@ struct Measurable {
   BuiltCostGraph& built;
 };
 
-// What ops take in a step over what their kernels take alone, as far as the caches are guessed: by kernel and operands.
-// Kept from one graph of a step to the others, whose costs are compared.
+// Ratios: the seconds that ops take inside a step over those that their kernels take alone. Found for one graph of a step, they
+// correct the costs of the other graphs, which are compared with it.
 struct StepFactors {
-  std::unordered_map<std::string, double> of_op;     // by the key of an op's first choice: of all its choices
-  std::unordered_map<std::string, double> of_other;  // by the key of another choice: of that one
-  std::unordered_map<std::string, double> of_kind;   // by the operator: of ops that the step has not
-  std::optional<double> usual;                       // of all; none: no step was run
+  std::unordered_map<std::string, double> of_op;     // by the key of an op's first choice; for all choices of that op
+  std::unordered_map<std::string, double> of_other;  // by the key of another choice; for that choice alone
+  std::unordered_map<std::string, double> of_kind;   // by the operator; for ops that the step does not have
+  std::optional<double> usual;                       // over all ops; none: no step was run
 };
 
-// Runs a kernel again and again, as long as a meter needs; its joules and the meter's name. None: it was not measured.
+// The joules of one run of a kernel, and the name of the meter that measured them. An EnergyOf calls `run` as often as its meter
+// needs; it returns none where nothing was measured.
 struct MeteredEnergy {
   Joules joules = 0;
   std::string meter;
 };
 using EnergyOf = std::function<std::optional<MeteredEnergy>(const std::function<bool()>& run)>;
 
-// One kernel of a program, as it was found.
+// What is known of one kernel of a program.
 struct FoundKernel {
   OpKey key;
-  double times = 0;                       // that the first program's step runs it, at its ops' first choices
-  Seconds modelled_s = 0;                 // the fitted cost model's
-  std::optional<OpSample> sample = {};    // measured
-  std::optional<Seconds> in_step_s = {};  // the mean of its ops', each where it stands in the step
+  double times = 0;        // how often the first program's step runs it, with all ops at their first choices
+  Seconds modelled_s = 0;  // by the fitted cost model
+  std::optional<OpSample> sample = {};    // what was measured; none: nothing
+  std::optional<Seconds> in_step_s = {};  // measured inside the step: the mean over its ops
 };
 
-// In the step where that is known, else with cold caches, else modelled.
+// The seconds measured inside the step where they are known, else those with cold caches, else the modelled ones.
 [[nodiscard]] Seconds usual_seconds(const FoundKernel& found);
 
 struct MeasuringLimits {
-  Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel or an op at most
-  Bytes memory_bytes = Bytes{1} << 30;                         // no op's operands take more
-  bool anew = false;                                           // what the store has too
-  const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
-  std::string machine;                                         // processor, kernels and their versions: part of a key
-  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, fitted
-  bool settle = false;   // each kernel for longer, those too whose known interval is wider than kSettled, and the step
-                         // until it gets no quicker
-  EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
-  // More than the caches hold: what a kernel's places, which take turns, come to.
+  Seconds seconds = std::numeric_limits<Seconds>::infinity();  // time limit; one run of a kernel or an op may exceed it
+  Bytes memory_bytes = Bytes{1} << 30;                         // ops whose operands take more are not measured
+  bool anew = false;                                           // also measures what the store has
+  const pt_pool* pool = nullptr;                               // the threads of training; outlives measuring
+  std::string machine;  // part of each key: processor, kernels and their versions
+  bool numerics =
+      true;  // false: a choice of another class of numerics than its op's first keeps the fitted model's seconds
+  // Measures each kernel for longer, also kernels whose known interval is wider than kSettled, and runs the step until it gets
+  // no quicker.
+  bool settle = false;
+  EnergyOf energy_of = {};  // called for each kernel whose joules this meter has not measured
+  // The operands of a kernel take turns among places that are this large in all: more than the caches hold.
   Bytes cold_footprint = Bytes{64} << 20;
-  // What was found of the step is kept here, for other calls too; null: nothing is.
+  // Where the ratios found by running the step are kept, for other calls too; null: they are not kept.
   StepFactors* in_step = nullptr;
-  bool runs_step = false;  // the first program is the step that they are found of (step_bench.h)
-  // Of the machine's last cache: a choice's seconds lie between those with cold and with warm caches, by what a step
-  // leaves there (cache_context.h). 0: those with cold caches.
+  bool runs_step = false;  // runs the first program's step to find these ratios (step_bench.h)
+  // The size of the machine's last cache. A choice's seconds lie between those with cold and with warm caches, by what a step
+  // leaves in the cache (cache_context.h). 0: seconds are those with cold caches.
   Bytes cache_bytes = 0;
   Compute compute =
-      {};  // the profile's, which is fitted to what was measured; with active_w, joules follow the seconds
+      {};  // the device profile's rates, which are fitted to what was measured; with active_w, joules follow the seconds
   std::stop_token stop = {};
-  // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
+  // Called with the number of kernels whose times are known, of all. `last` is true once: at the end, where any was measured.
   std::function<void(size_t done, size_t all, bool last)> progress = {};
 };
 
 struct MeasuredCosts {
-  size_t kernels = 0;                       // of all choices; one on the same shapes counts once
-  size_t known = 0, now = 0;                // times from the store, and measured by this call
-  size_t too_large = 0;                     // for memory_bytes
-  double share = 0;                         // measured, of the seconds of the first program's ops at their first choice
-  size_t unsettled = 0;                     // whose interval is wider than kSettled
-  std::optional<Error> store_failure = {};  // the first; from there on nothing is kept
+  size_t kernels = 0;         // of all choices; the same kernel on the same shapes counts once
+  size_t known = 0, now = 0;  // times read from the store; times measured by this call
+  size_t too_large = 0;       // kernels that would take more than memory_bytes
+  double share = 0;           // of the seconds of the first program's ops at their first choice: what was measured
+  size_t unsettled = 0;       // kernels whose interval is wider than kSettled
+  std::optional<Error> store_failure = {};  // the first error of the store, after which nothing is kept
   std::vector<FoundKernel> found = {};      // of the first program, the heaviest first
 };
 
-// Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
-// the medians, with cold and with warm caches, into the store, and into the choices what lies between. What is not measured takes what the model says, fitted to what was
-// (fit_model.h, a family for each operator); without any it keeps the profile's seconds. With `in_step` the first program's
-// step is run, too, and its ops' seconds in it correct those of all their choices; then once more with the choices that
-// are quicker than the first, whose seconds in it count instead.
-// Before kernels and steps it waits until every thread of the pool has a processor, a fifth of the time at most and no more
-// than ten seconds. A choice that was not measured counts as no quicker than a first one that was, unless by a fifth.
+// Measures each kernel that a choice names, once for each key; the heaviest kernel, by modelled seconds times how often it runs,
+// comes first. The medians with cold and with warm caches go into the store. Each choice gets seconds between the two. A choice
+// that is not measured gets the seconds of the model, which is fitted to what was measured (fit_model.h, one family for each
+// operator); where nothing is measured it keeps the profile's seconds.
+// With `in_step` the first program's step is run, too: the seconds of its ops inside the step correct those of all their
+// choices. Then the step is run with the choices that are quicker than the first ones, which get their own correction.
+// Before kernels and steps it waits until every thread of the pool has a processor: for a fifth of the time limit and for ten
+// seconds at most. A choice that was not measured counts as quicker than a measured first choice only if the model says that
+// it is by more than a fifth.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);
 

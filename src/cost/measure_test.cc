@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "cost/kernel_bench.h"
-#include "cost/measured_step.h"
 #include "cost/profile_store.h"
 #include "cost/roofline.h"
+#include "cost/step_bench.h"
 #include "ir/builder.h"
 #include "testing/evaluate.h"
 #include "testing/raw_sqlite.h"

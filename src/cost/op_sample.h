@@ -1,9 +1,12 @@
-// What was found of one kernel on some shapes, on one machine.
+// What was found of one kernel on some shapes, on one machine, and the key under which it is kept.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "ir/graph.h"
+#include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
 
 namespace pantoum::cost {
@@ -12,7 +15,7 @@ using problem::Bytes;
 using problem::Joules;
 using problem::Seconds;
 
-// All that a time depends on. In a store two samples of one key are one.
+// All that a time depends on. A store keeps one sample for each key.
 struct OpKey {
   std::string machine;  // processor, kernels and their versions; the name of a device whose figures came from elsewhere
   std::string engine = "cpu";
@@ -23,9 +26,15 @@ struct OpKey {
   bool operator==(const OpKey&) const = default;
 };
 
+[[nodiscard]] OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
+                           const std::string& machine);
+
+// The parts of the key in one text, for tables of this process alone: a character that no part has stands between them.
+[[nodiscard]] std::string text_of(const OpKey& key);
+
 struct OpSample {
-  Seconds seconds = 0;                 // the median, operands not in the caches but as far as a step leaves them there
-  Seconds low_s = 0, high_s = 0;       // the 95% interval of the median; the extremes where there are fewer than 6 runs
+  Seconds seconds = 0;            // the median with cold caches: a run's operands were not used by the runs before it
+  Seconds low_s = 0, high_s = 0;  // the 95% interval of the median; the extremes where there are fewer than 6 runs
   std::optional<Seconds> warm_s = {};  // the median with operands that the last run has just touched
   int64_t runs = 0;
   Bytes workspace_bytes = 0;

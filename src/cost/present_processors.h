@@ -11,12 +11,12 @@ namespace pantoum::cost {
 
 using base::Seconds;
 
-// What a fixed chain of operations takes on all threads at once, a whole one each, over what it takes on the calling
-// thread alone, each the quickest of three: 1 where every thread has a processor of the same speed, 2 where two share one.
-// 1 for one thread. Some milliseconds.
+// The seconds of a fixed chain of operations run by every thread at once, over those of one chain on the calling thread alone;
+// each is the quickest of three runs. 1: every thread has a processor of the same speed; 2: two threads share one. 1 for one
+// thread. Takes some milliseconds.
 [[nodiscard]] double slowdown_on_all_threads(const pt_pool& pool);
 
-// Is that below what two threads on one processor would take?
+// Does every thread have a processor: is the slowdown below that of two threads on one processor?
 [[nodiscard]] bool are_processors_present(const pt_pool& pool);
 
 }  // namespace pantoum::cost

@@ -3,65 +3,154 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
-#include "cost/profile_exchange_rows.h"
-#include "cost/profile_exchange_sqlite.h"
+#include "base/foreign_text.h"
 
 namespace pantoum::cost {
 namespace {
 
-std::string ending_of(const std::string& path) {
-  return std::filesystem::path(path).extension().string();
+constexpr std::array<const char*, 15> kColumns{
+    "machine", "engine", "op",     "algorithm", "operands",        "attributes", "threads", "seconds",
+    "low_s",   "high_s", "warm_s", "runs",      "workspace_bytes", "joules",     "meter"};
+constexpr std::array<const char*, 4> kNeeded{"op", "algorithm", "operands", "seconds"};
+
+template <class T>
+std::optional<T> number_of(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
-Failure unknown_ending(const std::string& path) {
-  return fail("E0117", "a table of times is a .csv, a .sql or a .db file", path, "name the file so");
+// One row's fields by their names; keeps what is wrong with them.
+class Fields {
+ public:
+  Fields(const std::map<std::string, size_t>& at, const std::vector<std::string>& fields) : at_(at), fields_(fields) {}
+
+  [[nodiscard]] std::string text(const char* name) const {
+    const auto column = at_.find(name);
+    return column == at_.end() ? std::string() : fields_[column->second];
+  }
+
+  std::optional<double> number(const char* name) {
+    const std::string field = text(name);
+    if (field.empty()) return std::nullopt;
+    const std::optional<double> value = number_of<double>(field);
+    if (!value || !std::isfinite(*value)) wrong_ = fmt::format("{} is no number: '{}'", name, shown(field));
+    return value;
+  }
+
+  int64_t whole(const char* name, int64_t none) {
+    const std::string field = text(name);
+    if (field.empty()) return none;
+    const std::optional<int64_t> value = number_of<int64_t>(field);
+    if (!value) wrong_ = fmt::format("{} is no whole number: '{}'", name, shown(field));
+    return value.value_or(none);
+  }
+
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+ private:
+  static std::string shown(const std::string& field) {
+    constexpr size_t kShown = 60;
+    return base::one_line(field.size() <= kShown ? field : field.substr(0, kShown) + "...");
+  }
+
+  const std::map<std::string, size_t>& at_;
+  const std::vector<std::string>& fields_;
+  std::string wrong_;
+};
+
+// What no field may be, whatever it is for.
+std::string wrong_field(const std::vector<std::string>& names, const std::vector<std::string>& fields) {
+  for (size_t column = 0; column < fields.size(); ++column) {
+    const std::string& field = fields[column];
+    if (field.size() > kMostField)
+      return fmt::format("{} has {} bytes; the most is {}", base::one_line(names[column]), field.size(), kMostField);
+    if (field.find('\0') != std::string::npos)
+      return fmt::format("{} has a NUL byte, which no text has", base::one_line(names[column]));
+  }
+  return "";
 }
 
-Failure bad_row(const std::string& path, size_t line, const std::string& what) {
-  return fail("E0276", what, fmt::format("{}:{}", path, line), "mend the line: nothing of the file was taken");
-}
+// The rows of a table, each checked as it comes. An empty field, and a column that is not there, is a value that is not known.
+class RowReader {
+ public:
+  explicit RowReader(std::string machine) : machine_(std::move(machine)) {}
 
-// As every reader of CSV takes it: quoted where it has a comma, a quote or a line's end.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string made = "\"";
-  for (const char letter : text) made += letter == '"' ? "\"\"" : std::string(1, letter);
-  return made + "\"";
-}
+  // What is wrong with the names; "": nothing.
+  std::string set_columns(const std::vector<std::string>& names) {
+    if (names.size() > kMostTableColumns) return fmt::format("it has more than {} columns", kMostTableColumns);
+    for (size_t column = 0; column < names.size(); ++column) {
+      const std::string& name = names[column];
+      if (name.starts_with("x-")) continue;
+      if (std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end())
+        return fmt::format("the column '{}' is not known here", base::one_line(name.substr(0, kMostTableColumns)));
+      if (!at_.emplace(name, column).second) return fmt::format("the column '{}' stands twice", name);
+    }
+    names_ = names;
+    for (const char* name : kNeeded)
+      if (!at_.contains(name)) return fmt::format("there is no column '{}'", name);
+    return "";
+  }
 
-std::string quoted_sql(const std::string& text) {
-  std::string made = "'";
-  for (const char letter : text) made += letter == '\'' ? "''" : std::string(1, letter);
-  return made + "'";
-}
+  // What is wrong with the row; "": nothing, and the row is taken.
+  std::string add(const std::vector<std::string>& fields) {
+    if (fields.size() != names_.size())
+      return fmt::format("it has {} fields, and {} are named", fields.size(), names_.size());
+    if (rows_.size() == kMostTableRows) return fmt::format("the table has more than {} rows", kMostTableRows);
+    if (std::string wrong = wrong_field(names_, fields); !wrong.empty()) return wrong;
+    Fields row(at_, fields);
+    OpKey key{.machine = machine_.empty() ? row.text("machine") : machine_,
+              .op = row.text("op"),
+              .algorithm = row.text("algorithm"),
+              .operands = row.text("operands"),
+              .attributes = row.text("attributes")};
+    if (const std::string engine = row.text("engine"); !engine.empty()) key.engine = engine;
+    if (key.attributes.empty()) key.attributes = "|";
+    const int64_t threads = row.whole("threads", 1);
+    const std::optional<double> seconds = row.number("seconds");
+    const OpSample sample = {.seconds = seconds.value_or(0),
+                             .low_s = row.number("low_s").value_or(seconds.value_or(0)),
+                             .high_s = row.number("high_s").value_or(seconds.value_or(0)),
+                             .warm_s = row.number("warm_s"),
+                             .runs = row.whole("runs", 0),
+                             .workspace_bytes = row.whole("workspace_bytes", 0),
+                             .joules = row.number("joules"),
+                             .meter = row.text("meter")};
+    if (!row.wrong().empty()) return row.wrong();
+    if (threads < 1 || !std::in_range<int>(threads))
+      return fmt::format("threads is {}, and not from 1 to {}", threads, std::numeric_limits<int>::max());
+    key.threads = static_cast<int>(threads);
+    if (key.machine.empty()) return "nobody says which machine it is of: a column 'machine', or --machine";
+    if (key.op.empty() || key.algorithm.empty() || key.operands.empty()) return "op, algorithm or operands is empty";
+    if (!is_key(key)) return "it is no key of the store";
+    if (!is_sample(sample)) return "its figures are no measurement: seconds above 0, low_s <= seconds <= high_s";
+    rows_.push_back({std::move(key), sample});
+    return "";
+  }
 
-std::vector<std::string> fields_of(const OpKey& key, const OpSample& of, std::string (*text)(const std::string&),
-                                   const char* none) {
-  // In SQL as a text: SQLite may read a number's last bit otherwise.
-  const auto number = [&](double value) { return text(fmt::format("{}", value)); };
-  return {text(key.machine),
-          text(key.engine),
-          text(key.op),
-          text(key.algorithm),
-          text(key.operands),
-          text(key.attributes),
-          fmt::format("{}", key.threads),
-          number(of.seconds),
-          number(of.low_s),
-          number(of.high_s),
-          of.warm_s ? number(*of.warm_s) : none,
-          fmt::format("{}", of.runs),
-          fmt::format("{}", of.workspace_bytes),
-          of.joules ? number(*of.joules) : none,
-          text(of.meter)};
-}
+  [[nodiscard]] std::vector<ProfileRow> take() { return std::move(rows_); }
 
-// The fields of a CSV's records. A quoted one may hold line ends.
+ private:
+  std::string machine_;
+  std::vector<std::string> names_;
+  std::map<std::string, size_t> at_;
+  std::vector<ProfileRow> rows_;
+};
+
+// Reads the records of a CSV text, field by field. A quoted field may hold line ends.
 class CsvReader {
  public:
   explicit CsvReader(std::string_view text) : text_(text) {
@@ -121,8 +210,45 @@ class CsvReader {
   size_t at_ = 0, line_ = 1, begin_ = 1;
 };
 
-Result<void> read_csv(const std::string& path, RowReader& rows) {
+Failure bad_row(const std::string& path, size_t line, const std::string& what) {
+  return fail("E0276", what, fmt::format("{}:{}", path, line), "mend the line: nothing of the file was taken");
+}
+
+std::string line_of(const OpKey& key, const OpSample& of) {
+  const auto known = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string();
+  };
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", base::csv_field(key.machine),
+                     base::csv_field(key.engine), base::csv_field(key.op), base::csv_field(key.algorithm),
+                     base::csv_field(key.operands), base::csv_field(key.attributes), key.threads, of.seconds, of.low_s,
+                     of.high_s, known(of.warm_s), of.runs, of.workspace_bytes, known(of.joules),
+                     base::csv_field(of.meter));
+}
+
+Result<void> check_ending(const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".csv") return {};
+  return fail("E0117", "a table of times is a .csv file", path, "name the file so");
+}
+
+}  // namespace
+
+Result<int64_t> export_profile(ProfileStore& store, const std::string& path) {
+  PANTOUM_TRY(check_ending(path));
+  int64_t written = 0;
+  std::string text = fmt::format("{}\n", fmt::join(kColumns, ","));
+  PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) -> Result<void> {
+    ++written;
+    text += line_of(key, sample);
+    return {};
+  }));
+  PANTOUM_TRY(base::write_file_atomically(path, text));
+  return written;
+}
+
+Result<std::vector<ProfileRow>> read_profile(const std::string& path, const std::string& machine) {
+  PANTOUM_TRY(check_ending(path));
   PANTOUM_ASSIGN(const std::string text, base::read_file(path));
+  RowReader rows(machine);
   CsvReader reader(text);
   std::vector<std::string> fields;
   std::string why;
@@ -131,85 +257,6 @@ Result<void> read_csv(const std::string& path, RowReader& rows) {
   while (why.empty() && reader.next(fields, why))
     if (why.empty()) why = rows.add(fields);
   if (!why.empty()) return bad_row(path, reader.line(), why);
-  return {};
-}
-
-using Read = Result<void> (*)(const std::string&, RowReader&);
-
-// A pipe that is no data base would be waited for.
-Result<void> check_file(const std::string& path, bool is_database) {
-  std::error_code none;
-  const std::filesystem::file_status status = std::filesystem::status(path, none);
-  const auto refused = [&](const char* what) { return fail("E0201", what, path, "name a .csv, a .sql or a .db file"); };
-  if (!std::filesystem::exists(status)) return refused("there is no such file");
-  if (std::filesystem::is_directory(status)) return refused("cannot read the file: it is a folder");
-  if (is_database && !std::filesystem::is_regular_file(status))
-    return refused("cannot read the file: a data base has to be a regular file, and it is none");
-  return {};
-}
-
-// A store, or nothing, or an empty file: what else stands there is not ours to replace.
-Result<void> check_replaceable(const std::string& path) {
-  std::error_code none;
-  const auto refused = [&](const std::string& why) {
-    return fail("E0275", "the table cannot take the place of what stands there: " + why, path,
-                "name another file with --export");
-  };
-  for (const char* beside : {"-journal", "-wal"})
-    if (std::filesystem::exists(path + beside, none))
-      return refused(fmt::format("{}{} beside it says that another program writes to it", path, beside));
-  if (!std::filesystem::exists(path, none)) return {};
-  if (!std::filesystem::is_regular_file(path, none)) return refused("it is no regular file");
-  const Result<void> checked = ProfileStore::check(path);
-  return checked ? Result<void>{} : refused(checked.error().message);
-}
-
-Result<int64_t> export_database(ProfileStore& store, const std::string& path) {
-  PANTOUM_TRY(check_replaceable(path));
-  PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> copy, ProfileStore::open(":memory:"));
-  int64_t written = 0;
-  PANTOUM_TRY(copy->begin());
-  PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) {
-    ++written;
-    return copy->put_op(key, sample);
-  }));
-  PANTOUM_TRY(copy->commit());
-  PANTOUM_ASSIGN(const std::string bytes, copy->bytes());
-  PANTOUM_TRY(base::write_file_atomically(path, bytes));
-  return written;
-}
-
-}  // namespace
-
-Result<int64_t> export_profile(ProfileStore& store, const std::string& path) {
-  const std::string ending = ending_of(path);
-  if (ending == ".db") return export_database(store, path);
-  if (ending != ".csv" && ending != ".sql") return unknown_ending(path);
-  int64_t written = 0;
-  const bool sql = ending == ".sql";
-  std::string text = sql ? fmt::format("CREATE TABLE op_costs({});\n", all_columns(", ")) : all_columns(",") + "\n";
-  PANTOUM_TRY(store.each_op([&](const OpKey& key, const OpSample& sample) -> Result<void> {
-    ++written;
-    const std::vector<std::string> fields =
-        sql ? fields_of(key, sample, quoted_sql, "NULL") : fields_of(key, sample, quoted, "");
-    text += sql ? fmt::format("INSERT INTO op_costs VALUES({});\n", fmt::join(fields, ", "))
-                : fmt::format("{}\n", fmt::join(fields, ","));
-    return {};
-  }));
-  PANTOUM_TRY(base::write_file_atomically(path, text));
-  return written;
-}
-
-Result<std::vector<ProfileRow>> read_profile(const std::string& path, const std::string& machine) {
-  const std::string ending = ending_of(path);
-  const Read read = ending == ".csv"   ? read_csv
-                    : ending == ".sql" ? read_sql
-                    : ending == ".db"  ? read_database
-                                       : nullptr;
-  if (read == nullptr) return unknown_ending(path);
-  PANTOUM_TRY(check_file(path, ending == ".db"));
-  RowReader rows(machine);
-  PANTOUM_TRY(read(path, rows));
   return rows.take();
 }
 

@@ -11,10 +11,10 @@
 namespace pantoum::cost {
 namespace {
 
-// A file of somebody else's making: what it computes is not trusted, and what it asks for ends.
+// Anybody may have made the file: SQLite trusts no function that its schema calls, and each question ends.
 constexpr const char* kGuards = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF;";
 constexpr int kTurn = 1 << 14,
-              kMostTurns = 64;  // steps of SQLite's machine; turns for one question, or for one of its rows
+              kMostTurns = 64;  // kTurn: steps of SQLite's machine; kMostTurns: for one question, or one of its rows
 constexpr int kBusyMilliseconds = 250;
 constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
 
@@ -41,7 +41,7 @@ constexpr const char* kFigures = "seconds, low_s, high_s, warm_s, runs, workspac
 constexpr int kFigureColumns = 8;
 constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, attributes, threads";
 
-// What a measurement can be; anything else in the file is measured anew.
+// Whether a value can be a measurement; anything else in the file is measured again.
 bool is_time(double seconds) {
   return std::isfinite(seconds) && seconds > 0 && seconds < kMostSeconds;
 }
@@ -63,7 +63,8 @@ class SqliteStore final : public ProfileStore {
     sqlite3_progress_handler(database_.get(), kTurn, take_turn, &turns_);
   }
 
-  // E0275 where its tables are not a store's. Ends before anything is written: two that read cannot both become writers.
+  // Checks that the tables are a store's (E0275). The reading ends before anything is written: of two processes that read at the same
+  // time only one could begin to write.
   Result<void> look_inside() {
     PANTOUM_TRY(execute(kGuards));
     PANTOUM_ASSIGN(const Statement query,
@@ -136,14 +137,6 @@ class SqliteStore final : public ProfileStore {
       if (is_key(key) && is_sample(sample)) PANTOUM_TRY(act(key, sample));
     }
     return failure();
-  }
-
-  Result<std::string> bytes() override {
-    sqlite3_int64 size = 0;
-    const std::unique_ptr<unsigned char, void (*)(void*)> copy(sqlite3_serialize(database_.get(), "main", &size, 0),
-                                                               &sqlite3_free);
-    if (copy == nullptr) return failure_of("there is no memory for a copy of it");
-    return std::string(reinterpret_cast<const char*>(copy.get()), static_cast<size_t>(size));
   }
 
   Result<void> begin() override { return execute("BEGIN IMMEDIATE"); }
@@ -255,7 +248,7 @@ class SqliteStore final : public ProfileStore {
                            : std::string(text, static_cast<size_t>(sqlite3_column_bytes(query.get(), column)));
   }
 
-  // What is no number is none of a measurement, whatever digits a text begins with.
+  // A text is no number, whatever digits it begins with: NaN.
   static double number_at(sqlite3_stmt* raw, int column) {
     const int type = sqlite3_column_type(raw, column);
     const bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;
@@ -326,31 +319,18 @@ bool is_sample(const OpSample& sample) {
          (!sample.joules || (std::isfinite(*sample.joules) && *sample.joules >= 0 && *sample.joules < kMostJoules));
 }
 
-namespace {
-
-Result<std::unique_ptr<SqliteStore>> open_file(const std::string& path, int flags) {
+Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   Database database(raw, &sqlite3_close);
   if (code != SQLITE_OK)
     return fail("E0275", "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
                 "name another file");
   sqlite3_busy_timeout(raw, kBusyMilliseconds);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  return std::make_unique<SqliteStore>(std::move(database), path);
-}
-
-}  // namespace
-
-Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
-  PANTOUM_ASSIGN(std::unique_ptr<SqliteStore> store, open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  auto store = std::make_unique<SqliteStore>(std::move(database), path);
   PANTOUM_TRY(store->set_up());
   return store;
-}
-
-Result<void> ProfileStore::check(const std::string& path) {
-  PANTOUM_ASSIGN(const std::unique_ptr<SqliteStore> store, open_file(path, SQLITE_OPEN_READONLY));
-  return store->look_inside();
 }
 
 }  // namespace pantoum::cost

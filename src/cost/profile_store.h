@@ -13,7 +13,7 @@ namespace pantoum::cost {
 
 using problem::Link;
 
-// One direction of a storage, measured while the threads of training computed, and what a transfer took from them.
+// One direction of a storage, measured while the threads of training computed, and the seconds that a transfer took from them.
 struct LinkSample {
   Link link = {};  // its watts are not kept
   Seconds engine_s = 0, engine_s_per_byte = 0;
@@ -21,14 +21,11 @@ struct LinkSample {
 
 class ProfileStore {
  public:
-  // Opens or creates the data base; ":memory:" keeps nothing. E0275 when it is no profile store, which another program's
-  // data base and one whose tables have other columns or triggers are not (nothing is written into it), or cannot be
-  // written.
-  // Several processes may have it open; one that waits for another longer than a quarter of a second gives up (E0275).
-  // What is no time (negative, infinite, a text) reads as not known.
+  // Opens or creates the data base; ":memory:" keeps nothing. E0275 the file cannot be written, or is no profile store: another
+  // program's data base, or one whose tables have other columns or triggers; nothing is written into it.
+  // Several processes may have it open. One that waits for another for more than a quarter of a second gives up (E0275).
+  // A value that is no time (negative, infinite, a text) counts as not known.
   [[nodiscard]] static Result<std::unique_ptr<ProfileStore>> open(const std::string& path);
-  // Is the file at `path` a profile store, or empty? Nothing is written into it. E0275.
-  [[nodiscard]] static Result<void> check(const std::string& path);
   virtual ~ProfileStore() = default;
 
   [[nodiscard]] virtual Result<std::optional<OpSample>> find_op(const OpKey& key) = 0;
@@ -36,13 +33,11 @@ class ProfileStore {
   // `key`: the folder of the page file, how it is used, and the direction.
   [[nodiscard]] virtual Result<std::optional<LinkSample>> find_link(const std::string& key) = 0;
   [[nodiscard]] virtual Result<void> put_link(const std::string& key, const LinkSample& sample, int samples) = 0;
-  // How many times it keeps, of operators and of storage.
+  // The number of samples in it, of operators and of storage.
   [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
-  // Every sample of an operator, ordered by its key. What is no key or no measurement is left out.
+  // Calls `act` with every sample of an operator, ordered by key. Rows that are no key or no measurement are left out.
   [[nodiscard]] virtual Result<void> each_op(const std::function<Result<void>(const OpKey&, const OpSample&)>& act) = 0;
-  // All of it, as the bytes of an SQLite file.
-  [[nodiscard]] virtual Result<std::string> bytes() = 0;
-  // Several changes as one: all are kept, or none.
+  // Between begin() and commit() all changes are kept, or none; roll_back() drops them.
   [[nodiscard]] virtual Result<void> begin() = 0;
   [[nodiscard]] virtual Result<void> commit() = 0;
   [[nodiscard]] virtual Result<void> roll_back() = 0;

@@ -10,9 +10,9 @@
 
 namespace pantoum::cost {
 
-// Names of parameters, buffers and constants that no program changes and none has as a result, as many as
-// `device.rom_bytes` hold, in the order of the first program (training, which has them all). All programs of a plan
-// take them from there, so it is asked once. Bytes are counted as compile_programs lays them out, or a few more.
+// The names of parameters, buffers and constants that no program changes and none has as a result: as many as `device.rom_bytes`
+// hold, in the order of the first program (training, which has all of them). All programs of a plan read them in place, so they are
+// chosen once. Bytes are counted as compile_programs lays them out, or a few more.
 [[nodiscard]] std::set<std::string> read_in_place(const std::vector<const ir::Graph*>& programs,
                                                   const DeviceProfile& device);
 

@@ -17,16 +17,16 @@ namespace pantoum::cost {
 struct Work {
   double flops = 0;
   double bytes = 0;       // read and written
-  double footprint = 0;   // bytes that must be in a cache at once: operands and workspace
-  double elements = 0;    // of the largest operand; 0: not known, all lanes are filled
-  int element_bytes = 4;  // of the type that is computed in
+  double footprint = 0;   // bytes of operands and workspace, which must fit into a cache together
+  double elements = 0;    // of the largest operand; 0: not known, and all lanes count as filled
+  int element_bytes = 4;  // of the type in which it computes
 };
 
-// By `kernel` (algorithm_cost.h); null: as the op's definition says.
+// The work of `op` as `kernel` does it (algorithm_cost.h); null: as the op's definition says.
 [[nodiscard]] Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace,
                            const pt_kernel* kernel = nullptr);
 [[nodiscard]] Seconds modelled_seconds(const Compute& compute, const Work& work);
-// Of an op that takes `seconds`, which may be measured, or be those of a slower kernel.
+// The joules of an op that takes `seconds`, which may be measured, or those of a slower kernel.
 [[nodiscard]] double modelled_joules(const Compute& compute, const Work& work, Seconds seconds);
 
 }  // namespace pantoum::cost

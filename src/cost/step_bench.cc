@@ -1,13 +1,18 @@
 #include "cost/step_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <new>
+#include <span>
 
+#include "base/checksum.h"
 #include "base/round_up.h"
 #include "cost/cache_context.h"
+#include "cost/kernel_bench.h"
 #include "cost/kernel_call.h"
 
 namespace pantoum::cost {
@@ -16,10 +21,10 @@ namespace {
 using problem::Home;
 using problem::Op;
 
-constexpr size_t kLeastRounds = 3, kMostRounds = 64;  // after one that warms up
+constexpr size_t kLeastRounds = 3, kMostRounds = 64;  // after one round that warms up
 constexpr Bytes kNowhere = -1;
 
-// Addresses: the lowest that is free.
+// Gives out addresses: always the lowest that is free.
 class Addresses {
  public:
   Bytes take(Bytes size) {
@@ -53,7 +58,7 @@ class Addresses {
   [[nodiscard]] Bytes end() const { return end_; }
 
  private:
-  std::map<Bytes, Bytes> free_;  // size by address; no two touch
+  std::map<Bytes, Bytes> free_;  // free ranges: size by address; no two of them touch
   Bytes end_ = 0;
 };
 
@@ -140,7 +145,7 @@ class Placement {
   std::vector<Placed> ops_;                 // in the step's order
 };
 
-// An op that is ready to run. It stays where it is: the call points into it.
+// An op that is ready to run. It must not move in memory, because the call points into it.
 struct Ready {
   int64_t op = 0;
   const pt_kernel* kernel = nullptr;
@@ -215,7 +220,7 @@ class Step {
     }
   }
 
-  // What a step begins with, or of it what is fed anew.
+  // Writes what a step begins with; `fed_alone`: only what is fed anew for each step.
   void fill(bool fed_alone) {
     for (size_t tensor = 0; tensor < built_.value_of.size(); ++tensor) {
       const ir::Value& value = graph_.value(built_.value_of[tensor]);
@@ -263,6 +268,73 @@ std::optional<std::vector<Seconds>> seconds_in_step(const ir::Graph& graph, cons
   const bool computable = std::none_of(built.graph.ops.begin(), built.graph.ops.end(),
                                        [](const Op& op) { return !op.optional && op.choices.empty(); });
   return computable ? Step(graph, built, choices, limits).run() : std::nullopt;
+}
+
+MeasuredStep::MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<size_t> choices,
+                           std::vector<OpKey> keys)
+    : graph_(graph), built_(built), choices_(std::move(choices)), keys_(std::move(keys)) {
+  std::string text;
+  each([&](const problem::Op& op, size_t choice, OpKey key) {
+    key.machine.clear();  // so that times from a table of another machine are found
+    text += fmt::format("{}<{}>{}", text_of(key), fmt::join(op.inputs, ","), fmt::join(op.outputs, ","));
+    for (const auto& [output, input] : op.choices[choice].overwrites) text += fmt::format("<{}>{}", output, input);
+    text += ';';
+  });
+  name_ = base::checksum_text(base::checksum_of(std::as_bytes(std::span(text))));
+}
+
+std::optional<Seconds> MeasuredStep::find(const OpKey& key) const {
+  const auto found = found_.find(text_of(key));
+  return found == found_.end() ? std::nullopt : std::optional(found->second);
+}
+
+OpKey MeasuredStep::in_step(OpKey key) const {
+  key.attributes += "|in step " + name_;
+  return key;
+}
+
+Result<bool> MeasuredStep::look_up(ProfileStore& store) {
+  std::map<std::string, Seconds> known;
+  for (const problem::Op& op : built_.graph.ops) {
+    if (op.optional || op.choices.empty()) continue;
+    const OpKey& key = keys_[static_cast<size_t>(op.id)];
+    if (known.contains(text_of(key))) continue;
+    PANTOUM_ASSIGN(const std::optional<OpSample> found, store.find_op(in_step(key)));
+    if (!found) return false;
+    known.emplace(text_of(key), found->seconds);
+  }
+  found_ = std::move(known);
+  return !found_.empty();
+}
+
+Seconds MeasuredStep::sum_of(const std::map<std::string, Seconds>& means) const {
+  Seconds sum = 0;
+  each([&](const problem::Op&, size_t /*choice*/, const OpKey& key) { sum += means.at(text_of(key)); });
+  return sum;
+}
+
+bool MeasuredStep::run(const StepLimits& limits) {
+  constexpr Seconds kLeastMean = 1e-9;
+  const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, choices_, limits);
+  if (!seconds) return false;
+  std::map<std::string, std::pair<Seconds, int>> sums;
+  each([&](const problem::Op& op, size_t /*choice*/, const OpKey& key) {
+    auto& [sum, count] = sums[text_of(key)];
+    sum += (*seconds)[static_cast<size_t>(op.id)], ++count;
+  });
+  std::map<std::string, Seconds> now;
+  for (const auto& [key, sum] : sums) now.emplace(key, std::max(sum.first / sum.second, kLeastMean));
+  if (!is_found() || sum_of(now) < sum_of(found_)) found_ = std::move(now);
+  return true;
+}
+
+Result<void> MeasuredStep::keep(ProfileStore& store) const {
+  for (const OpKey& key : keys_) {
+    const std::optional<Seconds> mean = find(key);
+    if (!mean) continue;
+    PANTOUM_TRY(store.put_op(in_step(key), {.seconds = *mean, .low_s = *mean, .high_s = *mean, .runs = 1}));
+  }
+  return {};
 }
 
 }  // namespace pantoum::cost

@@ -9,7 +9,6 @@
 #include <map>
 #include <random>
 
-#include "cost/measured_step.h"
 #include "ir/builder.h"
 
 namespace pantoum::cost {

@@ -1,4 +1,4 @@
-// Samples of one size at one distance from each other in a file: what every format comes down to.
+// Samples of one size at equal distances in a file: every format is read as that in the end.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace pantoum::data {
 [[nodiscard]] std::unique_ptr<SampleFile> array_samples(std::shared_ptr<const base::OwnedFile> file,
                                                         ArrayLayout layout);
 
-// One array after the other; all of one shape and type; at least one.
+// The samples of all parts, one part after the other. There is at least one part, and all have one shape and type.
 [[nodiscard]] std::unique_ptr<SampleFile> joined_samples(std::vector<std::unique_ptr<SampleFile>> parts);
 
 // The layout of field [at, at + elements) of records of `stride` bytes that fill the file from `begin` on.

@@ -1,4 +1,4 @@
-// One step's batch: tensors as the model wants them, and who fills them.
+// The batch of a step: its tensors, and the function that fills them.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,10 @@ struct BatchView {
   }
 };
 
-// Fills batch `number` (1 for the first; a step takes as many as it has micro-batches): the model's inputs in its
-// order, then the targets of each loss, every byte. What it fills must follow from `number` alone where a run that is
-// resumed is to equal the one that was not interrupted. Batches are asked for in their order, one at a time, by one
-// thread: with a queue of batches not the one that runs the steps. What it allocates is RAM beside the budget. An error
-// ends the run.
+// Fills every byte of batch `number`: the model's inputs in its order, then the targets of each loss. The first batch is 1; a step takes as
+// many batches as it has micro-batches. A resumed run equals one that was not interrupted only if the contents follow from `number` alone.
+// One thread asks for batches, one at a time and in their order; with a queue of batches it is not the thread that runs the steps.
+// What the function allocates is RAM beside the budget. An error ends the run.
 using BatchProducer = std::function<Result<void>(uint64_t number, std::span<const BatchView> batch)>;
 
 }  // namespace pantoum::data

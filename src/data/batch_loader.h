@@ -1,4 +1,4 @@
-// Samples from their files into the tensors of a batch, in place: no buffer beside the tensors themselves.
+// Reads samples from their files into the tensors of a batch, without a buffer beside the tensors.
 #pragma once
 
 #include <array>
@@ -13,23 +13,23 @@
 
 namespace pantoum::data {
 
-// How samples that are stored in one type become elements of another.
+// How stored elements become elements of the tensor.
 enum class Conversion : uint8_t { kNone, kNormalizeU8, kNormalizeF32, kU8ToF32, kU8ToI64, kU8ToI32, kI32ToI64 };
 
-// Loads rows of batches from one data set after the other.
+// Loads rows of batches. It is bound to one data set at a time.
 class BatchLoader {
  public:
-  // For batches of so many inputs and, behind them, labels.
+  // For batches of so many inputs, followed by so many labels.
   BatchLoader(Preparation preparation, size_t inputs, size_t labels);
 
-  // Fits `data` to the batch; `data` outlives the loads. No allocation. E0262 unless the
-  // samples can be rows: the same shape up to extents of 1, the same dtype or one that widens (u8 to f32, i64, i32; i32
-  // to i64), a normalization for every channel, images where there are augmentations.
+  // Checks that samples of `data` can be rows of the batch, and loads from it from now on; `data` outlives the loads. No allocation. E0262
+  // they do not fit: they need the same shape up to extents of 1; the same dtype or one that widens (u8 to f32, i64, i32; i32 to i64); a
+  // normalization for every channel; images where there are augmentations.
   [[nodiscard]] Result<void> bind(const Dataset& data, std::span<const BatchView> batch);
 
-  // Reads sample `index` into row `row` of every tensor. Stored elements are narrower or as wide: they are read into
-  // the tail of the row, changed there, and widened in place, ascending; element e is written at w e .. w e + w and the
-  // unread ones start at or behind that. No allocation on success. E0260.
+  // Reads sample `index` into row `row` of every tensor. Stored elements are at most as wide as the tensor's. They are read into the end of
+  // the row, changed there, and widened in place from the first to the last: element e goes to bytes w e .. w e + w, and no stored
+  // element that is still needed begins before that. No allocation on success. E0260.
   [[nodiscard]] Result<void> load(int64_t index, std::span<const BatchView> batch, int64_t row,
                                   const Change* change = nullptr) const;
 

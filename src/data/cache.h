@@ -1,5 +1,4 @@
-// What cannot be read at random (compressed, text, pictures) is turned once into a file that can, kept in a private
-// cache.
+// Turns data that cannot be read sample by sample (compressed, text, pictures) into a file that can, once, in a private cache.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +15,11 @@ namespace pantoum::data {
 
 inline constexpr uint64_t kMostUnpacked = uint64_t{1} << 36;  // bytes of one compressed file or member
 
-// Tells this state of a file from others: its path, size and time of change. E0201.
+// A text that identifies this state of a file: its path, size and time of change. E0201.
 [[nodiscard]] Result<std::string> identity_of(const std::string& path);
 
-// The path of `stem`-HASH-OF-KEY in `folder` (made if absent, mode 0700), written by `make` unless it is there; mode
-// 0600. Atomic: a crash leaves no half file under that name. E0901 the cache cannot be written; the errors of `make`.
+// The path of the file `stem`-HASH-OF-KEY (mode 0600) in `folder`, which is made if it is absent (mode 0700). `make` writes the file unless
+// it is there. Atomic: a crash leaves no half file under that name. E0901 the cache cannot be written; the errors of `make`.
 [[nodiscard]] Result<std::string> cached_file(const std::string& folder, const std::string& stem,
                                               const std::string& key,
                                               const std::function<Result<void>(base::AtomicFile&)>& make);

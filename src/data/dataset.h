@@ -67,10 +67,10 @@ struct DataOptions {
   std::string test_path;                   // a second place whose training half is the test set; "": found beside
 };
 
-// Where `path` leads: a folder or file in one of the formats of docs/data.md, the first that is there. E0262 with what
-// was looked for, when inputs and labels differ in number, or when the format cannot feed such a model; E0201, E0260,
-// E0261 (file, line or member) what is there cannot be read; E0901 the cache. An empty `wanted.inputs` stands for one
-// input of unknown shape: IDX, NPY, NPZ and CIFAR-10 do without.
+// Opens the folder or file at `path` in the first format of docs/data.md that it has. An empty `wanted.inputs` stands for one input of
+// unknown shape, which IDX, NPY, NPZ and CIFAR-10 can feed.
+//   errors  E0262 no format was found (with what was looked for), inputs and labels differ in number, or the format cannot feed such a
+//           model; E0201, E0260, E0261 (file, line or member) the data cannot be read; E0901 the cache
 [[nodiscard]] Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options);
 
 }  // namespace pantoum::data

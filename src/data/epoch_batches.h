@@ -1,4 +1,4 @@
-// Epochs over a data set as batches: the order of samples and their changes depend on (seed, epoch) alone.
+// The batches of epochs over a data set. The order of samples and their changes depend on (seed, epoch) alone.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,17 @@
 
 namespace pantoum::data {
 
+// Fills `indices` with a permutation of 0 to indices.size() - 1 that depends on (seed, epoch) alone, on every machine. Linear.
+void shuffle_epoch(uint64_t seed, uint64_t epoch, std::span<uint32_t> indices);
+
 struct EpochOptions {
   uint64_t seed = 0;
   int64_t batch = 0, micro_batches = 1;  // samples of a batch, batches of a step
-  bool shuffle = true;                   // else every epoch has the data's own order
+  bool shuffle = true;                   // false: every epoch has the order of the data
 };
 
-// The batches 1, 2, ... of all epochs; of an epoch only whole steps. `loader` is bound; `indices`, one for each sample,
-// outlives the producer. Allocates nothing when it is called.
+// A producer of the batches 1, 2, ... of all epochs; samples at the end of an epoch that fill no whole step are left out. `loader` is bound.
+// `indices` has room for one index of each sample, and outlives the producer. The producer allocates nothing.
 [[nodiscard]] BatchProducer epoch_batches(std::shared_ptr<const BatchLoader> loader, const EpochOptions& options,
                                           std::span<uint32_t> indices);
 

@@ -1,4 +1,4 @@
-// Labels that are no class of the model, found before a step meets one.
+// Finds labels that are no class of the model, before training begins.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace pantoum::data {
 
-// What the labels of one loss may be: below `classes`; those below 0, and `ignore`, are passed over. 0 classes: anything.
+// The labels of one loss must be below `classes`. Labels below 0 and those equal to `ignore` are passed over. 0 classes: any label fits.
 struct LabelRange {
   int64_t classes = 0, ignore = -1;
 };
 
-// E0262 with the value, the sample (from 0) and the file of the first label that is out of range, and how many there are.
-// Where there are more than `most_bytes` of labels, those behind them are not looked at.
+// E0262 a label is out of range: with the value, the sample (from 0) and the file of the first, and how many there are. Of more than
+// `most_bytes` of labels only the first ones are read.
 [[nodiscard]] Result<void> check_labels(const Dataset& data, std::span<const LabelRange> ranges,
                                         uint64_t most_bytes = std::numeric_limits<uint64_t>::max());
 

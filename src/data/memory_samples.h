@@ -1,4 +1,4 @@
-// Arrays in the caller's memory as samples of a data set.
+// Samples in the caller's memory.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pantoum::data {
 
-// `bytes` outlives it: samples of `shape` one behind the other, at any alignment.
+// `bytes` holds `count` samples of `shape` one behind the other, at any alignment, and outlives the result.
 [[nodiscard]] std::unique_ptr<SampleFile> memory_samples(base::DType dtype, base::Shape shape, int64_t count,
                                                          std::span<const std::byte> bytes);
 

@@ -1,4 +1,4 @@
-// What is done to samples on their way into the batch: normalization always, random changes in training alone.
+// How samples are changed on their way into the batch: normalization always, random changes in training alone.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ struct Normalization {
 };
 
 struct Augmentation {
-  bool flip = false, flip_vertically = false;  // half of the samples each
-  int64_t crop = 0;                            // moved by up to as many pixels; zeros (as stored) where nothing is
+  bool flip = false, flip_vertically = false;  // each mirrors half of the samples
+  int64_t crop = 0;                            // images move by up to so many pixels; stored zeros fill the rest
   [[nodiscard]] bool any() const { return flip || flip_vertically || crop > 0; }
 };
 
 struct Preparation {
-  // Of all channels, or one for each (dimension 1 of the input); empty: bytes scaled to 0..1, floats as they are.
+  // One for all channels, or one for each (dimension 1 of the input). Empty: bytes are scaled to 0..1, floats stay.
   std::vector<Normalization> normalization;
   Augmentation augmentation;  // of inputs [N, channels, height, width]
-  bool shuffle = true;        // every epoch in an order of its own; else as the data are
+  bool shuffle = true;        // gives each epoch an order of its own; false: the order of the data
 };
 
 // One sample's changes.
@@ -33,15 +33,14 @@ struct Change {
   int64_t down = 0, right = 0;  // by how much the window moves
 };
 
-// The changes of a sample in an epoch: by (seed, epoch, index) alone, so that neither batches, threads nor a resume
-// change them.
+// The changes of a sample in an epoch. They depend on (seed, epoch, index) alone, and so not on batches, threads or a resume.
 [[nodiscard]] Change draw_change(const Augmentation& augmentation, uint64_t seed, uint64_t epoch, uint32_t index);
 
 struct ImageSize {
   size_t channels = 0, height = 0, width = 0;
 };
 
-// In place, whatever the elements are. `image` has channels x height x width of `element_bytes` each.
+// Changes the image in place, whatever the type of its elements: channels x height x width of `element_bytes` each.
 void apply(const Change& change, const ImageSize& size, size_t element_bytes, std::span<std::byte> image);
 
 }  // namespace pantoum::data

@@ -1,4 +1,4 @@
-// The formats of data sets, each behind one function: is it there, and if so, its samples.
+// The formats of data sets. Each has one function, which says whether data in its format are there, and opens their samples.
 #pragma once
 
 #include <functional>
@@ -38,9 +38,9 @@ using FoundSamples = Result<std::optional<Dataset>>;
 [[nodiscard]] FoundSamples find_raw(const Place& place);     // {x|INPUT,y}_{train,test}.{u8,i32,i64,f32}
 [[nodiscard]] FoundSamples find_images(const Place& place);  // [{train,test|val}/]CLASS/*.{png,jpg,ppm}
 
-// Asks `open` for an array by each name that an input may have (its own; x for an only one), and for the labels by
-// each of theirs (of several losses: by the output's name); `pattern` is how such a file or member is called, with a *
-// for the name. Nothing when none is there; E0262 when some are.
+// Asks `open` for each input by its possible names (its own; x for an only input), and for the labels by theirs (with several losses: the
+// output's name). `pattern` is the name of such a file or member, with * for the array's name. Nothing when no array is there; E0262 when
+// only some are.
 using OpenNamed = std::function<Result<std::unique_ptr<SampleFile>>(const std::string& name)>;  // null: not there
 [[nodiscard]] FoundSamples find_named(const Place& place, const std::vector<std::string>& labels,
                                       const std::string& pattern, const OpenNamed& open);

@@ -1,8 +1,8 @@
-// A pager on another: what goes to storage is sealed on the way, what comes from it is opened.
+// A pager that uses another one: it seals what goes to storage, and opens what comes from it.
 //
-// One thread of its own serves transfers in the order in which they came, as pieces of whole blocks, and keeps a few
-// pieces under way: while it seals or opens one, the storage moves others. A written piece is sealed into a staging
-// buffer, so that kernels may read the arena meanwhile; a read piece arrives where it belongs and is opened there.
+// Its thread serves transfers in their order, as pieces of whole blocks, and keeps a few pieces under way: while it seals or opens one,
+// the storage moves others. A piece to be written is sealed into a staging buffer, so that kernels may read the arena meanwhile. A piece
+// that is read arrives at its place in the arena and is opened there.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -54,16 +54,16 @@ class EncryptedPager final : public PagerBase {
   [[nodiscard]] int fd() const override { return plain_->fd(); }
 
  private:
-  // Whole blocks of one transfer, on their way.
+  // Whole blocks of one transfer that are being moved.
   struct Piece {
     Transfer* of = nullptr;
-    uint32_t of_ticket = 0, ticket = 0;  // ours: `plain_` knows the piece by it
+    uint32_t of_ticket = 0, ticket = 0;  // `ticket`: of the piece, in `plain_`
     size_t first = 0, last = 0;          // blocks [first, last)
     std::byte* data = nullptr;           // in the arena
   };
-  // Of a transfer that is being served.
+  // How far a transfer is that is being served.
   struct Progress {
-    uint32_t open = 0;  // pieces, and one more until all are under way
+    uint32_t open = 0;  // pieces that have not ended, and one more until all have begun
     pt_status status = PT_OK;
   };
 
@@ -95,7 +95,7 @@ class EncryptedPager final : public PagerBase {
     note(transfer, PT_OK);
   }
 
-  // Moves the part of a block, or begins to move whole blocks; returns where the next begins.
+  // Moves a part of a block, or begins to move whole blocks; returns where the rest begins.
   uint64_t advance(Transfer* transfer, uint64_t at, uint64_t end) {
     const size_t first = blocks_.block_at(at);
     if (at != blocks_.begin(first) || blocks_.end(first) > end) {
@@ -151,7 +151,7 @@ class EncryptedPager final : public PagerBase {
     return status;
   }
 
-  // Bytes [at, end) inside one block, which has to be opened as a whole. Nothing else is under way then.
+  // Moves bytes [at, end) inside one block, which has to be opened as a whole. No piece is under way meanwhile.
   pt_status move_part(const Transfer& transfer, size_t block, uint64_t at, uint64_t end) {
     while (open_ > 0) finish_oldest();
     const uint64_t begin = blocks_.begin(block);
@@ -175,7 +175,7 @@ class EncryptedPager final : public PagerBase {
     return status == PT_OK ? io().wait(io().context, ticket) : status;
   }
 
-  // One of a transfer's pieces has ended.
+  // Notes that one of a transfer's pieces has ended.
   void note(Transfer* transfer, pt_status status) {
     fail_with(transfer, status);
     Progress& progress = progress_of(transfer);
@@ -200,7 +200,7 @@ class EncryptedPager final : public PagerBase {
   Staging staging_;  // kPieces of piece_bytes_
   size_t piece_bytes_;
   TransferQueue queue_;
-  // Of the thread alone:
+  // Used by the thread alone:
   std::array<Piece, kPieces> pieces_{};  // a ring of open_ from oldest_ on
   size_t oldest_ = 0, open_ = 0;
   std::array<Progress, TransferSlots::kCount> progress_{};

@@ -16,7 +16,6 @@
 
 #include "base/round_up.h"
 #include "host/memory_meter.h"
-#include "host/preload.h"
 #include "host/status_error.h"
 #include "runtime/plan_bytes.h"
 

@@ -1,4 +1,4 @@
-// What runs a binary plan on a host: the arena, the page file, the thread pool and the runtime's session, made once.
+// Runs a binary plan on a host: it owns the arena, the page file, the thread pool and the runtime's session.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,23 @@
 
 namespace pantoum::host {
 
+// Runs every op of the plan once on zeros, in memory that is given back afterwards. From then on RAM holds what a back end makes for an
+// op's shapes, the kernels' code and the threads' stacks. Memory: operands and workspace of the largest op. Cost: about a step of each
+// program.
+//   errors  PT_E_KERNEL a kernel is missing, or does not compute its shapes; PT_E_PLAN a workspace is too small; PT_E_FULL no memory
+[[nodiscard]] pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool);
+
 struct EngineOptions {
   std::string page_file;
   int threads = 0;
   bool direct_io = true;
   bool encrypt_pages = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
-  const pt_pool* pool = nullptr;  // null: a team of `threads` of its own; else the caller's, and outlives the engine
+  const pt_pool* pool = nullptr;             // outlives the engine; null: the engine makes a team of `threads`
 };
 
-// Anonymous private memory of whole pages: zero, and in RAM only where it was touched. No huge pages, so that this is
-// exact.
+// Anonymous private memory of whole pages, zero at first. A page is in RAM once it was touched; there are no huge pages, so that this
+// is exact.
 class Arena {
  public:
   Arena() = default;
@@ -37,7 +43,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena();
   [[nodiscard]] void* data() const { return data_; }
-  // Whether it may be written; E0906 where the system says no.
+  // Allows or forbids writing. E0906 the system refuses.
   [[nodiscard]] Result<void> protect(bool writable);
 
  private:
@@ -46,7 +52,7 @@ class Arena {
   size_t bytes_ = 0;
 };
 
-// Two phases, so that everything but the arena exists before RAM is measured: open(), then start().
+// Made in two phases, open() and start(), so that everything but the arena exists before RAM is measured.
 class Engine {
  public:
   // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908.
@@ -58,14 +64,14 @@ class Engine {
   // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
   // E0906, E0410.
   [[nodiscard]] Result<void> start();
-  // Once everything is in its place: resets VmHWM, and notes what is in RAM beside the arena.
+  // Resets VmHWM, and notes what is in RAM beside the arena. Called once everything is in its place.
   void begin_measuring();
 
   [[nodiscard]] const pt_plan& plan() const { return plan_; }
-  // What was in RAM beside the arena when measuring began, and what came back since of the program's own files (code
-  // that the page cache holds).
+  // Bytes that were in RAM beside the arena when measuring began, and pages of the program's own files that came back since (code that
+  // the page cache holds).
   [[nodiscard]] uint64_t rss_before_arena() const;
-  [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // what preparing the kernels left in RAM
+  [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // RAM that preparing the kernels took
   [[nodiscard]] const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
 
   // After start(). Neither allocates.
@@ -73,15 +79,15 @@ class Engine {
     base::forget_custom_error();
     return pt_run(session_, program, &scalars);
   }
-  // After every instruction of the runs that follow; null: nobody. As pt_session_observe.
+  // Calls `observer` after every instruction of the runs that follow; null: nothing is called. As pt_session_observe.
   void observe(void (*observer)(void* context, const pt_event* event), void* context) {
     pt_session_observe(session_, observer, context);
   }
   [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   [[nodiscard]] pt_counters counters() const;
 
-  // Copies bytes of a persistent tensor's payload, wherever it lives; what is read in place can be written between
-  // runs alone, by this. E0903, E0906.
+  // Copies bytes of a persistent tensor's payload, wherever it lives. A tensor that kernels read in place is written by this call alone,
+  // between runs. E0903, E0906.
   [[nodiscard]] Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
   [[nodiscard]] Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
@@ -104,7 +110,7 @@ class Engine {
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;
-  Arena rom_;  // what the plan has kernels read in place; read-only but for a write()
+  Arena rom_;  // tensors that kernels read in place; writable only during write()
   pt_session* session_ = nullptr;
   uint64_t other_bytes_ = 0, file_bytes_ = 0, back_end_bytes_ = 0;
 };

@@ -1,10 +1,8 @@
-// The auxiliary storage of a host: one private file that paged-out tensors live in, behind the runtime's pager
-// interface.
+// The auxiliary storage of a host: one private file that holds paged-out tensors, behind the runtime's pager interface.
 //
-// The file is made for one session (mode 0600), unlinked at once, and allocated in full before the first step. What is in
-// it is encrypted under a key of this session alone, so that nobody reads it there, not even from the medium later. It is
-// read and written with O_DIRECT where the file system allows it, so that the page cache does not secretly hold what
-// was paged out.
+// The file is made for one session (mode 0600), unlinked at once, and allocated in full before the first step. Its contents are encrypted
+// under a key that this session alone has, so that nobody can read them, not even from the medium later. It is read and written with
+// O_DIRECT where the file system allows that, so that the page cache does not hold what was paged out.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +17,7 @@
 namespace pantoum::host {
 
 enum class PagerBackend : uint8_t {
-  kAuto,     // io_uring where the kernel lets us, else a thread
+  kAuto,     // io_uring where the kernel allows it, else a thread
   kUring,    // E0904 where the kernel refuses it
   kThreads,  // one thread with pread and pwrite
 };
@@ -29,15 +27,15 @@ struct FilePagerOptions {
   uint64_t bytes = 0;  // the plan's storage_bytes
   bool direct = true;  // try O_DIRECT
   PagerBackend backend = PagerBackend::kAuto;
-  uint32_t align_bytes = 1;  // the plan's: every offset, size and arena address is a multiple of it
+  uint32_t align_bytes = 1;  // of the plan: every offset, size and address in the arena is a multiple of it
   bool encrypt = true;
   CipherKind cipher = CipherKind::kAuto;
-  // Where transfers begin and end. Encrypted, one that begins or ends elsewhere moves more than itself.
+  // Where transfers begin and end. In an encrypted file a transfer that begins or ends elsewhere moves more than its own bytes.
   std::span<const uint64_t> cuts = {};
 };
 
 struct FilePagerStats {
-  uint64_t bytes_read = 0, bytes_written = 0;  // asked for
+  uint64_t bytes_read = 0, bytes_written = 0;  // that transfers asked for
   uint64_t buffered = 0;                       // transfers that went through the page cache
 };
 

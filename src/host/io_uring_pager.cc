@@ -1,6 +1,5 @@
-// Transfers through io_uring: they go to the kernel at once and run beside the computing thread. One whose `after` is
-// still open is marked IOSQE_IO_DRAIN: the kernel itself holds it back until everything before it has ended, so no one
-// has to come back for it.
+// Transfers through io_uring. They go to the kernel at once, and run while the calling thread computes. A transfer whose `after` has not
+// ended is marked IOSQE_IO_DRAIN: the kernel begins it when everything before it has ended.
 #include <liburing.h>
 
 #include <algorithm>
@@ -50,7 +49,7 @@ class UringPager final : public PlainPager {
     return slot->status;
   }
 
-  // A transfer up to `after` has not ended. What has ended meanwhile is taken note of first.
+  // Is any transfer up to `after` still open? Completions that are ready are noted first.
   bool must_stay_behind(uint32_t after) {
     if (after == 0) return false;
     while (in_kernel() > 0 && take_ready()) {
@@ -81,7 +80,7 @@ class UringPager final : public PlainPager {
     return true;
   }
 
-  // Hands the queue to the kernel, whatever it takes.
+  // Hands the whole queue to the kernel. False: the kernel refuses.
   bool flush() {
     while (io_uring_sq_ready(&ring_) > 0) {
       const int taken = io_uring_submit(&ring_);
@@ -95,7 +94,7 @@ class UringPager final : public PlainPager {
   // Pieces that the kernel has and that have not ended.
   [[nodiscard]] uint32_t in_kernel() const { return open_pieces_ - io_uring_sq_ready(&ring_); }
 
-  // The kernel took less than all: the transfer counts as failed, and what it took is waited for.
+  // The kernel did not take all pieces: the transfer counts as failed, and wait() waits for the pieces that it took.
   static pt_status give_up(Transfer& slot, uint32_t not_pushed) {
     slot.pending -= not_pushed;
     slot.status = PT_E_IO;
@@ -131,8 +130,8 @@ class UringPager final : public PlainPager {
     if (transfer.status == PT_OK) transfer.status = status;
   }
 
-  // A piece ended short (the kernel goes on by itself on regular files, so this is rare): the rest is moved here,
-  // unless a later transfer may have relied on its end already.
+  // The status of a piece that ended. Where it ended short, which is rare on regular files, the rest is moved here; but not where a later
+  // transfer may already have begun after it.
   pt_status finish(const Transfer& transfer, size_t begin, int moved) {
     const size_t size = std::min(transfer.bytes - begin, kLargestTransfer);
     if (moved >= 0 && static_cast<size_t>(moved) == size) return PT_OK;

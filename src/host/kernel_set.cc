@@ -48,7 +48,7 @@ void let_idle_threads_sleep() {
 
 using Folders = std::vector<std::filesystem::path>;
 
-// Where PANTOUM_BACKENDS says ("DIR:DIR"): there alone then, and nowhere where it is empty.
+// The folders of PANTOUM_BACKENDS ("DIR:DIR"), where it is set: no other folder is searched then, and none where it is empty.
 std::optional<Folders> named_folders() {
   const char* const names = ::secure_getenv("PANTOUM_BACKENDS");
   if (names == nullptr) return std::nullopt;
@@ -139,7 +139,7 @@ Result<const pt_back_end*> open_back_end(const char* name, int threads) {
   return back_end;
 }
 
-// A back end, which all kernel sets of the process share: its threads are those of all of them.
+// A back end. All kernel sets of the process share it and its threads.
 struct Shared {
   const pt_back_end* back_end;
   int threads;

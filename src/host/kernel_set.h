@@ -14,9 +14,9 @@
 
 namespace pantoum::host {
 
-// Threads and a kernel table, made once and used by planning, measuring and training alike. Back ends are shared
-// objects of this version: in the folders that PANTOUM_BACKENDS names, and there alone; without it beside this code or
-// as installed relative to it, where the loader looks, or where systems keep them (lib/pantoum). Once loaded they stay.
+// Threads and a kernel table, made once, and used by planning, measuring and training. A back end is a shared object of this version of
+// Pantoum. It is looked for in the folders that PANTOUM_BACKENDS names, and there alone; without that variable beside this code, where
+// it is installed relative to this code, where the loader looks, and where systems keep it (lib/pantoum). It is never unloaded.
 class KernelSet {
  public:
   enum class Choice : uint8_t { kAuto, kPortable, kOneDnn };  // kAuto: oneDNN where it can be loaded
@@ -30,10 +30,10 @@ class KernelSet {
   [[nodiscard]] const pt_kernel_table* table() const { return &table_; }
   [[nodiscard]] const pt_pool* pool() const { return pool_; }
   [[nodiscard]] const pt_back_end* back_end() const { return back_end_; }  // null: the portable kernels alone
-  // With kAuto, in a build that has a back end: why it was not found, and where was looked. Else nothing is lacking.
+  // With kAuto in a build that has a back end: why it was not found, and where it was looked for. Otherwise empty.
   [[nodiscard]] const std::optional<Error>& lack() const { return lack_; }
-  // To be held while a step runs, where several may at a time: with a back end, whose threads and primitives all share, one
-  // runs after the other. They could also run side by side, but would wait for each other at every kernel.
+  // Held while a step runs, where several threads train at a time: with a back end, whose threads and primitives all share, one step runs
+  // after the other. (Steps side by side would wait for each other at every kernel.)
   [[nodiscard]] std::unique_lock<std::mutex> turn() const;
   [[nodiscard]] std::string name() const { return back_end_ != nullptr ? back_end_->name : "portable"; }
 

@@ -1,4 +1,4 @@
-// What the kernel says this process has in RAM. Linux; no allocation, so that measuring changes nothing.
+// How much RAM this process takes, as Linux says. Nothing is allocated, so that measuring changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,20 @@ struct ResidentSet {
   uint64_t file_bytes = 0;  // RssFile: the part of now_bytes that is pages of files, such as the program's own
 };
 
-// Zeros where /proc is not there.
+// All zeros where there is no /proc.
 [[nodiscard]] ResidentSet read_resident_set();
 
 // Sets VmHWM to VmRSS (5 to /proc/self/clear_refs). False where the kernel refuses.
 [[nodiscard]] bool reset_resident_peak();
 
-// Bytes of [data, data + bytes) that are in RAM; whole pages, and none where the kernel does not tell.
+// How many bytes of [data, data + bytes) are in RAM, in whole pages; 0 where the kernel does not say.
 [[nodiscard]] uint64_t resident_bytes(const void* data, uint64_t bytes);
 
-// Lets go of what is in RAM of the program's and its libraries' files and was never written: code that ran once, such
-// as the compiler's, and tables. What runs again is found in the page cache. Best effort.
+// Gives back the pages of the program's and its libraries' files that were never written, such as the compiler's code, which ran once.
+// Code that runs again comes from the page cache. Best effort.
 void give_back_clean_files();
 
-// Makes 128 KiB of the caller's stack resident now, so that a later step does not: what is touched lazily must not look
-// like memory of the step.
+// Touches 128 KiB of the caller's stack, so that RAM does not grow by them during a step.
 void warm_stack();
 
 }  // namespace pantoum::host

@@ -1,5 +1,5 @@
-// What makes the bytes of a page file unreadable, and shows any change to them: authenticated encryption under a key
-// that was drawn for this file and is nowhere but in locked memory.
+// Authenticated encryption of a page file: its bytes cannot be read, and any change to them is found. The key is drawn for this file, and
+// is in locked memory alone.
 #pragma once
 
 #include <array>
@@ -16,30 +16,30 @@ struct CipherEngine;
 
 enum class CipherKind : uint8_t {
   kAuto,                  // AES-256-GCM where the processor computes it, else XChaCha20-Poly1305
-  kAes256Gcm,             // E0908 where it does not
-  kAes256GcmOfLibsodium,  // the same bytes, by libsodium where intel-ipsec-mb would do it too
+  kAes256Gcm,             // E0908 where the processor does not compute it
+  kAes256GcmOfLibsodium,  // the same bytes, always computed by libsodium
   kXChaCha20Poly1305      // on every processor
 };
 
-// What is kept beside sealed bytes: without it they are not opened. All zeros: nothing was ever sealed.
+// What is kept in RAM for sealed bytes, and needed to open them. All zeros: nothing was sealed yet.
 struct Seal {
-  uint32_t version = 0;  // how often this place was sealed
+  uint32_t version = 0;  // how many times this place was sealed
   std::array<std::byte, 16> tag{};
 };
 
-// Of libsodium, but AES-256-GCM of intel-ipsec-mb where Pantoum is built with it: 12 GB/s in place of 2 with one core
-// that has AVX-512. Calls allocate nothing; any number of threads may use it at a time.
+// Computed by libsodium; AES-256-GCM by intel-ipsec-mb where Pantoum is built with it (12 GB/s in place of 2 on one core with AVX-512).
+// Calls allocate nothing. Any number of threads may use it at a time.
 class PageCipher {
  public:
   // Draws the key (getrandom). It is not in core files, not swapped out, and wiped at the end. E0908 where the system
   // gives no randomness, or no memory that may be locked.
   [[nodiscard]] static Result<PageCipher> create(CipherKind kind = CipherKind::kAuto);
 
-  // Under a key that is known, for tests.
+  // With a given key, for tests.
   [[nodiscard]] static Result<PageCipher> with_key(CipherKind kind, std::span<const std::byte, 32> key);
 
-  // Encrypts `plain` to `to` (the same bytes, or others that do not overlap) as version `seal.version` of what is at
-  // `place`. A place has each version once: place and version are the nonce.
+  // Encrypts `plain` into `to`, which is the same memory or does not overlap it, as version `seal.version` of what is at `place`. Place and
+  // version are the nonce, so each version of a place may be sealed once.
   void seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const;
   // Decrypts where the bytes are. False: they are not what was sealed as this version of this place; they are zeros
   // then.

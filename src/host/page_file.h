@@ -35,7 +35,7 @@ struct PageFile {
 // Makes the file. `path`, `direct`: as FilePagerOptions says. E0902.
 [[nodiscard]] Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct);
 
-// What a failed read or write means: no space, or anything else. `error`: errno, or 0 for a transfer that moved
+// The status of a failed read or write: PT_E_FULL for no space, else PT_E_IO. `error`: errno, or 0 for a transfer that moved
 // nothing.
 [[nodiscard]] pt_status status_of_errno(int error);
 

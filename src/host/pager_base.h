@@ -1,4 +1,4 @@
-// What the file pagers share: the C interface, the check of a transfer's range, the figures; and what those share that
+// What all file pagers share: the C interface, the check of a transfer's range, the figures; and what those share that
 // move bytes as they are.
 #pragma once
 
@@ -15,7 +15,7 @@ class PagerBase : public FilePager {
   [[nodiscard]] FilePagerStats stats() const final { return stats_; }
 
  protected:
-  // Queues a transfer whose range is checked.
+  // Queues a transfer, whose range has been checked.
   virtual pt_status submit(const Transfer& transfer) = 0;
   virtual pt_status wait(uint32_t ticket) = 0;
   // Whether a transfer that is neither sealed nor opened would bypass the page cache.
@@ -53,7 +53,7 @@ class PlainPager : public PagerBase {
 [[nodiscard]] Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
                                                                       const FilePagerOptions& options);
 
-// Moves what is left of a transfer from `done` on, at once. Short and interrupted calls go on.
+// Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted calls go on.
 [[nodiscard]] pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end);
 
 }  // namespace pantoum::host

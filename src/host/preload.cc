@@ -1,4 +1,4 @@
-#include "host/preload.h"
+#include "host/engine.h"
 
 #include <sys/mman.h>
 

@@ -4,7 +4,7 @@
 //   cuts                            ^       ^           ^     where transfers begin or end
 //   seals   | s0 | s1 | s2 | s3 | s4 |                        version and tag
 //
-// A transfer that begins and ends at cuts has whole blocks alone.
+// A transfer that begins and ends at cuts consists of whole blocks.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class SealedBlocks {
  public:
   static constexpr uint64_t kBlockBytes = 16384;
 
-  // `cuts` in any order; those outside of [0, bytes) say nothing.
+  // `cuts`: in any order; those outside of [0, bytes) are ignored.
   SealedBlocks(uint64_t bytes, std::span<const uint64_t> cuts);
 
   [[nodiscard]] size_t count() const { return seals_.size(); }
@@ -29,9 +29,9 @@ class SealedBlocks {
   [[nodiscard]] size_t block_at(uint64_t at) const;  // at < bytes
   [[nodiscard]] uint64_t table_bytes() const;        // in RAM
 
-  // Encrypts a whole block as its next version. False: it has had every version (2^32 - 1); nothing is changed.
+  // Encrypts a whole block as its next version. False: all 2^32 - 1 versions are used up, and nothing is changed.
   [[nodiscard]] bool seal(const PageCipher& cipher, size_t block, const std::byte* plain, std::byte* to);
-  // Decrypts a whole block where it is; zeros for one that was never sealed. False: it is not what was sealed last.
+  // Decrypts a whole block in place; a block that was never sealed becomes zeros. False: the bytes are not what was sealed last.
   [[nodiscard]] bool open(const PageCipher& cipher, size_t block, std::byte* bytes) const;
   [[nodiscard]] bool was_sealed(size_t block) const { return seals_[block].version != 0; }
 
@@ -39,7 +39,7 @@ class SealedBlocks {
 
  private:
   [[nodiscard]] size_t size_of(size_t block) const { return static_cast<size_t>(end(block) - begin(block)); }
-  std::vector<uint64_t> begins_;  // and the file's end
+  std::vector<uint64_t> begins_;  // of the blocks, and the end of the file
   std::vector<Seal> seals_;
 };
 

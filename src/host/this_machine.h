@@ -1,4 +1,4 @@
-// What a time measured here depends on beside the kernels: the processor, and the memory that is free.
+// The processor, the free memory and the caches of this machine.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace pantoum::host {
 // "AMD EPYC 9R14 x86_64": the model's name where the kernel tells one (/proc/cpuinfo), else its parts' numbers.
 [[nodiscard]] std::string processor_name();
 
-// MemAvailable of /proc/meminfo, or what its control groups leave to this process where that is less; in bytes; 0 where the
-// first is not there.
+// Bytes that this process may still take: MemAvailable of /proc/meminfo, or less where its control groups leave less. 0: there is no
+// MemAvailable.
 [[nodiscard]] uint64_t available_bytes();
 
-// What the memory controllers of a process's control groups (version 2, or 1) leave it, from its own up to the root:
-// `groups` as /proc/self/cgroup, `root` as /sys/fs/cgroup. UINT64_MAX: none limits it.
+// Bytes that the memory controllers of the process's control groups (version 2 or 1) leave it, from its own group up to the root.
+// `groups`, `root`: tests give others. UINT64_MAX: no group limits it.
 [[nodiscard]] uint64_t bytes_left_by_groups(const std::string& groups = "/proc/self/cgroup",
                                             const std::string& root = "/sys/fs/cgroup");
 
-// Of the last level that a core has, in bytes, as `folder` of sysfs tells it; else by sysconf, which on some processors tells
-// the sum of all caches of a package; 1 MiB where neither does.
+// Bytes of the last cache level of a core, as `folder` of sysfs says; otherwise as sysconf says, which on some processors gives the sum of
+// all caches of a package; 1 MiB where neither says anything.
 [[nodiscard]] uint64_t cache_bytes(const std::string& folder = "/sys/devices/system/cpu/cpu0/cache");
 
 }  // namespace pantoum::host

@@ -1,5 +1,5 @@
-// Transfers on their way from the thread that asks for them to the thread that serves them, in the order in which they
-// came. Nothing is allocated per transfer.
+// A queue of transfers from the thread that asks for them to the thread that serves them, in their order. Nothing is allocated per
+// transfer.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ namespace pantoum::host {
 
 class TransferQueue {
  public:
-  // ---- of the thread that asks ----
+  // ---- called by the thread that asks ----
 
-  // PT_E_STATE: as many are open as may be.
+  // PT_E_STATE: the most transfers are open already.
   pt_status put(const Transfer& transfer) {
     {
       const std::lock_guard lock(mutex_);
@@ -39,7 +39,7 @@ class TransferQueue {
     return slot->status;
   }
 
-  // Nothing is put any more.
+  // No transfer follows.
   void stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -48,9 +48,9 @@ class TransferQueue {
     work_.notify_one();
   }
 
-  // ---- of the thread that serves ----
+  // ---- called by the thread that serves ----
 
-  // The next transfer, which stays where it is until end(). Null: none is there (yet; where `waits`, none will ever be).
+  // The next transfer, whose slot is in use until end(). Null: there is none now; where `waits`, there will be none.
   Transfer* next(bool waits) {
     std::unique_lock lock(mutex_);
     if (waits) work_.wait(lock, [&] { return stopping_ || queued_ > 0; });

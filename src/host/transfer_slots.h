@@ -1,4 +1,4 @@
-// The transfers that a pager has taken and nobody has waited for yet: a fixed table, so that no transfer allocates.
+// The transfers that a pager has taken and that nobody has waited for yet, in a fixed table, so that no transfer allocates.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class TransferSlots {
  public:
   static constexpr size_t kCount = PT_MAX_IN_FLIGHT;
 
-  // The transfer of a ticket, or null: never taken, or waited for already.
+  // The transfer with this ticket. Null: it was never taken, or was waited for already.
   [[nodiscard]] Transfer* find(uint32_t ticket) {
     for (Transfer& transfer : slots_)
       if (transfer.ticket == ticket) return ticket == 0 ? nullptr : &transfer;

@@ -20,7 +20,7 @@ namespace pantoum::train {
 
 class BatchQueue {
  public:
-  // The thread exists and sleeps; no bytes yet. `tensors`: as a batch has them; names and shapes outlive the queue.
+  // Makes the thread, which sleeps; maps no batches yet. `tensors`: those of a batch; their names and shapes outlive the queue.
   // E0905 the system gives no thread.
   [[nodiscard]] static Result<std::unique_ptr<BatchQueue>> create(std::vector<data::BatchView> tensors, int64_t depth);
   ~BatchQueue();
@@ -31,10 +31,10 @@ class BatchQueue {
   [[nodiscard]] Result<void> map();
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
-  // Begins to fill the batches of steps [first, last]; whatever was begun before has ended. The producer outlives it.
+  // Begins to fill the batches of steps [first, last]; what was begun before must have ended. The producer outlives the filling.
   void begin(const data::BatchProducer& producer, uint64_t first, uint64_t last);
-  // Copies the next batch into `into`, and waits for it if it must: `first`, then the step after, and so on. The
-  // producer's error, at its step. Allocates nothing on success.
+  // Copies the next batch into `into` (that of step `first`, then of the step after it, and so on), and waits for it where it is not ready.
+  // Returns the producer's error at the step where it occurred. Allocates nothing on success.
   [[nodiscard]] Result<void> take(std::span<const data::BatchView> into);
   // Returns when the producer is not called any more.
   void end();

@@ -14,7 +14,7 @@
 
 namespace pantoum::train {
 
-// No run has more: a microsecond each, these take three decades.
+// The most steps of a run. At a microsecond each they would take three decades.
 inline constexpr uint64_t kMostSteps = 1'000'000'000'000'000;
 
 // What a resume point holds beside tensors.
@@ -24,12 +24,12 @@ struct Progress {
   Schedule schedule;
   BestSoFar best_so_far;
   std::string plan_hash;
-  int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
+  int64_t batch = 0, micro_batches = 1;  // batches of a step
   bool shuffle = true;
   int64_t samples = 0;   // of an epoch's data set; 0: none yet
   std::string data;      // the data set's fingerprint; "": not known
   std::string kernels;   // of the run, as KernelSet names them; "": not known
-  std::string numerics;  // what its bits follow from beside the kernels (pipeline/numerics.h), opaque here; "": nothing
+  std::string numerics;  // what the bits depend on beside the kernels (pipeline/numerics.h); not interpreted here
   int threads = 0;       // that computed; 0: not known
 };
 
@@ -42,13 +42,13 @@ struct EpochPlace {
 };
 [[nodiscard]] EpochPlace place_of(const Progress& progress);
 
-// `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every
-// state) is in the file; states that are there must fit in any case.
+// Checks that every weight (with `states_too`: and every state) is in the file with its shape and type; states that are there must fit in
+// any case. The error has the code `code` and names all that do not.
 [[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
                                          const char* code);
 
-// Copies checked tensors into the session; states that the file lacks become zeros, as sums do. `piece`: the buffer
-// between. E0241, E0903.
+// Copies checked tensors into the session. States that the file lacks, and sums, become zeros. `piece`: the buffer for copying. E0241,
+// E0903.
 [[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, const TensorTable& table,
                                         host::Engine& engine, std::span<std::byte> piece);
 

@@ -1,4 +1,4 @@
-// What an evaluation adds up, batch by batch, for every loss.
+// Sums over the batches of an evaluation, for every loss.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct TermSums {
 
 using EvaluationSums = std::array<TermSums, kMaxLosses>;
 
-// Makes the labels of a row such that no loss counts it, where labels are classes.
+// Sets the labels of a row so that no loss counts them, where labels are classes.
 void mask_labels(const TensorTable& table, std::span<const data::BatchView> labels, int64_t row);
 
 [[nodiscard]] Evaluation evaluation_of(const EvaluationSums& sums, const TensorTable& table, int64_t samples);

@@ -1,4 +1,4 @@
-// What a frozen backbone gives for every sample of a data set, kept in a private file.
+// Keeps the outputs of a frozen backbone for every sample of a data set in a private file.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,8 @@
 
 namespace pantoum::train {
 
-// Rows of `tensors` (a batch's features) for `count` samples, each with its seal after it: what a storage gives back that
-// is not what was kept is found before a step uses it. Encrypted, nobody reads them in the file either; else the seal
-// has a sum in place of a tag.
+// Holds rows of `tensors` (the features of a batch) for `count` samples. A seal stands after each row, so that damaged rows are found before
+// a step uses them. In an encrypted cache nobody can read the rows in the file; in one that is not, the seal has a sum in place of a tag.
 class FeatureCache {
  public:
   static constexpr uint64_t kSealBytes = sizeof(host::Seal);  // beside the bytes of each feature of a sample
@@ -25,8 +24,8 @@ class FeatureCache {
                                                                     std::span<const data::BatchView> tensors,
                                                                     bool encrypt = true);
 
-  // Keeps row `row` of the tensor as feature `field` of sample `index`. The row's bytes are others meanwhile, and as
-  // before afterwards. No allocation. E0901.
+  // Keeps row `row` of the tensor as feature `field` of sample `index`. The row is encrypted in place meanwhile, and restored. No
+  // allocation. E0901.
   [[nodiscard]] Result<void> put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row);
 
   // The cache as a data set with the labels of `data`, which outlives it. Reading from it: E0903 damaged features.

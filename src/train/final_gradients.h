@@ -1,4 +1,4 @@
-// When each gradient of a step is final, while the program that makes them still runs.
+// Tells when each gradient of a step is final, while the program that makes them still runs.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ namespace pantoum::train {
 // lasts until the update. Called on the trainer's thread, between two instructions; must not throw.
 using OnGradient = std::function<void(const PlanTensor& sum, std::span<std::byte> data)>;
 
-// Runs a program and tells of each sum as soon as nothing of the program writes or reads it any more: those in RAM in
-// the order of the program; those in storage, or read back from there, after it.
+// Runs a program and calls back with each sum as soon as the program neither writes nor reads it any more. Sums in RAM come in the order of
+// the program; those in storage, or read back from it, after the program.
 class FinalGradients {
  public:
   // E0253 a program that the table's plan does not hold.

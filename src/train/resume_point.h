@@ -1,4 +1,4 @@
-// Two checkpoints of a run are kept: the newest one, and the one before beside it.
+// Finds the checkpoint to resume from. A run keeps two: the newest, and beside it the one before.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ struct ResumePoint {
   std::optional<Error> damaged;  // what is wrong with the newest one, where `path` is the one before
 };
 
-// The newest whole checkpoint: `path`, or where that is damaged or gone the one before. Its error where there is no
-// other, with what is wrong with both in the notes: E0201, E0240, E0241, E0244 damaged; E0243 no resume point, for which
-// there is no other. Memory: the header and 64 KiB.
+// The newest checkpoint that is whole: `path`, or the one before where `path` is damaged or gone. Memory: the header and 64 KiB.
+//   errors  where neither can be used, with what is wrong with both in the notes: E0201, E0240, E0241, E0244 damaged; E0243 it is no resume
+//           point
 [[nodiscard]] Result<ResumePoint> find_resume_point(const std::string& path);
 
 }  // namespace pantoum::train

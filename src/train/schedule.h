@@ -24,20 +24,20 @@ struct Schedule {
     kLinear = PT_DECAY_LINEAR
   };
   Decay decay = Decay::kConstant;
-  Extent warmup = {};      // the rate rises in equal parts; its last step has the whole rate
+  Extent warmup = {};      // the rate rises in equal parts, and is whole at its last step
   double gamma = 0.1;      // step, multi_step, exponential: the factor
-  Extent every = {};       // step: so often
-  std::vector<Extent> at;  // multi_step: there
-  double to = 0;           // cosine, linear: the rate that the last step comes next to
+  Extent every = {};       // step: number of steps between two changes
+  std::vector<Extent> at;  // multi_step: the steps where the rate changes
+  double to = 0;           // cosine, linear: the rate at the end
 };
 
 // "cosine,to=1e-5,warmup=5%": a name and its settings. E0115 a name or setting that is not known, or missing; E0116 a
 // number out of range. `where`: the option that the text belongs to.
 [[nodiscard]] Result<Schedule> parse_schedule(const std::string& text, const std::string& where);
-// What parse_schedule reads back as the same.
+// The text from which parse_schedule reads the same schedule.
 [[nodiscard]] std::string to_text(const Schedule& schedule);
 
-// The same as the runtime has it; it looks into `schedule`, which outlives it.
+// The schedule as the runtime has it. It points into `schedule`, which outlives it.
 [[nodiscard]] pt_schedule runtime_schedule(const Schedule& schedule);
 
 // The rate of step `step` (0 for the first) of `total`. The same bits on every machine.

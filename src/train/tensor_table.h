@@ -1,4 +1,4 @@
-// Which tensor of a binary plan is what to the Trainer, told by its name.
+// Finds by name what each tensor of a binary plan is to the Trainer.
 //
 //   "label", "label.<output>"            the batch's targets, one for each loss
 //   "loss"                               the result of a step
@@ -31,7 +31,7 @@ struct PlanTensor {
   base::DType dtype = base::DType::kF32;
   base::Shape shape;
   uint64_t bytes = 0;    // payload
-  bool changes = false;  // a step puts another in its place
+  bool changes = false;  // a step replaces it
 
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
 };

@@ -1,4 +1,4 @@
-// Weights of another origin: which tensor of a file is which of the model's, by name.
+// Finds by name which tensor of a file is which weight of the model.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace pantoum::weights {
 struct WantedWeight {
   std::string name;
   base::TensorType type;
-  bool told = true;  // missing in the file, it is worth a note
+  bool told = true;  // a note says so where the file lacks it
 };
 
 struct MatchedWeight {
   const SafetensorEntry* entry = nullptr;  // null: not in the file
-  bool transposed = false;                 // the file has [b, a] for [a, b]
+  bool transposed = false;                 // the file has [b, a] where the model has [a, b]
 };
 
 struct WeightMatch {
@@ -27,9 +27,9 @@ struct WeightMatch {
   std::vector<std::string> notes;      // how they were found, what the file lacks, what the model does not read
 };
 
-// By the same name; names that are left, by one prefix that ends in a dot and that either the file or the model has
-// before its names ("model.", "module."): the one by which most are found. A matrix may stand transposed. `file`
-// outlives the result. E0242 with all that are there in another shape or type, or when nothing is found at all.
+// A weight matches the tensor of the same name. Names that are left match after one prefix that either the file or the model has before its
+// names and that ends in a dot ("model.", "module."): the prefix by which most are found. A matrix may be transposed in the file. `file`
+// outlives the result. E0242 tensors have another shape or type (all are named), or nothing is found.
 [[nodiscard]] Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted);
 
 // The contents of a matrix [b, a] of the file as [a, b]. Memory: twice the tensor. E0241.

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/owned_file.h"
-#include "weights/safetensors_dtype.h"
 #include "weights/safetensors_header.h"
 #include "weights/safetensors_sums.h"
 

@@ -32,10 +32,10 @@ struct SafetensorFile {
   [[nodiscard]] bool has_sums() const;  // safetensors_sums.h
 };
 
-// Reads and checks the header and, where the file has sums, all of its data: what is damaged is found before anything is
-// used (E0244 with each tensor). E0201 cannot be opened, E0240 with what is wrong with the header: truncated, overlapping, holes,
-// unknown or unsupported dtype (F16 and BF16 among them), sizes that do not match the shape, duplicate names, bytes
-// after the last tensor.
+// Reads and checks the header and, where the file has sums, all of its data, so that damage is found before anything is used.
+//   errors  E0201 it cannot be opened; E0240 the header is wrong: cut short, tensors that overlap or leave holes, an unknown or unsupported
+//           dtype (F16 and BF16 among them), sizes that do not fit the shape, a name that stands twice, bytes after the last tensor;
+//           E0244 damaged tensors
 [[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
 
 // The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
@@ -56,10 +56,10 @@ struct SafetensorSource {
   std::function<Result<void>(uint64_t at, std::span<std::byte> piece)> read;
 };
 
-// Writes atomically (`path`.part, fsync, rename, fsync of the folder): a crash or a full disk leaves the old file
-// whole; `kept` is its new name from then on, "" where it goes. Sums of all tensors and of the header become part of the
-// metadata. E0901; an error of `read` is passed on; where `path` is a pipe or a device `read` is asked for all twice. Tensors are laid out by falling element size, then by name, so that
-// each is aligned to its element. Memory beside the header: one piece of `piece_bytes`.
+// Writes atomically (`path`.part, fsync, rename, fsync of the folder), so that a crash or a full disk leaves the old file whole. `kept`: the
+// name that the old file gets; "": it goes. The metadata get sums of all tensors and of the header. Tensors are laid out by falling
+// element size, then by name, so that each is aligned to its element. Where `path` is a pipe or a device, every `read` is asked for all
+// bytes twice. Memory beside the header: one piece of `piece_bytes`. E0901; errors of `read`.
 [[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                              const std::map<std::string, std::string>& metadata,
                                              const std::string& kept = "", size_t piece_bytes = 1 << 16);

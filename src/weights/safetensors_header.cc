@@ -1,5 +1,6 @@
 #include "weights/safetensors_header.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -8,6 +9,21 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr size_t kMaxRank = 64;
+
+struct Named {
+  base::DType dtype;
+  std::string_view name;
+};
+
+constexpr std::array<Named, PT_DTYPE_COUNT> kNames{{{base::DType::kF32, "F32"},
+                                                    {base::DType::kI64, "I64"},
+                                                    {base::DType::kI32, "I32"},
+                                                    {base::DType::kU8, "U8"},
+                                                    {base::DType::kBool, "BOOL"},
+                                                    {base::DType::kF64, "F64"}}};
+
+constexpr std::array<std::string_view, 10> kOthers{"F16", "BF16",    "I8",      "I16", "U16",
+                                                   "U32", "F8_E4M3", "F8_E5M2", "U64", "C64"};
 
 // What the next event may be. A header is two levels deep and no more:
 //   { "__metadata__": {key: string, ...}, name: {"dtype": string, "shape": [..], "data_offsets": [begin, end]}, ... }
@@ -154,6 +170,22 @@ Result<RawHeader> read_header_json(std::string_view text, const std::string& whe
   if (Json::sax_parse(text.begin(), text.end(), &reader)) return std::move(reader.header);
   return fail("E0240", reader.problem.empty() ? "the header is not valid JSON" : reader.problem, where,
               "the file is damaged or not safetensors; export the weights again");
+}
+
+std::string_view safetensors_name(base::DType dtype) {
+  for (const Named& named : kNames)
+    if (named.dtype == dtype) return named.name;
+  return "?";
+}
+
+std::optional<base::DType> safetensors_dtype(std::string_view name) {
+  for (const Named& named : kNames)
+    if (named.name == name) return named.dtype;
+  return std::nullopt;
+}
+
+bool is_other_safetensors_dtype(std::string_view name) {
+  return std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end();
 }
 
 }  // namespace pantoum::weights

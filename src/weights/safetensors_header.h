@@ -1,12 +1,15 @@
-// The JSON of a safetensors header, read event by event: no tree is built, so that memory stays linear in the text.
+// The JSON of a safetensors header, and the names that it has for element types. The JSON is read event by event: no tree is
+// built, so that memory stays linear in the text.
 #pragma once
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/result.h"
 
 namespace pantoum::weights {
@@ -25,5 +28,12 @@ struct RawHeader {
 // E0240 where the text is not JSON or not a header of safetensors (keys missing, unknown or twice, wrong types, rank
 // over 64).
 [[nodiscard]] Result<RawHeader> read_header_json(std::string_view text, const std::string& where);
+
+// "F32" for kF32 and so on.
+[[nodiscard]] std::string_view safetensors_name(base::DType dtype);
+// Nothing for a name that is unknown or that Pantoum does not hold (F16, BF16, ...).
+[[nodiscard]] std::optional<base::DType> safetensors_dtype(std::string_view name);
+// True for a name of the format that Pantoum does not hold.
+[[nodiscard]] bool is_other_safetensors_dtype(std::string_view name);
 
 }  // namespace pantoum::weights

@@ -24,14 +24,14 @@ struct HeaderEntry {
   uint64_t at;
 };
 
-// Of names, types, shapes, places and metadata; spaces and the order in the text are left out, so that a tool that
-// copies tensors and metadata keeps the sums valid. `tensor` gives each in the order of their places.
+// The sum of names, types, shapes, places and metadata. It does not depend on spaces and order in the text, so that a copy of tensors and
+// metadata by another tool keeps it valid. `tensor` gives the tensors in the order of their places.
 [[nodiscard]] uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& tensor,
                                   const std::map<std::string, std::string>& metadata);
 // `data_at`: the file's first byte of data.
 [[nodiscard]] uint64_t header_sum(const SafetensorFile& file, uint64_t data_at);
 
-// E0244 where the header says another sum than its own, or has some of the sums and not all.
+// E0244 the header has another sum than it says, or lacks some of the sums.
 [[nodiscard]] Result<void> check_header_sum(const SafetensorFile& file, uint64_t data_at);
 
 // Reads the data of a file with sums; E0244 with all tensors whose bytes are others than were written. E0241.

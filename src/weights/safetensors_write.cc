@@ -8,7 +8,6 @@
 #include "base/checksum.h"
 #include "base/owned_file.h"
 #include "weights/safetensors.h"
-#include "weights/safetensors_dtype.h"
 #include "weights/safetensors_header.h"
 #include "weights/safetensors_sums.h"
 

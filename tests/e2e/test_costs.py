@@ -1,6 +1,7 @@
 """What ops take, other objectives, other graphs and other algorithms: through the program."""
 import contextlib
 import csv
+import itertools
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from house import MODEL, PANTOUM, ROOT, House, make_data, onnx_model, onnx_node, onnx_tensor
+from house import MODEL, PANTOUM, ROOT, House, make_data, onnx_model, onnx_node, onnx_tensor, some
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
 FIXED = (*STEP, "--measure", "off", "--effort", 2)
@@ -100,12 +101,11 @@ class Profile(Costs):
         with open(self.path("t.csv")) as file:
             rows = list(csv.DictReader(file))
         self.assertGreater(len(rows), 5)
-        for ending in ("csv", "sql", "db"):
-            self.succeed("profile", "--export", self.path(f"t.{ending}"), *store)
-            self.succeed("profile", "--import", self.path(f"t.{ending}"), "--profile-store", self.path(f"from-{ending}.db"))
-            self.succeed("profile", "--export", self.path(f"{ending}.csv"), "--profile-store", self.path(f"from-{ending}.db"))
-            with open(self.path(f"{ending}.csv")) as one, open(self.path("t.csv")) as other:
-                self.assertEqual(one.read(), other.read())
+        self.succeed("profile", "--import", self.path("t.csv"), "--profile-store", self.path("other.db"))
+        self.succeed("profile", "--export", self.path("again.csv"), "--profile-store", self.path("other.db"))
+        with open(self.path("again.csv")) as one, open(self.path("t.csv")) as other:
+            self.assertEqual(one.read(), other.read())
+        self.refused("E0117", "profile", "--export", self.path("t.sql"), *store)
         self.refused("E0119", "profile", MODEL, "--export", self.path("t.csv"))
         self.refused("E0119", "profile")
         self.refused("E0201", "profile", "--import", self.path("none.csv"), *store)
@@ -156,7 +156,7 @@ class Tables(Costs):
         self.assertTrue(os.path.getsize(os.path.join(self.at("cache"), "pantoum", "times.db")))
 
     def test_a_refused_table_leaves_no_store(self):
-        for name, text in (("wrong.csv", ROW + "m4,relu\n"), ("wrong.txt", ROW), ("wrong.sql", "nonsense"), ("nul.csv", ROW.replace("relu", "re\0lu"))):
+        for name, text in (("wrong.csv", ROW + "m4,relu\n"), ("wrong.txt", ROW), ("nul.csv", ROW.replace("relu", "re\0lu"))):
             self.assertNotEqual(self.run_cli("profile", "--import", self.file(name, text), "--profile-store", self.at("left.db")).returncode, 0)
         self.refused("E0201", "profile", "--import", self.at("none.csv"), "--profile-store", self.at("left.db"))
         self.assertFalse(os.path.exists(self.at("left.db")))
@@ -170,27 +170,7 @@ class Tables(Costs):
         for name in (self.table, self.at("linked.csv"), self.at("pointed.csv"), beside):
             self.refused("E0119", "profile", "--import", self.table, "--export", name, *store)
         self.refused("E0119", "profile", "--export", self.at("s.db"), *store)
-        self.refused("E0119", "profile", "--import", self.table, "--export", self.at("new.db"), "--profile-store", self.at("new.db"))
-        self.assertFalse(os.path.exists(self.at("new.db")))
         self.assertEqual(self.contents("t.csv"), ROW.encode())
-
-    def test_a_store_that_is_exported_takes_the_place_of_another_alone(self):
-        store = ("--profile-store", self.at("s.db"))
-        self.import_table(*store)
-        self.import_table("--machine", "a72", "--profile-store", self.at("o.db"))
-        self.succeed("profile", "--export", self.at("o.db"), *store)
-        with contextlib.closing(sqlite3.connect(self.at("o.db"))) as base:
-            self.assertEqual(base.execute("SELECT machine FROM op_costs").fetchall(), [("m4",)])
-        with contextlib.closing(sqlite3.connect(self.at("mine.db"))) as base:
-            base.execute("CREATE TABLE mine(a)")
-            base.commit()
-        before = self.contents("mine.db")
-        done = self.refuse(3, "E0275", "profile", "--export", self.at("mine.db"), *store)
-        self.assertIn("--export", done.stderr)
-        self.assertEqual(self.contents("mine.db"), before)
-        own = os.path.basename(self.at(""))
-        left = {name.removeprefix(own) for name in os.listdir(self.folder) if name.startswith(own)}
-        self.assertEqual(left, {"t.csv", "s.db", "o.db", "mine.db"})
 
     def test_a_foreign_table_of_costs_is_left_alone(self):
         for number, columns in enumerate(("a, b", "threads, machine, engine, op, algorithm, operands, attributes, seconds, low_s, high_s, warm_s, runs, workspace_bytes, joules, meter")):
@@ -208,21 +188,9 @@ class Tables(Costs):
         for store, code in ((":memory:", "E0275"), ("-", "E0117"), (self.at("pipe.db"), "E0275"), ("/dev/null", "E0275")):
             self.refused(code, "profile", "--import", self.table, "--profile-store", store)
         self.assertFalse(os.path.exists("-"))
-        done = self.refuse(3, "E0201", "profile", "--import", self.at("pipe.db"), "--profile-store", self.at("s.db"))
-        self.assertIn("regular file", done.stderr)
-        os.mkdir(self.at("folder.db"))
-        done = self.refuse(3, "E0201", "profile", "--import", self.at("folder.db"), "--profile-store", self.at("s.db"))
+        os.mkdir(self.at("folder.csv"))
+        done = self.refuse(3, "E0201", "profile", "--import", self.at("folder.csv"), "--profile-store", self.at("s.db"))
         self.assertIn("folder", done.stderr)
-
-    def test_a_dump_is_a_table(self):
-        store = ("--profile-store", self.at("s.db"))
-        self.import_table(*store)
-        with contextlib.closing(sqlite3.connect(self.at("s.db"))) as base:
-            self.file("dump.sql", "PRAGMA foreign_keys=OFF;\n" + "\n".join(base.iterdump()))
-        self.succeed("profile", "--import", self.at("dump.sql"), "--profile-store", self.at("again.db"))
-        for name in ("s", "again"):
-            self.succeed("profile", "--export", self.at(name + ".csv"), "--profile-store", self.at(name + ".db"))
-        self.assertEqual(self.contents("s.csv"), self.contents("again.csv"))
 
     def test_says_that_no_device_has_the_name(self):
         store = ("--profile-store", self.at("s.db"))
@@ -280,17 +248,16 @@ class Objectives(Costs):
         device = "name = 'd'\nram = '1MiB'\nidle_w = {idle}\n[compute]\nflops_per_s = {flops}\nactive_w = {watts}\nop_overhead_s = {overhead}\n[pager]\nmode = 'async'\n" \
                  "in = {{ latency_s = {latency}, bytes_per_s = {rate}, w = 1 }}\nout = {{ latency_s = {latency}, bytes_per_s = {rate}, w = 1 }}\n"
         usual = {"idle": "0.1", "flops": "1e8", "watts": "1", "overhead": "1e-6", "latency": "1e-3", "rate": "1e6"}
+        cases = some(itertools.product(usual, ("1e-30", "1e20", "1e26", "1e30"), ("energy", "energy*time", "energy + 1e28*time", "1e20*energy^2")), 31)
         planned = 0
-        for key in usual:
-            for value in ("1e-30", "1e20", "1e26", "1e30"):
-                with open(self.path("d.toml"), "w") as file:
-                    file.write(device.format(**{**usual, key: value}))
-                for objective in ("energy", "energy*time", "energy + 1e28*time", "1e20*energy^2"):
-                    done = self.run_cli("plan", MODEL, "--batch", 8, "--device", self.path("d.toml"), "--ram", "450KiB", "--effort", 1, "--disable", "rewriting", "--objective", objective)
-                    self.assertIn(done.returncode, (0, 2, 3), f"{key} {value} {objective} {done.stderr}")
-                    self.assertNotIn("E0001", done.stderr)
-                    planned += done.returncode == 0
-        self.assertGreater(planned, 55)
+        for key, value, objective in cases:
+            with open(self.path("d.toml"), "w") as file:
+                file.write(device.format(**{**usual, key: value}))
+            done = self.run_cli("plan", MODEL, "--batch", 8, "--device", self.path("d.toml"), "--ram", "450KiB", "--effort", 1, "--disable", "rewriting", "--objective", objective)
+            self.assertIn(done.returncode, (0, 2, 3), f"{key} {value} {objective} {done.stderr}")
+            self.assertNotIn("E0001", done.stderr)
+            planned += done.returncode == 0
+        self.assertGreater(planned, len(cases) // 2)
 
     def test_a_forged_weight_is_refused(self):
         self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", "0.6*energy + 0.4*time", "-o", self.path("p.json"))

@@ -16,7 +16,7 @@ std::string file_of(const std::string& supply, const char* name) {
   return kSupplies + supply + "/" + name;
 }
 
-// Batteries of the machine itself: not of a mouse.
+// The batteries of the machine itself, without those of a mouse and the like.
 std::vector<std::string> batteries_of(const Sysfs& sysfs, const std::string& filter) {
   std::vector<std::string> found;
   for (const std::string& name : sysfs.names(kSupplies))
@@ -59,9 +59,9 @@ Rail watts_rail(const Sysfs& sysfs, const std::string& name) {
 }
 
 constexpr Joules kStep = 1e-3;
-constexpr double kMostJoules = 1e9;  // of a battery; its counter, turned over, counts up from an empty one
+constexpr double kMostJoules = 1e9;  // of a battery; the rail counts this less what the battery holds
 
-// What has left a battery: energy_now, or charge_now at the voltage of the beginning, turned over. In steps of kStep.
+// Counts what has left a battery, in steps of kStep: from energy_now, or from charge_now at the voltage of the beginning.
 Rail drained_rail(const Sysfs& sysfs, const std::string& name) {
   auto left = [sysfs, name, volts = 0.0]() mutable -> Result<Joules> {
     if (sysfs.exists(file_of(name, "energy_now"))) return size_of_file(sysfs, file_of(name, "energy_now"), 3600e-6);

@@ -14,23 +14,23 @@ namespace {
 
 constexpr const char* kHwmon = "/sys/class/hwmon/";
 constexpr int64_t kMostInterval = 60'000;  // ms
-constexpr Seconds kOwnInterval = 0.01;     // of a chip that does not tell its own
+constexpr Seconds kOwnInterval = 0.01;     // assumed for a chip that does not tell its interval
 constexpr const char* kIio = "/sys/bus/iio/devices/";
 
 struct Chip {
   std::string name;
   std::vector<Rail> rails;
-  Seconds update_s = 0;  // as the driver tells; 0: it does not
+  Seconds update_s = 0;  // as the driver says; 0: it does not
 };
 
-// Inputs of whole modules: what such a rail feeds is counted by it. Jetson Xavier NX, Orin Nano and NX; TX2; Nano.
+// Rails that feed a whole module, so that the other rails are part of them: Jetson Xavier NX, Orin Nano and NX; TX2; Nano.
 constexpr std::array<std::string_view, 4> kTotals{"VDD_IN", "POM_5V_IN", "POM_VDD_IN", "VDD_TOTAL"};
 
 bool is_total(const std::string& name) {
   return std::find(kTotals.begin(), kTotals.end(), name) != kTotals.end();
 }
 
-// Of "/sys/.../power1" power1_label, else in1_label; without either "power1".
+// The name of the rail "/sys/.../power1": the text of power1_label, else of in1_label, else "power1".
 std::string label_of(const Sysfs& sysfs, const std::string& channel) {
   const std::string name = channel.substr(channel.rfind('/') + 1), label = sysfs.text(channel + "_label");
   if (!label.empty()) return label;
@@ -63,7 +63,7 @@ Rail watts_of_product(const Sysfs& sysfs, std::string name, std::string volts, s
           }};
 }
 
-// Energy where a chip has it, else power, else voltage times current: one way for all its rails.
+// The rails of a chip: energy where it has that, else power, else voltage times current; the same for all its rails.
 std::vector<Rail> rails_of_chip(const Sysfs& sysfs, const std::string& folder) {
   std::vector<Rail> energy, power, product;
   for (const std::string& file : sysfs.names(folder)) {
@@ -119,8 +119,8 @@ bool any_begins(const std::vector<Rail>& rails, std::string_view prefix) {
   return std::any_of(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.name.starts_with(prefix); });
 }
 
-// The rails that hold no part of one another: totals alone where there are any; sockets, not their cores (amd_energy);
-// the card, not its package (xe, i915); no sum of shunt voltages.
+// Leaves out rails that are part of others: where there are totals all but those; where there are sockets their cores (amd_energy);
+// where there is a card its package (xe, i915); and sums of shunt voltages.
 std::vector<Rail> apart(std::vector<Rail> rails) {
   const bool totals = std::any_of(rails.begin(), rails.end(), [](const Rail& rail) { return is_total(rail.name); });
   const bool sockets = any_begins(rails, "Esocket"), card = any_begins(rails, "card");
@@ -155,7 +155,7 @@ Result<std::vector<Rail>> chosen(std::vector<Rail> rails, std::string labels) {
   return found;
 }
 
-// The slowest of them.
+// The longest interval of the chips of that name.
 Seconds update_of(const std::vector<Chip>& chips, const std::string& name) {
   Seconds update = 0;
   for (const Chip& chip : chips)

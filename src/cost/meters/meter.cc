@@ -13,9 +13,9 @@
 namespace pantoum::cost {
 namespace {
 
-constexpr double kBridgedPeriods = 20;  // a longer gap in power is no straight line any more
+constexpr double kBridgedPeriods = 20;  // the longest gap in power that a straight line bridges
 constexpr Seconds kLeastBridged = 2;
-constexpr Joules kSlack = 10;  // counters are written in steps: so much may come at once
+constexpr Joules kSlack = 10;  // counters are written in steps of up to so many joules
 
 }  // namespace
 

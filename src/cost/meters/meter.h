@@ -1,4 +1,4 @@
-// What counts joules: rails of one source, read again and again, summed since a beginning.
+// A meter: it reads the rails of one source again and again, and sums their joules since a beginning.
 //
 //   counter rail   raw counts that may wrap:  count  ___/|___/|___     joules = steps, each taken modulo the range
 //   power rail     watts now:                 watts  .-'\_.-           joules = area below the samples (trapezoids)
@@ -25,31 +25,32 @@ using problem::Watts;
 
 enum class MeterKind : uint8_t { kPowercap, kPerf, kNvml, kHwmon, kBattery };
 
-// Where a meter's time comes from: never set back, in a test whatever the test says.
+// The clock of a meter. It never goes back; a test gives its own.
 struct MeterClock {
   std::function<Seconds()> now;
   std::function<void(Seconds)> sleep;
   [[nodiscard]] static MeterClock steady();
 };
 
-// One thing that is counted. Either `count` or `watts` is set. E0909 from both: it cannot be read (any longer).
+// One thing that a meter measures. Either `count` or `watts` is set; both return E0909 where it cannot be read (any longer).
 struct Rail {
   std::string name;
   std::function<Result<uint64_t>()> count = {};
   Joules joules_per_count = 1;
-  uint64_t range = 0;  // the count goes from here to 0; 0: it never wraps
+  uint64_t range = 0;  // the largest count, after which it begins at 0 again; 0: it never wraps
   std::function<Result<Watts>()> watts = {};
 };
 
 struct MeterSource {
   MeterKind kind = MeterKind::kPowercap;
-  std::string word;                          // opens it again: "powercap", "hwmon:ina3221"
-  std::string label;                         // as figures name it: "RAPL by powercap (package-0, dram)"
-  std::vector<Rail> rails;                   // all are summed: no one is part of another
-  Seconds update_s = 1e-3;                   // how often its figures change
-  Seconds period_s = 1;                      // how often it is read at least
-  Watts most_w = 20e3;                       // of a rail: what is above it is no power but a counter that was set back
-  std::function<Result<void>()> check = {};  // before every reading: E0909 it does not hold any longer
+  std::string word;         // with which open_meter opens it: "powercap", "hwmon:ina3221"
+  std::string label;        // its name beside figures: "RAPL by powercap (package-0, dram)"
+  std::vector<Rail> rails;  // all are summed, so none may be part of another
+  Seconds update_s = 1e-3;  // time between changes of its figures
+  Seconds period_s = 1;     // longest time between two readings
+  Watts most_w = 20e3;      // of a rail; more can only come from a counter that was set back
+  std::function<Result<void>()> check =
+      {};  // called before every reading; E0909 the source no longer measures the machine
 };
 
 struct MeterReading {
@@ -60,12 +61,12 @@ struct MeterReading {
 // What was lost between readings.
 struct MeterHealth {
   int64_t readings = 0;
-  int64_t gaps = 0;  // longer than twice the period, of power rails; bridged by a straight line
+  int64_t gaps = 0;  // between readings of power rails: longer than twice the period, bridged by a straight line
   Seconds gap_s = 0;
 };
 
-// Counts what `source` measures from begin() on. Any thread may call it; a thread of its own reads it between calls, so
-// that no wrap and no peak is missed, unless `sampling_thread` is false.
+// Sums what `source` measures from begin() on. Any thread may call it. Unless `sampling_thread` is false, a thread of its own reads the
+// source between calls, so that no wrap and no peak is missed.
 class EnergyMeter {
  public:
   EnergyMeter(MeterSource source, MeterClock clock, bool sampling_thread = true);
@@ -78,13 +79,13 @@ class EnergyMeter {
   [[nodiscard]] MeterKind kind() const { return source_.kind; }
   [[nodiscard]] const MeterClock& clock() const { return clock_; }
   [[nodiscard]] Seconds update_s() const { return source_.update_s; }
-  // The shortest window whose ends (known to one update) say no more than 2% about its energy.
+  // The shortest window whose energy is known to 2%, where its ends are known to one update.
   [[nodiscard]] Seconds least_window_s() const { return 100 * source_.update_s; }
 
-  // From here on joules count from 0. E0909 a rail cannot be read; no thread (E0905).
+  // Sets the sum to 0. E0909 a rail cannot be read; E0905 no thread.
   [[nodiscard]] Result<void> begin();
-  // Joules since begin(). E0909 a rail vanished, the counter was set back or may have wrapped more than once, samples
-  // are lost for longer than can be bridged, the clock went back; from then on the same error until begin().
+  // Joules since begin(). E0909 a rail vanished, a counter was set back or may have wrapped more than once, samples are missing for longer
+  // than can be bridged, or the clock went back. After an error every call returns the same error until begin().
   [[nodiscard]] Result<MeterReading> read();
   [[nodiscard]] Result<Joules> joules();
   // Stops reading.

@@ -14,7 +14,7 @@ namespace {
 struct KindOfMeter {
   const char* word;
   Result<MeterSource> (*source)(const MeterPlace&, const std::string& filter);
-  bool automatic;  // it measures what computes
+  bool automatic;  // "auto" may choose it: it measures the processor
 };
 
 constexpr std::array<KindOfMeter, 5> kKinds{{{"powercap", powercap_source, true},
@@ -34,7 +34,7 @@ std::unique_ptr<EnergyMeter> meter_of(MeterSource source, const MeterPlace& plac
   return std::make_unique<EnergyMeter>(std::move(source), place.clock, place.sampling_thread);
 }
 
-// A chip of hwmon counts by itself where it is known to feed the processor.
+// "auto" takes a chip of hwmon only where it is known to measure what feeds the processor.
 bool feeds_processor(const MeterSource& source) {
   return source.kind != MeterKind::kHwmon || source.word.starts_with("hwmon:ina3221") ||
          source.word.starts_with("hwmon:amd_energy");

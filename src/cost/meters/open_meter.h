@@ -1,4 +1,4 @@
-// Meters by their words, and what a machine has of them.
+// Opens a meter by its word, and lists the meters of a machine.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 namespace pantoum::cost {
 
 // "powercap", "perf", "nvml", "hwmon", "battery", each also with a colon and a filter (sources.h); "auto": the first of
-// powercap, perf, hwmon and battery that works (never a GPU, on which nothing is computed). E0272 no such
-// meter here, or one that may not be read, with what to do; of "auto" every meter's reason is a note. E0124 no such word,
-// or that of a recording, which is read at its end (recording.h).
+// powercap, perf, hwmon and battery that works (never a GPU, because nothing is computed on it).
+//   errors  E0272 there is no such meter here, or it may not be read: with what to do; for "auto" the notes give each meter's reason;
+//           E0124 no such word, or that of a recording, which is read when the run is over (recording.h)
 [[nodiscard]] Result<std::unique_ptr<EnergyMeter>> open_meter(const std::string& word, const MeterPlace& place = {});
 
 struct MeterFinding {
   std::string word;  // "powercap"
   bool usable = false;
-  std::string label;  // of a usable one; else why it is not
+  std::string label;  // the meter's label; where it cannot be used, why
   std::string help;   // what to do about it
 };
 

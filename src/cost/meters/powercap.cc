@@ -16,7 +16,7 @@ struct Zone {
   std::string folder, name;  // "intel-rapl:0:2", "dram"
 };
 
-// "intel-rapl:0", "intel-rapl:0:2"; not intel-rapl-mmio:0, which is the package once more.
+// The zones "intel-rapl:0", "intel-rapl:0:2"; without intel-rapl-mmio:0, which counts the package a second time.
 std::vector<Zone> zones_of(const Sysfs& sysfs) {
   std::vector<Zone> zones;
   for (const std::string& folder : sysfs.names(kZones))
@@ -31,7 +31,7 @@ std::vector<Zone> named(const std::vector<Zone>& zones, const std::string& prefi
   return found;
 }
 
-// No two of them count the same joules: cores are part of packages, and all is part of psys.
+// The zones to count, of which no two count the same joules: cores are part of packages, and everything is part of psys.
 std::vector<Zone> counted_zones(const std::vector<Zone>& zones, const std::string& filter) {
   if (!filter.empty()) return named(zones, filter);
   std::vector<Zone> counted = named(zones, "package");
@@ -92,7 +92,7 @@ Result<MeterSource> powercap_source(const MeterPlace& place, const std::string& 
                 fmt::format("it has {}", fmt::join(names, ", ")));
   }
   source.label = base::one_line(fmt::format("RAPL by powercap ({})", fmt::join(names, ", ")));
-  source.period_s = std::clamp(smallest / source.most_w / 4, 0.01, 5.0);  // far within the time of one wrap
+  source.period_s = std::clamp(smallest / source.most_w / 4, 0.01, 5.0);  // much shorter than the time of one wrap
   return source;
 }
 

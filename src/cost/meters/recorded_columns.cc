@@ -14,89 +14,43 @@
 namespace pantoum::cost {
 namespace {
 
-struct UnitName {
-  std::string_view name;
-  Quantity quantity;
+// A unit is a prefix and a symbol (mW), or a prefix and a name that may have a plural's s (milliwatts).
+struct UnitPrefix {
+  std::string_view symbol, name;
   double scale;
 };
+constexpr std::array<UnitPrefix, 4> kPrefixes{
+    {{"", "", 1}, {"m", "milli", 1e-3}, {"u", "micro", 1e-6}, {"n", "nano", 1e-9}}};
+constexpr ByQuantity<std::string_view> kSymbols{{"s", "w", "a", "v"}},
+    kShownUnits{{"s, ms, us, ns", "W, mW, uW, nW", "A, mA, uA, nA", "V, mV, uV, nV"}};
+constexpr ByQuantity<std::array<std::string_view, 2>> kUnitNames{
+    {{{"second", "sec"}, {"watt", "watt"}, {"ampere", "amp"}, {"volt", "volt"}}}};
 
-constexpr std::array<UnitName, 24> kUnits{{{"s", Quantity::kTime, 1},
-                                           {"sec", Quantity::kTime, 1},
-                                           {"seconds", Quantity::kTime, 1},
-                                           {"ms", Quantity::kTime, 1e-3},
-                                           {"millis", Quantity::kTime, 1e-3},
-                                           {"us", Quantity::kTime, 1e-6},
-                                           {"\xc2\xb5s", Quantity::kTime, 1e-6},
-                                           {"micros", Quantity::kTime, 1e-6},
-                                           {"ns", Quantity::kTime, 1e-9},
-                                           {"w", Quantity::kPower, 1},
-                                           {"watts", Quantity::kPower, 1},
-                                           {"mw", Quantity::kPower, 1e-3},
-                                           {"uw", Quantity::kPower, 1e-6},
-                                           {"\xc2\xb5w", Quantity::kPower, 1e-6},
-                                           {"nw", Quantity::kPower, 1e-9},
-                                           {"a", Quantity::kCurrent, 1},
-                                           {"amps", Quantity::kCurrent, 1},
-                                           {"ma", Quantity::kCurrent, 1e-3},
-                                           {"ua", Quantity::kCurrent, 1e-6},
-                                           {"\xc2\xb5"
-                                            "a",
-                                            Quantity::kCurrent, 1e-6},
-                                           {"na", Quantity::kCurrent, 1e-9},
-                                           {"v", Quantity::kVoltage, 1},
-                                           {"volts", Quantity::kVoltage, 1},
-                                           {"mv", Quantity::kVoltage, 1e-3}}};
+// By quantity: words that are units which are not known here, and no other words of a name. ("min" may be either.)
+constexpr ByQuantity<std::string_view> kOtherUnits{
+    {" m min mins minute minutes h hr hrs hour hours d day days ks ps tick ticks cycles jiffies ",
+     " kw gw pw kilowatt kilowatts megawatt megawatts hp va kva dbm wh kwh mwh ", " ka pa fa ah mah kiloamp kiloamps ",
+     " kv kilovolt kilovolts "}};
 
-// Other words for them, without a plural's s.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kLongUnits{{{"second", "s"},
-                                                                                    {"millisecond", "ms"},
-                                                                                    {"msec", "ms"},
-                                                                                    {"microsecond", "us"},
-                                                                                    {"usec", "us"},
-                                                                                    {"nanosecond", "ns"},
-                                                                                    {"nsec", "ns"},
-                                                                                    {"watt", "w"},
-                                                                                    {"milliwatt", "mw"},
-                                                                                    {"microwatt", "uw"},
-                                                                                    {"amp", "a"},
-                                                                                    {"ampere", "a"},
-                                                                                    {"milliamp", "ma"},
-                                                                                    {"milliampere", "ma"},
-                                                                                    {"microamp", "ua"},
-                                                                                    {"volt", "v"},
-                                                                                    {"millivolt", "mv"}}};
-
-// By quantity: what a message names, and words that are other units, not words of a name. "min" may be either.
-constexpr std::array<const char*, 4> kShownUnits{"s, ms, us, ns", "W, mW, uW, nW", "A, mA, uA, nA", "V, mV"};
-constexpr std::array<std::string_view, 4> kOtherUnits{
-    " m min mins minute minutes h hr hrs hour hours d day days ks ps tick ticks cycles jiffies ",
-    " kw gw pw kilowatt kilowatts megawatt megawatts hp va kva dbm wh kwh mwh ", " ka pa fa ah mah kiloamp kiloamps ",
-    " kv uv \xc2\xb5v nv kilovolt kilovolts microvolt microvolts "};
-
-// What may stand in brackets behind a name and is no unit, beside kLesserWords and kQuantityWords; numbers behind it.
+// What may stand in brackets behind a name and is no unit, beside kLesserWords and kQuantityWords; a number may follow.
 constexpr std::array<std::string_view, 30> kLabels{
     "main",     "total", "sum",     "net",  "mean",     "rms",      "dc",     "ac",    "active", "real",
     "filtered", "cpu",   "gpu",     "soc",  "board",    "battery",  "supply", "input", "output", "in",
     "out",      "ch",    "channel", "rail", "relative", "absolute", "utc",    "local", "unix",   "epoch"};
 
-struct QuantityWord {
-  std::string_view word;
-  Quantity quantity;
-};
+// Words that say what a column is; the first in a name counts.
+constexpr std::array<std::pair<std::string_view, Quantity>, 10> kQuantityWords{{{"time", Quantity::kTime},
+                                                                                {"timestamp", Quantity::kTime},
+                                                                                {"t", Quantity::kTime},
+                                                                                {"elapsed", Quantity::kTime},
+                                                                                {"power", Quantity::kPower},
+                                                                                {"p", Quantity::kPower},
+                                                                                {"current", Quantity::kCurrent},
+                                                                                {"i", Quantity::kCurrent},
+                                                                                {"voltage", Quantity::kVoltage},
+                                                                                {"v", Quantity::kVoltage}}};
 
-// The first word of a name that says what it is, where no unit does.
-constexpr std::array<QuantityWord, 10> kQuantityWords{{{"time", Quantity::kTime},
-                                                       {"timestamp", Quantity::kTime},
-                                                       {"t", Quantity::kTime},
-                                                       {"elapsed", Quantity::kTime},
-                                                       {"power", Quantity::kPower},
-                                                       {"p", Quantity::kPower},
-                                                       {"current", Quantity::kCurrent},
-                                                       {"i", Quantity::kCurrent},
-                                                       {"voltage", Quantity::kVoltage},
-                                                       {"v", Quantity::kVoltage}}};
-
-// A column with one of these is another's figure: a range, an extreme, a channel beside the main one.
+// A column with one of these words is not the main one: it holds a range, an extreme, or another channel.
 constexpr std::array<std::string_view, 14> kLesserWords{
     "range", "min", "max", "peak", "std", "shunt", "raw", "usb", "aux", "limit", "avg", "average", "load", "expected"};
 
@@ -105,18 +59,11 @@ struct ColumnName {
   std::string unit;                // in brackets, or the last word
 };
 
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(),
-                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
-  return made;
-}
-
 bool is_letter(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || (letter & 0x80) != 0;
 }
 
-// Of either case; without brackets and what else parts them.
+// The words of a text: runs of letters and digits of either case.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
@@ -131,7 +78,7 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 ColumnName parse_name(std::string_view text) {
-  std::string name = lower(text);
+  std::string name = lower_case(text);
   ColumnName column;
   const size_t open = name.find_last_of("([");
   if (open != std::string::npos) {
@@ -146,10 +93,10 @@ ColumnName parse_name(std::string_view text) {
 
 std::optional<Quantity> quantity_of(const ColumnName& name) {
   for (const std::string& word : name.words)
-    for (const QuantityWord& each : kQuantityWords)
-      if (word == each.word) return each.quantity;
-  for (const UnitName& unit : kUnits)
-    if (unit.name == name.unit) return unit.quantity;
+    for (const auto& [each, quantity] : kQuantityWords)
+      if (word == each) return quantity;
+  for (const Quantity quantity : kQuantities)
+    if (unit_named(name.unit, quantity)) return quantity;
   return {};
 }
 
@@ -163,24 +110,25 @@ bool is_number(std::string_view word) {
   return word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// A unit of the quantity that is not known, or one of another quantity in letters that no name has.
+// Is the word a unit that is not known for the quantity, or a unit of another quantity that no word of a name resembles?
 bool is_other_unit(const std::string& word, Quantity quantity) {
-  const std::string name = lower(word);
-  if (kOtherUnits[static_cast<size_t>(quantity)].find(" " + name + " ") != std::string_view::npos) return true;
+  const std::string name = lower_case(word);
+  if (kOtherUnits[quantity].find(" " + name + " ") != std::string_view::npos) return true;
   return name == "mw" || name == "uw" || name == "ma" || name == "ua" || name == "mv";
 }
 
 bool is_label(const std::string& word, Quantity quantity) {
   if (is_other_unit(word, quantity)) return false;
-  std::string name = lower(word);
+  std::string name = lower_case(word);
   while (!name.empty() && is_number(name.substr(name.size() - 1))) name.pop_back();
   return name.empty() || std::find(kLesserWords.begin(), kLesserWords.end(), name) != kLesserWords.end() ||
          std::find(kLabels.begin(), kLabels.end(), name) != kLabels.end() ||
          std::any_of(kQuantityWords.begin(), kQuantityWords.end(),
-                     [&](const QuantityWord& each) { return name.size() > 1 && each.word == name; });
+                     [&](const auto& each) { return name.size() > 1 && each.first == name; });
 }
 
-// "mW" of "W", of "avg, mW" and of "mW since the start"; "" of "avg", "CH1" and nothing; all of what is none of these.
+// The unit in a text from brackets: "mW" of "mW", "avg, mW" and "mW since the start"; "" of "avg", "CH1" and an empty text; any other
+// text as a whole.
 std::string unit_in_brackets(std::string_view text, Quantity quantity) {
   const std::vector<std::string> words = words_of(text);
   const auto first =
@@ -190,7 +138,7 @@ std::string unit_in_brackets(std::string_view text, Quantity quantity) {
   return scaled ? std::string(text) : *first;
 }
 
-// Of "power_mW", "mW power" and "Power (mW)": "mW", known or not; "": the name says none.
+// The unit in a name, known or not: "mW" of "power_mW", "mW power" and "Power (mW)"; "": the name has none.
 std::string unit_of_name(std::string_view name, Quantity quantity) {
   std::string rest(name);
   for (size_t open = rest.find_last_of("(["); open != std::string::npos; open = rest.find_last_of("([")) {
@@ -201,7 +149,7 @@ std::string unit_of_name(std::string_view name, Quantity quantity) {
   }
   const std::vector<std::string> words = words_of(rest);
   for (auto word = words.rbegin(); word != words.rend(); ++word) {
-    // One letter is a unit at the end alone; "min" before the end is no minute.
+    // A single letter is a unit only at the end; "min" before the end means the least.
     if (word != words.rbegin() && (word->size() < 2 || is_label(*word, Quantity::kPower))) continue;
     if (unit_named(*word, quantity) || is_other_unit(*word, quantity)) return *word;
   }
@@ -231,7 +179,7 @@ Result<size_t> column_named(const std::vector<std::string>& names, const std::st
   return static_cast<size_t>(at - names.begin());
 }
 
-// The best column of a quantity; none where no name says it.
+// The one column of a quantity that has the fewest lesser words; none where no name says the quantity.
 Result<std::optional<size_t>> column_of(const std::vector<std::string>& names, Quantity quantity) {
   std::vector<size_t> best;
   int least = std::numeric_limits<int>::max();
@@ -262,17 +210,17 @@ Result<double> scale_of(const std::vector<std::string>& names, size_t at, Quanti
                   known_units(quantity), name_of(quantity)));
 }
 
-// `asked` or what the names say; none where neither does.
-Result<std::optional<RecordedColumn>> find_column(const std::vector<std::string>& names, const std::string& asked,
-                                                  Quantity quantity, const std::string& unit) {
+// The column that the word names, else the one that a name tells; none where neither does.
+Result<std::optional<RecordedColumn>> find_column(const std::vector<std::string>& names, const RecordingWord& word,
+                                                  Quantity quantity) {
   std::optional<size_t> at;
-  if (!asked.empty()) {
-    PANTOUM_ASSIGN(at, column_named(names, asked));
+  if (!word.column[quantity].empty()) {
+    PANTOUM_ASSIGN(at, column_named(names, word.column[quantity]));
   } else {
     PANTOUM_ASSIGN(at, column_of(names, quantity));
   }
   if (!at) return std::optional<RecordedColumn>{};
-  PANTOUM_ASSIGN(const double scale, scale_of(names, *at, quantity, unit));
+  PANTOUM_ASSIGN(const double scale, scale_of(names, *at, quantity, word.unit[quantity]));
   return std::optional<RecordedColumn>({.at = *at, .scale = scale});
 }
 
@@ -280,36 +228,34 @@ std::string shown(const std::vector<std::string>& names, size_t at) {
   return at < names.size() ? "'" + base::one_line(names[at].substr(0, 60)) + "'" : fmt::format("column {}", at + 1);
 }
 
-// Power where there is such a column and nothing else is asked for, else current and voltage.
+// Takes power where there is such a column and the word asks for nothing else; otherwise current and voltage.
 Result<void> find_power(const std::vector<std::string>& names, const RecordingWord& word, RecordedColumns& columns) {
-  const bool product = !word.current.empty() || !word.voltage.empty() || word.volts;
-  if (!product) {
-    PANTOUM_ASSIGN(const auto power, find_column(names, word.power, Quantity::kPower, word.power_unit));
+  auto& [time, power, current, voltage] = static_cast<std::array<std::optional<RecordedColumn>, 4>&>(columns.of);
+  if (word.column[Quantity::kCurrent].empty() && word.column[Quantity::kVoltage].empty() && !word.volts) {
+    PANTOUM_ASSIGN(power, find_column(names, word, Quantity::kPower));
     if (power) {
-      columns.power = *power, columns.has_power = true, columns.label = "power in " + shown(names, power->at);
+      columns.label = "power in " + shown(names, power->at);
       return {};
     }
   }
-  PANTOUM_ASSIGN(const auto current, find_column(names, word.current, Quantity::kCurrent, word.current_unit));
+  PANTOUM_ASSIGN(current, find_column(names, word, Quantity::kCurrent));
   if (!current)
     return no_columns("no column is known to be power or current", names,
                       "name it: csv:FILE,power=COLUMN or csv:FILE,current=COLUMN,voltage=COLUMN (or volts=3.3)");
-  columns.current = *current;
   columns.label = "current in " + shown(names, current->at);
   if (word.volts) {
     columns.volts = *word.volts;
     columns.label += fmt::format(" at {} V", *word.volts);
     return {};
   }
-  PANTOUM_ASSIGN(const auto voltage, find_column(names, word.voltage, Quantity::kVoltage, word.voltage_unit));
+  PANTOUM_ASSIGN(voltage, find_column(names, word, Quantity::kVoltage));
   if (!voltage)
     return no_columns("there is a current and no voltage", names, "say at how many volts: csv:FILE,volts=3.3");
-  columns.voltage = *voltage;
   columns.label += ", voltage in " + shown(names, voltage->at);
   return {};
 }
 
-// "D3" where the names have "D0-D7" alone is a bit of it.
+// Finds the column of the trigger. Where the only such column is "D0-D7", "D3" is a bit of it.
 Result<void> find_trigger(const std::vector<std::string>& names, const RecordingWord& word, RecordedColumns& columns) {
   if (word.trigger.empty()) return {};
   const auto bits = std::find(names.begin(), names.end(), "D0-D7");
@@ -326,24 +272,35 @@ Result<void> find_trigger(const std::vector<std::string>& names, const Recording
 }  // namespace
 
 const char* name_of(Quantity quantity) {
-  constexpr std::array<const char*, 4> kNames{"time", "power", "current", "voltage"};
-  return kNames[static_cast<size_t>(quantity)];
+  constexpr ByQuantity<const char*> kNames{{"time", "power", "current", "voltage"}};
+  return kNames[quantity];
+}
+
+std::string lower_case(std::string_view text) {
+  std::string made(text);
+  std::transform(made.begin(), made.end(), made.begin(),
+                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
+  return made;
 }
 
 const char* known_units(Quantity quantity) {
-  return kShownUnits[static_cast<size_t>(quantity)];
+  return kShownUnits[quantity].data();
 }
 
 std::optional<double> unit_named(std::string_view unit, Quantity quantity) {
   if (unit.starts_with('M') && quantity != Quantity::kTime) return {};  // a million, not a thousandth
-  std::string name = lower(unit);
-  if (name.starts_with("\xce\xbc")) name.replace(0, 2, "u");  // a Greek mu
-  if (name.starts_with('\xb5')) name.replace(0, 1, "u");      // the sign in Latin-1
+  std::string name = lower_case(unit);
+  for (const std::string_view mu : {"\xce\xbc", "\xc2\xb5", "\xb5"})  // Greek; the sign in UTF-8 and in Latin-1
+    if (name.starts_with(mu)) name.replace(0, mu.size(), "u");
   const std::string_view one = std::string_view(name).substr(0, name.size() - (name.ends_with('s') ? 1 : 0));
-  for (const auto& [each, unit_of_it] : kLongUnits)
-    if (each == one) name = unit_of_it;
-  for (const UnitName& each : kUnits)
-    if (each.name == name && each.quantity == quantity) return each.scale;
+  for (const UnitPrefix& prefix : kPrefixes) {
+    if (name == std::string(prefix.symbol) + std::string(kSymbols[quantity])) return prefix.scale;
+    if (quantity == Quantity::kTime && !prefix.name.empty() && name == std::string(prefix.name) + "s")
+      return prefix.scale;
+    for (const std::string_view of : kUnitNames[quantity])
+      if (one == std::string(prefix.name) + std::string(of) || one == std::string(prefix.symbol) + std::string(of))
+        return prefix.scale;
+  }
   return {};
 }
 
@@ -389,21 +346,21 @@ bool is_row_of_numbers(const std::vector<std::string>& fields) {
 
 bool is_header(const std::vector<std::string>& names, const RecordingWord& word) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return !name.empty() && (name == word.time || name == word.power || name == word.current ||
+    return !name.empty() && (std::find(word.column.begin(), word.column.end(), name) != word.column.end() ||
                              quantity_of(parse_name(name)) == Quantity::kTime);
   });
 }
 
 Result<RecordedColumns> columns_of(const std::vector<std::string>& names, const RecordingWord& word) {
   RecordedColumns columns;
-  PANTOUM_ASSIGN(const auto time, find_column(names, word.time, Quantity::kTime, word.time_unit));
+  auto& time = columns.of[Quantity::kTime];
+  PANTOUM_ASSIGN(time, find_column(names, word, Quantity::kTime));
   if (!time)
     return no_columns("no column is known to be the time", names, "name it: csv:FILE,time=COLUMN (#1: the first)");
-  columns.time = *time;
   PANTOUM_TRY(find_power(names, word, columns));
   PANTOUM_TRY(find_trigger(names, word, columns));
-  columns.columns = 1 + std::max({columns.time.at, columns.power.at, columns.current.at, columns.voltage.at,
-                                  columns.trigger.value_or(0)});
+  columns.columns = columns.trigger.value_or(0) + 1;
+  for (const auto& column : columns.of) columns.columns = std::max(columns.columns, column ? column->at + 1 : 0);
   return columns;
 }
 

@@ -1,7 +1,6 @@
-// Which columns of a recording hold what, and in which unit.
+// Finds which columns of a recording hold time, power, current and voltage, and in which units.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,12 +10,13 @@
 
 namespace pantoum::cost {
 
-enum class Quantity : uint8_t { kTime, kPower, kCurrent, kVoltage };
-
+// "time", "power", ...: its name in keys and messages.
 [[nodiscard]] const char* name_of(Quantity quantity);
+[[nodiscard]] std::string lower_case(std::string_view text);  // of ASCII letters
 // "W, mW, uW, nW": for messages.
 [[nodiscard]] const char* known_units(Quantity quantity);
-// How many seconds, watts, amperes or volts: "ms" -> 1e-3. Letters of either case, but for M, which is no m.
+// The unit in seconds, watts, amperes or volts: "ms" -> 1e-3; none: no such unit is known. Letters of either case; but M is a million,
+// and not known.
 [[nodiscard]] std::optional<double> unit_named(std::string_view unit, Quantity quantity);
 
 struct RecordedColumn {
@@ -25,28 +25,29 @@ struct RecordedColumn {
 };
 
 struct RecordedColumns {
-  RecordedColumn time, power, current, voltage;
-  bool has_power = false;  // else current times voltage
-  double volts = 0;        // > 0: in place of a column
+  // Time and power; or time, current and voltage, where `volts` may stand for the last.
+  ByQuantity<std::optional<RecordedColumn>> of;
+  double volts = 0;
   std::optional<size_t> trigger;
-  int trigger_bit = -1;  // of a column of bits, the first on the left (PPK2's D0-D7); -1: a number
-  size_t columns = 0;    // that a row must have
-  std::string label;     // "power in 'Power(mW)'"
+  int trigger_bit =
+      -1;  // the bit of a column of bits, counted from the left (PPK2's D0-D7); -1: the column holds a number
+  size_t columns = 0;  // how many fields a row must have
+  std::string label;   // "power in 'Power(mW)'"
 };
 
-// A line of CSV with commas, semicolons or tabs, quoted fields (RFC 4180). The fields are valid as long as `line`.
+// The fields of a line of CSV, which commas, semicolons or tabs separate; fields may be quoted (RFC 4180).
 [[nodiscard]] std::vector<std::string> fields_of(std::string_view line, char delimiter);
 [[nodiscard]] char delimiter_of(std::string_view line);
 
 // Whether all fields are numbers, as of a file without a header.
 [[nodiscard]] bool is_row_of_numbers(const std::vector<std::string>& fields);
-// Whether these may be names of columns: one of them tells the time, or is one that the word names.
+// Whether these may be names of columns: one of them tells the time, or the word names one of them.
 [[nodiscard]] bool is_header(const std::vector<std::string>& names, const RecordingWord& word);
 
-// E0273 a column that is not there, or of which there are several: name it. `names` of a file without a header are empty.
+// Finds the columns; `names` is empty for a file without a header. E0273 a column is not there, or several may be meant.
 [[nodiscard]] Result<RecordedColumns> columns_of(const std::vector<std::string>& names, const RecordingWord& word);
 
-// A finite or infinite number or NaN with nothing behind it; `comma`: decimal commas.
+// The number in a field, which may be infinite or NaN; none: the field holds anything else. `comma`: with decimal commas.
 [[nodiscard]] std::optional<double> recorded_number(std::string_view field, bool comma);
 
 }  // namespace pantoum::cost

@@ -15,9 +15,9 @@
 namespace pantoum::cost {
 namespace {
 
-constexpr int kPreface = 64;            // lines before the header
-constexpr size_t kKnownPeriods = 4096;  // rows that tell the sampling period
-constexpr Watts kMostRecordedWatts = 1e6;
+constexpr int kPreface = 64;                 // lines before the header
+constexpr size_t kKnownPeriods = 4096;       // rows that tell the sampling period
+constexpr double kMostRecorded = 1e6;        // watts, amperes or volts
 constexpr Seconds kShortestPeriod = 0.4e-6;  // the fastest of the instruments samples every 0.5 us
 constexpr Seconds kShortestIdle = 0.05;
 constexpr size_t kFewestIdle = 20;
@@ -31,7 +31,7 @@ struct Sample {
   bool lost = false;  // a row without a value
 };
 
-// Samples in, windows out. Rows that come first are kept until they tell the period.
+// Turns samples into windows. The first rows are kept until they tell the sampling period.
 class Integrator {
  public:
   Integrator(const RecordingWord& word, bool triggered) : word_(word) { found_.triggered = triggered; }
@@ -112,7 +112,7 @@ class Integrator {
     return {};
   }
 
-  // Joules below the straight line from the last sample to this one, between two times on it.
+  // Joules below the straight line from the last sample to this one, from time `from` to time `to`.
   [[nodiscard]] Joules below(const Sample& sample, Seconds from, Seconds to) const {
     const Seconds passed = sample.at - last_.at;
     if (passed <= 0) return 0;
@@ -134,14 +134,14 @@ class Integrator {
       if (passed > bridged_) {
         if (within || rises)
           return too_long(line, passed, last_line_, rises ? "over the trigger's rise" : "within the run");
-        // Before and behind the windows nothing is counted; between two of them a third may be hidden.
+        // Before the first window and after the last one nothing is counted; between two windows a third may be hidden.
         if (!found_.windows.empty() && !unseen_) unseen_ = Unseen{line, last_line_, passed};
         return {};
       }
       ++found_.gaps;
       const double steps = found_.period_s > 0 ? std::round(passed / found_.period_s) : 0;
       found_.lost_samples += static_cast<int64_t>(std::clamp(steps - 1, 1.0, 1e15));
-      // An edge that no sample saw is as likely in either half of the gap.
+      // An edge in a gap counts as in the middle of it.
       edge_s_ -= std::max(passed - found_.period_s, 0.0) / 2;
     }
     if (within)
@@ -182,7 +182,7 @@ class Integrator {
   std::vector<Kept> first_;
   bool periods_known_ = false, high_ = false, lost_row_ = false, lost_high_ = false;
   Seconds bridged_ = 0, idle_s_ = 0, edge_s_ = 0;
-  std::optional<Unseen> unseen_;  // the first gap behind a window
+  std::optional<Unseen> unseen_;  // the first gap after a window
   Joules idle_j_ = 0;
   size_t idle_samples_ = 0;
   Sample last_;
@@ -296,7 +296,8 @@ class Reader {
   }
 
   Result<Seconds> time_in(const std::vector<std::string>& fields) {
-    const std::string& field = fields[columns_.time.at];
+    const RecordedColumn& time = *columns_.of[Quantity::kTime];
+    const std::string& field = fields[time.at];
     const auto value = recorded_number(field, delimiter_ != ',');
     if (!value || !std::isfinite(*value) || std::abs(*value) > 1e15)
       return lines_.bad(fmt::format("'{}' is no time", base::one_line(field.substr(0, 40))),
@@ -307,29 +308,30 @@ class Reader {
         last_time_ < (turns_ + 1) * kCounter)
       ++turns_, raw += kCounter, found_.wrapped();
     last_time_ = raw;
-    return raw * columns_.time.scale;
+    return raw * time.scale;
   }
 
   // NaN: the sample is lost.
   Result<Watts> watts_in(const std::vector<std::string>& fields) {
-    if (columns_.has_power) return value_in(fields, columns_.power, "power", kMostRecordedWatts);
-    PANTOUM_ASSIGN(const double amperes, value_in(fields, columns_.current, "current", kMostRecordedWatts));
+    if (columns_.of[Quantity::kPower]) return value_in(fields, Quantity::kPower);
+    PANTOUM_ASSIGN(const double amperes, value_in(fields, Quantity::kCurrent));
     if (columns_.volts > 0) return amperes * columns_.volts;
-    PANTOUM_ASSIGN(const double volts, value_in(fields, columns_.voltage, "voltage", kMostRecordedWatts));
+    PANTOUM_ASSIGN(const double volts, value_in(fields, Quantity::kVoltage));
     return amperes * volts;
   }
 
-  Result<double> value_in(const std::vector<std::string>& fields, const RecordedColumn& column, const char* what,
-                          double most) {
+  Result<double> value_in(const std::vector<std::string>& fields, Quantity quantity) {
+    const RecordedColumn& column = *columns_.of[quantity];
     const std::string& field = fields[column.at];
     if (field.empty()) return std::numeric_limits<double>::quiet_NaN();
     const auto value = recorded_number(field, delimiter_ != ',');
     if (!value)
-      return lines_.bad(fmt::format("'{}' is no {}", base::one_line(field.substr(0, 40)), what),
+      return lines_.bad(fmt::format("'{}' is no {}", base::one_line(field.substr(0, 40)), name_of(quantity)),
                         "the row is damaged: record again, or take it out (a gap is then told)");
-    if (std::abs(*value * column.scale) > most)
-      return lines_.bad(fmt::format("a {} of {}, which no board takes", what, base::one_line(field.substr(0, 40))),
-                        fmt::format("is its unit right? csv:FILE,{}_unit=...", what));
+    if (std::abs(*value * column.scale) > kMostRecorded)
+      return lines_.bad(
+          fmt::format("a {} of {}, which no board takes", name_of(quantity), base::one_line(field.substr(0, 40))),
+          fmt::format("is its unit right? csv:FILE,{}_unit=...", name_of(quantity)));
     return *value * column.scale;
   }
 

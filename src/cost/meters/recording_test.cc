@@ -384,7 +384,7 @@ TEST(RecordingWords, AreReadAndRefused) {
   const auto word = read_recording_word("csv:/a,b/c=d.csv,time=T (s),power=Power, total,gap=0.5s,power_unit=mW");
   ASSERT_TRUE(word) << word.error().message;
   EXPECT_EQ(word->file, "/a,b/c=d.csv");
-  EXPECT_EQ(word->power, "Power, total");
+  EXPECT_EQ(word->column[Quantity::kPower], "Power, total");
   EXPECT_EQ(word->gap_s, 0.5);
   for (const char* wrong : {"csv:", "csv:,time=a", "csv:f,time=", "csv:f,volts=0", "csv:f,volts=-3", "csv:f,volts=x",
                             "csv:f,volts=inf", "csv:f,gap=1h", "csv:f,time=a,time=b", "csv:f,volts=3,volts=3",

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -14,29 +13,25 @@ namespace {
 
 constexpr std::string_view kPrefix = "csv:";
 
-struct TextKey {
-  std::string_view name;
-  std::string RecordingWord::*value;
-};
-
-constexpr std::array<TextKey, 9> kTextKeys{{{"time", &RecordingWord::time},
-                                            {"power", &RecordingWord::power},
-                                            {"current", &RecordingWord::current},
-                                            {"voltage", &RecordingWord::voltage},
-                                            {"trigger", &RecordingWord::trigger},
-                                            {"time_unit", &RecordingWord::time_unit},
-                                            {"power_unit", &RecordingWord::power_unit},
-                                            {"current_unit", &RecordingWord::current_unit},
-                                            {"voltage_unit", &RecordingWord::voltage_unit}}};
 constexpr const char* kKeys =
     "keys are time, power, current, voltage, volts, trigger, gap, time_unit, power_unit, current_unit, voltage_unit";
 
-bool is_key(std::string_view name) {
-  return name == "volts" || name == "gap" ||
-         std::any_of(kTextKeys.begin(), kTextKeys.end(), [&](const TextKey& key) { return key.name == name; });
+// Where the word keeps the text of a key; null: the key has no text.
+std::string* text_of(RecordingWord& word, std::string_view key) {
+  if (key == "trigger") return &word.trigger;
+  for (const Quantity quantity : kQuantities) {
+    if (key == name_of(quantity)) return &word.column[quantity];
+    if (key == std::string(name_of(quantity)) + "_unit") return &word.unit[quantity];
+  }
+  return nullptr;
 }
 
-// Where ",key=" begins, from `from` on: names of files and columns may have commas of their own.
+bool is_key(std::string_view name) {
+  RecordingWord word;
+  return name == "volts" || name == "gap" || text_of(word, name) != nullptr;
+}
+
+// Where the next ",key=" begins, at `from` or later. (Names of files and columns may hold other commas.)
 size_t next_key(const std::string& text, size_t from) {
   for (size_t comma = text.find(',', from); comma != std::string::npos; comma = text.find(',', comma + 1)) {
     const size_t equals = text.find('=', comma);
@@ -51,21 +46,14 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, std::min(text.find_last_not_of(' ') + 1, text.size()) - begin);
 }
 
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  });
-  return text;
-}
-
 Failure bad_word(const std::string& message) {
   return fail("E0124", message, "--meter", kKeys);
 }
 
-// What a file's or a column's name holds behind a comma: " Trigger=gpio" and "colour=red" look like a key, and are none.
+// Refuses a part of a name after a comma that looks like a key and is none, such as " Trigger=gpio" and "colour=red".
 Result<void> check_part(const std::string& part) {
   const size_t equals = part.find('=');
-  const std::string key = part.substr(0, equals), plain = in_small_letters(trimmed(key));
+  const std::string key = part.substr(0, equals), plain = lower_case(trimmed(key));
   const bool known = is_key(plain);
   if (plain.empty() && equals == std::string::npos) return bad_word("a comma has nothing behind it");
   if (known && equals == std::string::npos) return bad_word(fmt::format("{} has no value: {}=...", plain, plain));
@@ -106,25 +94,21 @@ Result<void> take(RecordingWord& word, const std::string& key, const std::string
     PANTOUM_ASSIGN(word.gap_s, positive_number(key, value, word.gap_s, "s"));
     return {};
   }
-  const auto* found =
-      std::find_if(kTextKeys.begin(), kTextKeys.end(), [&](const TextKey& each) { return each.name == key; });
-  if (!(word.*found->value).empty()) return bad_word(key + " stands twice");
-  word.*found->value = value;
+  std::string& text = *text_of(word, key);
+  if (!text.empty()) return bad_word(key + " stands twice");
+  text = value;
   return {};
 }
 
 Result<void> check_words(const RecordingWord& word) {
-  const std::array<std::pair<const std::string&, Quantity>, 4> units{{{word.time_unit, Quantity::kTime},
-                                                                      {word.power_unit, Quantity::kPower},
-                                                                      {word.current_unit, Quantity::kCurrent},
-                                                                      {word.voltage_unit, Quantity::kVoltage}}};
-  for (const auto& [unit, quantity] : units)
-    if (!unit.empty() && !unit_named(unit, quantity))
+  for (const Quantity quantity : kQuantities)
+    if (const std::string& unit = word.unit[quantity]; !unit.empty() && !unit_named(unit, quantity))
       return bad_word(fmt::format("'{}' is no unit of {}: known are {}", base::one_line(unit), name_of(quantity),
                                   known_units(quantity)));
-  if (!word.power.empty() && !(word.current.empty() && word.voltage.empty() && !word.volts))
+  const bool has_voltage = !word.column[Quantity::kVoltage].empty();
+  if (!word.column[Quantity::kPower].empty() && (!word.column[Quantity::kCurrent].empty() || has_voltage || word.volts))
     return bad_word("power stands beside current or voltage");
-  if (!word.voltage.empty() && word.volts) return bad_word("voltage (a column) stands beside volts (a number)");
+  if (has_voltage && word.volts) return bad_word("voltage (a column) stands beside volts (a number)");
   return {};
 }
 

@@ -1,4 +1,4 @@
-#include "cost/meters/sysfs.h"
+#include "cost/meters/sources.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

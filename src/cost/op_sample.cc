@@ -1,4 +1,4 @@
-#include "cost/op_key.h"
+#include "cost/op_sample.h"
 
 #include <fmt/format.h>
 

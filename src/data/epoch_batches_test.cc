@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "data/shuffle.h"
+#include "data/epoch_batches.h"
 
 namespace pantoum::data {
 namespace {
@@ -30,7 +30,7 @@ TEST(ShuffleEpoch, DependsOnSeedAndEpochAlone) {
 }
 
 TEST(ShuffleEpoch, IsTheSameOnEveryMachineAndInEveryRelease) {
-  // Made by an independent Python implementation of the same definition (see shuffle.cc).
+  // Made by an independent Python implementation of the same definition (see epoch_batches.cc).
   EXPECT_EQ(order(1, 0, 10), (std::vector<uint32_t>{8, 3, 5, 6, 4, 9, 2, 1, 0, 7}));
   EXPECT_EQ(order(0x123456789abcdef0, 7, 10), (std::vector<uint32_t>{0, 9, 8, 3, 7, 6, 1, 4, 2, 5}));
 }
