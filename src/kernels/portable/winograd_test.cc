@@ -10,7 +10,7 @@ namespace {
 
 using namespace product_test;
 
-struct Shape {
+struct ConvShape {
   uint32_t samples, groups, channels, outputs, height, width;  // channels and outputs of a group
   int64_t top, left, bottom, right;
   [[nodiscard]] std::vector<int64_t> ints() const { return {1, 1, top, left, bottom, right, 1, 1, groups}; }
@@ -22,8 +22,8 @@ struct Shape {
   }
 };
 
-std::vector<Shape> shapes() {
-  std::vector<Shape> all = {
+std::vector<ConvShape> conv_shapes() {
+  std::vector<ConvShape> all = {
       {1, 1, 2, 2, 1, 1, 1, 1, 1, 1},   {1, 1, 3, 5, 3, 3, 0, 0, 0, 0},    {2, 1, 4, 9, 1, 7, 1, 0, 1, 0},
       {1, 1, 2, 3, 1, 1, 5, 4, 3, 6},   {3, 1, 5, 8, 7, 7, 1, 1, 1, 1},    {2, 3, 4, 5, 6, 9, 1, 2, 0, 1},
       {1, 1, 70, 33, 5, 5, 1, 1, 1, 1}, {1, 1, 3, 17, 20, 75, 1, 1, 1, 1}, {5, 2, 16, 16, 4, 4, 1, 1, 1, 1},
@@ -137,7 +137,7 @@ std::vector<Real> run_class(const Product<Real>& of, const uint16_t (&forms)[3])
 }
 
 template <class Real>
-Errors errors_of(const Shape& shape, std::mt19937& random) {
+Errors errors_of(const ConvShape& shape, std::mt19937& random) {
   const auto exact = [&](std::vector<uint32_t> dims, Operand<Real>& own) {
     own = make<Real>(std::move(dims), random);
     return Operand<double>{own.dims, {own.data.begin(), own.data.end()}};
@@ -163,7 +163,7 @@ Errors errors_of(const Shape& shape, std::mt19937& random) {
 
 TEST(Winograd, GivesTheReferencesValuesInDouble) {
   std::mt19937 random(11);
-  for (const Shape& shape : shapes()) {
+  for (const ConvShape& shape : conv_shapes()) {
     const Errors errors = errors_of<double>(shape, random);
     EXPECT_LT(errors.small, 1e-13) << shape.height << " x " << shape.width;
     EXPECT_LT(errors.large, 3e-12) << shape.height << " x " << shape.width;
@@ -173,7 +173,7 @@ TEST(Winograd, GivesTheReferencesValuesInDouble) {
 TEST(Winograd, GivesTheReferencesValuesInFloatWithinWhatIsStated) {
   std::mt19937 random(12);
   Errors worst;
-  for (const Shape& shape : shapes()) {
+  for (const ConvShape& shape : conv_shapes()) {
     const Errors errors = errors_of<float>(shape, random);
     worst = {std::max(worst.small, errors.small), std::max(worst.large, errors.large)};
   }
@@ -186,7 +186,7 @@ TEST(Winograd, GivesTheReferencesValuesInFloatWithinWhatIsStated) {
 // conv2d_dz is conv2d_dx through the activation's gradient, and may be written over what that reads.
 TEST(Winograd, DzIsDxThroughTheActivationsGradient) {
   std::mt19937 random(15);
-  for (const Shape& shape : shapes()) {
+  for (const ConvShape& shape : conv_shapes()) {
     auto dy = make<float>(shape.y(), random), w = make<float>(shape.w(), random), r = make<float>(shape.x(), random);
     std::vector<int64_t> ints = shape.ints();
     for (const auto& forms : {kSmallTiles, kLargeTiles}) {
@@ -237,7 +237,7 @@ TEST(Winograd, TakesTensOfKibAtTheMostInItsSmallForm) {
   std::mt19937 random(14);
   for (const uint32_t channels : {8U, 16U, 32U, 64U}) {
     for (const uint16_t op : {PT_OP_conv2d, PT_OP_conv2d_dx, PT_OP_conv2d_dw}) {
-      const Shape shape{8, 1, channels, channels, 32, 32, 1, 1, 1, 1};
+      const ConvShape shape{8, 1, channels, channels, 32, 32, 1, 1, 1, 1};
       pt_tensor x{}, w{};
       x.rank = w.rank = 4;
       for (size_t dim = 0; dim < 4; ++dim) x.dims[dim] = shape.x()[dim], w.dims[dim] = shape.w()[dim];
