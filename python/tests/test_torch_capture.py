@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
+import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the front end captures torch modules")
 
 from pantoum._torch import capture  # noqa: E402
-from pantoum._torch.graph_file import load  # noqa: E402
+from pantoum._torch.graph_file import GRAPH, STORED, TorchGraph  # noqa: E402
 from pantoum._torch.interpreter import gradients  # noqa: E402
 from pantoum._torch.losses import as_function, choose_loss  # noqa: E402
 from pantoum._torch.structure import tensors_of  # noqa: E402
@@ -27,6 +30,26 @@ MODELS = [
     for name, case in WRITTEN.items()
     if not case.draws
 ]
+
+
+def load(path: Path) -> TorchGraph:
+    """Reads a torch graph file back."""
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    entries = json.loads(data[8 : 8 + length])
+    entries.pop("__metadata__")
+    words = {word: dtype for dtype, word in STORED.values()}
+    tensors = {}
+    for name, entry in entries.items():
+        first, last = (8 + length + offset for offset in entry["data_offsets"])
+        dtype = words[entry["dtype"]]
+        empty = torch.empty(entry["shape"], dtype=dtype)
+        tensors[name] = (
+            torch.frombuffer(bytearray(data[first:last]), dtype=dtype).reshape(entry["shape"])
+            if last > first
+            else empty
+        )
+    return TorchGraph(json.loads(bytes(tensors.pop(GRAPH).numpy())), tensors)
 
 
 def inputs_of(example: Any, target: Any) -> list[Any]:

@@ -35,8 +35,6 @@ class _Context:
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs
         self.saved: tuple[Any, ...] = ()
-        self.dirty = False
-        self.materialize = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved = tensors
@@ -48,13 +46,9 @@ class _Context:
         return self.saved
 
     def mark_dirty(self, *_: Any) -> None:
-        self.dirty = True
+        """Nothing depends on it, nor on the other two."""
 
-    def mark_non_differentiable(self, *_: Any) -> None:
-        pass
-
-    def set_materialize_grads(self, value: bool) -> None:
-        self.materialize = value
+    mark_non_differentiable = set_materialize_grads = mark_dirty
 
 
 @dataclass

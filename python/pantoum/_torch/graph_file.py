@@ -101,23 +101,3 @@ def _plain(tensor: Tensor) -> Tensor:
     if tensor.device.type == "meta":
         return torch.zeros(tensor.shape, dtype=dtype)
     return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()
-
-
-def load(path: str | os.PathLike[str]) -> TorchGraph:
-    """Reads a torch graph file back."""
-    data = Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    entries = json.loads(data[8 : 8 + length])
-    entries.pop("__metadata__")
-    words = {word: dtype for dtype, word in STORED.values()}
-    tensors = {}
-    for name, entry in entries.items():
-        first, last = (8 + length + offset for offset in entry["data_offsets"])
-        dtype = words[entry["dtype"]]
-        empty = torch.empty(entry["shape"], dtype=dtype)
-        tensors[name] = (
-            torch.frombuffer(bytearray(data[first:last]), dtype=dtype).reshape(entry["shape"])
-            if last > first
-            else empty
-        )
-    return TorchGraph(json.loads(bytes(tensors.pop(GRAPH).numpy())), tensors)

@@ -364,12 +364,12 @@ def _tell(error: Exception, problems: Problems, name: str) -> None:
     if isinstance(error, Error):
         return
     if not problems.found and not isinstance(error, Stop):
-        problems.add(*_told(error))
+        problems.add(*_problem_of(error))
     problems.raise_any(name, error)
 
 
-def _told(error: Exception) -> tuple[str, str, str]:
-    """The problem, its place, and what to do, of what torch.export raised."""
+def _problem_of(error: Exception) -> tuple[str, str, str]:
+    """The problem that an exception of torch.export tells of, its place, and what to do."""
     kind, text = type(error).__name__, str(error).strip()
     first = next((line.strip() for line in text.splitlines() if line.strip()), kind)
     where = place_of_error(error) or (place_of(text) if "File " in text else "")

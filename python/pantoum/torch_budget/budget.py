@@ -108,21 +108,17 @@ class Report:
                 "it as it is (torch.compile(fullgraph=True) tells why), and then no budget holds"
             )
         for piece in self.pieces:
-            lines += _piece_lines(piece)
+            slower = piece.time_s / piece.least_time_s if piece.least_time_s else 1.0
+            lines += [
+                f"{piece.name} ({piece.kind}, {piece.ops} ops, {piece.status})",
+                f"  peak             {_size(piece.planned_peak)} (without a plan {_size(piece.unplanned_peak)})",
+                f"  saved            {_size(piece.saved)}, paged out {_size(piece.paged_out)}, "
+                f"{piece.recomputed} ops run again",
+                f"  time as modelled {piece.time_s * 1e3:.3f} ms, {slower:.3f} of the least",
+                f"  not counted      parameters and inputs {_size(piece.parameters_and_inputs)}, "
+                f"outputs {_size(piece.outputs)}, gradients {_size(piece.gradients)}",
+            ]
         return "\n".join(lines + [f"refused            {text}" for text in self.refusals])
-
-
-def _piece_lines(piece: Piece) -> list[str]:
-    slower = piece.time_s / piece.least_time_s if piece.least_time_s else 1.0
-    return [
-        f"{piece.name} ({piece.kind}, {piece.ops} ops, {piece.status})",
-        f"  peak             {_size(piece.planned_peak)} (without a plan {_size(piece.unplanned_peak)})",
-        f"  saved            {_size(piece.saved)}, paged out {_size(piece.paged_out)}, "
-        f"{piece.recomputed} ops run again",
-        f"  time as modelled {piece.time_s * 1e3:.3f} ms, {slower:.3f} of the least",
-        f"  not counted      parameters and inputs {_size(piece.parameters_and_inputs)}, "
-        f"outputs {_size(piece.outputs)}, gradients {_size(piece.gradients)}",
-    ]
 
 
 def _size(count: int | None) -> str:

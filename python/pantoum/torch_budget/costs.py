@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,12 @@ class CostBook:
     def of(self, node: fx.Node, folded: dict[fx.Node, Any], opaque: bool) -> OpCost:
         """`opaque`: an operator of the user's, which is not run here: its time is modelled, its workspace unknown."""
         key = signature(node, folded)
+        if key not in self._costs and not opaque:
+            # Data of the right shape may not be enough: an index, a handle, a special layout.
+            with suppress(RuntimeError, IndexError, ValueError, TypeError, NotImplementedError), outside_tracing():
+                self._costs[key] = _measured(node, folded)
         if key not in self._costs:
-            self._costs[key] = _modelled(node) if opaque else _measured_or_modelled(node, folded)
+            self._costs[key] = _modelled(node)
         return self._costs[key]
 
 
@@ -77,14 +81,6 @@ def _described(value: Any) -> str:
     return f"{value.dtype}{sizes}{strides}{value.device}{flags}"
 
 
-def _measured_or_modelled(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
-    try:
-        with outside_tracing():
-            return _measured(node, folded)
-    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
-        return _modelled(node)  # data of the right shape was not enough: an index, a handle, a special layout
-
-
 @contextmanager
 def outside_tracing() -> Iterator[None]:
     """Out of tracing, autograd and autocast; the user's random numbers are as they were afterwards."""
@@ -95,7 +91,10 @@ def outside_tracing() -> Iterator[None]:
 
 def _measured(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
     made: dict[fx.Node, torch.Tensor] = {}
-    pivots = _pivots(node)
+    arguments = zip(node.target._schema.arguments, node.args, strict=False)  # type: ignore[union-attr]
+    # Row numbers of LAPACK's count from 1 and are not checked.
+    pivots: set[Any] = {given for argument, given in arguments if "pivot" in argument.name.lower()}
+    number = any(isinstance(argument, (int, float, complex)) for argument in (*node.args, *node.kwargs.values()))
 
     def real(argument: fx.Node) -> Any:
         if argument in folded:
@@ -119,17 +118,7 @@ def _measured(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
     del result
     inputs = sum(data.numel() * data.element_size() for data in made.values())
     workspace = max(0, peak - sum(sizes)) if peak >= 0 else 2 * (inputs + sum(sizes))
-    return OpCost(_clocked(call), workspace + (_NUMBER_BYTES if _takes_number(node) else 0), leaves, sizes, is_view)
-
-
-def _pivots(node: fx.Node) -> set[Any]:
-    """Row numbers of LAPACK's, which count from 1 and are not checked."""
-    arguments = node.target._schema.arguments  # type: ignore[union-attr]
-    return {given for argument, given in zip(arguments, node.args, strict=False) if "pivot" in argument.name.lower()}
-
-
-def _takes_number(node: fx.Node) -> bool:
-    return any(isinstance(argument, (int, float, complex)) for argument in (*node.args, *node.kwargs.values()))
+    return OpCost(_clocked(call), workspace + _NUMBER_BYTES * number, leaves, sizes, is_view)
 
 
 def _stand_in(value: Any) -> torch.Tensor:
@@ -221,14 +210,12 @@ def _modelled(node: fx.Node) -> OpCost:
         else:
             leaves.append(("new", len(sizes)))
             sizes.append(int(leaf.untyped_storage().nbytes()))
-    moved = sum(sizes) + sum(_bytes_read(source) for source in node.all_input_nodes)
+    read = [source.meta.get("val") for source in node.all_input_nodes]
+    moved = sum(sizes) + sum(
+        int(value.numel()) * value.element_size() for value in read if isinstance(value, torch.Tensor)
+    )
     is_view = len(leaves) > 0 and all(kind == "alias" for kind, _ in leaves)
     return OpCost(_OVERHEAD_S + moved / _MODELLED_BYTES_PER_S, 0, tuple(leaves), tuple(sizes), is_view)
-
-
-def _bytes_read(source: fx.Node) -> int:
-    value = source.meta.get("val")
-    return int(value.numel()) * value.element_size() if isinstance(value, torch.Tensor) else 0
 
 
 def allocator_peak(call: Callable[[], Any]) -> tuple[int, Any]:

@@ -105,7 +105,12 @@ class SavedBytes(CustomPartitionerFn):
     ) -> tuple[list[Partition], faults.Error | None]:
         """PyTorch's own partitions by its ratio, and the planner's; or why the planner has none."""
         outputs: int = kwargs["num_fwd_outputs"]
-        joint, refusal = readable(gm, outputs)
+        joint: Joint | None = None
+        refusal: faults.Error | None = None
+        try:
+            joint = read_graph(gm, outputs, _COSTS)
+        except faults.Unsupported as error:
+            refusal = error
         times = (
             {op.node.name: op.cost.time_s * (_FUSED if is_fusible(op.node) else 1.0) for op in joint.ops}
             if joint
@@ -133,13 +138,6 @@ def _warn_of_layouts(gm: fx.GraphModule) -> None:
             "inductor's layout optimization may save channels-last copies of a convolution's weight and input, which "
             "no partition counts: options=SavedBytes(..).options saves what was counted"
         )
-
-
-def readable(gm: fx.GraphModule, outputs: int) -> tuple[Joint | None, faults.Error | None]:
-    try:
-        return read_graph(gm, outputs, _COSTS), None
-    except faults.Unsupported as error:
-        return None, error
 
 
 def planned(gm: fx.GraphModule, outputs: int, times: dict[str, float], ram: int, time_limit_s: float) -> Partition:
@@ -296,20 +294,11 @@ def knapsack(sizes: Sequence[float], values: Sequence[float], limit: float) -> s
             better[weight:] = np.maximum(best[weight:], best[: _BUCKETS + 1 - weight] + value)
             taken[index] = better > best
             best = better
-    kept = _walk_back(weights, taken)
-    return _filled(kept, sizes, values, limit)
-
-
-def _walk_back(weights: list[int], taken: Any) -> set[int]:
     kept, room = set(), _BUCKETS
     for index in reversed(range(len(weights))):
         if taken[index, room]:
             kept.add(index)
             room -= weights[index]
-    return kept
-
-
-def _filled(kept: set[int], sizes: Sequence[float], values: Sequence[float], limit: float) -> set[int]:
     left = limit - sum(sizes[index] for index in kept)
     for index in sorted(set(range(len(sizes))) - kept, key=lambda index: -values[index]):
         if sizes[index] <= left:

@@ -145,13 +145,10 @@ def _read_node(joint: Joint, node: fx.Node, costs: CostBook) -> None:
     if any(source in joint.after_loss for source in node.all_input_nodes):
         joint.after_loss.add(node)
     _refuse_other_tensors(node)
-    if node.op == "call_function" or _is_number(node):
-        _read_call(joint, node, costs)
-
-
-def _read_call(joint: Joint, node: fx.Node, costs: CostBook) -> None:
     if _is_number(node):
         joint.folded[node] = _known_number(node)
+    elif node.op != "call_function":
+        return
     elif node.target is operator.getitem:
         _read_getitem(joint, node)
     elif is_view(node):

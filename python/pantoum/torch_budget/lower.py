@@ -80,7 +80,13 @@ class Lowering:
 
     def _compute(self, op: Op) -> None:
         reduced = op.again is not None and op.index in self.ran
-        new = self._add(self._called(op))
+        if op.again is not None and reduced:
+            called = self.graph.call_function(op.again.target, fx.map_arg(op.again.args, self._value))
+            called.meta = dict(op.node.meta)
+        else:
+            called = self.graph.node_copy(op.node, self._value)
+        self.ran.add(op.index)
+        new = self._add(called)
         for storage in op.outputs:
             if reduced and self.joint.storages[storage].held_by_caller:
                 continue
@@ -88,14 +94,6 @@ class Lowering:
             self.current[storage] = {
                 leaf: self._leaf(op.node, new, leaf) for leaf in self.joint.storages[storage].leaves
             }
-
-    def _called(self, op: Op) -> fx.Node:
-        if op.again is None or op.index not in self.ran:
-            self.ran.add(op.index)
-            return self.graph.node_copy(op.node, self._value)
-        new = self.graph.call_function(op.again.target, fx.map_arg(op.again.args, self._value))
-        new.meta = dict(op.node.meta)
-        return new
 
     def _leaf(self, old_op: fx.Node, new_op: fx.Node, leaf: fx.Node) -> fx.Node:
         if leaf is old_op:

@@ -121,7 +121,8 @@ class Measurement:
 
     def __enter__(self) -> Measurement:
         gc.collect()
-        _reset_resident_peak()
+        with contextlib.suppress(OSError):  # else the peak is that of the process's whole life
+            Path("/proc/self/clear_refs").write_text("5")
         self._before = _status("VmRSS")
         _ACTIVE.append(self.live)
         return self
@@ -157,8 +158,3 @@ def _status(key: str) -> int:
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def _reset_resident_peak() -> None:
-    with contextlib.suppress(OSError):  # the peak then is the process's whole life's
-        Path("/proc/self/clear_refs").write_text("5")

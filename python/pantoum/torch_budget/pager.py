@@ -91,7 +91,7 @@ class FilePager:
     def read(self, slot: int, storage: torch.UntypedStorage) -> None:
         """Fills a storage with a slot's bytes."""
         self._check_owner()
-        self._transfer(storage, self.slots[slot][0], _pread_into, "read")
+        self._transfer(storage, self.slots[slot][0], lambda file, memory, at: os.preadv(file, [memory], at), "read")
         self.bytes_in += storage.nbytes()
 
     def _transfer(self, storage: torch.UntypedStorage, offset: int, move: Any, done: str) -> None:
@@ -132,10 +132,6 @@ class FilePager:
         self.give_back(slot)
         self.bytes_out = self.bytes_in = 0
         return PagerSpeed(_LATENCY_S, _PROBE_BYTES / (written - start), _PROBE_BYTES / (ended - fetched))
-
-
-def _pread_into(file: int, memory: memoryview, offset: int) -> int:
-    return os.preadv(file, [memory], offset)
 
 
 _PAGERS: list[FilePager] = []

@@ -95,7 +95,7 @@ def cost_graph(joint: Joint, pager: PagerSpeed | None, name: str) -> CostGraph:
     graph = {
         "schema": "pantoum.costgraph/1",
         "name": name,
-        "device": _device(pager),
+        "device": {"name": "torch", "pager": {"mode": "none"} if pager is None else _transfers(pager)},
         "tensors": tensors,
         "ops": ops,
         "order": order,
@@ -140,6 +140,11 @@ def _append_loss(joint: Joint, ops: list[dict[str, Any]], order: list[int], chai
 
 def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> dict[str, Any]:
     inputs, outputs = list(op.inputs), list(op.outputs)
+    made = sum(joint.storages[index].bytes for index in outputs)
+    held = sum(joint.storages[index].bytes for index in outputs if joint.storages[index].held_by_caller)
+    repeats = made - held > held  # an op that gives the caller more than the step is not worth a second run
+    # A second run makes the caller's part once more, for nothing.
+    workspace = op.cost.workspace + (held if repeats and op.again is None else 0)
     if chains.tangent is not None and (op.node in joint.after_loss or (op.effect and after_loss)):
         inputs.append(chains.tangent)
     if op.effect:
@@ -155,25 +160,9 @@ def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> dict[str, An
         "name": op.node.name,
         "inputs": inputs,
         "outputs": outputs,
-        "recompute": op.repeatable and not op.reads_mutated and _worth_repeating(joint, op),
-        "choices": [{"time_s": op.cost.time_s, "energy_j": 0.0, "workspace_bytes": _workspace(joint, op)}],
+        "recompute": op.repeatable and not op.reads_mutated and repeats,
+        "choices": [{"time_s": op.cost.time_s, "energy_j": 0.0, "workspace_bytes": workspace}],
     }
-
-
-def _held_bytes(joint: Joint, op: Op) -> int:
-    return sum(joint.storages[index].bytes for index in op.outputs if joint.storages[index].held_by_caller)
-
-
-def _worth_repeating(joint: Joint, op: Op) -> bool:
-    """Not an op that gives the caller more than it gives the step."""
-    held = _held_bytes(joint, op)
-    return sum(joint.storages[index].bytes for index in op.outputs) - held > held
-
-
-def _workspace(joint: Joint, op: Op) -> int:
-    """A second run makes what the caller holds once more, for nothing."""
-    again = _held_bytes(joint, op) if op.again is None and _worth_repeating(joint, op) else 0
-    return op.cost.workspace + again
 
 
 def _tensor(index: int, name: str, size: int, stays: bool) -> dict[str, Any]:
@@ -183,18 +172,10 @@ def _tensor(index: int, name: str, size: int, stays: bool) -> dict[str, Any]:
     return tensor
 
 
-def _device(pager: PagerSpeed | None) -> dict[str, Any]:
-    if pager is None:
-        return {"name": "torch", "pager": {"mode": "none"}}
-    return {
-        "name": "torch",
-        "pager": {
-            "mode": "sync",
-            "duplex": "half",
-            "in": {"latency_s": pager.latency_s, "bytes_per_s": pager.in_bytes_per_s, "w": 0.0},
-            "out": {"latency_s": pager.latency_s, "bytes_per_s": pager.out_bytes_per_s, "w": 0.0},
-        },
-    }
+def _transfers(pager: PagerSpeed) -> dict[str, Any]:
+    speeds = {"in": pager.in_bytes_per_s, "out": pager.out_bytes_per_s}
+    ways = {way: {"latency_s": pager.latency_s, "bytes_per_s": speed, "w": 0.0} for way, speed in speeds.items()}
+    return {"mode": "sync", "duplex": "half", **ways}
 
 
 class PlanStore:
