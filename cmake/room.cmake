@@ -12,7 +12,7 @@
 #             compiles in two thirds of the time of -O3, and with sanitizers -O0 in half the time of -O1
 #
 # Unity builds (PANTOUM_UNITY): five files (PANTOUM_UNITY_FILES) are compiled as one, in half the time. `all`: every room of C++ and its tests, as
-# the sanitizers are built and clang-tidy looks at it; `cold`: COLD rooms and their tests; `none`: no room, for daily work. C is never.
+# the sanitizers are built and clang-tidy looks at it; `cold`: COLD rooms, and all tests; `none`: no room, for daily work. C is never.
 
 set(PANTOUM_UNITY cold CACHE STRING "rooms whose files are compiled several at a time: none, cold, all")
 if(NOT PANTOUM_UNITY MATCHES "^(none|cold|all)$")
@@ -61,7 +61,7 @@ function(pantoum_suites file result)
   set(${result} "${joined}" PARENT_SCOPE)
 endfunction()
 
-# In a room that is COLD (or not), compiles several files of the target at a time, where PANTOUM_UNITY says so.
+# Compiles several files of the target at a time, where PANTOUM_UNITY says so. `cold`: the target is a COLD room, or tests.
 function(pantoum_unity target cold)
   if(PANTOUM_UNITY STREQUAL "all" OR (PANTOUM_UNITY STREQUAL "cold" AND cold))
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PANTOUM_UNITY_FILES})
@@ -79,12 +79,12 @@ function(pantoum_test_program target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endfunction()
 
-#   pantoum_room_tests(NAME FILES tests... LIBRARIES libraries... [THREADED tests...] [ALONE tests...] [COLD])
+#   pantoum_room_tests(NAME FILES tests... LIBRARIES libraries... [THREADED tests...] [ALONE tests...])
 function(pantoum_room_tests name)
   if(NOT PANTOUM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(room "COLD" "" "FILES;LIBRARIES;THREADED;ALONE" ${ARGN})
+  cmake_parse_arguments(room "" "" "FILES;LIBRARIES;THREADED;ALONE" ${ARGN})
   set(together "")
   foreach(test ${room_FILES})
     get_filename_component(stem ${test} NAME_WE)
@@ -107,7 +107,7 @@ function(pantoum_room_tests name)
   endforeach()
   if(together)
     pantoum_test_program(${name}_test ${together} LIBRARIES ${room_LIBRARIES})
-    pantoum_unity(${name}_test ${room_COLD})
+    pantoum_unity(${name}_test TRUE)
   endif()
 endfunction()
 
@@ -142,9 +142,5 @@ function(pantoum_room name)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} INTERFACE ${room_DEPENDS})
   endif()
-  set(cold "")
-  if(room_COLD)
-    set(cold COLD)
-  endif()
-  pantoum_room_tests(${name} FILES ${tests} LIBRARIES ${target} ${room_TEST_DEPENDS} THREADED ${room_THREADED} ALONE ${room_ALONE} ${cold})
+  pantoum_room_tests(${name} FILES ${tests} LIBRARIES ${target} ${room_TEST_DEPENDS} THREADED ${room_THREADED} ALONE ${room_ALONE})
 endfunction()
