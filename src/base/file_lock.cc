@@ -23,7 +23,7 @@ Failure held_by_another(const std::string& path, int descriptor) {
               "wait until it ends, or write to another place");
 }
 
-// The number of this process, for whoever comes second.
+// Writes the number of this process into the lock file, for the message of a second process.
 bool sign(int descriptor) {
   const std::string text = std::to_string(::getpid()) + "\n";
   return uninterrupted([&] { return ::ftruncate(descriptor, 0); }) == 0 && write_all_at(descriptor, 0, text);
@@ -39,7 +39,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string own = name;  // before there is a file: what is refused memory would leave it
+    std::string own = name;  // allocated first: a failure later would leave the file
     const int descriptor = uninterrupted(
         [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644); });
     if (descriptor < 0) return write_failure(name, system_reason());

@@ -52,7 +52,7 @@ int create_hidden(int folder, const std::string& beside, std::string& name) {
 bool is_special_file(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return false;
-  // why: /dev/stdout and /proc/self/fd/63 are links, which the system makes; no other link is followed.
+  // /dev/stdout and /proc/self/fd/63 are links that the system makes; no other link is followed.
   const bool is_link = S_ISLNK(status.st_mode);
   const bool by_the_system = path.starts_with("/dev/") || path.starts_with("/proc/self/fd/");
   if (is_link && (!by_the_system || ::stat(path.c_str(), &status) != 0)) return false;
@@ -63,9 +63,9 @@ Result<void> flush_folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const int folder = uninterrupted([&] { return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (folder < 0) return {};  // it may be written and not read: how long the rename takes is the system's matter
+  if (folder < 0) return {};  // a folder that may be written but not read cannot be flushed
   const bool flushed = uninterrupted([&] { return ::fsync(folder); }) == 0 ||
-                       errno == EINVAL;  // EINVAL: the file system has no such thing
+                       errno == EINVAL;  // EINVAL: the file system cannot flush folders
   const std::string why = flushed ? "" : system_reason();
   ::close(folder);
   if (!flushed) return write_failure(path, why);

@@ -42,7 +42,7 @@ Letter letter_at(std::string_view text, size_t at) {
   return {};
 }
 
-// Controls, what reorders or hides the letters beside it, and ends of lines and paragraphs.
+// Is it a control, an end of a line or paragraph, or something that reorders or hides the letters beside it?
 bool is_unseen(char32_t code) {
   constexpr char32_t kRanges[][2] = {{0x00, 0x1F},     {0x7F, 0x9F},      {0x61C, 0x61C},   {0x200B, 0x200B},
                                      {0x200E, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
@@ -76,7 +76,7 @@ std::string visible(std::string_view text, bool keeps_lines) {
   return made;
 }
 
-// `before` in front of each of `marks`.
+// The text with `before` in front of each letter that is one of `marks`.
 std::string marked(std::string_view text, std::string_view marks, char before) {
   std::string made;
   for (const char letter : text) {

@@ -67,7 +67,7 @@ class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return stop(fmt::format("it has more than {} keys, values and brackets", kMostJsonParts));
   }
 
-  // Where the next value stands: the document itself, an item, or the member whose key has been read.
+  // Puts the value at its place: it is the document itself, an item, or the member whose key has been read.
   bool put(nlohmann::json value) {
     if (open_.empty())
       last_ = &document_;
@@ -99,7 +99,7 @@ class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
   std::string problem_;
 };
 
-// The parser copies a text or number several times before it is told of.
+// Is any text or number too long? The parser would copy it several times before the builder could refuse it.
 bool has_long_token(std::string_view text) {
   bool in_text = false;
   size_t begin = 0;

@@ -26,7 +26,7 @@ Result<void> keep_under(const std::string& path, const std::string& kept) {
   const bool linked = ::link(path.c_str(), part.c_str()) == 0;
   const bool kept_it = ::rename(linked ? part.c_str() : path.c_str(), kept.c_str()) == 0;
   const std::string why = kept_it ? "" : system_reason();
-  if (linked) ::unlink(part.c_str());  // rename() failed, or both names were one file's already: then it leaves them
+  if (linked) ::unlink(part.c_str());  // rename() failed, or both names already belonged to one file, where rename() does nothing
   if (!kept_it) return write_failure(kept, why);
   return {};
 }
@@ -93,11 +93,11 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
     if (descriptor < 0) return write_failure(path, system_reason());
     return AtomicFile(OwnedFile(descriptor, path, 0), path);
   }
-  // why: the name can be foreseen, because it is the lock: two writers of one path meet at it. No link is followed, and
+  // The name can be foreseen because it is the lock, at which two writers of one path meet. No link is followed, and
   // what stands there is written only under the lock.
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string name = part, target = path;  // before there is a file: what is refused memory would leave it
+    std::string name = part, target = path;  // allocated first: a failure later would leave the file
     const int descriptor =
         uninterrupted([&] { return ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode); });
     if (descriptor < 0) return write_failure(path, system_reason());

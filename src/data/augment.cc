@@ -15,7 +15,7 @@ int64_t displacement(uint32_t word, int64_t most) {
   return static_cast<int64_t>((uint64_t{word} * static_cast<uint64_t>(2 * most + 1)) >> 32) - most;
 }
 
-// out[e] = in[e + by], zeros where there is none. `unit`: bytes of what is moved.
+// Moves units of `unit` bytes in place: out[e] = in[e + by], or zeros where there is no in[e + by].
 void shift(std::byte* data, int64_t count, int64_t by, size_t unit) {
   const int64_t kept = std::max<int64_t>(count - std::abs(by), 0);
   const auto bytes = [unit](int64_t units) { return static_cast<size_t>(units) * unit; };

@@ -10,7 +10,7 @@
 namespace pantoum::data {
 namespace {
 
-// Equal extents, those of 1 left out: 28x28 is 1x28x28.
+// Are the extents equal when those of 1 are left out, as 28x28 and 1x28x28 are?
 bool same_up_to_ones(std::span<const int64_t> a, std::span<const int64_t> b) {
   size_t at = 0;
   for (const int64_t extent : a) {
@@ -26,7 +26,7 @@ std::string show(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Elements [begin, end) of `count`.
+// Widens elements [begin, end) of a row of `count` elements, whose stored form lies at the end of the row.
 template <class To, class From, class Convert>
 void widen(std::byte* row, size_t count, size_t begin, size_t end, Convert convert) {
   const std::byte* stored = row + count * (sizeof(To) - sizeof(From));
@@ -51,7 +51,7 @@ ImageSize image_size(const BatchView& tensor) {
           static_cast<size_t>(tensor.shape[3])};
 }
 
-// Of the second and later losses as of the first.
+// The targets of one loss.
 const SampleFile& targets_of(const Dataset& data, size_t label) {
   return label == 0 ? *data.labels : *data.more_labels[label - 1];
 }
@@ -178,7 +178,7 @@ Result<void> BatchLoader::load_tensor(const SampleFile& file, int64_t index, con
   return {};
 }
 
-// `planes`: as many equal parts of the row as there are channels.
+// `planes`: the number of channels, each of which is an equal part of the row.
 void BatchLoader::convert(std::byte* row, size_t count, size_t planes, Conversion conversion) const {
   switch (conversion) {
     case Conversion::kNone:

@@ -61,7 +61,7 @@ class Inflater {
   uint64_t bytes_ = 0;
 };
 
-// Inflates bytes [begin, end) of `packed`; `member`, where given, is what must come out.
+// Inflates bytes [begin, end) of `packed`, and checks the result against `member`, where that is given.
 Result<void> inflate_file(const base::OwnedFile& packed, uint64_t begin, uint64_t end, const PackedMember* member,
                           base::AtomicFile& out) {
   const Failure damaged =

@@ -4,7 +4,7 @@ import os
 import shutil
 import unittest
 
-from house import ROOT, House
+from house import ROOT, House, some
 
 VALUES = os.path.join(ROOT, "tests", "values")
 WEIGHTS_BYTES = 200 << 20  # of the largest model, rounded up; zeros
@@ -21,8 +21,8 @@ class Models(House):
             path = shutil.copy(os.path.join(VALUES, f"{model}.onnx"), self.folder)
             words = [path, "--device", "host", "--kernels", "portable", "--effort", "1"] + (["--batch", batch] if batch else [])
             unplanned = self.plan_json(*words, "--ram", "20GiB")["unplanned_peak_bytes"]
-            feasible = 0
-            for share in SHARES:
+            feasible, shares = 0, some(SHARES, 5)
+            for share in shares:
                 with self.subTest(model, share=share):
                     done = self.run_cli("plan", *words, "--ram", f"{int(share * unplanned)}B", "--format", "json")
                     if done.returncode in (INFEASIBLE, NONE_FOUND):
@@ -32,7 +32,7 @@ class Models(House):
                     self.assertLessEqual(plan["arena_bytes"], plan["budget_bytes"])
                     self.assertLessEqual(plan["arena_bytes"], 1.02 * plan["peak_bytes"])
                     feasible += 1
-            self.assertGreaterEqual(feasible, 4, model)
+            self.assertGreaterEqual(feasible, len(shares) // 2, model)
 
 
 if __name__ == "__main__":
