@@ -6,7 +6,7 @@ import check
 ORDER = ["base", "plan/bound", "plan", "cli"]
 FILES = {"base/a.h": "", "base/a.cc": '#include "base/a.h"', "plan/b.h": '#include "base/a.h"', "plan/b.cc": '#include "plan/b.h"', "plan/bound/c.cc": "",
          "cli/d.cc": '#include "pantoum/e.hpp"', "cli/d_test.cc": '#include "base/a.h"', "pantoum/e.hpp": ""}
-KNOWN = ["base/a_test", "plan/b_test", "plan_bound/c_test", "cli/d_test", "house/walls", "house/references", "house/devices", "e2e/training", "e2e/data", "networks/lenet"]
+KNOWN = ["base/a_test", "plan/b_test", "plan_bound/c_test", "cli/d_test", "house/walls", "house/references", "house/devices", "e2e/one_training", "e2e/data", "networks/lenet"]
 
 
 class Check(unittest.TestCase):
