@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -18,7 +18,7 @@ PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
 # Debian's packages, by what needs them.
-PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev \
+PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev \
   libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
   zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev
 PACKAGES_data := dataset-fashion-mnist
@@ -78,6 +78,10 @@ run: packages-data build
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
 test: packages-test unit e2e python-style python-test notebooks faults-quick
+
+# Adds one setting to a copy of the tree, in one place, and finds it in help, man page, completion, schema, record, report and C++ structure.
+setting-test: packages-build
+	@/usr/bin/python3 tests/house/setting_test.py
 
 # Runs the tests of the rooms that the change since BASE touches, committed or not, and one end-to-end training (tests/house/check.py).
 BASE := HEAD

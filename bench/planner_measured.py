@@ -61,7 +61,7 @@ class Network:
         return [word for at, term in enumerate(self.spec["terms"]) for word in ("--loss", f"y{at or ''}={term['loss']},weight={term['weight']}")]
 
     def options(self):
-        return [*self.losses(), "--momentum", str(self.spec["momentum"]), "--threads", "1", "--page-file", self.folder]
+        return [*self.losses(), "--optimizer", f"sgd,momentum={self.spec['momentum']}", "--threads", "1", "--page-file", self.folder]
 
     def make_data(self, steps):
         write_data(os.path.join(self.folder, "x_train.npy"), self.spec["inputs"][0], steps, self.chance)

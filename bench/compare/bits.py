@@ -19,7 +19,7 @@ from house import make_data  # noqa: E402
 from projects import network  # noqa: E402
 
 NETWORKS = (  # folder, name, a sample's shape, words
-    ("values", "mlp", [64], "--batch 4 --optimizer adam --ram 2MiB"), ("values", "cnn", [3, 28, 28], "--batch 4 --ram 3MiB --momentum 0.9"),
+    ("values", "mlp", [64], "--batch 4 --optimizer adam --ram 2MiB"), ("values", "cnn", [3, 28, 28], "--batch 4 --ram 3MiB --optimizer sgd,momentum=0.9"),
     ("values", "transformer", [16, 32], "--optimizer adamw --ram 4MiB --prefetch 1"), ("values", "resnet18", [3, 32, 32], "--batch 4 --ram 220MiB"),
     ("networks", "lenet5", [1, 28, 28], "--batch 4 --ram 1500KiB --accumulate 2"))
 BOARDS = (("cortex-m4f", ""), ("cortex-m55", "--optimizer adam"))
@@ -40,7 +40,7 @@ def tensors_of(path):
 
 
 def run(binary, *words):
-    done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True)
+    done = subprocess.run([binary, *models.words_for(binary, words)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{binary} {' '.join(map(str, words))}\n{done.stderr}")
     return done.stdout

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import struct
+import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -41,3 +42,17 @@ def classes(folder, shape, samples, seed=5):
     with open(os.path.join(folder, "y_train.i64"), "wb") as file:
         file.write(struct.pack(f"<{samples}q", *(draw.randrange(10) for _ in range(samples))))
     return folder
+
+
+def words_for(binary, words):
+    """The words as this build reads them: builds before settings stood in --optimizer have an option for each."""
+    words = [str(word) for word in words]
+    if "--momentum" not in subprocess.run([binary, "plan", "--help"], capture_output=True, text=True).stdout:
+        return words
+    old = []
+    for before, word in zip(["", *words], words):
+        name, *settings = word.split(",") if before == "--optimizer" else [word]
+        old.append(name)
+        for key, _, value in (setting.partition("=") for setting in settings):
+            old += [f"--{key.replace('_', '-')}", *([value] if value else [])]
+    return old

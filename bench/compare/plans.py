@@ -20,7 +20,7 @@ COMPARED = ("instructions", "initial", "storage", "staging_at", "predicted", "bo
 MODELS = (  # folder, name, words; at effort 2 where nothing else is said
     ("values", "cnn", "--batch 8 --ram 3MiB"), ("values", "cnn", "--batch 8 --ram 2MiB --params-in aux"),
     ("values", "cnn", "--batch 8 --ram 2MiB --no-paging"), ("values", "cnn", "--batch 8 --ram 2MiB --deadline 1.5x"),
-    ("values", "cnn", "--batch 8 --ram 2MiB --small-saves --objective time"), ("values", "mlp", "--batch 8 --ram 64KiB --device m4"),
+    ("values", "cnn", "--batch 8 --ram 2MiB --compact-activations --objective time"), ("values", "mlp", "--batch 8 --ram 64KiB --device m4"),
     ("values", "mlp", "--batch 8 --ram 8MiB --optimizer adam"), ("values", "transformer", "--ram 3MiB"),
     ("values", "transformer", "--ram 6MiB --no-remat"), ("values", "resnet18", "--batch 4 --ram 70MiB"), ("values", "lstm", "--ram 2MiB"),
     ("networks", "lenet5", "--batch 32 --ram 3MiB --optimizer adam --accumulate 2"), ("networks", "lenet5", "--batch 32 --ram 2MiB"),
@@ -59,7 +59,7 @@ def more_effort(words, times):
 
 def ask(binary, words, out):
     """The answer, and the CPU seconds that it took."""
-    with subprocess.Popen([binary, "plan", *words, "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asked:
+    with subprocess.Popen([binary, *models.words_for(binary, ["plan", *words]), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asked:
         _, status, used = os.wait4(asked.pid, 0)
         asked.returncode = os.waitstatus_to_exitcode(status)
     seconds = used.ru_utime + used.ru_stime

@@ -44,7 +44,7 @@ CASES = [
          ["--device", "m4", "--batch", 4, "--lr", 0.001, "--optimizer", "adam", "--params-in", "aux"],
          [*IMAGES, "--samples", 200, "--test-samples", 80], parameters=30000, paged=["parameters", "optimizer state"], needs_twice=True),
     Case("transformer block", "transformer", data.text, 256 * KIB, 12 * KIB, 4 * KIB, 20, [["cortex-m4f"], ["cortex-m7"], ["cortex-m55"]],
-         ["--device", "m4", "--batch", 2, "--lr", 0.05, "--momentum", 0.9, "--params-in", "aux", "--objective", "time"],
+         ["--device", "m4", "--batch", 2, "--lr", 0.05, "--optimizer", "sgd,momentum=0.9", "--params-in", "aux", "--objective", "time"],
          ["--test-samples", 16], needs_twice=True),
     Case("transfer learning", "transfer", data.two_classes, 256 * KIB, 12 * KIB, 4 * KIB, 100, M4F,
          ["--device", "m4", "--batch", 5, "--lr", 0.05, "--freeze", "backbone*", "--feature-cache", "64KiB"],

@@ -224,7 +224,7 @@ class Bench(Sections):
         subprocess.run([*program, "data"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         losses = {way: json.loads(subprocess.run([*program, way, str(threads)], check=True, capture_output=True, text=True).stdout.splitlines()[-1])
                   for way in ("plain", "reversed", "rotated")}
-        self.train(folder, curve.BATCH, "--effort", 4, "--ram", "8GiB", "--threads", threads, "--seed", curve.SEED, "--lr", curve.RATE, "--momentum", curve.MOMENTUM)
+        self.train(folder, curve.BATCH, "--effort", 4, "--ram", "8GiB", "--threads", threads, "--seed", curve.SEED, "--lr", curve.RATE, "--optimizer", f"sgd,momentum={curve.MOMENTUM}")
         with open(os.path.join(folder, "run.jsonl")) as file:
             losses["pantoum"] = [line["loss"] for line in map(json.loads, file) if line["event"] == "step"]
         self.raw[name] = losses

@@ -7,5 +7,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${PANTOUM_OUT:-out}
 mkdir -p "$out"
 exec "$pantoum" train "$here/cnn.onnx" --data "$data" --device host --ram 10MiB --batch 128 --epochs 3 \
-  --optimizer sgd --lr 0.05 --momentum 0.9 --weight-decay 1e-4 --normalize 0.2860,0.3530 --seed 1 --effort 200 --measure off --threads 2 --kernels portable \
+  --optimizer sgd,momentum=0.9 --lr 0.05 --weight-decay 1e-4 --normalize 0.2860,0.3530 --seed 1 --effort 200 --measure off --threads 2 --kernels portable \
   -o "$out/trained.safetensors" --plan-out "$out/plan.json" --log "$out/run.jsonl" --report "$out/report.html"

@@ -8,7 +8,7 @@ mkdir -p "$out"
 
 "$python" "$here/data.py" "$out"
 # 1. The backbone, once: as one would do it on a large machine, or take it from others.
-"$pantoum" train "$here/known.onnx" --data "$out/known.npz" --ram 16MiB --batch 64 --epochs 2 --optimizer sgd --lr 0.05 --momentum 0.9 \
+"$pantoum" train "$here/known.onnx" --data "$out/known.npz" --ram 16MiB --batch 64 --epochs 2 --optimizer sgd,momentum=0.9 --lr 0.05 \
   --effort 10 --kernels portable -o "$out/known.safetensors"
 # 2. For comparison: what a step of the whole network would take.
 "$pantoum" plan "$here/model.onnx" --ram 1GiB --batch 4 --optimizer adam --effort 10 --kernels portable --measure off --format json \

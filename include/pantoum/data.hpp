@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -53,10 +54,21 @@ using Batch = std::vector<Array>;
 using Producer = std::function<Result<void>(uint64_t number, std::span<const TensorView> batch)>;
 
 struct DataOptions {
-  std::string test_path = {};                   // the test set, where `path` does not hold it
-  std::string cache_folder = {};                // for what cannot be read in place; "": a private one, for this process
-  std::vector<std::string> label_columns = {};  // CSV: names, or numbers from 0; empty: the last
+  std::optional<std::string> test_path = {};
+  std::optional<std::string> cache_folder = {};  // none: a private one, for this process
+  std::vector<std::string> label_columns = {};
 };
+template <class Visitor>
+void describe(Visitor& v, DataOptions& o) {
+  v.group("data");
+  v.field(o.test_path, {.name = "test_path", .help = "the test set", .option = "--test-data", .shown = Shown::common,
+                        .otherwise = "the one in --data", .holds = Holds::data, .recorded = false});
+  v.field(o.label_columns, {.name = "label_columns", .help = "columns of labels in a CSV file, by name or number from 0",
+                            .option = "--label-column", .otherwise = "the last", .recorded = false, .list = true});
+  v.field(o.cache_folder, {.name = "cache_folder", .help = "folder for data that cannot be read in place",
+                           .option = "--cache", .otherwise = "beside the output", .holds = Holds::folder,
+                           .recorded = false});
+}
 
 struct DatasetPair;
 

@@ -17,15 +17,64 @@ namespace pantoum {
 [[nodiscard]] PANTOUM_API Result<void> export_onnx(const Model& model, const std::string& weights,
                                                    const std::string& path, bool external_data = false);
 
+// What is none is as it was planned.
 struct FirmwareOptions {
-  std::string target, board;            // "cortex-m4f"; a board's name (docs/firmware.md)
-  std::string folder;                   // of the project
-  std::string weights = {}, data = {};  // "": the model's own; no samples
-  int64_t samples = 0, test_samples = 0;
+  std::string target;                      // "cortex-m4f"
+  std::optional<std::string> board = {};   // none: the target's own
+  std::string folder = {};                 // of the project
+  std::optional<std::string> weights = {}, data = {};
+  std::optional<int64_t> samples = {}, test_samples = {};
   std::optional<uint64_t> steps = {};
   std::optional<double> lr = {};
-  std::optional<Bytes> ram = {};  // of the device, everything in all
+  uint64_t seed = 0;
+  std::string schedule = "constant";
+  std::optional<Bytes> ram = {}, stack = {};
+  Bytes endurance = Bytes(400'000'000'000);
+  bool check_blocks = false;
 };
+
+template <class Visitor>
+void describe(Visitor& v, FirmwareOptions& o) {
+  using enum Shown;
+  v.group("device");
+  v.field(o.target, {.name = "target", .help = "processor of the device", .option = "--target", .shown = common,
+                     .recorded = false});
+  v.field(o.board, {.name = "board", .help = "board on which the project runs (docs/firmware.md)", .option = "--board",
+                    .shown = common, .otherwise = "the target's own", .holds = Holds::board, .recorded = false});
+  v.field(o.check_blocks, {.name = "check_blocks", .help = "check each block that is read from storage by a CRC-32, "
+                                                           "for which RAM holds 4 bytes a block",
+                           .option = "--check-blocks", .recorded = false});
+  v.group("limits");
+  v.field(o.ram, {.name = "ram", .help = "RAM of the device, everything in all", .option = "--ram", .shown = common,
+                  .otherwise = "the plan's budget and reserve", .least = 1, .recorded = false});
+  v.field(o.stack, {.name = "stack", .help = "part of the RAM that is the stack's", .option = "--stack",
+                    .otherwise = "as much as the program's calls need", .least = 0, .recorded = false});
+  v.field(o.endurance, {.name = "endurance", .help = "bytes that may be written to the storage in its life",
+                        .option = "--endurance", .least = 1, .recorded = false});
+  v.group("model");
+  v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
+                      .option = "--weights", .shown = common, .otherwise = "those of the plan",
+                      .holds = Holds::weights, .recorded = false});
+  v.group("training");
+  v.field(o.lr, {.name = "lr", .help = "learning rate", .option = "--lr", .shown = common,
+                 .otherwise = "that of the plan", .least = 0, .most = 1e30, .recorded = false});
+  v.field(o.schedule, {.name = "schedule", .help = "learning rate over the training, as `pantoum train` has it",
+                       .option = "--schedule", .recorded = false});
+  v.field(o.seed, {.name = "seed", .help = "random seed for shuffling and dropout", .option = "--seed",
+                   .shown = common, .recorded = false});
+  v.field(o.steps, {.name = "steps", .help = "steps of the whole training", .option = "--steps", .shown = common,
+                    .otherwise = "those of the plan, or 100", .least = 1, .most = 1e15, .recorded = false});
+  v.group("data");
+  v.field(o.data, {.name = "data", .help = "samples to train on, as `pantoum train` reads them", .option = "--data",
+                   .shown = common, .holds = Holds::data, .recorded = false});
+  v.field(o.samples, {.name = "samples", .help = "how many of the samples the project holds, the first ones",
+                      .option = "--samples", .shown = common, .otherwise = "all", .least = 1, .most = 1e15,
+                      .recorded = false});
+  v.field(o.test_samples, {.name = "test_samples", .help = "how many of the test set's samples it holds, for an "
+                                                           "evaluation at the end",
+                           .option = "--test-samples", .otherwise = "none", .least = 1, .most = 1e15,
+                           .recorded = false});
+}
 
 struct FirmwareSizes {
   uint64_t ram_bytes = 0, stack_bytes = 0, arena_bytes = 0, plan_bytes = 0, weight_bytes = 0, sample_bytes = 0;

@@ -1,34 +1,58 @@
 // Models, and what a training step of them is: loss, optimizer, what is frozen.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "pantoum/export.h"
 #include "pantoum/result.hpp"
+#include "pantoum/setting.hpp"
 #include "pantoum/tensor.hpp"
 #include "pantoum/units.hpp"
 
 namespace pantoum {
 
+// The losses, by name; "captured": the model computes its loss itself.
+inline constexpr std::array kLossNames{"cross_entropy", "soft_cross_entropy", "nll",    "mse",     "l1",
+                                       "smooth_l1",     "bce_with_logits",    "kl_div", "captured"};
+
 // One term of what is minimized, as torch.nn.functional has it; a mean over the batch.
 struct Loss {
-  // cross_entropy, soft_cross_entropy, nll, mse, l1, smooth_l1, bce_with_logits, kl_div
-  std::string name = "cross_entropy";
-  std::string output = {};     // of the model, by its name; "": the first
-  double weight = 1;           // its part in the sum
-  double smoothing = 0;        // of labels: cross-entropy
-  int64_t ignore_index = -1;   // a label that does not count, beside those below 0
-  double beta = 1;             // smooth_l1: where the parabola ends
-  bool classes_last = false;   // classes are the last dimension, in place of dimension 1
-  bool mean_of_batch = false;  // kl_div: over the samples' number, in place of the elements'
+  std::string name = "cross_entropy";     // one of kLossNames
+  std::optional<std::string> output = {};  // of the model, by its name; none: the first
+  double weight = 1;
+  double smoothing = 0;
+  int64_t ignore_index = -1;
+  double beta = 1;
+  bool classes_last = false;
+  bool mean_of_batch = false;
 };
+
+template <class Visitor>
+void describe(Visitor& v, Loss& loss) {
+  v.field(loss.name, {.name = "name", .help = "name of the loss", .shown = Shown::nowhere});
+  v.field(loss.output, {.name = "output", .help = "output of the model, by its name", .shown = Shown::nowhere,
+                        .otherwise = "the first"});
+  v.field(loss.weight, {.name = "weight", .help = "factor of the loss in the sum of all", .least = 0, .most = 1e30});
+  v.field(loss.smoothing, {.name = "smoothing", .help = "label smoothing", .least = 0, .most = 1,
+                           .only_of = "cross_entropy soft_cross_entropy"});
+  v.field(loss.ignore_index, {.name = "ignore_index", .help = "label that does not count; labels below 0 never do",
+                              .only_of = "cross_entropy nll"});
+  v.field(loss.beta, {.name = "beta", .help = "error at which the parabola of smooth_l1 ends", .least = 0,
+                      .most = 1e30, .only_of = "smooth_l1"});
+  v.field(loss.classes_last, {.name = "classes_last", .help = "classes are the last dimension, not dimension 1",
+                              .only_of = "cross_entropy soft_cross_entropy nll"});
+  v.field(loss.mean_of_batch, {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements",
+                               .only_of = "kl_div"});
+}
 
 // .loss = "mse", or a Loss, or several, each of another output.
 class Losses {
@@ -40,10 +64,24 @@ class Losses {
   Losses(std::initializer_list<Loss> terms) : terms_(terms) {}
   Losses(std::vector<Loss> terms) : terms_(std::move(terms)) {}
   [[nodiscard]] const std::vector<Loss>& terms() const { return terms_; }
+  [[nodiscard]] std::vector<Loss>& terms() { return terms_; }
 
  private:
   std::vector<Loss> terms_;
 };
+
+// What an evaluation measures beside the loss, and accuracy where an output has labels.
+struct Metrics {
+  bool top5 = false, mae = false, perplexity = false;
+};
+
+template <class Visitor>
+void describe(Visitor& v, Metrics& metrics) {
+  v.field(metrics.top5, {.name = "top5", .help = "share of labels among the five highest scores"});
+  v.field(metrics.mae, {.name = "mae", .help = "mean absolute error of outputs with targets"});
+  v.field(metrics.perplexity, {.name = "perplexity", .help = "e to the cross-entropy",
+                               .beside_plan = BesidePlan::taken});
+}
 
 // Optimizers, each as torch.optim has it.
 struct Sgd {
@@ -53,7 +91,7 @@ struct Sgd {
 struct Adam {
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
-struct AdamW {
+struct AdamW {  // decoupled weight decay
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 struct RmsProp {
@@ -70,6 +108,42 @@ struct CustomUpdate {
   std::vector<double> settings = {};  // what its kernel reads as `reals`
 };
 using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, CustomUpdate>;
+// In the order of the alternatives.
+inline constexpr std::array kOptimizerNames{"sgd", "adam", "adamw", "rmsprop", "adagrad", "custom"};
+
+// The settings of every optimizer that has them.
+template <class Visitor, class Alternative>
+void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible_v<Optimizer, Alternative> {
+  const auto number = [&](double& value, const char* name, const char* help) {
+    v.field(value, {.name = name, .help = help, .least = 0, .most = 1e30});
+  };
+  const auto share = [&](double& value, const char* name, const char* help) {
+    v.field(value, {.name = name, .help = help, .least = 0, .most = 1, .below = true});
+  };
+  if constexpr (requires { optimizer.name; })
+    v.field(optimizer.name, {.name = "operator", .help = "name that add_optimizer was given"});
+  v.field(optimizer.lr, {.name = "lr", .help = "learning rate", .option = "--lr", .shown = Shown::common, .least = 0,
+                         .most = 1e30, .beside_plan = BesidePlan::taken});
+  if constexpr (requires { optimizer.alpha; })
+    share(optimizer.alpha, "alpha", "decay of the running mean of squared gradients");
+  if constexpr (requires { optimizer.beta1; })
+    share(optimizer.beta1, "beta1", "decay of the running mean of gradients");
+  if constexpr (requires { optimizer.beta2; })
+    share(optimizer.beta2, "beta2", "decay of the running mean of squared gradients");
+  if constexpr (requires { optimizer.lr_decay; })
+    number(optimizer.lr_decay, "lr_decay", "the learning rate falls as 1 / (1 + steps * lr_decay)");
+  if constexpr (requires { optimizer.eps; }) number(optimizer.eps, "eps", "number added to the denominator");
+  if constexpr (requires { optimizer.momentum; }) number(optimizer.momentum, "momentum", "factor of the last update");
+  if constexpr (requires { optimizer.weight_decay; })
+    v.field(optimizer.weight_decay, {.name = "weight_decay", .help = "L2 penalty; of adamw, decoupled weight decay",
+                                     .option = "--weight-decay", .least = 0, .most = 1e30});
+  if constexpr (requires { optimizer.nesterov; })
+    v.field(optimizer.nesterov, {.name = "nesterov", .help = "Nesterov's form of momentum"});
+  if constexpr (requires { optimizer.centered; })
+    v.field(optimizer.centered, {.name = "centered", .help = "normalize by the variance, not by the mean square"});
+  if constexpr (requires { optimizer.settings; })
+    v.field(optimizer.settings, {.name = "settings", .help = "numbers that the update's kernel reads"});
+}
 
 // The weight decay of some parameters, in place of the optimizer's.
 struct DecayOf {
@@ -77,25 +151,81 @@ struct DecayOf {
   double weight_decay = 0;
 };
 
+// Where parameters and optimizer state live between steps.
+enum class ParamsIn : uint8_t { ram, aux, automatic };
+[[nodiscard]] constexpr std::array<const char*, 3> names_of(ParamsIn) {
+  return {"ram", "aux", "auto"};
+}
+
 // How a model is trained. Globs are those of fnmatch(3), over names of tensors.
 struct ModelOptions {
-  int64_t batch = 0;  // samples of a step; 0: as the model has it, where it is static
+  std::optional<int64_t> batch = {};
   Losses loss = {};
   Optimizer optimizer = Sgd{};
-  std::vector<DecayOf> decays = {};            // the last that names a parameter holds; not for custom optimizers
-  int64_t accumulate = 1;                      // micro-batches whose mean gradient makes a step
-  bool split_update = false;                   // Trainer::gradients and update, as two programs
-  double clip_value = 0, clip_norm = 0;        // limits of gradients; 0: none
-  std::vector<std::string> freeze = {};        // parameters that are not trained
-  std::vector<std::string> train = {};         // tensors that are trained though the file says otherwise
-  std::vector<std::string> freeze_stats = {};  // running statistics that stay as they are
-  bool accept_folded = false;                  // train what the exporter folded as it stands in the file
-  std::string weights = {};                    // safetensors whose tensors replace the model's, by name
-  std::vector<std::string> keep_init = {};     // parameters that `weights` leaves alone
-  // Compute a frozen backbone once for every sample, and keep what it gives in at most so many bytes of storage.
+  std::vector<DecayOf> decays = {};  // the last that names a parameter holds; not for custom optimizers
+  std::vector<std::string> freeze = {};
+  std::optional<double> clip_value = {}, clip_norm = {};
+  int64_t accumulate = 1;
+  bool split_update = false;  // Trainer::gradients and update, as two programs
+  Metrics metrics = {};
+  std::vector<std::string> train = {};
+  std::vector<std::string> freeze_stats = {};
+  bool accept_folded = false;
+  bool inference = false;
+  std::optional<std::string> weights = {};
+  std::vector<std::string> keep_init = {};
   std::optional<Bytes> feature_cache = {};
-  bool top5 = false, mean_absolute_error = false;  // measured beside loss and accuracy
+  ParamsIn params_in = ParamsIn::ram;
 };
+
+template <class Visitor>
+void describe(Visitor& v, ModelOptions& o) {
+  v.group("model");
+  v.field(o.batch, {.name = "batch", .help = "number of samples in a step; needed where the model leaves it open",
+                    .option = "--batch", .shown = Shown::common, .otherwise = "the model's own", .least = 1,
+                    .most = INT32_MAX});
+  v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
+                      .option = "--weights", .shown = Shown::common, .holds = Holds::weights,
+                      .beside_plan = BesidePlan::taken});
+  v.field(o.keep_init, {.name = "keep_init", .help = "parameters that --weights leaves as they are, as globs",
+                        .option = "--keep-init", .holds = Holds::glob, .beside_plan = BesidePlan::taken});
+  v.field(o.freeze, {.name = "freeze", .help = "parameters that are not trained, as globs", .option = "--freeze",
+                     .shown = Shown::common, .holds = Holds::glob});
+  v.field(o.train, {.name = "train", .help = "tensors that are trained although the model's file fixes them, as globs",
+                    .option = "--train", .holds = Holds::glob});
+  v.field(o.freeze_stats, {.name = "freeze_stats",
+                           .help = "running statistics that training uses and leaves as they are, as globs",
+                           .option = "--freeze-stats", .holds = Holds::glob});
+  v.field(o.accept_folded, {.name = "accept_folded",
+                            .help = "train the model as it is although its exporter folded parts that train, as batch "
+                                    "norm",
+                            .option = "--accept-folded"});
+  v.field(o.inference, {.name = "inference", .help = "plan the forward program alone, in which nothing trains",
+                        .option = "--inference"});
+  v.field(o.params_in, {.name = "params_in", .help = "where parameters and optimizer state live between steps",
+                        .option = "--params-in"});
+  v.group("training");
+  v.field(o.loss, {.name = "loss", .help = "what is minimized, as [OUTPUT=]LOSS[,KEY=VALUE]; once for each output that has targets",
+                   .option = "--loss", .shown = Shown::common});
+  v.field(o.metrics, {.name = "metrics", .help = "what is measured beside loss and accuracy", .option = "--metrics",
+                      .list = true});
+  v.field(o.optimizer, {.name = "optimizer", .help = "optimizer with its settings, as adam,beta1=0.8", .option = "--optimizer",
+                        .shown = Shown::common});
+  v.field(o.decays, {.name = "decays", .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
+                     .option = "--decay"});
+  v.field(o.clip_value, {.name = "clip_value", .help = "clip each gradient element to [-V, V]",
+                         .option = "--clip-value", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
+  v.field(o.clip_norm, {.name = "clip_norm", .help = "scale gradients down to this norm of all of them together",
+                        .option = "--clip-norm", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
+  v.field(o.accumulate, {.name = "accumulate", .help = "number of batches whose mean gradient makes one step",
+                         .option = "--accumulate", .least = 1, .most = 1e6});
+  v.field(o.split_update, {.name = "split_update", .help = "make gradients and update two programs",
+                           .option = "--split-update"});
+  v.group("data");
+  v.field(o.feature_cache, {.name = "feature_cache",
+                            .help = "bytes of storage for what a frozen backbone gives, computed once for each sample",
+                            .option = "--feature-cache", .otherwise = "off", .least = 0});
+}
 
 // One node of the model's file.
 struct NodeInfo {

@@ -1,6 +1,7 @@
 // Plans: what a training step keeps, computes again and pages, inside a RAM budget, and how near to the least that is.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,12 @@ namespace pantoum {
 struct Device {
   std::string name = "host";
 };
+template <class Visitor>
+void describe(Visitor& v, Device& device) {
+  v.group("device");
+  v.field(device.name, {.name = "device", .help = "device profile: a name of `pantoum devices list`, or a .toml file",
+                        .option = "--device", .shown = Shown::common, .holds = Holds::device});
+}
 [[nodiscard]] inline Device device(std::string name) {
   return {std::move(name)};
 }
@@ -36,14 +43,18 @@ struct DeviceInfo {
 // The profiles that are compiled in.
 [[nodiscard]] PANTOUM_API std::vector<DeviceInfo> devices();
 
-enum class Objective : uint8_t { energy, time, edp };  // edp: energy times time
 enum class Kernels : uint8_t { automatic, portable, onednn };
-enum class Measure : uint8_t {
-  off,
-  missing,
-  all,
-  automatic
-};  // times of this machine; automatic: missing, on the host
+[[nodiscard]] constexpr std::array<const char*, 3> names_of(Kernels) {
+  return {"auto", "portable", "onednn"};
+}
+
+// Times of operators and storage on this machine. missing: those that the store lacks, in a tenth of the time limit or
+// less; all: measured anew; known: those of the store, and nothing is measured; automatic: missing on the host, known for
+// other devices where a store is named, else off, and off with a fixed effort.
+enum class Measure : uint8_t { off, missing, all, automatic, known };
+[[nodiscard]] constexpr std::array<const char*, 5> names_of(Measure) {
+  return {"off", "missing", "all", "auto", "known"};
+}
 
 struct PlanProgress {
   Seconds elapsed{};
@@ -51,27 +62,116 @@ struct PlanProgress {
 };
 
 struct PlanOptions {
-  std::optional<Bytes> ram = {};  // the device's without it
-  Bytes reserve = {};             // of it, kept free for stack and application
+  std::optional<Bytes> ram = {};
+  Bytes reserve = {};
+  std::optional<Bytes> rom = {};
   Deadline deadline = {};
   std::optional<double> energy_limit_j = {};
-  Objective objective = Objective::energy;
-  double gap = 1e-4;  // stop when proved within; a share of the objective
+  std::optional<Seconds> finish_within = {};
+  std::optional<int64_t> steps = {}, epochs = {}, samples = {};  // how long the training is that finish_within limits
+  std::string objective = "energy";
+  double gap = 1e-4;  // a share of 1
   Seconds time_limit = Seconds(60);
-  int64_t effort = 0;  // > 0: a fixed amount of search in place of the clock: the same plan on every machine
-  int threads = 0;     // for planning and kernels; 0: all cores
-  bool paging = true, recomputing = true, in_place = true, reordering = true, compact_activations = false;
-  Kernels kernels = Kernels::automatic;  // of the host
+  std::optional<int64_t> effort = {};
+  std::optional<int> threads = {};
+  bool paging = true, recomputing = true, in_place = true, reordering = true, allow_numerics_change = false,
+       compact_activations = false;
+  Kernels kernels = Kernels::automatic;
   Measure measure = Measure::automatic;
-  std::string profile_store = {};  // SQLite file of measured times; "": in memory, for this plan alone
-  std::string page_folder = {};    // whose storage is measured; "": where training makes its page file
+  std::optional<std::string> profile_store = {};
+  std::optional<std::string> page_file = {};
   bool page_encryption = true;
-  // Bytes that batches made ahead take are part of `ram`: as many as TrainerOptions::prefetch says.
   int64_t prefetch = 0;
+  std::optional<std::string> warm_start = {};
+  std::string planner = "pantoum";
+  std::vector<std::string> disable = {}, without = {};
+
   std::stop_token stop = {};  // asks for the best plan so far
   // Told a few times a second, from another thread, and of the plan once it is found; what it throws is dropped.
   std::function<void(const PlanProgress&)> progress = {};
 };
+
+template <class Visitor>
+void describe(Visitor& v, PlanOptions& o) {
+  using enum Shown;
+  using enum BesidePlan;
+  v.group("limits");
+  v.field(o.ram, {.name = "ram", .help = "RAM budget of a training step, with its unit", .option = "--ram",
+                  .shown = common, .otherwise = "the device's RAM", .beside_plan = not_less});
+  v.field(o.reserve, {.name = "reserve", .help = "part of the RAM budget that is kept for stack and application",
+                      .option = "--reserve", .least = 0});
+  v.field(o.rom, {.name = "rom", .help = "ROM that kernels read frozen parameters from; 0B: none", .option = "--rom",
+                  .otherwise = "the device's ROM", .least = 0});
+  v.field(o.deadline, {.name = "deadline", .help = "longest time of one step: 450ms, or 1.3x of the step with "
+                                                   "unlimited RAM; with both, the earlier one counts",
+                       .option = "--deadline", .shown = common, .otherwise = "none"});
+  v.field(o.energy_limit_j, {.name = "energy_limit_j", .help = "most energy of one step, as 3.2J",
+                             .option = "--energy-limit", .otherwise = "none", .unit = "J", .least = 0, .most = 1e30,
+                             .above = true});
+  v.field(o.finish_within, {.name = "finish_within",
+                            .help = "longest time of the whole training, an equal part of it for each step",
+                            .option = "--finish-within", .otherwise = "none", .least = 0, .above = true});
+  v.field(o.steps, {.name = "steps", .help = "steps of the whole training, for --finish-within and `pantoum emit`",
+                    .option = "--steps", .least = 1, .most = 1e15, .beside_plan = taken});
+  v.field(o.epochs, {.name = "epochs", .help = "epochs of the whole training, for --finish-within, with --samples",
+                     .option = "--epochs", .least = 1, .most = 1e15, .beside_plan = taken});
+  v.field(o.samples, {.name = "samples", .help = "samples of the training set, which count the steps of an epoch",
+                      .option = "--samples", .least = 1, .most = 1e15, .beside_plan = taken});
+  v.group("plan");
+  v.field(o.objective, {.name = "objective", .help = "what the plan minimizes: energy, time, edp (energy times time), "
+                                                     "power, or a formula as '0.6*energy + 0.4*time' (J, s, W)",
+                        .option = "--objective", .shown = common});
+  v.field(o.gap, {.name = "gap", .help = "planning ends when the plan is proved to be this near to the best",
+                  .option = "--gap", .unit = "%", .least = 0, .most = 1, .beside_plan = taken});
+  v.field(o.time_limit, {.name = "time_limit", .help = "longest time of planning", .option = "--time-limit",
+                         .shown = common, .least = 0, .beside_plan = taken});
+  v.field(o.paging, {.name = "paging", .help = "recompute only: nothing is paged", .option = "--no-paging"});
+  v.field(o.recomputing, {.name = "recomputing", .help = "page only: nothing is computed again",
+                          .option = "--no-remat"});
+  v.field(o.in_place, {.name = "in_place", .help = "no output takes over the bytes of an input, updates excepted",
+                       .option = "--no-inplace"});
+  v.field(o.reordering, {.name = "reordering", .help = "keep the given order of first computations",
+                         .option = "--no-reorder"});
+  v.field(o.compact_activations, {.name = "compact_activations",
+                                  .help = "let signs and window taps stand for activations: less RAM, weaker proofs",
+                                  .option = "--compact-activations"});
+  v.field(o.allow_numerics_change, {.name = "allow_numerics_change",
+                                    .help = "allow algorithms whose sums have another order where they are cheaper; "
+                                            "budgets may then differ in bits",
+                                    .option = "--allow-numerics-change"});
+  v.field(o.warm_start, {.name = "warm_start", .help = "plan of the same step from which planning starts",
+                         .option = "--warm-start", .holds = Holds::plan, .beside_plan = taken, .recorded = false});
+  v.group("device");
+  v.field(o.threads, {.name = "threads", .help = "threads of kernels and planning", .option = "--threads",
+                      .shown = common, .otherwise = "all cores", .least = 1, .most = 4096});
+  v.field(o.kernels, {.name = "kernels", .help = "kernels of the host; auto: onednn where it is installed",
+                      .option = "--kernels"});
+  v.field(o.measure, {.name = "measure", .help = "which times of operators and storage are measured on this machine: "
+                                                 "missing ones, all anew, none (known: those of the store), or off",
+                      .option = "--measure", .alone = "all", .beside_plan = taken});
+  v.field(o.profile_store, {.name = "profile_store", .help = "SQLite file of measured times", .option = "--profile-store",
+                            .otherwise = "of the program: pantoum/times.db in the user's cache; of the library: in memory",
+                            .holds = Holds::store, .beside_plan = taken});
+  v.field(o.page_file, {.name = "page_file", .help = "folder or file for what is paged out; its storage is measured",
+                        .option = "--page-file", .otherwise = "the system's folder for temporary files",
+                        .holds = Holds::page_folder, .beside_plan = taken});
+  v.field(o.page_encryption, {.name = "page_encryption", .help = "encryption of what is paged out",
+                              .option = "--page-encryption", .beside_plan = taken});
+  v.group("data");
+  v.field(o.prefetch, {.name = "prefetch", .help = "batches made ahead on a thread of their own, inside the RAM budget",
+                       .option = "--prefetch", .least = 0, .most = 64, .beside_plan = not_more});
+  v.group("research");
+  v.field(o.effort, {.name = "effort", .help = "fixed amount of search in place of the time limit: the same plan on "
+                                               "every machine",
+                     .option = "--effort", .shown = research, .otherwise = "by the clock", .least = 1, .most = 1e9,
+                     .beside_plan = taken});
+  v.field(o.planner, {.name = "planner", .help = "pantoum, or a method of the literature to compare with",
+                      .option = "--planner", .shown = research, .beside_plan = taken});
+  v.field(o.disable, {.name = "disable", .help = "passes and substitutions that are switched off",
+                      .option = "--disable", .shown = research, .list = true});
+  v.field(o.without, {.name = "without", .help = "rules of the planner that are switched off", .option = "--without",
+                      .shown = research, .beside_plan = taken, .list = true});
+}
 
 // All figures are the independent checker's. Times and energies are modelled unless time_source says measured.
 struct PlanFacts {
@@ -166,8 +266,8 @@ struct KnownPlans {
 struct SweepOptions {
   std::vector<Bytes> budgets = {};
   std::vector<std::string> planners = {"pantoum"};
-  PlanOptions plan = {};    // its ram is not used
-  std::string folder = {};  // where CSV, JSON, SVG and the plans are kept; "": nowhere
+  PlanOptions plan = {};                   // its ram is not used
+  std::optional<std::string> folder = {};  // where CSV, JSON, SVG and the plans are kept; none: nowhere
 };
 
 struct SweepRow {

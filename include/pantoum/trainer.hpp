@@ -1,6 +1,7 @@
 // Training a plan: steps, epochs, evaluation, checkpoints, weights.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,19 +23,64 @@ struct Normalization {  // bytes x -> (x / 255 - mean) / deviation; floats x -> 
   float mean = 0, deviation = 1;
 };
 
+// Random changes of training images.
+struct Augmentation {
+  bool flip = false, flip_vertically = false;
+  int64_t crop = 0;
+};
+template <class Visitor>
+void describe(Visitor& v, Augmentation& augment) {
+  v.field(augment.flip, {.name = "flip", .help = "mirror half of the images, left to right"});
+  v.field(augment.flip_vertically, {.name = "flip_vertically", .help = "mirror half of the images, top to bottom"});
+  v.field(augment.crop, {.name = "crop", .help = "most pixels by which an image is moved", .unit = "pixels",
+                         .least = 0, .most = 65536});
+}
+
+// What holds for every step of a run.
 struct TrainerOptions {
-  std::string weights = {};    // safetensors to begin with; "": the model's own
-  std::string page_file = {};  // folder or file for what is paged out; "": the system's temporary folder
-  bool encrypt_pages = true;
+  std::optional<std::string> weights = {};  // safetensors to begin with
+  std::optional<std::string> page_file = {};
+  bool page_encryption = true;
   bool direct_io = true;
-  uint64_t seed = 0;                          // shuffling and dropout
+  uint64_t seed = 0;
   std::optional<double> lr = {};              // in place of the optimizer's
-  std::string schedule = {};                  // "cosine,to=1e-5,warmup=5%", as --schedule has it; "": constant
-  std::vector<Normalization> normalize = {};  // once, or once for each channel; empty: bytes scaled to 0..1
-  bool shuffle = true, flip = false, flip_vertically = false;
-  int64_t crop = 0;  // pixels
+  std::string schedule = "constant";
+  std::vector<Normalization> normalize = {};  // once, or once for each channel; none: bytes scaled to 0..1
+  Augmentation augment = {};
+  bool shuffle = true;
   int64_t prefetch = 0;
 };
+
+template <class Visitor>
+void describe(Visitor& v, TrainerOptions& o) {
+  using enum Shown;
+  v.group("data");
+  v.field(o.normalize, {.name = "normalize", .help = "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float "
+                                                     "inputs; once, or once for each channel",
+                        .option = "--normalize", .shown = common, .recorded = false});
+  v.field(o.augment, {.name = "augment", .help = "random changes of training images", .option = "--augment",
+                      .recorded = false, .list = true});
+  v.field(o.shuffle, {.name = "shuffle", .help = "off: every epoch has the data's own order", .option = "--shuffle",
+                      .recorded = false});
+  v.field(o.prefetch, {.name = "prefetch", .help = "batches made ahead on a thread of their own, inside the RAM budget",
+                       .option = "--prefetch", .least = 0, .most = 64, .recorded = false});
+  v.group("training");
+  v.field(o.seed, {.name = "seed", .help = "random seed for shuffling and dropout", .option = "--seed",
+                   .shown = common, .recorded = false});
+  v.field(o.schedule, {.name = "schedule",
+                       .help = "learning rate over the training: constant; step,every=N[,gamma=G]; "
+                               "multi_step,at=N:N..[,gamma=G]; exponential,gamma=G; cosine[,to=LR]; linear[,to=LR]; "
+                               "each [,warmup=N]; N is a number of steps, or 30% of all",
+                       .option = "--schedule", .recorded = false});
+  v.group("device");
+  v.field(o.page_file, {.name = "page_file", .help = "folder or file for what is paged out", .option = "--page-file",
+                        .otherwise = "the system's folder for temporary files", .holds = Holds::page_folder,
+                        .recorded = false});
+  v.field(o.page_encryption, {.name = "page_encryption", .help = "encryption of what is paged out",
+                              .option = "--page-encryption", .recorded = false});
+  v.field(o.direct_io, {.name = "direct_io", .help = "page past the system's cache where the file system allows it",
+                        .option = "--direct-io", .recorded = false});
+}
 
 struct StepStats {
   uint64_t step = 0;  // 1 for the first
@@ -60,21 +106,52 @@ struct EpochStats {
   bool best = false;
 };
 
+// What is better: a lower loss, or a higher accuracy.
+enum class Judge : uint8_t { loss, accuracy };
+[[nodiscard]] constexpr std::array<const char*, 2> names_of(Judge) {
+  return {"loss", "accuracy"};
+}
+
+// One run of a trainer over a data set.
 struct FitOptions {
-  uint64_t epochs = 1;            // in all, those before a resume included
-  uint64_t steps_per_epoch = 0;   // of a Producer
-  std::string checkpoint = {};    // where the newest is written, the one before as NAME.previous; "": none
-  uint64_t checkpoint_every = 0;  // steps; 0: only when stopped or out of time
-  std::string keep_best = {};     // a checkpoint of the best evaluation
-  uint64_t patience = 0;          // end after so many epochs without a better one; 0: never
-  bool judge_by_accuracy = false;
-  Seconds max_time = Seconds(0);                        // 0: no limit
+  uint64_t epochs = 1;
+  std::optional<uint64_t> steps_per_epoch = {};  // of a Producer
+  std::optional<std::string> checkpoint = {};    // where the newest is written, the one before as NAME.previous
+  std::optional<uint64_t> checkpoint_every = {};
+  std::optional<std::string> keep_best = {};
+  std::optional<uint64_t> patience = {};
+  Judge judge = Judge::loss;
+  std::optional<Seconds> max_time = {};
   std::stop_token stop = {};                            // asked between steps, and between batches of an evaluation
   std::function<void(const StepStats&)> on_batch = {};  // after every step
   std::function<void(const EpochStats&)> on_epoch = {};
   std::function<void()> on_evaluated = {};                   // before every batch of an evaluation
   std::function<void(const FitProgress&)> on_progress = {};  // at most ten times a second, and after the last step
 };
+
+template <class Visitor>
+void describe(Visitor& v, FitOptions& o) {
+  using enum Shown;
+  v.group("training");
+  v.field(o.epochs, {.name = "epochs", .help = "passes over the training set, those before a resume included",
+                     .option = "--epochs", .shown = common, .least = 1, .most = 1e15, .recorded = false});
+  v.field(o.patience, {.name = "patience", .help = "end after so many epochs without a better evaluation",
+                       .option = "--early-stop", .otherwise = "off", .least = 1, .most = 1e15, .recorded = false});
+  v.field(o.judge, {.name = "judge", .help = "what makes an evaluation better: a lower loss, or a higher accuracy",
+                    .option = "--judge", .recorded = false});
+  v.field(o.max_time, {.name = "max_time", .help = "end after this time, with a checkpoint", .option = "--max-time",
+                       .otherwise = "no limit", .least = 0, .above = true, .recorded = false});
+  v.group("output");
+  v.field(o.checkpoint, {.name = "checkpoint", .help = "file of the newest checkpoint; the one before it is kept as "
+                                                       "NAME.previous",
+                         .option = "--checkpoint", .shown = common, .otherwise = "OUTPUT.checkpoint",
+                         .holds = Holds::output, .recorded = false});
+  v.field(o.checkpoint_every, {.name = "checkpoint_every", .help = "steps between checkpoints",
+                               .option = "--checkpoint-every", .otherwise = "only when interrupted", .least = 1,
+                               .most = 1e15, .recorded = false});
+  v.field(o.keep_best, {.name = "keep_best", .help = "file for a checkpoint of the best evaluation",
+                        .option = "--keep-best", .holds = Holds::output, .recorded = false});
+}
 
 struct FitSummary {
   uint64_t steps = 0, ran = 0;  // in all; of this call

@@ -3,8 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "pantoum/export.h"
@@ -45,8 +45,18 @@ class Relative {
   double factor_;
 };
 
-// .deadline = 450ms, or Relative(1.3)
-using Deadline = std::variant<std::monostate, Seconds, Relative>;
+// The longest that one step may take: `.deadline = 450ms` or `.deadline = Relative(1.3)`; where both are set, the earlier
+// one counts; neither: no deadline.
+struct Deadline {
+  std::optional<Seconds> seconds;
+  std::optional<double> relative;  // times the makespan of the step with unlimited RAM
+
+  Deadline() = default;
+  template <class Number, class Period>
+  Deadline(std::chrono::duration<Number, Period> time) : seconds(time) {}
+  Deadline(Relative factor) : relative(factor.factor()) {}
+  bool operator==(const Deadline&) const = default;
+};
 
 // Quantities as people write them; the unit is compulsory. `what` names the quantity in errors.
 // "64MiB", "1.5 GB" (B, kB, KiB, MB, MiB, GB, GiB). E0110 no unit (with the likely readings), an unknown one, out of range.

@@ -301,7 +301,7 @@ def plan_options(
         made.set_profile_store(profile_store)
     if page_folder is not None:
         made.set_page_folder(page_folder)
-    made.objective = _named(_core.Objective, objective, "objective")
+    made.objective = objective
     made.kernels = _named(_core.Kernels, kernels, "kernels")
     made.measure = _named(_core.Measure, measure, "measure")
     for name, value in others.items():

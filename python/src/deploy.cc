@@ -106,7 +106,11 @@ void bind_firmware(nb::module_& module) {
   nb::class_<FirmwareOptions>(module, "FirmwareOptions")
       .def(nb::init<>())
       .def_rw("target", &FirmwareOptions::target)
-      .def_rw("board", &FirmwareOptions::board)
+      .def_prop_rw(
+          "board", [](const FirmwareOptions& self) { return self.board.value_or(""); },
+          [](FirmwareOptions& self, const std::string& name) {
+            self.board = name.empty() ? std::nullopt : std::optional(name);
+          })
       .def("set_folder", [](FirmwareOptions& self, nb::handle path) { self.folder = path_of(path); })
       .def("set_weights", [](FirmwareOptions& self, nb::handle path) { self.weights = path_of(path); })
       .def("set_data", [](FirmwareOptions& self, nb::handle path) { self.data = path_of(path); })

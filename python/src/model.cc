@@ -18,7 +18,9 @@ void bind_loss(nb::module_& module) {
   nb::class_<Loss>(module, "Loss")
       .def(nb::init<>())
       .def_rw("name", &Loss::name)
-      .def_rw("output", &Loss::output)
+      .def_prop_rw(
+          "output", [](const Loss& self) { return self.output.value_or(""); },
+          [](Loss& self, const std::string& name) { self.output = name.empty() ? std::nullopt : std::optional(name); })
       .def_rw("weight", &Loss::weight)
       .def_rw("smoothing", &Loss::smoothing)
       .def_rw("ignore_index", &Loss::ignore_index)
@@ -72,7 +74,7 @@ void bind_optimizers(nb::module_& module) {
 void bind_options(nb::module_& module) {
   nb::class_<ModelOptions>(module, "ModelOptions")
       .def(nb::init<>())
-      .def_rw("batch", &ModelOptions::batch)
+      .def_rw("batch", &ModelOptions::batch, nb::for_setter(nb::arg().none()))
       .def_prop_rw(
           "losses", [](const ModelOptions& self) { return self.loss.terms(); },
           [](ModelOptions& self, const std::vector<Loss>& terms) { self.loss = terms; })
@@ -90,15 +92,21 @@ void bind_options(nb::module_& module) {
           })
       .def_rw("accumulate", &ModelOptions::accumulate)
       .def_rw("split_update", &ModelOptions::split_update)
-      .def_rw("clip_value", &ModelOptions::clip_value)
-      .def_rw("clip_norm", &ModelOptions::clip_norm)
+      .def_rw("clip_value", &ModelOptions::clip_value, nb::for_setter(nb::arg().none()))
+      .def_rw("clip_norm", &ModelOptions::clip_norm, nb::for_setter(nb::arg().none()))
       .def_rw("freeze", &ModelOptions::freeze)
       .def_rw("train", &ModelOptions::train)
       .def_rw("freeze_stats", &ModelOptions::freeze_stats)
       .def_rw("accept_folded", &ModelOptions::accept_folded)
       .def_prop_rw(
-          "weights", [](const ModelOptions& self) { return nb::bytes(self.weights.data(), self.weights.size()); },
-          [](ModelOptions& self, const nb::bytes& path) { self.weights.assign(path.c_str(), path.size()); })
+          "weights",
+          [](const ModelOptions& self) {
+            const std::string path = self.weights.value_or("");
+            return nb::bytes(path.data(), path.size());
+          },
+          [](ModelOptions& self, const nb::bytes& path) {
+            self.weights = path.size() > 0 ? std::optional(std::string(path.c_str(), path.size())) : std::nullopt;
+          })
       .def_rw("keep_init", &ModelOptions::keep_init)
       .def_prop_rw(
           "feature_cache",
@@ -109,8 +117,12 @@ void bind_options(nb::module_& module) {
             self.feature_cache = bytes ? std::optional(Bytes(*bytes)) : std::nullopt;
           },
           nb::for_setter(nb::arg().none()))
-      .def_rw("top5", &ModelOptions::top5)
-      .def_rw("mean_absolute_error", &ModelOptions::mean_absolute_error);
+      .def_prop_rw(
+          "top5", [](const ModelOptions& self) { return self.metrics.top5; },
+          [](ModelOptions& self, bool measured) { self.metrics.top5 = measured; })
+      .def_prop_rw(
+          "mean_absolute_error", [](const ModelOptions& self) { return self.metrics.mae; },
+          [](ModelOptions& self, bool measured) { self.metrics.mae = measured; });
 }
 
 void bind_info(nb::module_& module) {

@@ -11,15 +11,11 @@ namespace pantoum::python {
 namespace {
 
 void set_deadline(PlanOptions& self, std::optional<double> seconds, std::optional<double> factor) {
-  if (seconds) self.deadline = Seconds(*seconds);
-  if (factor) self.deadline = Relative(*factor);
+  if (seconds) self.deadline.seconds = Seconds(*seconds);
+  if (factor) self.deadline.relative = *factor;
 }
 
 void bind_enums(nb::module_& module) {
-  nb::enum_<Objective>(module, "Objective")
-      .value("energy", Objective::energy)
-      .value("time", Objective::time)
-      .value("edp", Objective::edp);
   nb::enum_<Kernels>(module, "Kernels")
       .value("auto", Kernels::automatic)
       .value("portable", Kernels::portable)
@@ -28,7 +24,8 @@ void bind_enums(nb::module_& module) {
       .value("off", Measure::off)
       .value("missing", Measure::missing)
       .value("all", Measure::all)
-      .value("auto", Measure::automatic);
+      .value("auto", Measure::automatic)
+      .value("known", Measure::known);
 }
 
 }  // namespace
@@ -48,8 +45,8 @@ void bind_plan_options(nb::module_& module) {
           "set_time_limit", [](PlanOptions& self, double seconds) { self.time_limit = Seconds(seconds); }, "seconds"_a)
       .def_rw("objective", &PlanOptions::objective)
       .def_rw("gap", &PlanOptions::gap)
-      .def_rw("effort", &PlanOptions::effort)
-      .def_rw("threads", &PlanOptions::threads)
+      .def_rw("effort", &PlanOptions::effort, nb::for_setter(nb::arg().none()))
+      .def_rw("threads", &PlanOptions::threads, nb::for_setter(nb::arg().none()))
       .def_rw("paging", &PlanOptions::paging)
       .def_rw("recomputing", &PlanOptions::recomputing)
       .def_rw("in_place", &PlanOptions::in_place)
@@ -60,7 +57,7 @@ void bind_plan_options(nb::module_& module) {
       .def(
           "set_profile_store", [](PlanOptions& self, nb::handle path) { self.profile_store = path_of(path); }, "path"_a)
       .def(
-          "set_page_folder", [](PlanOptions& self, nb::handle path) { self.page_folder = path_of(path); }, "path"_a)
+          "set_page_folder", [](PlanOptions& self, nb::handle path) { self.page_file = path_of(path); }, "path"_a)
       .def_rw("page_encryption", &PlanOptions::page_encryption)
       .def_rw("prefetch", &PlanOptions::prefetch);
 }

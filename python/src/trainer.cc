@@ -291,6 +291,10 @@ Row usage(PythonTrainer& self) {
   return made;
 }
 
+std::optional<uint64_t> some_of(uint64_t count) {
+  return count == 0 ? std::nullopt : std::optional(count);
+}
+
 void bind_options(nb::module_& module) {
   nb::class_<TrainerOptions>(module, "TrainerOptions")
       .def(nb::init<>())
@@ -303,15 +307,21 @@ void bind_options(nb::module_& module) {
            [](TrainerOptions& self, float mean, float deviation) {
              self.normalize.push_back({mean, deviation});
            })
-      .def_rw("encrypt_pages", &TrainerOptions::encrypt_pages)
+      .def_rw("encrypt_pages", &TrainerOptions::page_encryption)
       .def_rw("direct_io", &TrainerOptions::direct_io)
       .def_rw("seed", &TrainerOptions::seed)
       .def_rw("lr", &TrainerOptions::lr)
       .def_rw("schedule", &TrainerOptions::schedule)
       .def_rw("shuffle", &TrainerOptions::shuffle)
-      .def_rw("flip", &TrainerOptions::flip)
-      .def_rw("flip_vertically", &TrainerOptions::flip_vertically)
-      .def_rw("crop", &TrainerOptions::crop)
+      .def_prop_rw(
+          "flip", [](const TrainerOptions& self) { return self.augment.flip; },
+          [](TrainerOptions& self, bool flip) { self.augment.flip = flip; })
+      .def_prop_rw(
+          "flip_vertically", [](const TrainerOptions& self) { return self.augment.flip_vertically; },
+          [](TrainerOptions& self, bool flip) { self.augment.flip_vertically = flip; })
+      .def_prop_rw(
+          "crop", [](const TrainerOptions& self) { return self.augment.crop; },
+          [](TrainerOptions& self, int64_t pixels) { self.augment.crop = pixels; })
       .def_rw("prefetch", &TrainerOptions::prefetch);
   nb::class_<FitOptions>(module, "FitOptions")
       .def(nb::init<>())
@@ -322,9 +332,15 @@ void bind_options(nb::module_& module) {
       .def(
           "set_max_time", [](FitOptions& self, double seconds) { self.max_time = Seconds(seconds); }, "seconds"_a)
       .def_rw("epochs", &FitOptions::epochs)
-      .def_rw("checkpoint_every", &FitOptions::checkpoint_every)
-      .def_rw("patience", &FitOptions::patience)
-      .def_rw("judge_by_accuracy", &FitOptions::judge_by_accuracy);
+      .def_prop_rw(
+          "checkpoint_every", [](const FitOptions& self) { return self.checkpoint_every.value_or(0); },
+          [](FitOptions& self, uint64_t steps) { self.checkpoint_every = some_of(steps); })
+      .def_prop_rw(
+          "patience", [](const FitOptions& self) { return self.patience.value_or(0); },
+          [](FitOptions& self, uint64_t epochs) { self.patience = some_of(epochs); })
+      .def_prop_rw(
+          "judge_by_accuracy", [](const FitOptions& self) { return self.judge == Judge::accuracy; },
+          [](FitOptions& self, bool by_accuracy) { self.judge = by_accuracy ? Judge::accuracy : Judge::loss; });
 }
 
 }  // namespace

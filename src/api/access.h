@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "check/replay.h"
 #include "data/dataset.h"
-#include "data/label_range.h"
 #include "pantoum/custom_operator.hpp"
 #include "pantoum/data.hpp"
 #include "pantoum/model.hpp"
 #include "pantoum/plan.hpp"
-#include "pipeline/pipeline.h"
+#include "pipeline/planned_step.h"
 
 namespace pantoum {
 
@@ -43,24 +41,12 @@ class PrivateFile {
 
 }  // namespace api
 
-// All that remains of the compiler.
 struct Plan::Impl {
-  ModelOptions options;
-  pipeline::ModelOptions model;  // of the training step
-  problem::Plan plan;
-  check::Found found;
-  problem::Predicted unplanned;
-  std::shared_ptr<const host::KernelSet> kernels;  // none: a plan for another device
-  int threads = 0;
-  int64_t prefetch = 0;
-  std::vector<std::byte> binary;
-  std::shared_ptr<const api::PrivateFile> weights;
-  data::Wanted wanted;
-  std::vector<data::LabelRange> labels;       // of each target
-  std::vector<BatchTensor> batch;             // of the model
-  std::vector<std::string> inputs, features;  // as pipeline::PreparedTraining has them
-  std::string graph_hash;
-  std::vector<std::string> warnings, notes;
+  ModelOptions options;  // of the model that was planned; of a loaded plan, those that it names
+  pipeline::PlannedStep step;
+  std::shared_ptr<const api::PrivateFile> weights;  // the first ones
+  std::vector<BatchTensor> batch;                   // of the model
+  std::vector<std::string> notes;
 };
 
 struct Dataset::Impl {
@@ -78,6 +64,8 @@ struct Access {
   [[nodiscard]] static const Dataset::Impl* impl(const Dataset& data) { return data.impl_.get(); }
   [[nodiscard]] static Plan plan(std::shared_ptr<const Plan::Impl> impl) { return Plan(std::move(impl)); }
   [[nodiscard]] static Dataset dataset(std::shared_ptr<const Dataset::Impl> impl) { return Dataset(std::move(impl)); }
+  // The model of a plan, with other weights. It is read when the plan is.
+  [[nodiscard]] static Result<Model> model(const Plan::Impl& plan, const std::string& weights);
   // `inputs` and `outputs` outlive the answer.
   [[nodiscard]] static KernelCall kernel_call(const pt_call& call, std::span<const TensorView> inputs,
                                               std::span<const TensorView> outputs);
@@ -85,9 +73,8 @@ struct Access {
 
 namespace api {
 
-[[nodiscard]] Result<pipeline::ModelOptions> model_options(const Access::ModelImpl& model);
-[[nodiscard]] Result<pipeline::PlanRequest> plan_request(const Device& device, const PlanOptions& options);
-[[nodiscard]] double learning_rate(const Optimizer& optimizer);
+// The model as the pipeline takes it. E0115 to E0117.
+[[nodiscard]] Result<pipeline::ModelRequest> model_request(const Access::ModelImpl& model);
 // By Pantoum's own planner; budgets upward, each once.
 [[nodiscard]] Result<std::vector<SweepRow>> swept_rows(const pipeline::SweptGraphs& graphs,
                                                        const pipeline::PlanRequest& request,

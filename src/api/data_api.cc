@@ -73,13 +73,12 @@ Result<Dataset> Dataset::from_arrays(const Plan& plan, const Batch& arrays) {
 
 Result<DatasetPair> Dataset::open(const std::string& path, const Plan& plan, const DataOptions& options) {
   std::shared_ptr<const api::PrivateFile> cache;
-  if (options.cache_folder.empty()) {
+  pipeline::DataRequest request{path, options, {}};
+  if (!options.cache_folder) {
     PANTOUM_ASSIGN(cache, api::PrivateFile::create("cache"));
+    request.options.cache_folder = cache->path();
   }
-  PANTOUM_ASSIGN(data::TrainTest found, data::open_data(path, Access::impl(plan).wanted,
-                                                        {.cache_folder = cache ? cache->path() : options.cache_folder,
-                                                         .label_columns = options.label_columns,
-                                                         .test_path = options.test_path}));
+  PANTOUM_ASSIGN(data::TrainTest found, pipeline::open_training_data(request, Access::impl(plan).step.wanted));
   const auto handle = [&](data::Dataset data) {
     return Dataset(std::make_shared<const Impl>(Impl{.data = std::move(data), .cache = cache}));
   };

@@ -7,7 +7,6 @@
 #include "pantoum/deploy.hpp"
 #include "pipeline/import_model.h"
 #include "pipeline/prepare_firmware.h"
-#include "pipeline/request_json.h"
 #include "pipeline/sweep.h"
 #include "problem/plan_json.h"
 #include "report/report.h"
@@ -28,49 +27,60 @@ Result<void> export_onnx(const Model& model, const std::string& weights, const s
   return {};
 }
 
-Result<FirmwareSizes> emit_project(const std::string& plan_file, const FirmwareOptions& options) {
-  PANTOUM_ASSIGN(const auto cache, api::PrivateFile::create("cache"));
-  pipeline::FirmwareRequest request{.plan_path = plan_file,
-                                    .weights = options.weights,
-                                    .data = {.path = options.data, .cache_folder = cache->path()},
-                                    .samples = options.samples,
-                                    .test_samples = options.test_samples,
-                                    .lr = options.lr,
-                                    .steps = options.steps,
-                                    .target = options.target,
-                                    .board = options.board,
-                                    .folder = options.folder};
-  if (options.ram) request.ram_bytes = options.ram->count();
-  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, {}, {}));
-  return FirmwareSizes{.ram_bytes = sizes.ram,
-                       .stack_bytes = sizes.stack,
-                       .arena_bytes = sizes.arena,
-                       .plan_bytes = sizes.plan,
-                       .weight_bytes = sizes.weights,
-                       .sample_bytes = sizes.samples};
+namespace {
+
+FirmwareSizes public_sizes(const emit::FirmwareSizes& sizes) {
+  return {.ram_bytes = sizes.ram,
+          .stack_bytes = sizes.stack,
+          .arena_bytes = sizes.arena,
+          .plan_bytes = sizes.plan,
+          .weight_bytes = sizes.weights,
+          .sample_bytes = sizes.samples};
 }
 
-// A plan file and the model it names, for as long as the project is made.
+// `step` is told its request, and gives the step whose first weights are in the project.
+template <class Step>
+Result<FirmwareSizes> write_project(const FirmwareOptions& options, const std::string& plan_file, const Step& step) {
+  PANTOUM_ASSIGN(const auto cache, api::PrivateFile::create("cache"));
+  const pipeline::FirmwareRequest request{
+      .options = options, .data = {.cache_folder = cache->path()}, .plan_path = plan_file};
+  PANTOUM_ASSIGN(const pipeline::PlannedStep made, step(request));
+  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(made, request));
+  return public_sizes(sizes);
+}
+
+}  // namespace
+
+Result<FirmwareSizes> emit_project(const std::string& plan_file, const FirmwareOptions& options) {
+  return write_project(options, plan_file, [&](const pipeline::FirmwareRequest& request) -> Result<pipeline::PlannedStep> {
+    PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(plan_file));
+    return pipeline::step_for_firmware(plan, request, {});
+  });
+}
+
 Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& options) {
-  const Access::PlanImpl& impl = Access::impl(plan);
-  PANTOUM_ASSIGN(const auto file, api::PrivateFile::create("step.plan.json"));
-  problem::Plan named = impl.plan;
-  if (impl.model.bytes) {
-    pipeline::ModelOptions model = impl.model;
-    model.path = file->folder() + "/model.onnx";
-    PANTOUM_TRY(base::write_file_atomically(model.path, *impl.model.bytes));
-    named.model = pipeline::model_json(model);
+  if (options.weights) {  // others than the plan was compiled with
+    PANTOUM_ASSIGN(const Model model, Access::model(Access::impl(plan), *options.weights));
+    PANTOUM_ASSIGN(const Plan with, Plan::from_json(plan.to_json(), model));
+    FirmwareOptions others = options;
+    others.weights.reset();
+    return emit_project(with, others);
   }
-  PANTOUM_TRY(problem::write_plan(named, file->path()));
-  return emit_project(file->path(), options);
+  return write_project(options, "", [&](const pipeline::FirmwareRequest&) -> Result<pipeline::PlannedStep> {
+    const Access::PlanImpl& impl = Access::impl(plan);
+    PANTOUM_TRY(pipeline::check_for_firmware(impl.step, "emit_project"));
+    PANTOUM_ASSIGN(const std::string contents, pipeline::contents_path(options.folder));
+    PANTOUM_TRY(plan.save_initial_weights(contents));
+    return impl.step;
+  });
 }
 
 Result<void> write_report(const Plan& plan, const std::string& path, const std::vector<std::string>& logs) {
-  const Access::PlanImpl& impl = Access::impl(plan);
+  const problem::Plan& made = Access::impl(plan).step.plan;
   std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(impl.plan.graph, impl.plan, impl.plan.question, &spans));
+  PANTOUM_ASSIGN(const check::Found found, check::replay(made.graph, made, made.question, &spans));
   report::ReportRequest request{
-      .plan = impl.plan, .found = found, .spans = spans, .logs = {}, .next = {}, .version = version(), .plan_file = ""};
+      .plan = made, .found = found, .spans = spans, .logs = {}, .next = {}, .version = version(), .plan_file = ""};
   for (const std::string& log : logs) {
     PANTOUM_ASSIGN(std::string lines, base::read_file(log));
     request.logs.push_back({log, std::move(lines)});
@@ -93,8 +103,10 @@ SweepRow public_row(const report::SweepRow& row) {
 }
 
 Result<pipeline::SweepRequest> sweep_request(const Device& device, const SweepOptions& options) {
-  pipeline::SweepRequest request{.version = version(), .folder = options.folder};
-  PANTOUM_ASSIGN(request.plan, api::plan_request(device, options.plan));
+  pipeline::SweepRequest request{.version = version(), .folder = options.folder.value_or("")};
+  PlanOptions settings = options.plan;
+  settings.ram.reset();
+  PANTOUM_ASSIGN(request.plan, pipeline::plan_request(device.name, std::move(settings)));
   for (const Bytes& budget : options.budgets) {
     if (budget.count() <= 0)
       return fail("E0300", "a budget of no bytes", "SweepOptions::budgets", "give positive budgets");
@@ -130,7 +142,7 @@ Result<std::vector<SweepRow>> api::swept_rows(const pipeline::SweptGraphs& graph
 }
 
 Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& device, const SweepOptions& options) {
-  PANTOUM_ASSIGN(const pipeline::ModelOptions asked, api::model_options(Access::impl(model)));
+  PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
   return rows_of(pipeline::swept_graphs(std::move(compiled)), std::move(request));

@@ -66,8 +66,8 @@ Result<void> check_count(int budgets) {
 
 Result<Estimate> estimate(const Model& model, const Device& device, const PlanOptions& options, int budgets) {
   PANTOUM_TRY(check_count(budgets));
-  PANTOUM_ASSIGN(const pipeline::ModelOptions asked, api::model_options(Access::impl(model)));
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, api::plan_request(device, options));
+  PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
   request.options.time_limit /= budgets + 1;  // of each question
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(asked, request));
   const pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);

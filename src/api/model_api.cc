@@ -7,7 +7,7 @@ namespace pantoum {
 namespace {
 
 import::OnnxOptions import_options(const ModelOptions& options){return {
-    .batch = options.batch, .train = options.train, .freeze = options.freeze, .accept_folded = options.accept_folded};
+    .batch = options.batch.value_or(0), .train = options.train, .freeze = options.freeze, .accept_folded = options.accept_folded};
 }
 
 NodeInfo node_info(const import::NodeCoverage& node) {
@@ -33,13 +33,25 @@ ModelInfo model_info(import::ModelInfo info) {
 
 // Is the model one that can be trained so? With the batch that is chosen when it is planned, or 1.
 Result<void> check_model(const Access::ModelImpl& model) {
-  PANTOUM_TRY(api::model_options(model));
+  PANTOUM_TRY(api::model_request(model));
   const import::OnnxOptions options = import_options(model.options);
   PANTOUM_TRY(pipeline::import_model({model.path, model.bytes.get()}, options));
   return {};
 }
 
 }  // namespace pantoum
+
+Result<pipeline::ModelRequest> api::model_request(const Access::ModelImpl& model) {
+  PANTOUM_TRY(pipeline::check_model_options(model.options));
+  return pipeline::ModelRequest{.path = model.path, .options = model.options, .bytes = model.bytes};
+}
+
+Result<Model> Access::model(const PlanImpl& plan, const std::string& weights) {
+  auto impl = std::make_shared<ModelImpl>(
+      ModelImpl{.path = plan.step.model.path, .bytes = plan.step.model.bytes, .options = plan.step.model.options});
+  impl->options.weights = weights;
+  return Model(std::move(impl));
+}
 
 Result<Model> Model::from_file(const std::string& path, ModelOptions options) {
   auto impl = std::make_shared<Impl>(Impl{.path = path, .options = std::move(options)});

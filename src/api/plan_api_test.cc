@@ -21,8 +21,8 @@ TEST(UnitsApi, ReadsQuantitiesWithTheirUnit) {
   EXPECT_EQ(parse_seconds("450ms", "time")->count(), 0.45);
   EXPECT_EQ(*parse_joules("3.2J", "energy"), 3.2);
   EXPECT_EQ(*parse_fraction("1%", "gap"), 0.01);
-  EXPECT_EQ(std::get<Relative>(*parse_deadline("1.3x", "deadline")).factor(), 1.3);
-  EXPECT_EQ(std::get<Seconds>(*parse_deadline("2s", "deadline")).count(), 2);
+  EXPECT_EQ(parse_deadline("1.3x", "deadline")->relative, 1.3);
+  EXPECT_EQ(parse_deadline("2s", "deadline")->seconds, Seconds(2));
   const Result<std::vector<Bytes>> budgets = parse_budgets("1KiB:3KiB:3", "budgets");
   EXPECT_EQ(*budgets, (std::vector<Bytes>{KiB(1), KiB(2), KiB(3)}));
   EXPECT_EQ(show(MiB(1.5)), "1.50 MiB");

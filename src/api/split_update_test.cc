@@ -45,7 +45,7 @@ Points images(int64_t count, uint32_t seed) {
 }
 
 Plan planned(ModelOptions model, const PlanOptions& options = quick()) {
-  if (model.batch == 0) model.batch = kBatch;
+  if (!model.batch) model.batch = kBatch;
   return Plan::make(Model::from_onnx(image_net().value(), std::move(model)).value(), device("host"), options).value();
 }
 
@@ -87,7 +87,8 @@ TEST(SplitUpdate, GivesTheBitsOfTheFusedStep) {
     for (const int64_t accumulate : {1, 3})
       for (const double clip_norm : {0.0, 0.3}) {
         ModelOptions model{
-            .optimizer = optimizer, .accumulate = accumulate, .clip_value = clip_norm / 3, .clip_norm = clip_norm};
+            .optimizer = optimizer, .accumulate = accumulate};
+        if (clip_norm > 0) model.clip_value = clip_norm / 3, model.clip_norm = clip_norm;
         const Contents fused = trained(planned(model), 4);
         model.split_update = true;
         EXPECT_EQ(trained(planned(model), 4), fused) << optimizer.index() << " " << accumulate << " " << clip_norm;
@@ -98,7 +99,7 @@ TEST(SplitUpdate, GivesTheSameBitsInEveryBudget) {
   for (const Kernels kernels : {Kernels::portable, Kernels::automatic}) {
     PlanOptions options = quick();
     options.kernels = kernels;
-    const ModelOptions model{.batch = 4 * kBatch, .optimizer = Adam{}, .split_update = true, .clip_norm = 1};
+    const ModelOptions model{.batch = 4 * kBatch, .optimizer = Adam{}, .clip_norm = 1, .split_update = true};
     const Plan unlimited = planned(model, options);
     const Contents expected = trained(unlimited, 4);
     for (const int64_t percent : {95, 85, 78}) {
@@ -114,7 +115,7 @@ TEST(SplitUpdate, GivesTheSameBitsInEveryBudget) {
 
 TEST(SplitUpdate, TellsEachGradientOnceWhenItIsFinal) {
   for (const int64_t accumulate : {1, 2}) {
-    const Plan plan = planned({.accumulate = accumulate, .split_update = true, .freeze = {"conv1*"}});
+    const Plan plan = planned({.freeze = {"conv1*"}, .accumulate = accumulate, .split_update = true});
     Trainer trainer = Trainer::create(plan).value();
     const Points batch = images(trainer.samples_per_step(), 5);
     for (int step = 0; step < 2; ++step) {
@@ -152,7 +153,7 @@ TEST(SplitUpdate, TellsEachGradientOnceWhenItIsFinal) {
 TEST(SplitUpdate, OfTheMeanOfTwoTrainersIsTheStepOfBothBatches) {
   const auto net = [](int64_t batch, bool split) {
     const Model model =
-        classifier({.batch = batch, .optimizer = Adam{}, .split_update = split, .clip_norm = 0.5}).value();
+        classifier({.batch = batch, .optimizer = Adam{}, .clip_norm = 0.5, .split_update = split}).value();
     return Trainer::create(Plan::make(model, device("host"), quick()).value()).value();
   };
   Trainer whole = net(2 * kBatch, false), one = net(kBatch, true), other = net(kBatch, true);

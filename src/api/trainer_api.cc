@@ -8,8 +8,8 @@
 #include "api/access.h"
 #include "api/samples.h"
 #include "pantoum/trainer.hpp"
+#include "settings/fields.h"
 #include "train/run_loop.h"
-#include "train/schedule.h"
 #include "train/tensor_table.h"
 #include "train/trainer.h"
 
@@ -31,49 +31,6 @@ namespace {
 
 constexpr uint64_t kLabelBytes = uint64_t{8} << 20;  // as many labels are looked at before the first step
 constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
-
-Result<data::Preparation> preparation_of(const TrainerOptions& options) {
-  if (options.crop < 0 || options.crop > 65536)
-    return fail("E0116", fmt::format("{} is not between 0 and 65536", options.crop), "TrainerOptions::crop");
-  data::Preparation made{
-      .augmentation = {.flip = options.flip, .flip_vertically = options.flip_vertically, .crop = options.crop},
-      .shuffle = options.shuffle};
-  for (const Normalization& each : options.normalize) {
-    if (!std::isfinite(each.mean) || !std::isfinite(each.deviation) || each.deviation <= 0)
-      return fail("E0120", "a normalization needs a mean, and a deviation above 0", "TrainerOptions::normalize");
-    made.normalization.push_back({each.mean, each.deviation});
-  }
-  return made;
-}
-
-Result<train::TrainerOptions> trainer_options(const Access::PlanImpl& plan, const host::KernelSet& kernels,
-                                              const TrainerOptions& options) {
-  const double lr = options.lr.value_or(plan.model.lr);
-  if (!std::isfinite(lr) || lr < 0) return fail("E0116", "the learning rate is negative or not finite", "lr");
-  if (options.prefetch < 0 || options.prefetch > plan.prefetch)
-    return fail("E0116", fmt::format("{} batches ahead, and the plan has room for {}", options.prefetch, plan.prefetch),
-                "TrainerOptions::prefetch", "plan with PlanOptions::prefetch");
-  train::TrainerOptions made{.page_file = options.page_file,
-                             .threads = plan.threads,
-                             .direct_io = options.direct_io,
-                             .encrypt_pages = options.encrypt_pages,
-                             .seed = options.seed,
-                             .lr = lr,
-                             .micro_batches = plan.model.training.accumulate,
-                             .plan_hash = plan.graph_hash,
-                             .kernels = kernels.table(),
-                             .kernel_name = kernels.name(),
-                             .pool = kernels.pool(),
-                             .inputs = plan.inputs,
-                             .features = plan.features,
-                             .prefetch = options.prefetch,
-                             .preparation = {}};
-  PANTOUM_ASSIGN(made.preparation, preparation_of(options));
-  if (!options.schedule.empty()) {
-    PANTOUM_ASSIGN(made.schedule, train::parse_schedule(options.schedule, "TrainerOptions::schedule"));
-  }
-  return made;
-}
 
 Evaluation public_evaluation(const train::Evaluation& from) {
   Evaluation made{.loss = from.loss, .losses = {}, .samples = from.samples};
@@ -138,17 +95,17 @@ class Callbacks {
 
 Result<train::RunOptions> run_options(const FitOptions& options, const std::string& resumed_from,
                                       Callbacks& callbacks) {
-  if (options.epochs < 1) return fail("E0116", "there are no epochs", "FitOptions::epochs", "give 1 or more");
-  if (!(options.max_time.count() >= 0)) return fail("E0116", "a negative time", "FitOptions::max_time");
+  PANTOUM_TRY(settings::check(settings::fields_of(const_cast<FitOptions&>(options)), "FitOptions"));
   train::RunOptions made{
       .epochs = options.epochs,
-      .checkpoint_every = options.checkpoint_every,
-      .checkpoint = options.checkpoint,
-      .old_checkpoint = !options.checkpoint.empty() && options.checkpoint == resumed_from
-                            ? train::OldCheckpoint::kOwn
-                            : train::OldCheckpoint::kForeign,
-      .judge = {.by_accuracy = options.judge_by_accuracy, .patience = options.patience, .best = options.keep_best},
-      .max_seconds = options.max_time.count(),
+      .checkpoint_every = options.checkpoint_every.value_or(0),
+      .checkpoint = options.checkpoint.value_or(""),
+      .old_checkpoint = options.checkpoint && *options.checkpoint == resumed_from ? train::OldCheckpoint::kOwn
+                                                                                 : train::OldCheckpoint::kForeign,
+      .judge = {.by_accuracy = options.judge == Judge::accuracy,
+                .patience = options.patience.value_or(0),
+                .best = options.keep_best.value_or("")},
+      .max_seconds = options.max_time.value_or(Seconds(0)).count(),
       .on_evaluated = options.on_evaluated,
       .stop = options.stop};
   made.progress = [&callbacks](const train::RunProgress& progress) { callbacks.step(progress); };
@@ -225,30 +182,32 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options) {
   const Access::PlanImpl& planned = Access::impl(plan);
-  auto impl = std::make_unique<Impl>(Impl{.plan = plan, .page_folder = options.page_file});
+  if (planned.step.model.options.inference)
+    return fail("E0105", "the plan is of inference: nothing trains", "Trainer::create", "plan without inference");
+  auto impl = std::make_unique<Impl>(Impl{.plan = plan, .page_folder = options.page_file.value_or("")});
   // Threads of its own: trainers of one plan run side by side.
   using Choice = host::KernelSet::Choice;
   PANTOUM_ASSIGN(impl->kernels,
-                 host::KernelSet::open(planned.kernels->back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable,
-                                       planned.threads));
-  PANTOUM_ASSIGN(const train::TrainerOptions settings, trainer_options(planned, *impl->kernels, options));
-  PANTOUM_ASSIGN(impl->trainer, train::Trainer::create(planned.binary, planned.weights->path(), settings));
-  if (!options.weights.empty()) PANTOUM_TRY(impl->trainer->load(options.weights));
+                 host::KernelSet::open(planned.step.kernels->back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable,
+                                       planned.step.threads));
+  PANTOUM_ASSIGN(const train::TrainerOptions settings, pipeline::trainer_options(planned.step, *impl->kernels, options));
+  PANTOUM_ASSIGN(impl->trainer, train::Trainer::create(planned.step.binary, planned.weights->path(), settings));
+  if (options.weights) PANTOUM_TRY(impl->trainer->load(*options.weights));
   return Trainer(std::move(impl));
 }
 
 // Runs `half`, which takes the batches of a step from the feed, on what a caller gave.
 template <class Half>
 Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where, const Half& half) {
-  if (!planned().features.empty())
+  if (!planned().step.features.empty())
     return fail("E0105", "a plan with a feature cache trains on a data set", where, "use Trainer::fit");
   PANTOUM_ASSIGN(const int64_t samples, api::check_arrays(planned().batch, batch));
   if (samples != trainer->batch())
     return fail("E0262", fmt::format("{} samples for a step of {}", samples, trainer->batch()), where,
                 "give whole steps; the last samples of an epoch may be left out");
   PANTOUM_ASSIGN(const Dataset checked, Dataset::from_arrays(plan, batch));
-  PANTOUM_TRY(data::check_labels(Access::impl(checked)->data, planned().labels));
-  const uint64_t first = trainer->steps_done() * static_cast<uint64_t>(planned().model.training.accumulate) + 1;
+  PANTOUM_TRY(data::check_labels(Access::impl(checked)->data, planned().step.labels));
+  const uint64_t first = trainer->steps_done() * static_cast<uint64_t>(planned().step.model.options.accumulate) + 1;
   trainer->feed(
       [&](uint64_t number, std::span<const data::BatchView> views) -> Result<void> {
         for (size_t at = 0; at < views.size(); ++at)
@@ -293,8 +252,8 @@ Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options,
     return fail("E0262", "the data set has no samples", "Trainer::fit", "give one with samples");
   PANTOUM_TRY(train::check_length(*impl_->trainer, data.train.count(), options.epochs));
   for (const data::Dataset* each : {&data.train, &data.test})
-    if (each->count() > 0) PANTOUM_TRY(data::check_labels(*each, impl_->planned().labels, kLabelBytes));
-  if (!impl_->planned().features.empty()) {
+    if (each->count() > 0) PANTOUM_TRY(data::check_labels(*each, impl_->planned().step.labels, kLabelBytes));
+  if (!impl_->planned().step.features.empty()) {
     PANTOUM_ASSIGN(data.train, impl_->trainer->make_features(whole, impl_->page_folder, options.stop));
   }
   PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*impl_->trainer, data, run));
@@ -303,13 +262,13 @@ Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options,
 
 Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, const Dataset& test) {
   if (!producer) return fail("E0120", "there is no producer", "Trainer::fit");
-  if (!impl_->planned().features.empty())
+  if (!impl_->planned().step.features.empty())
     return fail("E0105", "a plan with a feature cache trains on a data set", "Trainer::fit", "give it a data set");
   Callbacks callbacks(options);
   PANTOUM_ASSIGN(const train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
   const data::Dataset tested = api::shared(test);
   const train::ProducedData data{.produce = guarded(std::move(producer)),
-                                 .steps_per_epoch = options.steps_per_epoch,
+                                 .steps_per_epoch = options.steps_per_epoch.value_or(0),
                                  .test = tested.count() > 0 ? &tested : nullptr};
   PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*impl_->trainer, data, run));
   return public_summary(summary);

@@ -2,7 +2,7 @@
 #include "base/units.h"
 #include "pantoum/units.hpp"
 #include "pipeline/budget_range.h"
-#include "pipeline/step_deadline.h"
+#include "settings/fields.h"
 
 namespace pantoum {
 
@@ -22,9 +22,10 @@ Result<Seconds> parse_seconds(const std::string& text, const std::string& what) 
 }
 
 Result<Deadline> parse_deadline(const std::string& text, const std::string& what) {
-  PANTOUM_ASSIGN(const pipeline::Deadline deadline, pipeline::parse_deadline(text, what));
-  if (deadline.relative) return Deadline(Relative(*deadline.relative));
-  return Deadline(Seconds(*deadline.seconds));
+  PlanOptions options;
+  for (const settings::Field& field : settings::fields_of(options))
+    if (field.type == settings::Type::deadline) PANTOUM_TRY(field.set(text, what));
+  return options.deadline;
 }
 
 Result<double> parse_joules(const std::string& text, const std::string& what) {

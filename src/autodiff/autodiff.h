@@ -2,14 +2,24 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "ir/graph.h"
+#include "pantoum/model.hpp"
 
 namespace pantoum::autodiff {
 
-// What a model's output is compared with, as torch.nn.functional has them; all are means.
+using ::pantoum::Adagrad;
+using ::pantoum::Adam;
+using ::pantoum::AdamW;
+using ::pantoum::CustomUpdate;
+using ::pantoum::DecayOf;
+using ::pantoum::Metrics;
+using ::pantoum::Optimizer;
+using ::pantoum::RmsProp;
+using ::pantoum::Sgd;
+
+// The losses of pantoum::kLossNames, in its order.
 enum class Loss {
   kCrossEntropy,      // logits [N,C,..] and labels i64 [N,..]
   kSoftCrossEntropy,  // logits and a probability for each class
@@ -21,68 +31,17 @@ enum class Loss {
   kKlDiv,    // log-probabilities and probabilities
   kCaptured  // the model computes it itself (ir::kCapturedLoss): there is no target beside its inputs
 };
-[[nodiscard]] bool has_labels(Loss loss);  // classes as labels
+using LossTerm = ::pantoum::Loss;
+[[nodiscard]] Loss kind_of(const LossTerm& term);         // its name is known
+[[nodiscard]] bool has_labels(const LossTerm& term);  // classes as labels
 
-// One term of what is minimized.
-struct LossTerm {
-  Loss loss = Loss::kCrossEntropy;
-  std::string output = {};     // of the model, by its ONNX name; "": the first
-  double weight = 1;           // its part in the sum
-  double smoothing = 0;        // of labels: cross-entropy, with labels or probabilities
-  int64_t ignore_index = -1;   // a label that does not count, beside those below 0
-  double beta = 1;             // smooth L1: where the parabola ends
-  bool classes_last = false;   // they are dimension 1 otherwise; a final softmax tells it by itself
-  bool mean_of_batch = false;  // KL: the sum over the samples' number, in place of the elements'
+// Gradients alone, as outputs of the graph: an update without a name (tests).
+struct NoOptimizer {
+  operator Optimizer() const { return CustomUpdate{}; }
 };
 
-// What an evaluation measures beside the loss.
-struct Metrics {
-  bool top5 = false;                 // labels among the 5 highest scores, for outputs with labels
-  bool mean_absolute_error = false;  // for outputs with targets
-};
-
-struct Sgd {
-  double momentum = 0, weight_decay = 0;
-  bool nesterov = false;
-};
-struct Adam {
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-};
-struct AdamW {  // decoupled weight decay
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
-};
-struct RmsProp {
-  double alpha = 0.99, eps = 1e-8, momentum = 0, weight_decay = 0;
-  bool centered = false;
-};
-struct Adagrad {
-  double lr_decay = 0, eps = 1e-10, weight_decay = 0;
-};
-// An update from outside the project (base/custom_operators.h): states "optim.<name>.<p>", zeros at first.
-struct CustomOptimizer {
-  std::string op;  // "domain::Type"
-  std::vector<std::string> states = {};
-  std::vector<double> settings = {};  // its real attributes
-};
-struct NoOptimizer {};  // gradients alone, as outputs of the graph (tests)
-using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, CustomOptimizer, NoOptimizer>;
-
-// The weight decay of some parameters, in place of the optimizer's.
-struct DecayOf {
-  std::string names;  // a glob (fnmatch) over parameters
-  double weight_decay = 0;
-};
-
-struct TrainingOptions {
-  std::vector<LossTerm> losses = {LossTerm{}};  // at least one; each of another output
-  Optimizer optimizer = Sgd{};
-  std::vector<DecayOf> decays = {};      // the last that names a parameter holds; not for custom optimizers
-  std::vector<std::string> freeze = {};  // globs over parameter names (fnmatch)
-  double clip_value = 0, clip_norm = 0;  // limits of gradients: each element's size, the norm of all together; 0: none
-  int64_t accumulate = 1;                // micro-batches whose mean gradient makes a step
-  bool split_update = false;  // gradients and update as two graphs, so that others may change what is between
-  Metrics metrics = {};
-};
+// What is read of them here: losses, optimizer and decays, freeze, clipping, accumulate, split_update, metrics.
+using TrainingOptions = ::pantoum::ModelOptions;
 
 // Freezes the parameters that the globs name. E0104 with all globs that name none.
 [[nodiscard]] Result<void> freeze(ir::Graph& forward, const std::vector<std::string>& globs);

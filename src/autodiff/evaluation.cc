@@ -32,14 +32,14 @@ void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& met
   };
   const std::vector<ValueId> operands{site.prediction, site.target};
   if (!site.suffix.empty()) tell("loss", site.weighted);
-  if (has_labels(site.term.loss)) {
+  if (has_labels(site.term)) {
     const auto count = [&](const std::string& name, int64_t highest) {
       tell(name,
            builder.op(Kind::k_count_correct, name + site.suffix, operands, {{site.term.ignore_index, highest}, {}}));
     };
     count("count_correct", 1);
     if (metrics.top5) count("count_top5", 5);
-  } else if (metrics.mean_absolute_error && site.target != ir::kNone) {
+  } else if (metrics.mae && site.target != ir::kNone) {
     tell("mean_absolute_error", builder.op(Kind::k_l1, "mean_absolute_error" + site.suffix, operands));
   }
 }
@@ -75,7 +75,7 @@ Result<Graph> make_inference(const Graph& forward, bool fixed) {
 Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_ASSIGN(Graph graph, evaluated(forward));
   ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.loss.terms()));
   graph.results = {losses.sum};
   for (const LossSite& site : losses.sites) add_measures(builder, site, options.metrics);
   if (builder.error()) return Failure(*builder.error());

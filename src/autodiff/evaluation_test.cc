@@ -71,7 +71,7 @@ TEST(MakeEvaluation, CountsRightAnswersForCrossEntropyAlone) {
   ASSERT_EQ(classes->results.size(), 2u);
   EXPECT_EQ(classes->value(classes->results[0]).type, f32({}));
   EXPECT_EQ(classes->value(classes->results[1]).type, f32({2}));
-  const Result<Graph> numbers = make_evaluation(Network().graph, {.losses = {{Loss::kMse}}});
+  const Result<Graph> numbers = make_evaluation(Network().graph, {.loss = {{"mse"}}});
   ASSERT_TRUE(numbers);
   EXPECT_EQ(numbers->results.size(), 1u);
 }
@@ -81,8 +81,8 @@ TEST(MakeEvaluation, MeasuresEveryOutputUnderItsName) {
   net.graph.outputs.push_back(net.y);
   net.graph.output_names = {"chances", "scores"};
   const Result<Graph> graph = make_evaluation(
-      net.graph, {.losses = {{.output = "chances"}, {.loss = Loss::kMse, .output = "scores", .weight = 2}},
-                  .metrics = {.top5 = true, .mean_absolute_error = true}});
+      net.graph, {.loss = {{.output = "chances"}, {.name = "mse", .output = "scores", .weight = 2}},
+                  .metrics = {.top5 = true, .mae = true}});
   ASSERT_TRUE(graph) << to_text(graph.error());
   std::vector<std::string> names;
   for (const ir::ValueId result : graph->results) names.push_back(graph->value(result).name);

@@ -81,7 +81,7 @@ TEST(CutFeatures, BackboneAndHeadMakeTheWhole) {
     ASSERT_TRUE(head) << to_text(head.error());
     EXPECT_EQ(head->bytes[static_cast<size_t>(net.graph.outputs[0])],
               whole->bytes[static_cast<size_t>(net.graph.outputs[0])]);
-    EXPECT_TRUE(make_training(cut->head, {.losses = {{.loss = Loss::kMse}}}));
+    EXPECT_TRUE(make_training(cut->head, {.loss = {{.name = "mse"}}}));
   }
 }
 

@@ -39,9 +39,9 @@ void GradientChain::take(ValueId parameter, ValueId gradient) {
   const std::string name = builder_.graph().value(parameter).name;
   gradient = mean_of(name, parameter, gradient);
   if (builder_.error()) return;
-  if (const double limit = options_.clip_value; limit > 0)
-    gradient = builder_.op(Kind::k_clip, name + ".clip_value", {gradient}, {{}, {-limit, limit}});
-  if (options_.clip_norm > 0)
+  if (const auto limit = options_.clip_value)
+    gradient = builder_.op(Kind::k_clip, name + ".clip_value", {gradient}, {{}, {-*limit, *limit}});
+  if (options_.clip_norm)
     held_.push_back({parameter, gradient, builder_.op(Kind::k_norm, name + ".norm", {gradient})});
   else
     append_update(builder_, options_, parameter, gradient);
@@ -70,7 +70,7 @@ void GradientChain::finish() {
   for (const Held& held : held_) {
     const std::string name = builder_.graph().value(held.parameter).name;
     const ValueId clipped =
-        builder_.op(Kind::k_clip_norm, name + ".clip_norm", {held.gradient, norm}, {{}, {options_.clip_norm}});
+        builder_.op(Kind::k_clip_norm, name + ".clip_norm", {held.gradient, norm}, {{}, {*options_.clip_norm}});
     append_update(builder_, options_, held.parameter, clipped);
   }
 }

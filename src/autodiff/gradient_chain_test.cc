@@ -83,7 +83,7 @@ std::vector<float> floats(const std::vector<std::byte>& bytes) {
 
 TEST(Accumulation, OfMicroBatchesIsTheStepOfTheWholeBatch) {
   for (const Optimizer& optimizer : {Optimizer{Sgd{.momentum = 0.9}}, Optimizer{Adam{}}}) {
-    TrainingOptions options{.losses = {{Loss::kMse}}, .optimizer = optimizer, .clip_norm = 0.05};
+    TrainingOptions options{.loss = {{"mse"}}, .optimizer = optimizer, .clip_norm = 0.05};
     const Graph whole = made(make_training(network(8), options));
     options.accumulate = 4;
     const Graph add = made(make_accumulation(network(2), options)), last = made(make_training(network(2), options));
@@ -102,7 +102,7 @@ TEST(Accumulation, OfMicroBatchesIsTheStepOfTheWholeBatch) {
 }
 
 TEST(Accumulation, UpdatesNothingButItsSums) {
-  const Graph graph = made(make_accumulation(network(2), {.losses = {{Loss::kMse}}, .accumulate = 4}));
+  const Graph graph = made(make_accumulation(network(2), {.loss = {{"mse"}}, .accumulate = 4}));
   for (const ir::Value& value : graph.values)
     EXPECT_EQ(value.next != ir::kNone, value.name.starts_with("accumulated.") && !value.name.ends_with("'"))
         << value.name;
@@ -111,7 +111,7 @@ TEST(Accumulation, UpdatesNothingButItsSums) {
 }
 
 TEST(GradientChain, HoldsUpdatesBackUntilTheNormOfAllIsKnown) {
-  const Graph graph = made(make_training(network(2), {.losses = {{Loss::kMse}}, .clip_norm = 1}));
+  const Graph graph = made(make_training(network(2), {.loss = {{"mse"}}, .clip_norm = 1}));
   size_t last_norm = 0, first_update = graph.ops.size();
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (graph.ops[op].kind == Kind::k_norm) last_norm = op;
@@ -122,12 +122,12 @@ TEST(GradientChain, HoldsUpdatesBackUntilTheNormOfAllIsKnown) {
 }
 
 TEST(GradientChain, TakesTheNormOfManyGradientsInGroups) {
-  const Graph graph = made(make_training(network(2, 70), {.losses = {{Loss::kMse}}, .clip_norm = 1}));
+  const Graph graph = made(make_training(network(2, 70), {.loss = {{"mse"}}, .clip_norm = 1}));
   EXPECT_EQ(count_of(graph, Kind::k_norm), 70U + 3 + 1);
 }
 
 TEST(GradientChain, ClipsByValueWithoutWaiting) {
-  const Graph graph = made(make_training(network(2), {.losses = {{Loss::kMse}}, .clip_value = 0.1}));
+  const Graph graph = made(make_training(network(2), {.loss = {{"mse"}}, .clip_value = 0.1}));
   for (size_t op = 0; op < graph.ops.size(); ++op)
     EXPECT_TRUE(graph.ops[op].kind != Kind::k_clip || graph.ops[op + 1].kind == Kind::k_sgd);
   EXPECT_EQ(count_of(graph, Kind::k_clip), 2U);

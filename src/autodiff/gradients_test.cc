@@ -68,7 +68,7 @@ TEST(Gradients, HaveACaseForEveryOp) {
   std::set<ir::Kind> covered;
   for (const GradientCase& which : gradient_cases()) {
     for (const ir::Op& op : forward_of(which).ops) covered.insert(op.kind);
-    const Result<Graph> training = make_training(forward_of(which), {.losses = {which.loss}});
+    const Result<Graph> training = make_training(forward_of(which), {.loss = {which.loss}});
     ASSERT_TRUE(training) << to_text(training.error());
     for (const ir::Op& op : training->ops) covered.insert(op.kind);
   }
@@ -80,7 +80,7 @@ TEST(Gradients, HaveACaseForEveryOp) {
 class GradientsOf : public testing::TestWithParam<GradientCase> {
  protected:
   Graph forward_ = forward_of(GetParam());
-  TrainingOptions options_{.losses = {GetParam().loss}, .optimizer = NoOptimizer{}, .freeze = {}};
+  TrainingOptions options_{.loss = {GetParam().loss}, .optimizer = NoOptimizer{}, .freeze = {}};
 };
 
 TEST_P(GradientsOf, EqualCentralDifferences) {

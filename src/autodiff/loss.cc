@@ -57,19 +57,20 @@ ValueId binary_logits_of(Builder& builder, ValueId output) {
 }
 
 ValueId prediction_of(Builder& builder, ValueId output, LossTerm& term) {
-  if (term.loss == Loss::kCrossEntropy || term.loss == Loss::kSoftCrossEntropy) return logits_of(builder, output, term);
-  return term.loss == Loss::kBceWithLogits ? binary_logits_of(builder, output) : output;
+  const Loss kind = kind_of(term);
+  if (kind == Loss::kCrossEntropy || kind == Loss::kSoftCrossEntropy) return logits_of(builder, output, term);
+  return kind == Loss::kBceWithLogits ? binary_logits_of(builder, output) : output;
 }
 
-bool has_classes(Loss loss) {
-  return has_labels(loss) || loss == Loss::kSoftCrossEntropy;
+bool has_classes(const LossTerm& term) {
+  return has_labels(term) || kind_of(term) == Loss::kSoftCrossEntropy;
 }
 
 Result<TensorType> label_type(const Builder& builder, ValueId prediction, const LossTerm& term) {
   const TensorType type = builder.type(prediction);
   const std::string& name = builder.graph().value(prediction).name;
   if (!ir::is_float(type.dtype)) return fail("E0403", "the model's output is not floating point", name);
-  if (!has_classes(term.loss)) return type;
+  if (!has_classes(term)) return type;
   const size_t rank = type.shape.size(), axis = term.classes_last ? rank - 1 : 1;
   if (rank < 2 || type.shape[axis] < 2) {
     return fail("E0403",
@@ -77,7 +78,7 @@ Result<TensorType> label_type(const Builder& builder, ValueId prediction, const 
                             term.classes_last ? "[N, .., classes]" : "[N, classes, ..]", ir::to_text(type)),
                 name, "give the model one output per class, or use a loss of numbers as --loss mse");
   }
-  if (!has_labels(term.loss)) return type;
+  if (!has_labels(term)) return type;
   Shape shape = type.shape;
   shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   return TensorType{ir::DType::kI64, shape};
@@ -88,7 +89,7 @@ void read_as_positions(Builder& builder, LossSite& site) {
   const TensorType type = builder.type(site.prediction);
   const int64_t classes = type.shape.back(), positions = type.elements() / classes;
   site.prediction = builder.reshape(site.prediction, {positions, classes});
-  site.target = builder.reshape(site.target, has_labels(site.term.loss) ? Shape{positions} : Shape{positions, classes});
+  site.target = builder.reshape(site.target, has_labels(site.term) ? Shape{positions} : Shape{positions, classes});
 }
 
 struct LossOp {
@@ -97,7 +98,7 @@ struct LossOp {
 };
 
 LossOp op_of(const LossTerm& term, const TensorType& prediction) {
-  switch (term.loss) {
+  switch (kind_of(term)) {
     case Loss::kCrossEntropy:
       return {Kind::k_cross_entropy, {{term.ignore_index}, {term.smoothing}}};
     case Loss::kSoftCrossEntropy:
@@ -120,12 +121,12 @@ LossOp op_of(const LossTerm& term, const TensorType& prediction) {
   return {Kind::k_kl_div, {{}, {by_sample ? static_cast<double>(prediction.shape[0]) : 0}}};
 }
 
-Result<ValueId> output_of(const Graph& graph, const std::string& name) {
+Result<ValueId> output_of(const Graph& graph, const std::optional<std::string>& name) {
   if (graph.outputs.empty()) return fail("E0403", "the model has no output to compute a loss of", graph.name);
-  if (name.empty()) return graph.outputs[0];
-  const auto found = std::find(graph.output_names.begin(), graph.output_names.end(), name);
+  if (!name) return graph.outputs[0];
+  const auto found = std::find(graph.output_names.begin(), graph.output_names.end(), *name);
   if (found == graph.output_names.end())
-    return fail("E0403", fmt::format("the model has no output '{}'", name), graph.name,
+    return fail("E0403", fmt::format("the model has no output '{}'", *name), graph.name,
                 fmt::format("its outputs are: {}", fmt::join(graph.output_names, ", ")));
   return graph.outputs[static_cast<size_t>(found - graph.output_names.begin())];
 }
@@ -159,13 +160,13 @@ Result<LossSite> captured_loss(Builder& builder, const LossTerm& term) {
 }
 
 Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
-  if (term.loss == Loss::kCaptured) return captured_loss(builder, term);
+  if (kind_of(term) == Loss::kCaptured) return captured_loss(builder, term);
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
-  LossSite site{.term = term, .suffix = alone ? "" : "." + term.output};
+  LossSite site{.term = term, .suffix = alone ? "" : "." + *term.output};
   site.prediction = prediction_of(builder, output, site.term);
   PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, site.term));
   site.label = site.target = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
-  if (site.term.classes_last && has_classes(term.loss)) read_as_positions(builder, site);
+  if (site.term.classes_last && has_classes(term)) read_as_positions(builder, site);
   const LossOp op = op_of(term, builder.type(site.prediction));
   const std::string name = "loss" + site.suffix;
   const bool whole = term.weight == 1;
@@ -176,15 +177,15 @@ Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
 
 Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms) {
   if (terms.empty()) return fail("E0403", "there is no loss", graph.name);
-  const auto captured = [](const LossTerm& term) { return term.loss == Loss::kCaptured; };
+  const auto captured = [](const LossTerm& term) { return kind_of(term) == Loss::kCaptured; };
   if (terms.size() > 1 && std::any_of(terms.begin(), terms.end(), captured))
     return fail("E0403", "the model's own loss stands beside others", graph.name, "add the others in the module");
-  std::vector<std::string> outputs;
+  std::vector<std::optional<std::string>> outputs;
   for (const LossTerm& term : terms) {
-    if (terms.size() > 1 && term.output.empty())
+    if (terms.size() > 1 && !term.output)
       return fail("E0403", "one of several losses names no output", graph.name, "write --loss OUTPUT=LOSS for each");
     if (std::find(outputs.begin(), outputs.end(), term.output) != outputs.end())
-      return fail("E0403", fmt::format("two losses on the output '{}'", term.output), graph.name);
+      return fail("E0403", fmt::format("two losses on the output '{}'", *term.output), graph.name);
     outputs.push_back(term.output);
   }
   return {};
@@ -192,14 +193,22 @@ Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms)
 
 }  // namespace
 
-bool has_labels(Loss loss) {
-  return loss == Loss::kCrossEntropy || loss == Loss::kNll;
+Loss kind_of(const LossTerm& term) {
+  const auto* const found = std::find(kLossNames.begin(), kLossNames.end(), term.name);
+  PANTOUM_CHECK(found != kLossNames.end());
+  return static_cast<Loss>(found - kLossNames.begin());
+}
+static_assert(kLossNames.size() == static_cast<size_t>(Loss::kCaptured) + 1);
+
+bool has_labels(const LossTerm& term) {
+  const Loss kind = kind_of(term);
+  return kind == Loss::kCrossEntropy || kind == Loss::kNll;
 }
 
 Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) {
   Graph& graph = builder.graph();
   PANTOUM_TRY(check_terms(graph, terms));
-  if (graph.outputs.size() > 1 && terms.size() == 1 && terms[0].output.empty() && terms[0].loss != Loss::kCaptured) {
+  if (graph.outputs.size() > 1 && terms.size() == 1 && !terms[0].output && kind_of(terms[0]) != Loss::kCaptured) {
     graph.notes.push_back(fmt::format("the loss is taken on the first of {} outputs, '{}'", graph.outputs.size(),
                                       graph.value(graph.outputs[0]).name));
   }

@@ -43,7 +43,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_TRY(freeze(graph, options.freeze));
   PANTOUM_TRY(check_decays(graph, options.decays));
   ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.loss.terms()));
   graph.outputs.clear();
   graph.output_names.clear();
   graph.results = {losses.sum};

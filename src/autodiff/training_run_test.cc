@@ -206,7 +206,7 @@ Graph with_dense_update(Graph graph) {
 }
 
 TEST(SgdRows, GivesTheBitsOfTheWholeGradient) {
-  const auto rows = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = Sgd{}});
+  const auto rows = make_training(embedding(), {.loss = {{.name = "mse"}}, .optimizer = Sgd{}});
   ASSERT_TRUE(rows) << to_text(rows.error());
   const Graph dense = with_dense_update(*rows);
   ASSERT_TRUE(ir::validate(dense));
@@ -229,7 +229,7 @@ TEST(SgdRows, GivesTheBitsOfTheWholeGradient) {
 
 TEST(SgdRows, StandsOnlyWhereRowsWithoutGradientStayAsTheyAre) {
   const auto kinds_of = [](const Optimizer& optimizer) {
-    const auto graph = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = optimizer});
+    const auto graph = make_training(embedding(), {.loss = {{.name = "mse"}}, .optimizer = optimizer});
     std::vector<Kind> kinds;
     for (const ir::Op& op : graph->ops) kinds.push_back(op.kind);
     return kinds;

@@ -220,7 +220,7 @@ TEST(MakeTraining, TakesTheLossOnTheInputOfAFinalSoftmax) {
 TEST(MakeTraining, TakesTheBinaryLossOnTheInputOfAFinalSigmoid) {
   TwoLayers net;
   net.graph.outputs = {net.builder.op(Kind::k_sigmoid, "chances", {net.y2})};
-  const Graph graph = trained(net.graph, {.losses = {{Loss::kBceWithLogits}}});
+  const Graph graph = trained(net.graph, {.loss = {{"bce_with_logits"}}});
   EXPECT_EQ(graph.op(find_op(graph, "loss")).inputs[0], net.y2);
   EXPECT_EQ(find_op(graph, "chances"), ir::kNone);
 }
@@ -238,7 +238,7 @@ TEST(MakeTraining, AsksForLabelsThatFitTheLoss) {
   ASSERT_EQ(classes.labels.size(), 1u);
   EXPECT_EQ(classes.value(classes.labels[0]).name, "label");
   EXPECT_EQ(classes.value(classes.labels[0]).type, (ir::TensorType{ir::DType::kI64, {4}}));
-  const Graph numbers = trained(TwoLayers().graph, {.losses = {{Loss::kMse}}});
+  const Graph numbers = trained(TwoLayers().graph, {.loss = {{"mse"}}});
   EXPECT_EQ(numbers.value(numbers.labels[0]).type, f32({4, 2}));
   EXPECT_EQ(numbers.results, (std::vector<ValueId>{numbers.op(find_op(numbers, "loss")).outputs[0]}));
 }
@@ -248,13 +248,13 @@ struct TwoHeads : TwoLayers {
     graph.outputs = {y2, r1};
     graph.output_names = {"classes", "numbers"};
   }
-  std::vector<LossTerm> losses{{.loss = Loss::kCrossEntropy, .output = "classes"},
-                               {.loss = Loss::kMse, .output = "numbers", .weight = 0.25}};
+  std::vector<LossTerm> losses{{.name = "cross_entropy", .output = "classes"},
+                               {.name = "mse", .output = "numbers", .weight = 0.25}};
 };
 
 TEST(MakeTraining, AddsUpTheLossesOfSeveralOutputs) {
   const TwoHeads net;
-  const Graph graph = trained(net.graph, {.losses = net.losses});
+  const Graph graph = trained(net.graph, {.loss = net.losses});
   ASSERT_EQ(graph.labels.size(), 2u);
   EXPECT_EQ(graph.value(graph.labels[0]).name, "label.classes");
   EXPECT_EQ(graph.value(graph.labels[1]).name, "label.numbers");
@@ -270,15 +270,15 @@ TEST(MakeTraining, NamesTheSumOfManyLosses) {
   TwoHeads net;
   net.graph.outputs.push_back(net.y1);
   net.graph.output_names.push_back("before");
-  net.losses.push_back({.loss = Loss::kMse, .output = "before"});
-  const Graph graph = trained(net.graph, {.losses = net.losses});
+  net.losses.push_back({.name = "mse", .output = "before"});
+  const Graph graph = trained(net.graph, {.loss = net.losses});
   ASSERT_EQ(graph.results.size(), 1u);
   EXPECT_EQ(graph.value(graph.results[0]).name, "loss") << "the trainer finds it by name";
 }
 
 TEST(MakeTraining, TakesTheLossOnTheOutputThatIsNamed) {
   const TwoHeads net;
-  const Graph graph = trained(net.graph, {.losses = {{.loss = Loss::kMse, .output = "numbers"}}});
+  const Graph graph = trained(net.graph, {.loss = {{.name = "mse", .output = "numbers"}}});
   EXPECT_EQ(graph.value(graph.labels[0]).name, "label");
   EXPECT_EQ(find_op(graph, "fc2"), ir::kNone) << "the other head is left out";
 }
@@ -286,12 +286,12 @@ TEST(MakeTraining, TakesTheLossOnTheOutputThatIsNamed) {
 TEST(MakeTraining, RefusesLossesThatDoNotFitTheOutputs) {
   const TwoHeads net;
   const auto code = [&](std::vector<LossTerm> losses) {
-    const Result<Graph> graph = make_training(net.graph, {.losses = std::move(losses)});
+    const Result<Graph> graph = make_training(net.graph, {.loss = std::move(losses)});
     return graph ? "" : graph.error().code;
   };
   EXPECT_EQ(code({{.output = "boxes"}}), "E0403");
-  EXPECT_EQ(code({{.output = "classes"}, {.loss = Loss::kMse}}), "E0403");
-  EXPECT_EQ(code({{.output = "classes"}, {.loss = Loss::kMse, .output = "classes"}}), "E0403");
+  EXPECT_EQ(code({{.output = "classes"}, {.name = "mse"}}), "E0403");
+  EXPECT_EQ(code({{.output = "classes"}, {.name = "mse", .output = "classes"}}), "E0403");
   EXPECT_EQ(code({}), "E0403");
 }
 
@@ -349,7 +349,7 @@ TEST(MakeTraining, RefusesOutputsThatDoNotFitTheLoss) {
   net.graph.outputs = {net.builder.reshape(net.y2, {8, 1})};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
   net.graph.outputs = {net.builder.op(Kind::k_cast, "rounded", {net.y2}, {}, {{ir::DType::kI64, {4, 2}}})};
-  EXPECT_EQ(code_of(net.graph, {.losses = {{Loss::kMse}}}), "E0403");
+  EXPECT_EQ(code_of(net.graph, {.loss = {{"mse"}}}), "E0403");
   net.graph.outputs = {};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
 }

@@ -66,13 +66,15 @@ struct Append {
   }
 
   // An unknown name has the key 0, which the op's rule refuses.
-  void operator()(const CustomOptimizer& custom) const {
-    const auto op = base::custom_operator(custom.op);
-    update(Kind::k_custom_update, custom.states, {{op ? base::custom_key(*op) : 0}, custom.settings});
+  void operator()(const CustomUpdate& custom) const {
+    if (custom.name.empty()) return leave_gradient();
+    const auto op = base::custom_operator(custom.name);
+    update(Kind::k_custom_update, op ? op->states : std::vector<std::string>(),
+           {{op ? base::custom_key(*op) : 0}, custom.settings});
   }
 
   // Two parameters may share one gradient (p + q): the second gets a copy under its own name.
-  void operator()(const NoOptimizer&) const {
+  void leave_gradient() const {
     std::vector<ValueId>& outputs = builder.graph().outputs;
     const bool taken = std::find(outputs.begin(), outputs.end(), gradient) != outputs.end();
     const ValueId own = taken ? builder.op(Kind::k_scale, "grad." + name, {gradient}, {{}, {1, 0}}) : gradient;

@@ -18,7 +18,7 @@ bool parsed(const std::string& text, Number& number) {
 
 }  // namespace
 
-Result<Settings> parse_settings(const std::string& text, const std::string& where) {
+Result<Settings> parse_settings(const std::string& text, const std::string& where, bool flags) {
   Settings settings;
   size_t comma = std::min(text.find(','), text.size());
   settings.name = text.substr(0, comma);
@@ -27,9 +27,10 @@ Result<Settings> parse_settings(const std::string& text, const std::string& wher
     comma = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, comma - begin);
     const size_t sign = part.find('=');
-    if (sign == 0 || sign == std::string::npos)
+    const bool alone = flags && sign == std::string::npos && !part.empty();
+    if (sign == 0 || (sign == std::string::npos && !alone))
       return fail("E0115", fmt::format("'{}' in '{}' is no setting", part, text), where, "write NAME,KEY=VALUE");
-    if (!settings.values.emplace(part.substr(0, sign), part.substr(sign + 1)).second)
+    if (!settings.values.emplace(part.substr(0, sign), alone ? "on" : part.substr(sign + 1)).second)
       return fail("E0115", fmt::format("'{}' stands twice in '{}'", part.substr(0, sign), text), where);
   }
   return settings;

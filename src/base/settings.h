@@ -13,8 +13,9 @@ struct Settings {
   std::map<std::string, std::string> values;
 };
 
-// `where`: the option that the word belongs to. E0115 a part that is no KEY=VALUE, or a key that stands twice.
-[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& where);
+// `where`: the option that the word belongs to. `flags`: a key may stand alone, and has the value "on" then. E0115 another
+// part that is no KEY=VALUE, or a key that stands twice.
+[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& where, bool flags = false);
 
 // A whole number, or any finite one. E0116.
 [[nodiscard]] Result<int64_t> parse_whole(const std::string& text, const std::string& where);

@@ -35,6 +35,7 @@ void add_completion(CommandLine& line);
 // Of no use to a user: --help does not name them.
 void add_man_pages(CommandLine& line);
 void add_reference(CommandLine& line);
+void add_settings(CommandLine& line);
 
 void add_common(Verb& verb, Common& common);
 

@@ -18,7 +18,7 @@ Measures measures_of(const train::TermEvaluation& term, const autodiff::LossTerm
   if (term.accuracy) measures.emplace_back("accuracy", *term.accuracy);
   if (term.top5) measures.emplace_back("top5", *term.top5);
   if (term.mean_absolute_error) measures.emplace_back("mae", *term.mean_absolute_error);
-  if (perplexity && autodiff::has_labels(loss.loss) && loss.weight > 0)
+  if (perplexity && autodiff::has_labels(loss) && loss.weight > 0)
     measures.emplace_back("perplexity", std::exp(term.loss / loss.weight));
   return measures;
 }
@@ -37,7 +37,7 @@ nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const Report
     nlohmann::ordered_json output{{"loss", evaluation.terms[term].loss}};
     for (const auto& [name, value] : measures_of(evaluation, losses, term))
       (alone ? json["test_" + name] : output[name]) = value;
-    if (!alone) json["outputs"][losses.terms[term].output] = output;
+    if (!alone) json["outputs"][losses.terms[term].output.value_or("")] = output;
   }
   return json;
 }
@@ -46,7 +46,7 @@ std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& l
   std::string text = fmt::format("  test loss {:.4f}", evaluation.loss);
   for (size_t term = 0; term < losses.terms.size(); ++term) {
     if (losses.terms.size() > 1)
-      text += fmt::format("  {}: loss {:.4f}", base::one_line(losses.terms[term].output), evaluation.terms[term].loss);
+      text += fmt::format("  {}: loss {:.4f}", base::one_line(losses.terms[term].output.value_or("")), evaluation.terms[term].loss);
     for (const auto& [name, value] : measures_of(evaluation, losses, term))
       text += fmt::format("  {}{} {:.4f}", losses.terms.size() > 1 ? "" : "test ", name, value);
   }

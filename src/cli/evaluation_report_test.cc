@@ -25,7 +25,7 @@ TEST(EvaluationReport, OfSeveralLossesHasThoseOfEachOutput) {
   train::Evaluation evaluation{.loss = 0.75, .term_count = 2};
   evaluation.terms[0].loss = 0.5;
   evaluation.terms[1] = {.loss = 0.25, .mean_absolute_error = 0.125};
-  const ReportedLosses losses{{{.output = "class"}, {.loss = autodiff::Loss::kL1, .output = "box"}}};
+  const ReportedLosses losses{{{.output = "class"}, {.name = "l1", .output = "box"}}};
   EXPECT_EQ(to_json(evaluation, losses).dump(),
             R"({"test_loss":0.75,"outputs":{"class":{"loss":0.5},"box":{"loss":0.25,"mae":0.125}}})");
   EXPECT_EQ(to_text(evaluation, losses), "  test loss 0.7500  class: loss 0.5000  box: loss 0.2500  mae 0.1250");

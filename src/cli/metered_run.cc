@@ -9,6 +9,7 @@
 
 #include "base/foreign_text.h"
 #include "base/units.h"
+#include "base/nearest_name.h"
 #include "cli/line/suggestions.h"
 #include "cli/output.h"
 
@@ -55,7 +56,7 @@ Result<MeteredRun> MeteredRun::open(const std::string& word) {
     return run;
   }
   Error error = std::move(meter).error();
-  if (error.code == "E0124") error.help = hint_at(word, cost::meter_words()) + error.help;
+  if (error.code == "E0124") error.help = base::hint_at(word, cost::meter_words()) + error.help;
   if (word != "auto") {
     error.where = "--meter";
     return Failure(std::move(error));

@@ -48,7 +48,7 @@ std::string counted(const std::vector<pipeline::Substitution>& made_by) {
 
 PlanSummary summary_of(const pipeline::Compiled& compiled) {
   const pipeline::Program& training = compiled.training();
-  PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.training.accumulate};
+  PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.options.accumulate};
   if (const auto* accumulation = find_program(compiled.programs, pipeline::kAccumulate))
     summary.micro_batch = accumulation->found;
   summary.measuring_s = compiled.measuring_s;

@@ -2,16 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/foreign_text.h"
 #include "cli/interrupt.h"
+#include "cli/line/suggestions.h"
 #include "cli/output.h"
 #include "cli/plan_summary.h"
+#include "cli/profile_store_path.h"
+#include "cost/device.h"
+#include "pipeline/planned_step.h"
+#include "pipeline/planners.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -36,9 +43,9 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
   };
 }
 
-void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
+void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line) {
   using Clock = std::chrono::steady_clock;
-  options.progress = [&line, begin = std::optional<std::pair<Clock::time_point, size_t>>()](size_t done, size_t all,
+  measuring.progress = [&line, begin = std::optional<std::pair<Clock::time_point, size_t>>()](size_t done, size_t all,
                                                                                             bool last) mutable {
     const std::string text = fmt::format("measured {} of {} kernels", done, all);
     if (last) return line.finish(text);
@@ -51,12 +58,90 @@ void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
   };
 }
 
-Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
-                               std::optional<problem::Plan>& kept) {
-  if (path.empty()) return {};
-  PANTOUM_ASSIGN(kept, problem::read_plan(path));
-  request.options.warm_start = &*kept;
-  return {};
+void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without) {
+  verb.add_settings(settings::fields_of(asked.options), without);
+  verb.add_settings(settings::fields_of(asked.device), without);
+  verb.add_settings(settings::fields_of(asked.plan), without);
+  const auto is_out = [&](const char* name) { return std::find(without.begin(), without.end(), name) != without.end(); };
+  const auto know = [&](const char* name, const char* option, const std::vector<std::string>& names) {
+    if (!is_out(name)) verb.option(option).known(names);
+  };
+  know("device", "--device", cost::device_names());
+  know("disable", "--disable", pipeline::names_to_disable());
+  know("without", "--without", pipeline::names_to_leave_out());
+  know("objective", "--objective", {"energy", "time", "edp", "power"});
+  know("loss", "--loss", {kLossNames.begin(), kLossNames.end()});
+  if (is_out("planner")) return;
+  std::vector<std::string> planners;
+  for (const pipeline::NamedPlanner& planner : pipeline::planners()) planners.push_back(planner.name);
+  verb.option("--planner").one_of(planners);
+}
+
+void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
+                    std::function<void(const PlanOptions&)> taken) {
+  verb.add_option("--plan", asked.plan_input, help);
+  verb.begins([&asked, taken = std::move(taken)](const std::vector<Given>& given) -> Result<void> {
+    const auto plan =
+        std::find_if(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--plan"; });
+    if (plan == given.end()) return {};
+    StepAsked::Planned planned;
+    PANTOUM_ASSIGN(planned.plan, problem::read_plan(plan->value));
+    PANTOUM_ASSIGN(pipeline::PlanRecord record, pipeline::record_of(planned.plan, plan->value));
+    PlanOptions& settings = record.request.settings;
+    if (!settings.ram)
+      settings.ram = Bytes(planned.plan.question.budget_bytes() + settings.reserve.count());  // the device's
+    planned.options = asked.options = record.model.options;
+    planned.device = asked.device = {record.request.device};
+    planned.settings = asked.plan = settings;
+    if (taken) taken(settings);
+    asked.model = record.model.path;
+    asked.planned = std::make_shared<const StepAsked::Planned>(std::move(planned));
+    return {};
+  });
+}
+
+Result<void> check_beside_plan(const StepAsked& asked) {
+  if (!asked.planned) return {};
+  const auto check = [](const auto& planned, const auto& given) {
+    using Options = std::remove_cvref_t<decltype(given)>;
+    return settings::check_beside_plan(settings::fields_of(const_cast<Options&>(planned)),
+                                       settings::fields_of(const_cast<Options&>(given)));
+  };
+  PANTOUM_TRY(check(asked.planned->options, asked.options));
+  PANTOUM_TRY(check(asked.planned->device, asked.device));
+  return check(asked.planned->settings, asked.plan);
+}
+
+pipeline::ModelRequest model_of(const StepAsked& asked) {
+  return {.path = asked.model, .options = asked.options};
+}
+
+Result<pipeline::PlanRequest> plan_of(const StepAsked& asked) {
+  PANTOUM_TRY(pipeline::check_model_options(asked.options));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan));
+  if (!asked.plan.profile_store) request.measuring.cache_store = default_profile_store();
+  return request;
+}
+
+namespace {
+
+const std::vector<std::string> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
+
+}  // namespace
+
+void add_dump_option(Verb& verb, std::vector<std::string>& passes) {
+  verb.add_option("--dump-after", passes, "print what a pass made: import, autodiff, rewrite, cost, plan").known(kPasses);
+}
+
+Result<pipeline::Dump> dump_of(const std::vector<std::string>& passes) {
+  for (const std::string& name : passes)
+    if (std::find(kPasses.begin(), kPasses.end(), name) == kPasses.end())
+      return fail("E0115", fmt::format("'{}' is not known here", name), "--dump-after", help_with_names(name, kPasses));
+  if (passes.empty()) return pipeline::Dump{};
+  return pipeline::Dump{[passes](const std::string& pass, const std::string& text) {
+    if (std::find(passes.begin(), passes.end(), pass) != passes.end())
+      notes_are_json() ? print_message(text + "\n") : print_result(text + "\n");
+  }};
 }
 
 Error unless_interrupted(Error error) {

@@ -1,8 +1,10 @@
 // What plan and train share around the planner: progress, interruption, the answer to an impossible budget.
 #pragma once
 
-#include <optional>
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -19,11 +21,42 @@ namespace pantoum::cli {
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label = nullptr);
 
 // Tells how far measuring is; `line` outlives the request.
-void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line);
+void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line);
 
-// Reads --warm-start into `kept`, which outlives the request.
-[[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
-                                             std::optional<problem::Plan>& kept);
+// What is asked of a step, by every verb that makes one.
+struct StepAsked {
+  std::string model;  // its path
+  ModelOptions options;
+  Device device;
+  PlanOptions plan;
+
+  // Of --plan: what the plan was made with.
+  struct Planned {
+    problem::Plan plan;
+    ModelOptions options;
+    Device device;
+    PlanOptions settings;
+  };
+  std::string plan_input;  // "": none
+  std::shared_ptr<const Planned> planned = {};
+};
+
+// The settings of model, device and plan, but those named in `without`.
+void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
+// --plan: all settings begin with those of the plan, and what is given beside it is checked by check_beside_plan().
+// `taken` is told the plan's settings, for what else begins with them.
+void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
+                    std::function<void(const PlanOptions&)> taken = {});
+// E0231 with both values: a setting that would change the planned step.
+[[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
+
+[[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
+// With this program's own store of measured times, where none is named. E0115 to E0121, E0300.
+[[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked);
+
+void add_dump_option(Verb& verb, std::vector<std::string>& passes);
+// Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
+[[nodiscard]] Result<pipeline::Dump> dump_of(const std::vector<std::string>& passes);
 
 // Of a search that was interrupted before it had a plan: E0999 with what is known.
 [[nodiscard]] Error unless_interrupted(Error error);

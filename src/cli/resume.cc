@@ -5,14 +5,11 @@
 #include <filesystem>
 
 #include "cli/planning.h"
-#include "pipeline/request_json.h"
 
 namespace pantoum::cli {
 
-using Kernels = host::KernelSet::Choice;
-
 Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed,
-                                                          int64_t batch) {
+                                                          std::optional<int64_t> batch) {
   if (path.empty()) return std::optional<train::ResumePoint>();
   PANTOUM_ASSIGN(train::ResumePoint point, train::find_resume_point(path));
   if (point.damaged) {
@@ -23,40 +20,32 @@ Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& pat
   if (seed && *seed != point.progress.seed)
     return fail("E0243", fmt::format("the resume point was made with the seed {}", point.progress.seed), point.path,
                 "leave --seed out");
-  if (batch > 0 && point.progress.batch > 0 && batch != point.progress.batch)
+  if (batch && point.progress.batch > 0 && *batch != point.progress.batch)
     return fail(
         "E0243",
-        fmt::format("the resume point was made with batches of {}, this run has {}", point.progress.batch, batch),
+        fmt::format("the resume point was made with batches of {}, this run has {}", point.progress.batch, *batch),
         point.path, fmt::format("resume with --batch {}", point.progress.batch));
   return std::optional(std::move(point));
 }
 
-bool has_kernels_of(const train::ResumePoint& point, const std::string& asked) {
-  return asked.empty() || (asked == "portable") == (point.progress.kernels == "portable");
+bool has_kernels_of(const train::ResumePoint& point, NamedKernels named) {
+  return !named || (*named == Kernels::portable) == (point.progress.kernels == "portable");
 }
 
-Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,
-                             pipeline::PlanRequest& request) {
-  if (!asked.empty()) return {};
+Result<void> take_kernels_of(const train::ResumePoint& point, NamedKernels named, pipeline::PlanRequest& request) {
+  if (named) return {};
   const std::string& kernels = point.progress.kernels;
   const bool portable = kernels == "portable";
   if (!portable && !kernels.starts_with("oneDNN "))  // then the release
     return fail("E0243", fmt::format("the resume point was computed by kernels that are not known here: '{}'", kernels),
                 point.path, "name those that go on with --kernels; their bits may differ");
-  request.kernels = portable ? Kernels::kPortable : Kernels::kOneDnn;
+  using Choice = host::KernelSet::Choice;
+  request.kernels = portable ? Choice::kPortable : Choice::kOneDnn;
   return {};
 }
 
-Result<void> take_kernels_of(const problem::Plan& plan, const std::string& path, const std::string& asked,
-                             pipeline::PlanRequest& request) {
-  if (!asked.empty() || plan.request.empty()) return {};  // an older plan, or a bare cost graph's
-  PANTOUM_ASSIGN(const pipeline::PlanRequest planned, pipeline::parse_request_json(plan.request, path));
-  if (planned.device == "host") request.kernels = planned.kernels;
-  return {};
-}
-
-Error with_origin_of_kernels(Error error, const std::string& asked, const std::string& named_by) {
-  if (error.code == "E0411" && asked.empty() && !named_by.empty())
+Error with_origin_of_kernels(Error error, NamedKernels named, const std::string& named_by) {
+  if (error.code == "E0411" && !named && !named_by.empty())
     error.notes.insert(error.notes.begin(), named_by + " names these kernels; others give other bits");
   return error;
 }

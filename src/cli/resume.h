@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "cli/model_options.h"
 #include "host/kernel_set.h"
 #include "pipeline/prepare_training.h"
 #include "pipeline/request.h"
@@ -15,23 +14,24 @@
 namespace pantoum::cli {
 
 // The checkpoint to go on from; none where `path` is "". A warning tells of a damaged one in whose place the one before
-// is taken. E0243 also where `seed`, if it is given, or `batch` (0: not given) is not the checkpoint's; the errors of
-// find_resume_point.
+// is taken. E0243 also where a seed or batch that is given is not the checkpoint's; the errors of find_resume_point.
 [[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
-                                                                        std::optional<uint64_t> seed, int64_t batch);
+                                                                        std::optional<uint64_t> seed,
+                                                                        std::optional<int64_t> batch);
 
-// Are the kernels that a user asks for ("": none are named) those of the resume point?
-[[nodiscard]] bool has_kernels_of(const train::ResumePoint& point, const std::string& asked);
+// The kernels that a user names; none: they are those of the resume point or the plan.
+using NamedKernels = std::optional<Kernels>;
 
-// Unless the user has named kernels, a run has those of its resume point, or of the plan that it takes: their bits are
-// its bits. E0243 kernels that nobody knows.
-[[nodiscard]] Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,
-                                           pipeline::PlanRequest& request);
-[[nodiscard]] Result<void> take_kernels_of(const problem::Plan& plan, const std::string& path, const std::string& asked,
+// Are the kernels that a user names, if any, those of the resume point?
+[[nodiscard]] bool has_kernels_of(const train::ResumePoint& point, NamedKernels named);
+
+// Unless the user has named kernels, a run has those of its resume point: their bits are its bits. E0243 kernels that
+// nobody knows.
+[[nodiscard]] Result<void> take_kernels_of(const train::ResumePoint& point, NamedKernels named,
                                            pipeline::PlanRequest& request);
 
 // Says who named kernels that cannot be loaded, where the user did not. `named_by`: a file; "": nobody.
-[[nodiscard]] Error with_origin_of_kernels(Error error, const std::string& asked, const std::string& named_by);
+[[nodiscard]] Error with_origin_of_kernels(Error error, NamedKernels named, const std::string& named_by);
 
 // Tells what makes other bits than the run had until now.
 void note_other_bits(const train::ResumePoint& point, const std::string& kernels, int threads);

@@ -58,6 +58,7 @@ void add_verbs(CommandLine& line) {
   add_completion(line);
   add_man_pages(line);
   add_reference(line);
+  add_settings(line);
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ int run_line(int argc, const char* const* argv, bool json) {
       print_remark("warning",
                    option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
     return {};
-  });
+  }, only_parse);
   if (!asked) return end_with_names(asked.error(), streams, json);
   if (only_parse) return 0;
   const Action tell = [&] { return print_bytes(asked->text), Result<int>(0); };

@@ -24,8 +24,8 @@ std::string progress_text(const ReportedRun& run, const train::RunProgress& prog
   return fmt::format(
       "step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}",
       progress.step, progress.total_steps, progress.loss, rate, mib(run.trainer.usage().arena_bytes),
-      mib(static_cast<uint64_t>(run.prepared.budget_bytes)), mib(host::read_resident_set().now_bytes),
-      base::show_joules(run.prepared.energy_j), base::show_seconds(left));
+      mib(static_cast<uint64_t>(run.step.plan.question.budget_bytes())), mib(host::read_resident_set().now_bytes),
+      base::show_joules(run.step.energy_j), base::show_seconds(left));
 }
 
 }  // namespace
@@ -75,12 +75,12 @@ Json end_event(const ReportedRun& run, const train::RunSummary& summary) {
   if (summary.evaluation) event.update(to_json(*summary.evaluation, run.losses));
   if (summary.stopped_early) event["stopped_early"] = true;
   event["steps"] = run.trainer.steps_done();
-  event["budget_bytes"] = run.prepared.budget_bytes;
+  event["budget_bytes"] = run.step.plan.question.budget_bytes();
   event["arena_bytes"] = usage.arena_bytes;
   event["queue_bytes"] = usage.queue_bytes;
-  event["unplanned_peak_bytes"] = run.prepared.unplanned_peak_bytes;
+  event["unplanned_peak_bytes"] = run.step.unplanned.peak_bytes;
   event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
-  event["kernels"] = run.prepared.kernels->name();
+  event["kernels"] = run.step.kernels->name();
   event["back_end_bytes"] = usage.back_end_bytes;
   event["resident_bytes"] = usage.high_water;
   event["bytes_paged_in"] = usage.bytes_paged_in;

@@ -15,7 +15,7 @@ namespace pantoum::cli {
 
 // What is reported of every training; all outlives the reporter.
 struct ReportedRun {
-  const pipeline::PreparedTraining& prepared;
+  const pipeline::PlannedStep& step;
   const train::Trainer& trainer;
   ReportedLosses losses;
 };

@@ -40,10 +40,23 @@ TEST(Run, ExplainsEveryVerb) {
   }
 }
 
-TEST(Run, HidesOldSpellings) {
-  const std::string help = ran({"plan", "--help"}).out;
-  EXPECT_NE(help.find("--compact-activations"), std::string::npos);
-  EXPECT_EQ(help.find("--small-saves"), std::string::npos);
+TEST(Run, ShowsAtMostThirtyOptionsUnlessAllAreAskedFor) {
+  for (const char* verb : {"inspect", "plan", "profile", "sweep", "train", "emit"}) {
+    const std::string help = ran({verb, "--help"}).out, all = ran({verb, "--help-all"}).out;
+    const auto count = [](const std::string& text) {
+      size_t options = 0;
+      for (size_t at = text.find("\n  -"); at != std::string::npos; at = text.find("\n  -", at + 1)) ++options;
+      return options;
+    };
+    EXPECT_LE(count(help), 32U) << verb << ": with --help and --help-all\n" << help;
+    EXPECT_GT(count(all), count(help)) << verb;
+    EXPECT_EQ(help.find("research"), std::string::npos) << verb;
+  }
+}
+
+TEST(Run, TellsHowRemovedOptionsAreWrittenNow) {
+  EXPECT_NE(ran({"plan", "net.onnx", "--momentum", "0.9"}).errors.find("did you mean --optimizer sgd,momentum=0.9?"),
+            std::string::npos);
 }
 
 TEST(Run, TellsWhatIsWrongAsTextOrJson) {

@@ -1,10 +1,13 @@
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/output_folder.h"
 #include "cli/cli.h"
 #include "cli/line/completion.h"
 #include "cli/line/manual.h"
 #include "cli/output.h"
+#include "pipeline/request_json.h"
+#include "settings/fields.h"
 
 namespace pantoum::cli {
 namespace {
@@ -40,6 +43,16 @@ void add_reference(CommandLine& line) {
   add_common(verb, *common);
   verb.hidden().does([&program = line.facts()]() -> Result<int> {
     print_result(reference_page(program));
+    return 0;
+  });
+}
+
+void add_settings(CommandLine& line) {
+  Verb verb = line.add_verb("settings", "every setting, with its type, default, range and help, as JSON");
+  verb.hidden().does([]() -> Result<int> {
+    nlohmann::ordered_json all = settings::all_descriptions();
+    all["record"] = pipeline::record_schemas();
+    print_json(all, 1);
     return 0;
   });
 }

@@ -141,9 +141,9 @@ void add_devices(CommandLine& line) {
   show_verb.add_option("NAME", options->name, "a name of `pantoum devices list`, or a .toml file")
       .required()
       .known(cost::device_names());
-  verb.does([options, show_verb] {
-    return show_verb.was_given() ? show(options->common, options->name) : list(options->common);
-  });
+  verb.does([options] { return list(options->common); });
+  list_verb.does([options] { return list(options->common); });
+  show_verb.does([options] { return show(options->common, options->name); });
 }
 
 }  // namespace pantoum::cli

@@ -7,14 +7,13 @@
 #include "cli/cli.h"
 #include "cli/machine_findings.h"
 #include "cli/output.h"
-#include "cli/page_options.h"
 
 namespace pantoum::cli {
 namespace {
 
 struct DoctorOptions {
   Common common;
-  PageWords pages{.file = "/var/tmp"};
+  PlanOptions pages{.page_file = "/var/tmp"};
 };
 
 bool stops(const Finding& finding) {
@@ -49,7 +48,7 @@ void print_finding(const Finding& finding) {
 
 Result<int> look(const DoctorOptions& options) {
   const std::vector<Finding> findings =
-      findings_of({.page_folder = options.pages.file, .encrypt = options.pages.encrypt()});
+      findings_of({.page_folder = *options.pages.page_file, .encrypt = options.pages.page_encryption});
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Finding& finding : findings) json.push_back(to_json(finding));
   if (options.common.json())
@@ -65,8 +64,8 @@ void add_doctor(CommandLine& line) {
   auto options = std::make_shared<DoctorOptions>();
   Verb verb =
       line.add_verb("doctor", "what this machine has, and how to mend each no; exits 1 on what would stop train");
-  add_page_options(verb, options->pages, "folder where the page file would be");
-  verb.option("--page-file").is(Kind::kText);  // what is wrong with it is the answer
+  verb.add_settings_of(settings::fields_of(options->pages), {"page_file", "page_encryption"});
+  verb.option("--page-file").described("folder where the page file would be").is(Kind::kText);  // what is wrong with it is the answer
   add_common(verb, options->common);
   verb.does([options] { return look(*options); });
 }

@@ -5,23 +5,22 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/data_options.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/run_log.h"
-#include "cli/run_options.h"
 #include "emit/boards.h"
 #include "pipeline/prepare_firmware.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
 
 struct EmitOptions {
   Common common;
-  DataWords data;
-  pipeline::FirmwareRequest firmware;
-  std::string ram, stack, endurance = "400GB";
-  ScheduleWords rate;
+  std::string plan, model;  // model: "": where it was
+  FirmwareOptions firmware;
+  DataOptions data;
+  TrainerOptions samples;  // how they are normalized
 };
 
 nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
@@ -63,34 +62,24 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       base::shell_word(folder));
 }
 
-Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
-  pipeline::FirmwareRequest request = options.firmware;
-  PANTOUM_ASSIGN(request.data, data_request(options.data, {}));
-  PANTOUM_ASSIGN(request.schedule, schedule_of(options.rate));
-  if (!options.stack.empty()) {
-    PANTOUM_ASSIGN(request.stack_bytes, base::parse_bytes(options.stack, "--stack"));
-  }
-  PANTOUM_ASSIGN(request.endurance_bytes, base::parse_bytes(options.endurance, "--endurance"));
-  if (request.lr && *request.lr < 0)
-    return fail("E0116", fmt::format("{} is below 0", *request.lr), "--lr", "give a rate of 0 or more");
-  if (!options.ram.empty()) {
-    PANTOUM_ASSIGN(request.ram_bytes, base::parse_bytes(options.ram, "--ram"));
-  }
-  return request;
-}
-
 Result<int> emit_project(const EmitOptions& options) {
-  PANTOUM_ASSIGN(pipeline::FirmwareRequest request, firmware_request(options));
+  pipeline::FirmwareRequest request{.options = options.firmware, .data = options.data, .plan_path = options.plan};
+  PANTOUM_ASSIGN(request.preparation, pipeline::preparation_of(options.samples));
   std::unique_ptr<TemporaryCache> cache;  // the project holds the samples: nothing beside it is left
-  if (options.data.cache.empty() && !options.data.data.empty()) {
+  if (!request.data.cache_folder && options.firmware.data) {
     PANTOUM_ASSIGN(cache, TemporaryCache::create());
     request.data.cache_folder = cache->path();
   }
   ProgressLine line(options.common.json());
-  line.phase("writing the project " + request.folder);
-  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note, print_warning));
+  line.phase("writing the project " + options.firmware.folder);
+  PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan));
+  const std::optional<std::string> model = options.model.empty() ? std::nullopt : std::optional(options.model);
+  PANTOUM_ASSIGN(const pipeline::PlannedStep step, pipeline::step_for_firmware(plan, request, model));
+  for (const std::string& warning : step.warnings) print_warning(warning);
+  for (const std::string& note : step.weight_notes) print_note(note);
+  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(step, request));
   if (!sizes.stack_unknown.empty()) print_warning(sizes.stack_unknown);
-  options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, request.folder));
+  options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, options.firmware.folder));
   return 0;
 }
 
@@ -105,37 +94,13 @@ std::vector<std::string> target_names() {
 void add_emit(CommandLine& line) {
   auto options = std::make_shared<EmitOptions>();
   Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
-  verb.add_option("PLAN", options->firmware.plan_path, "a plan that `pantoum plan MODEL ... -o` wrote").required();
-  verb.add_option("--target", options->firmware.target, "the device's processor").required().one_of(target_names());
-  verb.add_option("--board", options->firmware.board,
-                  fmt::format("where it runs; a board of the target's own without it; {}", listed(emit::board_names())))
-      .known(emit::board_names());
-  verb.add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
-  verb.add_option("--stack", options->stack,
-                  "part of the RAM that is the stack's; as much as the program's calls need without it");
-  verb.add_flag("--check-blocks", options->firmware.check_blocks,
-                "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
-  verb.add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
-  verb.add_option("--model", options->firmware.model,
-                  "the model, where it is no longer where it was when it was planned");
-  verb.add_option("--weights", options->firmware.weights, "safetensors whose tensors replace the model's, by name");
-  verb.add_option("--lr", options->firmware.lr, "learning rate; the planned one without it");
-  add_schedule_options(verb, options->rate);
-  verb.add_option("--steps", options->firmware.steps,
-                  "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
-      .steps();
-  verb.add_option("--samples", options->firmware.samples,
-                  "how many of --data's samples the project holds, the first ones; all of them without it")
-      .steps();
-  verb.add_option("--test-samples", options->firmware.test_samples,
-                  "how many of the test set's samples it holds, for an evaluation at the end; none without it")
-      .steps();
-  verb.add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
-  verb.add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
-  verb.add_option("--label-column", options->data.label_columns, "CSV: the label's column");
-  verb.add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
-  verb.add_option("--cache", options->data.cache,
-                  "folder for data that cannot be read in place; a temporary one, removed at the end, without it");
+  verb.add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote").required();
+  verb.add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
+  verb.add_settings(settings::fields_of(options->firmware));
+  verb.option("--target").required().one_of(target_names());
+  verb.option("--board").known(emit::board_names());
+  verb.add_settings(settings::fields_of(options->data));
+  verb.add_settings_of(settings::fields_of(options->samples), {"normalize"});
   verb.add_option("-o,--output", options->firmware.folder, "the project's folder").required().is(Kind::kFolder);
   add_common(verb, options->common);
   verb.does([options] { return emit_project(*options); });

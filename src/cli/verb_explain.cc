@@ -16,15 +16,15 @@ struct ExplainOptions {
   Common common;
   std::string plan;
   int64_t effort = 2;
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false;
+  PlanOptions made;  // how the plan was made
 };
 
 plan::PlanOptions probing(const ExplainOptions& options) {
   plan::PlanOptions probing;
-  probing.question.freedoms.paging = !options.no_paging;
-  probing.question.freedoms.recomputing = !options.no_remat;
-  probing.question.freedoms.in_place = !options.no_inplace;
-  probing.question.freedoms.reordering = !options.no_reorder;
+  probing.question.freedoms.paging = options.made.paging;
+  probing.question.freedoms.recomputing = options.made.recomputing;
+  probing.question.freedoms.in_place = options.made.in_place;
+  probing.question.freedoms.reordering = options.made.reordering;
   probing.effort = options.effort;
   probing.stop = interrupted();
   return probing;
@@ -53,10 +53,7 @@ void add_explain(CommandLine& line) {
   Verb verb = line.add_verb("explain", "what binds in a plan, what waits, and what more RAM would buy");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
   verb.add_option("--effort", options->effort, "search spent on each question about more RAM").within(1, 1'000'000'000);
-  verb.add_flag("--no-paging", options->no_paging, "the plan was made without paging: ask so again");
-  verb.add_flag("--no-remat", options->no_remat, "the same for recomputing");
-  verb.add_flag("--no-inplace", options->no_inplace, "the same for outputs in place");
-  verb.add_flag("--no-reorder", options->no_reorder, "the same for the order");
+  verb.add_settings_of(settings::fields_of(options->made), {"paging", "recomputing", "in_place", "reordering"});
   add_common(verb, options->common);
   verb.does([options] { return explain(*options); });
 }

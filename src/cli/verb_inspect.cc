@@ -7,8 +7,8 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
 #include "pipeline/import_model.h"
 #include "pipeline/pipeline.h"
@@ -20,9 +20,9 @@ using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
   Common common;
-  ModelWords model;
-  PlanWords plan;
+  StepAsked step;
   bool nodes = false;
+  std::function<bool()> chose_loss;
 };
 
 Json to_json(const import::ModelInfo& info) {
@@ -118,11 +118,11 @@ void print_details(const import::ModelInfo& info, bool nodes) {
 
 // The training step's peak without a plan, where the model can be trained.
 Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const import::ModelInfo& info) {
-  PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
-  if (model.batch == 0 && !info.batch_name.empty()) model.batch = 1;  // else the model's own
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
-  request.measure.measure = pipeline::Measure::kOff;  // what is told has no times
-  request.rewrite.search = false;                     // nothing is planned
+  pipeline::ModelRequest model = model_of(options.step);
+  if (!model.options.batch && !info.batch_name.empty()) model.options.batch = 1;  // else the model's own
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step));
+  request.settings.measure = Measure::off;  // what is told has no times
+  request.rewrite.search = false;           // nothing is planned
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
   return step.peak_bytes;
@@ -144,7 +144,7 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
   if (tokens && has_rank(info.outputs[0], 3))
     return {
         fmt::format("a label for every token of '{}': cross_entropy, the default, has the classes on dimension 1; "
-                    "where they are the last one: --loss cross_entropy,classes=last",
+                    "where they are the last one: --loss cross_entropy,classes_last",
                     info.outputs[0])};
   return {
       "integer labels: --loss cross_entropy, which is the default; targets of the output's shape: --loss mse, or "
@@ -167,24 +167,24 @@ int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json
   json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
   if (text) print_formatted("no training step could be made with these options:\n{}", to_text(error));
   // A batch of 1 was nobody's wish: what does not fit it may fit another.
-  const bool of_batch = error.code == "E0211" && options.model.batch == 0 && !info.batch_name.empty();
+  const bool of_batch = error.code == "E0211" && !options.step.options.batch && !info.batch_name.empty();
   return of_batch ? 0 : exit_code(error);
 }
 
 Result<int> inspect(const InspectOptions& options) {
+  const ModelOptions& asked = options.step.options;
   ProgressLine line(options.common.json());
-  line.phase("reading " + options.model.model);
+  line.phase("reading " + options.step.model);
   PANTOUM_ASSIGN(const import::ModelInfo info,
-                 pipeline::inspect_model({options.model.model}, {.batch = options.model.batch,
-                                                                 .train = options.model.train,
-                                                                 .freeze = options.model.freeze,
-                                                                 .accept_folded = options.model.accept_folded}));
+                 pipeline::inspect_model({options.step.model}, {.batch = asked.batch.value_or(0),
+                                                                 .train = asked.train,
+                                                                 .freeze = asked.freeze,
+                                                                 .accept_folded = asked.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();
   if (text) print_summary(info);
   const int exit = tell_step(options, info, json);
-  const bool chosen = options.model.loss.losses != LossWords().losses;
-  const std::vector<std::string> hints = chosen ? std::vector<std::string>() : hints_of(info);
+  const std::vector<std::string> hints = options.chose_loss() ? std::vector<std::string>() : hints_of(info);
   json["hints"] = hints;
   json["exit"] = exit;
   if (!text) return print_json(json, 1), exit;
@@ -200,9 +200,10 @@ void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();
   Verb verb = line.add_verb(
       "inspect", "what trains, memory without a plan, all problems; --nodes: shapes and coverage of every node");
-  verb.add_option("MODEL", options->model.model, "an ONNX model").required();
+  verb.add_option("MODEL", options->step.model, "an ONNX model").required();
   verb.add_flag("--nodes", options->nodes, "list every node, too");
-  add_model_options(verb, options->model);
+  verb.add_settings(settings::fields_of(options->step.options), {"inference", "split_update", "feature_cache"});
+  options->chose_loss = [loss = verb.option("--loss")] { return loss.was_given(); };
   add_common(verb, options->common);
   verb.does([options] { return inspect(*options); });
 }

@@ -1,20 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "cli/cli.h"
-#include "cli/data_options.h"
 #include "cli/interrupt.h"
-#include "cli/model_options.h"
 #include "cli/output.h"
-#include "cli/page_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
-#include "pipeline/planners.h"
 #include "pipeline/prepare_training.h"
 #include "plan/planner.h"
 #include "problem/cost_graph_json.h"
@@ -25,13 +20,10 @@ namespace {
 
 struct PlanVerbOptions {
   Common common;
-  ModelWords model;
-  PlanWords plan;
-  pipeline::TrainingLength length;
+  StepAsked step;
+  std::vector<std::string> dump_after;
   std::string costgraph, output, binary_output, weights_output, costgraph_output;
   RefusalFiles refusal_files;
-  PageWords pages;
-  std::string planner = "pantoum";
   bool require_gap = false;
 };
 
@@ -46,7 +38,7 @@ struct Answer {
 };
 
 Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
-  request.length.batch = options.model.batch;
+  request.batch = options.step.options.batch.value_or(0);
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   std::for_each(planned.warnings.begin(), planned.warnings.end(), print_warning);
@@ -55,9 +47,8 @@ Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& 
 
 Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
                             plan::Infeasible& infeasible) {
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
-  PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
-  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.dump_after));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request, dump));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
   pipeline::Program& training = compiled.training();
@@ -74,7 +65,7 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   }
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
-                   pipeline::write_initial_weights(training.graph, model.weights, options.weights_output));
+                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
   answer.plan = std::move(training.plan);
@@ -97,20 +88,15 @@ Failure interrupted_after(const Answer& answer, const PlanVerbOptions& options) 
 }
 
 Result<int> make(const PlanVerbOptions& options) {
-  if (options.costgraph.empty() == options.model.model.empty())
+  const std::string& model = options.step.model;
+  if (options.costgraph.empty() == model.empty())
     return fail("E0119", "give either a model or --costgraph", "plan",
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
-  request.measure.page_folder = options.pages.file;
-  request.measure.page_encryption = options.pages.encrypt();
-  request.planner = options.planner;
-  request.length = options.length;
-  std::optional<problem::Plan> warm;
-  PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + (options.costgraph.empty() ? options.model.model : options.costgraph));
+  line.phase("preparing " + (options.costgraph.empty() ? model : options.costgraph));
   attach(request.options, line);
-  attach_measuring(request.measure, line);
+  attach_measuring(request.measuring, line);
   plan::Infeasible infeasible;
   Result<Answer> answer =
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
@@ -120,7 +106,7 @@ Result<int> make(const PlanVerbOptions& options) {
   }
   PANTOUM_TRY(write(options, *answer));
   const PlanSummary summary{
-      answer->plan,        answer->found,   answer->unplanned,   options.model.optimizer.accumulate,
+      answer->plan,        answer->found,   answer->unplanned,   options.step.options.accumulate,
       answer->micro_batch, answer->made_by, answer->measuring_s, request.expression};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (was_interrupted()) return interrupted_after(*answer, options);
@@ -132,18 +118,12 @@ Result<int> make(const PlanVerbOptions& options) {
   return 0;
 }
 
-std::vector<std::string> planners() {
-  std::vector<std::string> names;
-  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names.push_back(planner.name);
-  return names;
-}
-
 }  // namespace
 
 void add_plan(CommandLine& line) {
   auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
-  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model");
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
@@ -155,18 +135,9 @@ void add_plan(CommandLine& line) {
                   "where no plan fits: the plan of the smallest budget known");
   verb.add_option("--write-refusal", options->refusal_files.refusal,
                   "where no plan fits: the proof of it, which verify checks");
-  verb.add_option("--warm-start", options->plan.warm_start,
-                  "a plan of the same step; the answer is never worse where it fits");
-  verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
-      .one_of(planners());
-  add_page_options(verb, options->pages,
-                   "folder whose storage is measured; where training makes its page file without it");
-  verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
-  add_model_options(verb, options->model);
-  add_inference_option(verb, options->model);
-  add_plan_options(verb, options->plan);
-  add_feature_option(verb, options->model.feature_cache);
-  add_length_options(verb, options->length);
+  verb.add_flag("--require-gap", options->require_gap, "exit with 7 where --gap is not reached");
+  add_step_settings(verb, options->step);
+  add_dump_option(verb, options->dump_after);
   add_common(verb, options->common);
   verb.does([options] { return make(*options); });
 }

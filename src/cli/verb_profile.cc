@@ -10,12 +10,9 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "cli/model_options.h"
 #include "cli/output.h"
-#include "cli/page_options.h"
 #include "cli/planning.h"
 #include "cli/profile_store_path.h"
-#include "cli/resume.h"
 #include "cli/step_requests.h"
 #include "cost/device.h"
 #include "cost/energy_meter.h"
@@ -24,7 +21,6 @@
 #include "host/this_machine.h"
 #include "pipeline/profile_model.h"
 #include "plan/planner.h"
-#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -33,10 +29,8 @@ using Json = nlohmann::ordered_json;
 
 struct ProfileOptions {
   Common common;
-  ModelWords model;
-  PlanWords plan;
-  PageWords pages;
-  std::string exported, imported, machine, plan_input, meter;
+  StepAsked step;
+  std::string exported, imported, machine, meter;
   int64_t steps = 0, top = 20;
   bool storage = false, on_request = false;
 };
@@ -51,7 +45,7 @@ bool same_file(const std::string& one, const std::string& other) {
 }
 
 Result<std::string> store_to_exchange(const ProfileOptions& options) {
-  const std::string path = options.plan.profile_store.empty() ? default_profile_store() : options.plan.profile_store;
+  const std::string path = options.step.plan.profile_store.value_or(default_profile_store());
   if (path.empty())
     return fail("E0275", "there is no folder for measured times", "--profile-store",
                 "name a file with --profile-store");
@@ -89,7 +83,7 @@ Result<int> exchange(const ProfileOptions& options) {
   if (!options.imported.empty()) {
     PANTOUM_ASSIGN(rows, cost::read_profile(options.imported, options.machine));
     std::error_code none;  // the store says so
-    if (options.plan.profile_store.empty())
+    if (!options.step.plan.profile_store)
       std::filesystem::create_directories(std::filesystem::path(path).parent_path(), none);
   }
   PANTOUM_ASSIGN(const std::unique_ptr<cost::ProfileStore> store, cost::ProfileStore::open(path));
@@ -165,7 +159,7 @@ Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& option
   PANTOUM_ASSIGN(const cost::IdleBaseline idle, cost::measure_idle(**opened, kIdle, interrupted()));
   print_note(fmt::format("{}: {:.3g} W idle, measured for {:.3g} s, is subtracted", (*opened)->label(), idle.watts,
                          idle.seconds));
-  request.measure.energy_of = [meter = opened->get(), idle, &metered](const std::function<bool()>& run) {
+  request.measuring.energy_of = [meter = opened->get(), idle, &metered](const std::function<bool()>& run) {
     return joules_of(*meter, idle, run, metered);
   };
   return opened;
@@ -279,31 +273,23 @@ std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
 
 Result<int> profile(const ProfileOptions& options) {
   if (!options.exported.empty() || !options.imported.empty()) {
-    if (!options.model.model.empty())
+    if (!options.step.model.empty())
       return fail("E0119", "give either a model or a table to read or write", "profile",
                   "profile the model first, then run pantoum profile --export FILE");
     return exchange(options);
   }
-  if (options.model.model.empty())
+  if (options.step.model.empty())
     return fail("E0119", "give a model, or a table to read or write", "profile",
                 "pantoum profile model.onnx, or pantoum profile --export times.csv");
-  pipeline::ProfileRequest request{.steps = static_cast<int>(options.steps),
-                                   .storage = options.storage,
-                                   .page_file = options.pages.file,
-                                   .encrypt_pages = options.pages.encrypt()};
-  PANTOUM_ASSIGN(request.plan, plan_request(options.plan));
-  request.plan.measure.page_folder = options.pages.file;
-  request.plan.measure.page_encryption = options.pages.encrypt();
-  if (options.plan.measure.empty() && request.plan.device == "host")
-    request.plan.measure.measure = pipeline::Measure::kMissing;
-  request.plan.measure.settle = true;
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
-  std::optional<problem::Plan> reuse;
-  if (!options.plan_input.empty()) {
-    PANTOUM_ASSIGN(reuse, problem::read_plan(options.plan_input));
-    request.reuse = &*reuse;
+  PANTOUM_TRY(check_beside_plan(options.step));
+  pipeline::ProfileRequest request{.steps = static_cast<int>(options.steps), .storage = options.storage};
+  PANTOUM_ASSIGN(request.plan, plan_of(options.step));
+  Measure& measure = request.plan.settings.measure;
+  if (measure == Measure::automatic && request.plan.device == "host") measure = Measure::missing;
+  request.plan.measuring.settle = true;
+  if (options.step.planned) {
+    request.reuse = &options.step.planned->plan;
     if (request.steps == 0) request.steps = 20;
-    PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
   std::optional<StepRequests> requests;
   if (options.on_request) {
@@ -319,17 +305,17 @@ Result<int> profile(const ProfileOptions& options) {
   Metered metered;
   PANTOUM_ASSIGN(const std::unique_ptr<cost::EnergyMeter> meter, meter_of(options, request.plan, metered));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + options.model.model);
+  line.phase("preparing " + options.step.model);
   attach(request.plan.options, line);
-  attach_measuring(request.plan.measure, line);
+  attach_measuring(request.plan.measuring, line);
   plan::Infeasible infeasible;
-  const Result<pipeline::Profiled> profiled = pipeline::profile_model(model, request, &infeasible);
+  const Result<pipeline::Profiled> profiled = pipeline::profile_model(model_of(options.step), request, &infeasible);
   if (!profiled) return Failure(unless_interrupted(profiled.error()));
   std::for_each(profiled->warnings.begin(), profiled->warnings.end(), print_warning);
   tell(metered);
   options.common.json() ? print_json(to_json(*profiled)) : print_result(to_text(*profiled, options.top));
   if (was_interrupted())
-    return fail("E0999", "interrupted; what was measured is kept", options.model.model, "the same command goes on");
+    return fail("E0999", "interrupted; what was measured is kept", options.step.model, "the same command goes on");
   return 0;
 }
 
@@ -338,7 +324,7 @@ Result<int> profile(const ProfileOptions& options) {
 void add_profile(CommandLine& line) {
   auto options = std::make_shared<ProfileOptions>();
   Verb verb = line.add_verb("profile", "what each op of a model takes on this machine, measured once");
-  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model");
   verb.add_option("--export", options->exported, "write the measured times as a table, a .csv file");
   verb.add_option("--import", options->imported,
                   "take the times of such a table, made here or elsewhere; all its rows, or none");
@@ -346,7 +332,7 @@ void add_profile(CommandLine& line) {
                   "whose times those of --import are, in place of what the table says: a device's name");
   verb.add_option("--steps", options->steps, "also plan for --ram, run so many steps on made-up numbers and time them")
       .within(1, 1'000'000);
-  verb.add_option("--plan", options->plan_input, "run the steps of this plan in place of planning: twenty, or --steps");
+  add_plan_input(verb, options->step, "run the steps of this plan in place of planning: twenty, or --steps");
   verb.add_flag(
       "--on-request", options->on_request,
       "run each step when a line comes on standard input, and tell its seconds: steps of several plans, in turns");
@@ -355,12 +341,8 @@ void add_profile(CommandLine& line) {
       .known(cost::meter_words());
   verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
   verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
-  add_page_options(verb, options->pages, "folder of the page file; where training makes it without it");
-  add_model_options(verb, options->model);
-  add_inference_option(verb, options->model);
-  add_plan_options(verb, options->plan);
+  add_step_settings(verb, options->step, {"steps", "epochs", "samples", "warm_start", "planner", "feature_cache"});
   add_common(verb, options->common);
-  verb.remove_option("--dump-after");
   verb.does([options] { return profile(*options); });
 }
 

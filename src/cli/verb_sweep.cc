@@ -8,10 +8,8 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "cli/line/suggestions.h"
-#include "cli/model_options.h"
+#include "base/nearest_name.h"
 #include "cli/output.h"
-#include "cli/page_options.h"
 #include "cli/planning.h"
 #include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
@@ -22,34 +20,31 @@ namespace {
 
 struct SweepOptions {
   Common common;
-  ModelWords model;
-  PlanWords plan;
-  pipeline::TrainingLength length;
-  std::string costgraph, output;
-  PageWords pages;
+  StepAsked step;
+  std::string costgraph, output, ram;
   std::vector<std::string> planners{"pantoum"};
 };
 
 // Times of this machine that are not asked for anew are those of the sweep that is there.
 bool keeps_costs(const SweepOptions& options) {
-  const std::string& measure = options.plan.measure;
-  const bool may_measure = measure == "missing" || (measure.empty() && options.plan.effort == 0);
+  const Measure measure = options.step.plan.measure;
+  const bool may_measure =
+      measure == Measure::missing || (measure == Measure::automatic && !options.step.plan.effort);
   return options.costgraph.empty() && may_measure;
 }
 
 Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
-    request.length.batch = options.model.batch;
+    request.batch = options.step.options.batch.value_or(0);
     PANTOUM_ASSIGN(problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
     return pipeline::SweptGraphs{std::move(graph)};
   }
-  if (options.model.params_in == "auto")
+  if (options.step.options.params_in == ParamsIn::automatic)
     return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
                 "say ram or aux");
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
-  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
-  request.length.batch = pipeline::batch_of(compiled);
+  request.batch = pipeline::batch_of(compiled);
   pipeline::SweptGraphs graphs = pipeline::swept_graphs(std::move(compiled));
   return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graphs), options.output) : std::move(graphs);
 }
@@ -66,7 +61,7 @@ auto planners_of(const std::vector<std::string>& names) -> decltype(pipeline::pl
   const std::vector<std::string> known = known_planners();
   for (const std::string& name : names) {
     if (planners || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    planners.error().help = hint_at(name, known) + planners.error().help;
+    planners.error().help = base::hint_at(name, known) + planners.error().help;
     break;
   }
   return planners;
@@ -74,17 +69,12 @@ auto planners_of(const std::vector<std::string>& names) -> decltype(pipeline::pl
 
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
-  PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.plan.ram, "--ram"));
+  PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.ram, "--ram"));
   PANTOUM_ASSIGN(request.planners, planners_of(options.planners));
-  PlanWords words = options.plan;
-  words.ram.clear();
-  PANTOUM_ASSIGN(request.plan, plan_request(words));
+  PANTOUM_ASSIGN(request.plan, plan_of(options.step));
   if (!request.plan.expression.empty())
     return fail("E0117", "budgets are compared by energy, time, their product or a weighted sum of both", "--objective",
                 "write such a sum: 0.6*energy + 0.4*time");
-  request.plan.length = options.length;
-  request.plan.measure.page_folder = options.pages.file;
-  request.plan.measure.page_encryption = options.pages.encrypt();
   request.keeps_costs = keeps_costs(options);
   return request;
 }
@@ -94,15 +84,15 @@ std::string planner_names() {
 }
 
 Result<int> sweep(const SweepOptions& options) {
-  if (options.costgraph.empty() == options.model.model.empty())
+  if (options.costgraph.empty() == options.step.model.empty())
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + (options.costgraph.empty() ? options.model.model : options.costgraph));
+  line.phase("preparing " + (options.costgraph.empty() ? options.step.model : options.costgraph));
   std::string label;
   attach(request.plan.options, line, &label);
-  attach_measuring(request.plan.measure, line);
+  attach_measuring(request.plan.measuring, line);
   PANTOUM_ASSIGN(const pipeline::SweptGraphs graphs, graphs_of(options, request.plan));
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
@@ -120,7 +110,7 @@ Result<int> sweep(const SweepOptions& options) {
 void add_sweep(CommandLine& line) {
   auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
-  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model");
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
       .required()
@@ -128,18 +118,11 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--planners", options->planners, "some of " + planner_names())
       .separated_by(',')
       .known(known_planners());
-  add_page_options(verb, options->pages,
-                   "folder whose storage is measured; where training makes its page file without it");
-  add_model_options(verb, options->model);
-  add_inference_option(verb, options->model);
-  add_plan_options(verb, options->plan);
-  add_length_options(verb, options->length);
-  verb.remove_option("--dump-after");
-  verb.option("--ram")
-      .described("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")
+  verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")
       .required()
       .is(Kind::kBudgets);
-  verb.option("--time-limit").described("for planning one budget with one planner");
+  add_step_settings(verb, options->step, {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch"});
+  verb.option("--time-limit").described("longest time of planning one budget with one planner");
   add_common(verb, options->common);
   verb.does([options] { return sweep(*options); });
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,23 +11,18 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/metered_run.h"
-#include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/page_of_run.h"
-#include "cli/page_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/resume.h"
-#include "cli/run_options.h"
 #include "cli/run_outputs.h"
 #include "cli/run_reporter.h"
 #include "data/fingerprint.h"
 #include "pipeline/numerics.h"
 #include "plan/planner.h"
-#include "problem/plan_json.h"
 #include "report/report.h"
 
 namespace pantoum::cli {
@@ -36,21 +32,26 @@ using Json = nlohmann::ordered_json;
 
 struct TrainOptions {
   Common common;
-  ModelWords model;
-  PlanWords plan;
-  RunWords run;
-  DataWords data;
-  std::string output, plan_input, plan_output, log, report, resume, checkpoint, meter;
-  PageWords pages;
+  StepAsked step;
+  TrainerOptions trainer;
+  FitOptions fit;
+  DataOptions samples;
+  std::vector<std::string> dump_after;
+  std::string data, output, plan_output, log, report, resume, meter;
   bool keeps_other_plan = false;  // under a name that the user did not give
-  int64_t epochs = 1, checkpoint_every = 0, log_every = 20;
+  int64_t log_every = 20;
+  // What the user names, and does not leave to a plan, a checkpoint or a default.
+  std::optional<uint64_t> seed = {};
+  std::optional<int64_t> batch = {};
+  NamedKernels kernels = {};
+
+  [[nodiscard]] const std::string& checkpoint() const { return *fit.checkpoint; }
 };
 
 // What the words ask for.
 struct Asked {
   pipeline::TrainingRequest training;
   pipeline::Dump dump;
-  train::Schedule schedule;
 };
 
 using Resumed = std::optional<train::ResumePoint>;
@@ -63,21 +64,29 @@ void fill_in(TrainOptions& options) {
   options.keeps_other_plan = options.plan_output.empty();
   if (options.keeps_other_plan) options.plan_output = beside(options.output, "plan.json");
   if (options.log.empty()) options.log = options.output + ".jsonl";
-  if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
+  if (!options.fit.checkpoint) options.fit.checkpoint = options.output + ".checkpoint";
+  if (!options.samples.cache_folder) options.samples.cache_folder = beside(options.output, ".cache");
+}
+
+// Epochs are judged by an accuracy that some output has.
+Result<void> check_judge(const TrainOptions& options) {
+  const std::vector<Loss>& losses = options.step.options.loss.terms();
+  if (options.fit.judge != Judge::accuracy || std::any_of(losses.begin(), losses.end(), autodiff::has_labels)) return {};
+  return fail("E0117", "no output has classes as labels, so that there is no accuracy", "--judge", "judge by the loss");
 }
 
 Result<Asked> read_words(const TrainOptions& options) {
+  PANTOUM_TRY(check_beside_plan(options.step));
   Asked asked;
   pipeline::TrainingRequest& training = asked.training;
-  PANTOUM_ASSIGN(training.data, data_request(options.data, options.output));
-  PANTOUM_ASSIGN(asked.schedule, schedule_of(options.run.rate));
-  PANTOUM_ASSIGN(training.model, model_options(options.model));
-  PANTOUM_TRY(check_judge(options.run, training.model.training));
-  PANTOUM_ASSIGN(training.plan, plan_request(options.plan));
-  PANTOUM_ASSIGN(asked.dump, dump_of(options.plan));
-  training.plan.measure.page_folder = options.pages.file;
-  training.plan.measure.page_encryption = options.pages.encrypt();
-  training.plan.length.epochs = options.epochs;
+  training.data = {options.data, options.samples, {}};
+  PANTOUM_ASSIGN(training.data.preparation, pipeline::preparation_of(options.trainer));
+  PANTOUM_TRY(train::parse_schedule(options.trainer.schedule, "--schedule"));
+  training.model = model_of(options.step);
+  PANTOUM_ASSIGN(training.plan, plan_of(options.step));
+  PANTOUM_TRY(check_judge(options));
+  PANTOUM_ASSIGN(asked.dump, dump_of(options.dump_after));
+  training.plan.settings.epochs = static_cast<int64_t>(options.fit.epochs);
   training.plan_path = options.plan_output;
   training.keeps_other_plan = options.keeps_other_plan;
   training.weights_path = options.output + ".initial";
@@ -104,20 +113,14 @@ Result<void> report_plan(const pipeline::Compiled& compiled, const std::string& 
 Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const Asked& asked, const Resumed& resumed,
                                            RunLog& log) {
   pipeline::TrainingRequest request = asked.training;
-  std::optional<problem::Plan> warm_start, reuse;
-  PANTOUM_TRY(attach_warm_start(request.plan, options.plan.warm_start, warm_start));
-  if (!options.plan_input.empty()) {
-    PANTOUM_ASSIGN(reuse, problem::read_plan(options.plan_input));
-    request.reuse = &*reuse;
-    PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
-  }
-  if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
-  if (resumed && !reuse && has_kernels_of(*resumed, options.plan.kernels))
+  if (options.step.planned) request.reuse = &options.step.planned->plan;
+  if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.kernels, request.plan));
+  if (resumed && request.reuse == nullptr && has_kernels_of(*resumed, options.kernels))
     PANTOUM_TRY(pipeline::keep_numerics(resumed->progress.numerics, resumed->path, request.plan));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + options.model.model);
+  line.phase("preparing " + options.step.model);
   attach(request.plan.options, line);
-  attach_measuring(request.plan.measure, line);
+  attach_measuring(request.plan.measuring, line);
   const pipeline::Listener listener{.dump = asked.dump,
                                     .note = print_note,
                                     .warning = print_warning,
@@ -129,8 +132,8 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);
   if (prepared) return prepared;
   PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, {}));
-  return Failure(with_origin_of_kernels(unless_interrupted(prepared.error()), options.plan.kernels,
-                                        resumed ? resumed->path : options.plan_input));
+  return Failure(with_origin_of_kernels(unless_interrupted(prepared.error()), options.kernels,
+                                        resumed ? resumed->path : options.step.plan_input));
 }
 
 Result<void> write_report(const TrainOptions& options) {
@@ -142,30 +145,15 @@ Result<void> write_report(const TrainOptions& options) {
 
 Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const Asked& asked, const Resumed& resumed,
                                               const pipeline::PreparedTraining& prepared) {
-  const pipeline::ModelOptions& model = asked.training.model;
-  if (resumed) note_other_bits(*resumed, prepared.kernels->name(), asked.training.plan.kernel_threads);
+  const pipeline::PlannedStep& step = prepared.step;
+  if (resumed) note_other_bits(*resumed, step.kernels->name(), step.threads);
   PANTOUM_ASSIGN(const std::string fingerprint, data::fingerprint_of(prepared.data.train));
-  const train::TrainerOptions settings{.page_file = options.pages.file,
-                                       .threads = asked.training.plan.kernel_threads,
-                                       .encrypt_pages = options.pages.encrypt(),
-                                       .seed = model.seed,
-                                       .lr = model.lr,
-                                       .schedule = asked.schedule,
-                                       .micro_batches = model.training.accumulate,
-                                       .plan_hash = prepared.graph_hash,
-                                       .kernels = prepared.kernels->table(),
-                                       .kernel_name = prepared.kernels->name(),
-                                       .numerics = prepared.numerics,
-                                       .other_kernels = !options.plan.kernels.empty(),
-                                       .data = fingerprint,
-                                       .samples = prepared.data.train.count(),
-                                       .pool = prepared.kernels->pool(),
-                                       .inputs = prepared.inputs,
-                                       .features = prepared.features,
-                                       .prefetch = asked.training.data.prefetch,
-                                       .preparation = asked.training.data.preparation};
+  PANTOUM_ASSIGN(train::TrainerOptions settings, pipeline::trainer_options(step, *step.kernels, options.trainer));
+  settings.other_kernels = options.kernels.has_value();
+  settings.data = fingerprint;
+  settings.samples = prepared.data.train.count();
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer,
-                 train::Trainer::create(prepared.binary, asked.training.weights_path, settings));
+                 train::Trainer::create(prepared.step.binary, asked.training.weights_path, settings));
   if (resumed) PANTOUM_TRY(trainer->resume(resumed->path));
   return trainer;
 }
@@ -173,12 +161,12 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
 // The data that steps and evaluations read; the features stand for the training set where they are kept.
 Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::PreparedTraining& prepared,
                                     train::Trainer& trainer, RunLog& log) {
-  if (prepared.features.empty()) return std::move(prepared.data);
+  if (prepared.step.features.empty()) return std::move(prepared.data);
   const auto begun = std::chrono::steady_clock::now();
   ProgressLine line(options.common.json());
   line.phase("computing the features of the frozen part");
   data::TrainTest data;
-  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.pages.file, interrupted()));
+  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.trainer.page_file.value_or(""), interrupted()));
   data.test = std::move(prepared.data.test);
   PANTOUM_TRY(
       log.write({{"event", "features"},
@@ -216,11 +204,15 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
                        MeteredRun& metered, RunLog& log) {
   PANTOUM_TRY(metered.begin(interrupted()));
   RunReporter reporter(reported, log, options.log_every, options.common.json());
-  train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
-                        .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
-                        .checkpoint = options.checkpoint,
+  const FitOptions& fit = options.fit;
+  train::RunOptions run{.epochs = fit.epochs,
+                        .checkpoint_every = fit.checkpoint_every.value_or(0),
+                        .checkpoint = options.checkpoint(),
                         .old_checkpoint = old_checkpoint,
-                        .judge = judge_of(options.run),
+                        .judge = {.by_accuracy = fit.judge == Judge::accuracy,
+                                  .patience = fit.patience.value_or(0),
+                                  .best = fit.keep_best.value_or("")},
+                        .max_seconds = fit.max_time.value_or(Seconds(0)).count(),
                         .on_steps = [&](bool steps) { metered.on_steps(steps); },
                         .stop = interrupted(),
                         .indices = indices};
@@ -230,16 +222,16 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
   };
   run.log = [&](const train::RunEvent& event) { reporter.event(event); };
   const Result<train::RunSummary> ran = train::run_training(trainer, data, run);
-  if (!ran) return with_label(ran.error(), data, reported.prepared.labels);
+  if (!ran) return with_label(ran.error(), data, reported.step.labels);
   const train::RunSummary& summary = *ran;
   Json end = end_event(reported, summary);
-  const RunEnergy energy = metered.finish(static_cast<int64_t>(summary.ran), reported.prepared.energy_j);
+  const RunEnergy energy = metered.finish(static_cast<int64_t>(summary.ran), reported.step.energy_j);
   add_energy(end, energy);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
     PANTOUM_TRY(write_report(options));
     return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer.steps_done()),
-                options.checkpoint, "go on with --resume " + options.checkpoint);
+                options.checkpoint(), "go on with --resume " + options.checkpoint());
   }
   PANTOUM_TRY(trainer.save(options.output));
   PANTOUM_TRY(reporter.status());
@@ -253,9 +245,9 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
 // What a run writes while it runs, and at its end.
 std::vector<NamedOutput> written_while_running(const TrainOptions& options) {
   return {{"--output", options.output},
-          {"--checkpoint", options.checkpoint},
+          {"--checkpoint", options.checkpoint()},
           {"--log", options.log},
-          {"--keep-best", options.run.keep_best}};
+          {"--keep-best", options.fit.keep_best.value_or("")}};
 }
 
 Result<void> check_outputs(const TrainOptions& options) {
@@ -279,7 +271,7 @@ Result<int> train_model(TrainOptions options) {
   PANTOUM_TRY(check_outputs(options));
   PANTOUM_ASSIGN(MeteredRun metered, MeteredRun::open(options.meter));
   PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
-  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.model.seed, options.model.batch));
+  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.seed, options.batch));
   RunLog log(options.log, resumed.has_value());
   PANTOUM_TRY(log_resume(resumed, log));
 
@@ -291,13 +283,13 @@ Result<int> train_model(TrainOptions options) {
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, asked, resumed, prepared));
-  PANTOUM_TRY(train::check_length(*trainer, prepared.data.train.count(), static_cast<uint64_t>(options.epochs)));
+  PANTOUM_TRY(train::check_length(*trainer, prepared.data.train.count(), options.fit.epochs));
   PANTOUM_TRY(log.begin());
   PANTOUM_ASSIGN(const data::TrainTest data, data_of_run(options, prepared, *trainer, log));
   const ReportedRun reported{
-      prepared, *trainer, {asked.training.model.training.losses, options.model.loss.perplexity()}};
+      prepared.step, *trainer, {options.step.options.loss.terms(), options.step.options.metrics.perplexity}};
   return run_to_end(options, *trainer, data, indices, reported,
-                    old_checkpoint_of(resumed, options.resume, options.checkpoint), metered, log);
+                    old_checkpoint_of(resumed, options.resume, options.checkpoint()), metered, log);
 }
 
 }  // namespace
@@ -305,34 +297,40 @@ Result<int> train_model(TrainOptions options) {
 void add_train(CommandLine& line) {
   auto options = std::make_shared<TrainOptions>();
   Verb verb = line.add_verb("train", "trains a model inside a RAM budget");
-  verb.add_option("MODEL", options->model.model, "an ONNX model").required();
+  StepAsked& step = options->step;
+  verb.add_option("MODEL", step.model, "an ONNX model; with --plan, the one of the plan without it").required("--plan");
   verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required().is(Kind::kOutput);
-  verb.add_option("--epochs", options->epochs, "passes over the training set").steps();
-  verb.add_option("--plan", options->plan_input, "a plan made earlier for this step");
-  verb.add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
-  verb.add_option("--log", options->log, "the run log, JSON lines (OUTPUT.jsonl without it); continued with --resume");
+  add_plan_input(verb, step, "a plan made earlier for this step, from which all settings of the step are taken",
+                 [options = options.get()](const PlanOptions& planned) {
+                   options->trainer.prefetch = planned.prefetch;
+                   if (planned.epochs) options->fit.epochs = static_cast<uint64_t>(*planned.epochs);
+                 });
+  verb.add_option("--plan-out", options->plan_output, "file for the plan (default: plan.json beside the weights)");
+  verb.add_option("--log", options->log, "file for the run log, JSON lines; continued with --resume (default: OUTPUT.jsonl)");
   verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();
-  verb.add_option("--report", options->report, "an HTML page about plan and run");
+  verb.add_option("--report", options->report, "file for an HTML page about plan and run");
   verb.add_option("--meter", options->meter,
-                  "measures the joules of the steps: auto, powercap, perf, hwmon, battery, nvml, or a recording, "
-                  "csv:FILE,trigger=COLUMN (docs/energy.md); modelled without it")
+                  "measure the joules of the steps by auto, powercap, perf, hwmon, battery, nvml, or a recording, "
+                  "csv:FILE,trigger=COLUMN (docs/energy.md) (default: energy is modelled)")
       .known(cost::meter_words());
-  add_page_options(verb, options->pages, "folder (or file) for what is paged out");
-  verb.add_option("--resume", options->resume,
-                  "a checkpoint to go on from; where it is damaged, from the one before it");
-  verb.add_option(
-      "--checkpoint", options->checkpoint,
-      "where checkpoints are written (OUTPUT.checkpoint without it); the one before has .previous behind its name");
-  verb.add_option("--checkpoint-every", options->checkpoint_every,
-                  "steps between checkpoints; 0: only when interrupted")
-      .within(0, 1'000'000'000'000'000);
-  verb.add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
-  add_run_options(verb, options->run);
-  add_data_options(verb, options->data, options->model.feature_cache);
-  add_model_options(verb, options->model);
-  add_plan_options(verb, options->plan);
+  verb.add_option("--resume", options->resume, "checkpoint to go on from; where it is damaged, the one before it is taken");
+  verb.add_option("--data", options->data,
+                  "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
+      .required();
+  verb.add_settings(settings::fields_of(options->fit));
+  verb.add_settings(settings::fields_of(options->samples));
+  verb.add_settings(settings::fields_of(options->trainer));
+  add_step_settings(verb, step, {"inference", "split_update", "steps", "samples", "planner"});
+  add_dump_option(verb, options->dump_after);
   add_common(verb, options->common);
-  verb.does([options] { return train_model(*options); });
+  const Option seed = verb.option("--seed"), batch = verb.option("--batch"), kernels = verb.option("--kernels");
+  verb.does([=] {
+    TrainOptions given = *options;
+    if (seed.was_given()) given.seed = given.trainer.seed;
+    if (batch.was_given()) given.batch = given.step.options.batch;
+    if (kernels.was_given()) given.kernels = given.step.plan.kernels;
+    return train_model(std::move(given));
+  });
 }
 
 }  // namespace pantoum::cli

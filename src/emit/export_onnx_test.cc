@@ -111,7 +111,7 @@ class ExportOnnx : public ::testing::Test {
 
   // What the evaluation computes of a fixed batch: the loss, whose bits hang on every output.
   static std::vector<float> evaluate(const ir::Graph& forward) {
-    const auto graph = autodiff::make_evaluation(forward, {.losses = {{.loss = autodiff::Loss::kMse}}});
+    const auto graph = autodiff::make_evaluation(forward, {.loss = {{.name = "mse"}}});
     EXPECT_TRUE(graph) << to_text(graph.error());
     ir::Feeds feeds;
     for (const auto& ids : {graph->inputs, graph->labels}) {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "import/nearest_name.h"
+#include "base/nearest_name.h"
 #include "import/onnx_messages.h"
 #include "import/parameter_marks.h"
 #include "import/weight_use.h"
@@ -154,7 +154,7 @@ std::string tell_unmatched(const std::string& glob, const Model& model) {
   std::vector<std::string> names;
   for (const auto& [name, initializer] : model.initializers) names.push_back(name);
   for (const auto& [name, type] : model.tables) names.push_back(name);
-  const std::string meant = nearest_name(glob, names);
+  const std::string meant = base::nearest_name(glob, names);
   const bool exists = meant == glob || meant.empty();
   return exists ? fmt::format("'{}'", glob) : fmt::format("'{}'; did you mean '{}'?", glob, meant);
 }

@@ -175,7 +175,7 @@ TEST(Networks, SeveralInputsAndOutputsLearn) {
   net.output("score", net.linear(net.concat({a, b, a * b}), 2));
   net.output("rating", net.sum(a * b, {1}, true));
   autodiff::TrainingOptions options;
-  options.losses = {{.output = "score"}, {.loss = autodiff::Loss::kMse, .output = "rating"}};
+  options.loss = {{.output = "score"}, {.name = "mse", .output = "rating"}};
   expect_learns(net.onnx(), 2, 20, options);
 }
 

@@ -208,7 +208,7 @@ void expect_read(RandomModel& model, uint64_t seed) {
       if (told[d] == -1) made[d] = -1;
     EXPECT_EQ(made, told) << seed;
     if (model.dtype() != DType::f32) continue;
-    const auto training = autodiff::make_training(imported->graph, {.losses = {{.loss = autodiff::Loss::kMse}}});
+    const auto training = autodiff::make_training(imported->graph, {.loss = {{.name = "mse"}}});
     if (!training) {
       const bool has_reason = training.error().code == "E0405" || training.error().code == "E0402";
       EXPECT_TRUE(has_reason) << seed << to_text(training.error());

@@ -22,7 +22,7 @@ Shape shape_of(const Layer& layer, const Shape& sample, DType dtype = DType::f32
   EXPECT_EQ(bound, y.shape());
   if (!parameters_of(imported->graph).empty()) {
     autodiff::TrainingOptions options;
-    options.losses = {{.loss = autodiff::Loss::kMse}};
+    options.loss = {{.name = "mse"}};
     EXPECT_EQ(untrained(imported->graph, options), std::vector<std::string>());
   }
   return y.shape();

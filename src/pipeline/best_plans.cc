@@ -84,7 +84,7 @@ class BestPlans {
         patience_(options.time_limit) {}
 
   Result<void> find() {
-    const bool in_time = options_.effort == 0 && request_.planner == kOwnPlanner;
+    const bool in_time = options_.effort == 0 && request_.settings.planner == kOwnPlanner;
     const std::vector<Alternative> alternatives = std::exchange(compiled_.alternatives, {});
     if (alternatives.empty()) {
       const bool begins_anew = in_time && options_.warm_start == nullptr;

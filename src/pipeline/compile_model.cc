@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "autodiff/autodiff.h"
 #include "autodiff/feature_cut.h"
 #include "autodiff/running_statistics.h"
 #include "base/json_text.h"
@@ -21,6 +22,8 @@
 
 namespace pantoum::pipeline {
 namespace {
+
+const Dump kTellNobody = [](const std::string&, const std::string&) {};
 
 // Every program keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
 void keep_persistent(const ir::Graph& training, ir::Graph& program) {
@@ -37,13 +40,13 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   }
 }
 
-import::OnnxOptions import_options(const ModelOptions& model,
-                                   bool fuse){return {.batch = model.batch,
-                                                      .train = model.train,
-                                                      .freeze = model.training.freeze,
-                                                      .accept_folded = model.accept_folded,
-                                                      .recurrent_series = fuse && !model.inference};
-}  // namespace
+import::OnnxOptions import_options(const ModelOptions& model, bool fuse) {
+  return {.batch = model.batch.value_or(0),
+          .train = model.train,
+          .freeze = model.freeze,
+          .accept_folded = model.accept_folded,
+          .recurrent_series = fuse && !model.inference};
+}
 
 // Those that name a parameter; the others name what is fixed already, as the import has checked.
 std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector<std::string> globs) {
@@ -77,13 +80,14 @@ Result<void> check_names(const ir::Graph& graph) {
 }
 
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
-Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
+Result<import::Imported> forward_graph(const ModelRequest& asked, bool fuse, const Dump& dump) {
+  const ModelOptions& model = asked.options;
   PANTOUM_ASSIGN(import::Imported imported,
-                 import_model({model.path, model.bytes.get()}, import_options(model, request.fuse)));
+                 import_model({asked.path, asked.bytes.get()}, import_options(model, fuse)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
-  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
-  PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.training.freeze)));
+  if (fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
+  PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.freeze)));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
   return imported;
 }
@@ -91,11 +95,11 @@ Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequ
 // Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
 Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   if (model.inference) {
-    PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward, model.weights.path.empty()));
+    PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward, !model.weights));
     return Programs{{.kind = kInfer, .graph = std::move(inference)}};
   }
-  PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model.training));
-  autodiff::TrainingOptions options = model.training;
+  PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model));
+  ModelOptions options = model;
   options.freeze.clear();  // it is done
 
   // The frozen backbone runs once for every sample, the step begins at what it gives.
@@ -132,7 +136,7 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
 // asked for, by the user, a plan or a checkpoint; only then may the budget decide (fits_unplanned).
 bool may_attend_in_blocks(const PlanRequest& request, const host::KernelSet& kernels) {
   const bool asked = request.options.question.freedoms.numerics && request.rewrite.search;
-  return request.fuse && (kernels.back_end() == nullptr || asked || request.rewrite.attention);
+  return request.runs("fusions") && (kernels.back_end() == nullptr || asked || request.rewrite.attention);
 }
 
 ir::Bytes peak_of(const Programs& programs) {
@@ -153,25 +157,25 @@ bool fits_unplanned(const Programs& programs, const PlanRequest& request) {
 Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled& compiled, const PlanRequest& request,
                                               bool& in_blocks) {
   in_blocks = false;
-  if (!may_attend_in_blocks(request, *compiled.kernels)) return differentiate(std::move(forward), compiled.model);
+  if (!may_attend_in_blocks(request, *compiled.kernels)) return differentiate(std::move(forward), compiled.model.options);
   ir::Graph fused = rewrite::fuse_attention(forward);
-  PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model));
+  PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model.options));
   const auto is_attention = [](const ir::Op& op) { return op.kind == ir::Kind::k_attention; };
   if (std::none_of(fused.ops.begin(), fused.ops.end(), is_attention)) return plain;
-  PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model));
+  PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model.options));
   const bool is_kept = compiled.kernels->back_end() == nullptr || request.rewrite.attention;
   in_blocks = peak_of(programs) < peak_of(plain) && (is_kept || !fits_unplanned(plain, request));
   return in_blocks ? std::move(programs) : std::move(plain);
 }
 
-}  // namespace pantoum::pipeline
+}  // namespace
 
-Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  const Dump tell = dump ? dump : [](const std::string&, const std::string&) {};
+Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& request, const Dump& dump) {
+  const Dump tell = dump ? dump : kTellNobody;
   Compiled compiled{.model = model};
-  PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request, tell));
+  PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request.runs("fusions"), tell));
   compiled.warnings = std::move(imported.info.warnings);
-  if (model.freeze_stats.empty() && imported.info.inference_norms > 0 && !model.inference)
+  if (model.options.freeze_stats.empty() && imported.info.inference_norms > 0 && !model.options.inference)
     compiled.warnings.push_back(
         fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "
                     "model.train(); to keep the running ones, add --freeze-stats '*'",
@@ -185,11 +189,15 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
                  differentiate_with_attention(std::move(imported.graph), compiled, request, in_blocks));
   compiled.attention = in_blocks && compiled.kernels->back_end() != nullptr;
   tell("autodiff", ir::to_text(compiled.training().graph));
-  if (request.graphs_made) PANTOUM_TRY(request.graphs_made(compiled.training().graph, compiled.evaluation().graph));
+  return compiled;
+}
 
+Result<void> add_costs(Compiled& compiled, const PlanRequest& request, const Dump& dump) {
+  const Dump tell = dump ? dump : kTellNobody;
   if (const std::optional<Error>& lack = compiled.kernels->lack())
     compiled.warnings.push_back(fmt::format("{}: the portable kernels alone compute, which are slower ({}); {}",
                                             lack->message, fmt::join(lack->notes, "; "), lack->help));
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(Costing costing, Costing::begin(compiled, request, device));
   PANTOUM_TRY(costing.add_costs(compiled));
   PANTOUM_TRY(costing.search(compiled));
@@ -200,6 +208,12 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
     compiled.warnings.push_back(std::move(warning));
   tell("rewrite", ir::to_text(compiled.training().graph));
   tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));
+  return {};
+}
+
+Result<Compiled> compile_model(const ModelRequest& model, const PlanRequest& request, const Dump& dump) {
+  PANTOUM_ASSIGN(Compiled compiled, make_graphs(model, request, dump));
+  PANTOUM_TRY(add_costs(compiled, request, dump));
   return compiled;
 }
 

@@ -1,5 +1,7 @@
 #include "pipeline/costing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -57,7 +59,7 @@ Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& requ
   device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
   PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, device));
   machine.measure_storage(device.device.pager);
-  if (request.rom) device.rom_bytes = *request.rom;
+  if (request.settings.rom) device.rom_bytes = request.settings.rom->count();
   return Costing(compiled, request, std::move(device), std::move(machine));
 }
 
@@ -65,19 +67,19 @@ Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& requ
 ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
   const host::KernelSet& kernels = *compiled_.kernels;
   // A norm and its activation in one pass; what is made of its result, made again where that takes less RAM.
-  if (request_.fuse) graph = rewrite::fuse_norm_activation(std::move(graph));
+  if (request_.runs("fusions")) graph = rewrite::fuse_norm_activation(std::move(graph));
   if (remakes_ && kind.backward) graph = rewrite::remake_activations(graph);
   // What follows a product while its result is in the caches.
-  if (request_.fuse) graph = rewrite::fuse_epilogues(std::move(graph), kernels.back_end() != nullptr);
+  if (request_.runs("fusions")) graph = rewrite::fuse_epilogues(std::move(graph), kernels.back_end() != nullptr);
   // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
-  if (request_.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
+  if (request_.runs("layouts")) graph = rewrite::block_channels(graph, block_kernels(kernels));
   // Signs and window taps in place of activations: more choices for the planner, the same values.
-  if (request_.compact_activations && kind.backward) graph = rewrite::compact_activations(graph);
+  if (request_.settings.compact_activations && kind.backward) graph = rewrite::compact_activations(graph);
   // A back end's convolutions know nothing of activations.
-  if (request_.fuse && kind.backward && kernels.back_end() == nullptr)
+  if (request_.runs("fusions") && kind.backward && kernels.back_end() == nullptr)
     graph = rewrite::fuse_conv_gradient(std::move(graph));
   // Gradients that need not be tensors; the host's products are made for whole ones.
-  if (request_.fuse_updates && kind == kTrain && !device_.host) graph = rewrite::fuse_updates(std::move(graph));
+  if (request_.runs("fusions") && request_.runs("updates") && kind == kTrain && !device_.host) graph = rewrite::fuse_updates(std::move(graph));
   return graph;
 }
 
@@ -97,7 +99,7 @@ Result<Program> Costing::program_of(ir::Graph graph, const ProgramKind& kind) co
 Result<void> Costing::add_costs(Compiled& compiled) {
   std::vector<const ir::Graph*> graphs;
   for (const Program& program : compiled.programs) graphs.push_back(&program.graph);
-  options_ = {.params_in = compiled.model.params_in,
+  options_ = {.params_in = static_cast<cost::ParamsIn>(compiled.model.options.params_in),
               .budget = request_.options.question.budget,
               .in_rom = cost::read_in_place(graphs, device_),
               .in_place = request_.options.question.freedoms.in_place,
@@ -105,7 +107,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
               .threads = request_.kernel_threads,
               .first_choices = !request_.rewrite.algorithms};
   first_ = compiled.training().graph;
-  remakes_ = compiled.remakes = request_.fuse && request_.rewrite.remake;
+  remakes_ = compiled.remakes = request_.runs("fusions") && request_.rewrite.remake;
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program, program_of(std::move(program.graph), program.kind));
   }
@@ -122,7 +124,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
 
 bool Costing::searches() const {
   const ProgramKind& kind = compiled_.training().kind;
-  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == kOwnPlanner &&
+  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.settings.planner == kOwnPlanner &&
          (kind == kTrain || kind == kInfer);
 }
 
@@ -167,7 +169,7 @@ Result<void> Costing::search(Compiled& compiled) {
     PANTOUM_ASSIGN(expression, ObjectiveExpression::parse(request_.expression, "--objective"));
   }
   PlanRequest sized = request_;
-  sized.length.batch = batch_of(compiled);
+  sized.batch = batch_of(compiled);
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(compiled.training().cost.graph, sized));
   problem::Question question = request_.options.question;
   if (const auto deadline = step_deadline_of(sized, unplanned)) question.deadline = *deadline;  // else it is told later

@@ -198,7 +198,7 @@ Result<void> plan_from_given(Compiled& compiled, const PlanRequest& request, pla
 Result<void> find_plans_of(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                            plan::Infeasible* infeasible) {
   constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
-  if (!compiled.waited_for || request.planner != kOwnPlanner)
+  if (!compiled.waited_for || request.settings.planner != kOwnPlanner)
     return find_best_plans(compiled, request, options, infeasible);
   if (options.warm_start != nullptr)  // than which nothing may be worse, by a plan's own time
     return plan_from_given(compiled, request, options, infeasible);

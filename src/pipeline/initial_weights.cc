@@ -39,10 +39,10 @@ bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
-Result<std::optional<Given>> open_given(const ir::Graph& training, const InitialWeights& from) {
-  if (from.path.empty()) return std::optional<Given>();
+Result<std::optional<Given>> open_given(const ir::Graph& training, const ModelOptions& from) {
+  if (!from.weights) return std::optional<Given>();
   Given given;
-  PANTOUM_ASSIGN(given.file, weights::open_safetensors(from.path));
+  PANTOUM_ASSIGN(given.file, weights::open_safetensors(*from.weights));
   for (const ir::Value& value : training.values)
     if (has_initial_value(value) && !is_kept(value.name, from.keep_init))
       given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
@@ -73,12 +73,12 @@ weights::SafetensorSource source_of(const ir::Value& value, const Given* given) 
 
 }  // namespace
 
-Result<void> check_initial_weights(const ir::Graph& training, const InitialWeights& from) {
+Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& from) {
   PANTOUM_TRY(open_given(training, from));
   return {};
 }
 
-Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const InitialWeights& from,
+Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const ModelOptions& from,
                                                        const std::string& path) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
   std::vector<weights::SafetensorSource> sources;

@@ -40,9 +40,10 @@ int percent(double share) {
 }  // namespace
 
 Measure measure_of(const PlanRequest& request, bool host) {
-  if (request.measure.measure != Measure::kAuto) return request.measure.measure;
-  if (request.options.effort > 0) return Measure::kOff;
-  return host ? Measure::kMissing : request.measure.profile_store.empty() ? Measure::kOff : Measure::kKnown;
+  const PlanOptions& settings = request.settings;
+  if (settings.measure != Measure::automatic) return settings.measure;
+  if (request.options.effort > 0) return Measure::off;
+  return host ? Measure::missing : settings.profile_store ? Measure::known : Measure::off;
 }
 
 MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels,
@@ -57,8 +58,8 @@ MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::K
 Result<MachineMeasurement> MachineMeasurement::begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                      const cost::DeviceProfile& device) {
   MachineMeasurement machine(request, kernels, device);
-  if (machine.measure_ == Measure::kOff) return machine;
-  if (!device.host && machine.measure_ != Measure::kKnown)
+  if (machine.measure_ == Measure::off) return machine;
+  if (!device.host && machine.measure_ != Measure::known)
     return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure",
                 "use --device host, --measure off, or --measure known with a --profile-store that has its times");
   PANTOUM_TRY(machine.open_store());
@@ -66,17 +67,16 @@ Result<MachineMeasurement> MachineMeasurement::begin(const PlanRequest& request,
 }
 
 Result<void> MachineMeasurement::open_store() {
-  const MeasureOptions& options = request_.measure;
-  const bool named = !options.profile_store.empty();
-  if (!named && !options.cache_store.empty()) {
-    std::error_code none;  // the store says so
-    std::filesystem::create_directories(std::filesystem::path(options.cache_store).parent_path(), none);
-  }
-  std::error_code none;
-  const std::string& store = named ? options.profile_store : options.cache_store;
-  const bool nothing_known = measure_ == Measure::kKnown && !std::filesystem::exists(store, none);
-  if (nothing_known && named && options.measure == Measure::kKnown)
-    return fail("E0201", "there is no such profile store, so that no time is known", options.profile_store,
+  const PlanOptions& options = request_.settings;
+  const std::string& cache = request_.measuring.cache_store;
+  const bool named = options.profile_store.has_value();
+  std::error_code none;  // the store says so
+  if (!named && !cache.empty())
+    std::filesystem::create_directories(std::filesystem::path(cache).parent_path(), none);
+  const std::string& store = named ? *options.profile_store : cache;
+  const bool nothing_known = measure_ == Measure::known && !std::filesystem::exists(store, none);
+  if (nothing_known && named && options.measure == Measure::known)
+    return fail("E0201", "there is no such profile store, so that no time is known", store,
                 "name the one with --profile-store, or leave --measure known out");
   const std::string path = nothing_known ? "" : store;
   Result<std::unique_ptr<cost::ProfileStore>> opened = cost::ProfileStore::open(path.empty() ? kInMemory : path);
@@ -94,8 +94,8 @@ Result<void> MachineMeasurement::do_without_store(const Error& error) {
 }
 
 problem::Seconds MachineMeasurement::left() const {
-  if (request_.measure.only_known || measure_ == Measure::kKnown) return 0;
-  if (measure_ == Measure::kAll || request_.measure.settle) return std::numeric_limits<problem::Seconds>::infinity();
+  if (request_.measuring.only_known || measure_ == Measure::known) return 0;
+  if (measure_ == Measure::all || request_.measuring.settle) return std::numeric_limits<problem::Seconds>::infinity();
   const problem::Seconds limit = request_.options.time_limit;
   const problem::Seconds share = std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit));
   return std::max(0.0, share - (seconds_ - overrun_));
@@ -106,13 +106,13 @@ problem::Seconds MachineMeasurement::since_begin() const {
 }
 
 Result<void> MachineMeasurement::take_storage() {
-  const MeasureOptions& options = request_.measure;
-  const StorageQuestion question{.folder = options.page_folder,
+  const PlanOptions& options = request_.settings;
+  const StorageQuestion question{.folder = options.page_file.value_or(""),
                                  .encrypt = options.page_encryption,
                                  .pool = kernels_.pool(),
-                                 .anew = measure_ == Measure::kAll,
+                                 .anew = measure_ == Measure::all,
                                  .seconds = kShareOfStorage * left()};
-  if (options.only_known || measure_ == Measure::kKnown) {
+  if (request_.measuring.only_known || measure_ == Measure::known) {
     PANTOUM_ASSIGN(storage_, known_storage(question, *store_));
     return {};
   }
@@ -129,7 +129,7 @@ void MachineMeasurement::measure_storage(problem::Pager& pager) {
   if (!taken)
     warnings_.push_back(fmt::format("the storage was not measured: {} ({}); the figures of profile {} count",
                                     taken.error().message, taken.error().where, profile_));
-  if (measure_ != Measure::kKnown) seconds_ += since_begin() - before;
+  if (measure_ != Measure::known) seconds_ += since_begin() - before;
   overrun_ = std::max(0.0, since_begin() - before - share);
   if (!storage_) return;
   if (storage_->beside_every_core) {
@@ -143,18 +143,18 @@ cost::MeasuringLimits MachineMeasurement::limits() {
   const auto cache = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0;
   return {.seconds = left(),
           .memory_bytes = memory_of_operands(),
-          .anew = measure_ == Measure::kAll,
+          .anew = measure_ == Measure::all,
           .pool = is_host_ ? kernels_.pool() : nullptr,
           .machine = is_host_ ? machine_of(kernels_) : profile_,
           .numerics = request_.options.question.freedoms.numerics,
-          .settle = request_.measure.settle,
-          .energy_of = request_.measure.energy_of,
+          .settle = request_.measuring.settle,
+          .energy_of = request_.measuring.energy_of,
           .cold_footprint = std::max(cost::MeasuringLimits{}.cold_footprint, 2 * cache),
           .in_step = is_host_ ? &in_step_ : nullptr,
           .cache_bytes = cache,
           .compute = compute_,
           .stop = request_.options.stop,
-          .progress = request_.measure.progress};
+          .progress = request_.measuring.progress};
 }
 
 std::string MachineMeasurement::costs_of(double share) const {
@@ -194,7 +194,7 @@ cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
     warnings_.push_back(
         fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
                     measured.too_large, base::show_bytes(limits.memory_bytes)));
-  if (measure_ != Measure::kKnown) elapsed_ = since_begin(), seconds_ += elapsed_ - before;
+  if (measure_ != Measure::known) elapsed_ = since_begin(), seconds_ += elapsed_ - before;
   return measured;
 }
 

@@ -32,7 +32,7 @@ struct Alternative {
 };
 
 struct Compiled {
-  ModelOptions model;                              // as it was asked for
+  ModelRequest model;                              // as it was asked for
   std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   Programs programs;
   std::vector<std::string> warnings;                // of the model's file
@@ -62,15 +62,20 @@ struct Compiled {
 using SweptGraphs = std::vector<problem::CostGraph>;
 [[nodiscard]] SweptGraphs swept_graphs(Compiled compiled);
 
-// Import, autodiff, rewrite, cost. E04xx, E02xx, E01xx as those rooms have them.
-[[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,
+// Import and autodiff: the graphs of all programs. Nothing is measured. E04xx, E02xx, E01xx as those rooms have them.
+[[nodiscard]] Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& request,
+                                           const Dump& dump = {});
+// Rewrite and cost: what the ops of these graphs take, and the graphs that could stand in the first one's place.
+[[nodiscard]] Result<void> add_costs(Compiled& compiled, const PlanRequest& request, const Dump& dump = {});
+// Both.
+[[nodiscard]] Result<Compiled> compile_model(const ModelRequest& model, const PlanRequest& request,
                                              const Dump& dump = {});
 
 // Samples of a training step.
 [[nodiscard]] int64_t batch_of(const Compiled& compiled);
 
 // Plans every program: the training step first, the others in the same arena. All are replayed by the checker. The
-// training plan carries the options that it was made with. `reuse`, when given, is taken as the training plan if it is
+// training plan carries the settings that it was made with. Batches made ahead (settings.prefetch) are taken off the budget. `reuse`, when given, is taken as the training plan if it is
 // of the same structure (E0231 otherwise).
 [[nodiscard]] Result<void> plan_model(Compiled& compiled, const PlanRequest& request,
                                       const problem::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
@@ -111,12 +116,13 @@ struct PlannedGraph {
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Programs& programs);
 
 // E0240 to E0242 weights that write_initial_weights would refuse.
-[[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const InitialWeights& from);
+[[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& options);
 
-// Writes the initial values of parameters and buffers: those of the weights where they have them
-// (weights::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
+// Writes the initial values of parameters and buffers: those of options.weights where they have them
+// (weights::match_weights) and options.keep_init does not name them, the model's own otherwise. Notes on what was found
+// how. E0240 to E0242; E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
-                                                                     const InitialWeights& from,
+                                                                     const ModelOptions& options,
                                                                      const std::string& path);
 
 }  // namespace pantoum::pipeline

@@ -12,6 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/plan_programs.h"
 #include "pipeline/step_deadline.h"
+#include "pipeline/training_data.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -43,7 +44,6 @@ void take_costs_of(const CostGraph& given, CostGraph& graph) {
   graph.device.costs_of = given.device.costs_of;
 }
 
-// A deadline that is refused is refused by somebody's times: whose they are decides what the refusal is worth.
 // The planner knows nothing of what was taken off the budget.
 Error with_reserve(Error error, Bytes reserve) {
   const bool none_fits = error.code == "E0301" || error.code == "E0302";
@@ -54,6 +54,7 @@ Error with_reserve(Error error, Bytes reserve) {
   return error;
 }
 
+// A deadline that is refused is refused by somebody's times: whose they are decides what the refusal is worth.
 Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
   const bool by_time = infeasible.refusal && infeasible.refusal->of == problem::Objective::kTime;
   const std::string source = device.costs_of.empty() ? "modelled by profile " + device.name : device.costs_of;
@@ -94,10 +95,11 @@ Result<std::optional<problem::Seconds>> step_deadline_of(const PlanRequest& requ
                                                          const problem::Predicted& unplanned) {
   std::optional<double> deadline = request.options.question.deadline;
   const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
-  if (request.deadline.seconds) deadline = request.deadline.seconds;
-  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s * kRounding);
-  if (request.deadline.training) {
-    PANTOUM_ASSIGN(const double seconds, step_deadline(*request.deadline.training, request.length));
+  const PlanOptions& settings = request.settings;
+  if (settings.deadline.seconds) deadline = settings.deadline.seconds->count();
+  if (settings.deadline.relative) not_after(*settings.deadline.relative * unplanned.time_s * kRounding);
+  if (settings.finish_within) {
+    PANTOUM_ASSIGN(const double seconds, step_deadline(settings, request.batch));
     not_after(seconds);
   }
   return deadline;
@@ -122,9 +124,12 @@ int64_t batch_of(const Compiled& compiled) {
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
-Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
+Result<void> plan_model(Compiled& compiled, const PlanRequest& asked, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   const Clock::time_point begin = Clock::now();
+  PlanRequest request = asked;
+  request.reserve += prefetch_bytes(asked.settings.prefetch, compiled.training().graph);
+  request.batch = batch_of(compiled);
   const CostGraph& first = compiled.training().cost.graph;
   if (reuse != nullptr)
     take_costs_of(reuse->graph, compiled.training().cost.graph);
@@ -137,11 +142,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
     graph.device.pager = *compiled.waited_for;
     PANTOUM_ASSIGN(unplanned_as_waited_for, unplanned_step(graph, request));
   }
-  PlanRequest sized = request;
-  sized.length.batch = batch_of(compiled);
-
   // Keep, drop, recompute or page every tensor, inside the budget.
-  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, sized, compiled.unplanned));
+  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, request, compiled.unplanned));
   options.time_limit = std::max(0.0, options.time_limit - compiled.costing_s);
   plan::Infeasible none;
   const Result<void> found = reuse != nullptr ? find_plans(compiled, request, options, reuse, &none)

@@ -67,7 +67,7 @@ bool is_start(const problem::Plan& given, const CostGraph& graph, const problem:
 Result<problem::Plan> make_plan(const PlanRequest& request, const CostGraph& graph, const plan::PlanOptions& given,
                                 plan::Infeasible* infeasible) {
   plan::PlanOptions options = given;
-  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({request.planner}));
+  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({request.settings.planner}));
   if (options.warm_start != nullptr && !is_start(*options.warm_start, graph, options.question))
     options.warm_start = nullptr;
   const plan::PlanMaker& make = named.front().plan;
@@ -233,11 +233,12 @@ void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& 
   if (Result<problem::Plan> plan = plan::make_plan(training, options)) answer.min_plan = std::move(*plan);
 }
 
-// A plan names the kernels that it was made for: "auto" may be others where it is run.
+// A plan names the kernels and the threads that it was made for: they may be others where it is run.
 PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kernels) {
-  using Choice = host::KernelSet::Choice;
-  if (request.device == "host" && request.kernels == Choice::kAuto)
-    request.kernels = kernels.back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable;
+  request.settings.kernels = static_cast<Kernels>(request.kernels);
+  if (request.device == "host" && request.settings.kernels == Kernels::automatic)
+    request.settings.kernels = kernels.back_end() != nullptr ? Kernels::onednn : Kernels::portable;
+  request.settings.threads = request.kernel_threads;
   return request;
 }
 
@@ -295,7 +296,7 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
       packed.warm_start = &alone;
     plan::Infeasible packed_answer;
     Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
-    if (again || asked.request.planner != kOwnPlanner) return again;
+    if (again || asked.request.settings.planner != kOwnPlanner) return again;
     if (refused || !is_least_of_all()) {
       if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
       if (plan_from_least_budget(asked)) return {};

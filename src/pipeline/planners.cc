@@ -12,17 +12,16 @@ namespace pantoum::pipeline {
 namespace {
 
 using plan::Infeasible;
-using plan::PlanOptions;
 using problem::CostGraph;
 
-Result<problem::Plan> paging_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
-  PlanOptions own = options;
+Result<problem::Plan> paging_only(const CostGraph& graph, const plan::PlanOptions& options, Infeasible* infeasible) {
+  plan::PlanOptions own = options;
   own.question.freedoms.recomputing = false;
   return plan::make_plan(graph, own, infeasible);
 }
 
-Result<problem::Plan> remat_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
-  PlanOptions own = options;
+Result<problem::Plan> remat_only(const CostGraph& graph, const plan::PlanOptions& options, Infeasible* infeasible) {
+  plan::PlanOptions own = options;
   own.question.freedoms.paging = false;
   return plan::make_plan(graph, own, infeasible);
 }
@@ -35,10 +34,10 @@ std::vector<NamedPlanner> planners() {
                                 {"pantoum-remat-only", "the same without paging", remat_only}};
   for (const plan::Baseline& baseline : plan::baselines())
     all.push_back({baseline.name, baseline.source,
-                   [make = baseline.plan](const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+                   [make = baseline.plan](const CostGraph& graph, const plan::PlanOptions& options, Infeasible* infeasible) {
                      return plan::weighted_or_plain(
                          graph, options, infeasible,
-                         [&](const CostGraph& of, const PlanOptions& with, Infeasible*) { return make(of, with); });
+                         [&](const CostGraph& of, const plan::PlanOptions& with, Infeasible*) { return make(of, with); });
                    }});
   return all;
 }

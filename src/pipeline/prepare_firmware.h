@@ -1,40 +1,35 @@
-// From a plan file to a C project that trains as planned (emit/firmware.h).
+// From a planned step to a C project that trains as planned (emit/firmware.h).
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 
 #include "emit/firmware.h"
-#include "pipeline/training_data.h"
-#include "train/schedule.h"
+#include "pantoum/deploy.hpp"
+#include "pipeline/planned_step.h"
 
 namespace pantoum::pipeline {
 
-// What is empty or absent is as it was planned.
 struct FirmwareRequest {
-  std::string plan_path;
-  std::string model, weights;  // paths
-  DataRequest data;            // its path "": the project has no samples
-  int64_t samples = 0;         // of the training set, the first ones; 0: all
-  int64_t test_samples = 0;    // of the test set; 0: none
-  std::optional<double> lr;
-  std::optional<uint64_t> steps;
-  train::Schedule schedule;
-  std::string target, board;
-  std::optional<int64_t> ram_bytes;  // of the device, everything in all
-  int64_t stack_bytes = 0, endurance_bytes = 0;
-  bool check_blocks = false;
-  std::string folder;  // of the project
+  FirmwareOptions options;  // data: the samples' path
+  DataOptions data;         // with a cache folder, where there are samples
+  data::Preparation preparation = {};
+  std::string plan_path = {};  // of the plan's file, which the project names; "": it is none
 };
 
-// Makes the graph of the plan again, checks that the plan is of it, and writes the project.
-//   errors  E0293 the plan does not say which model it is of; E0230 it says so in a way that is not understood; E0231,
-//           E0291 it is of another step, of micro-batches, or of kernels that firmware does not have; E0289 the samples'
-//           features are more than the plan allows; those of emit_firmware
-[[nodiscard]] Result<emit::FirmwareSizes> prepare_firmware(const FirmwareRequest& request,
-                                                           const std::function<void(const std::string&)>& note,
-                                                           const std::function<void(const std::string&)>& warning);
+// E0291 the step is of micro-batches, or of two programs, or of kernels that firmware does not have.
+[[nodiscard]] Result<void> check_for_firmware(const PlannedStep& step, const std::string& where);
+
+// A plan's step with the kernels that firmware has. The first weights are written into the project. E0293, E0230 what the
+// plan says of itself; E0231, E0291 it is of another step, or of none that firmware can make. `model`: where the model is,
+// if it is no longer where it was; none: there.
+[[nodiscard]] Result<PlannedStep> step_for_firmware(const problem::Plan& plan, const FirmwareRequest& request,
+                                                    const std::optional<std::string>& model);
+
+// Where the first contents of a project's parameters are; the folder is made. E0901, E0295.
+[[nodiscard]] Result<std::string> contents_path(const std::string& project);
+
+// Writes the project of a step, whose first weights are in contents_path(). E0289 the samples' features are more than the
+// plan allows; the errors of emit_firmware.
+[[nodiscard]] Result<emit::FirmwareSizes> prepare_firmware(const PlannedStep& step, const FirmwareRequest& request);
 
 }  // namespace pantoum::pipeline

@@ -1,14 +1,10 @@
 // From what a user asks for to what a trainer starts with: a checked plan of the step, its binary, data and first weights.
 #pragma once
 
-#include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "pipeline/pipeline.h"
-#include "pipeline/training_data.h"
+#include "pipeline/planned_step.h"
 
 namespace pantoum::plan {
 struct Infeasible;
@@ -26,8 +22,8 @@ struct Listener {
 };
 
 struct TrainingRequest {
-  ModelOptions model;
-  PlanRequest plan;  // its length's epochs; the samples are counted in the data
+  ModelRequest model;
+  PlanRequest plan;  // its epochs; the samples are counted in the data
   DataRequest data;
   std::string weights_path;              // where the first contents are written
   std::string plan_path;                 // where the plan is written
@@ -35,22 +31,14 @@ struct TrainingRequest {
   const problem::Plan* reuse = nullptr;  // a plan of the same step, taken as it is
 };
 
-// All that remains of the compiler once training starts: everything else is given back first.
 struct PreparedTraining {
-  std::shared_ptr<const host::KernelSet> kernels;
-  std::vector<std::byte> binary;
+  PlannedStep step;
   data::TrainTest data;
-  std::vector<std::string> inputs;       // the model's, in its order
-  std::vector<std::string> features;     // what a step reads instead, where they are kept
-  std::vector<data::LabelRange> labels;  // what each loss takes
   int64_t feature_bytes = 0;
-  std::string graph_hash;  // of the training step
-  std::string numerics;    // numerics_of
-  double energy_j = 0;     // of a whole step, micro-batches included
-  problem::Bytes budget_bytes = 0, unplanned_peak_bytes = 0;
 };
 
-// Errors as compile_model, open_training_data, plan_model and write_initial_weights have them; with E0301 and E0302
+// Graphs, data, checks, costs, plans, files: each a step of its own. Errors as make_graphs, open_training_data, add_costs,
+// plan_model and finish_step have them; with E0301 and E0302
 // `infeasible`, when given, is filled.
 [[nodiscard]] Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
                                                         plan::Infeasible* infeasible = nullptr);

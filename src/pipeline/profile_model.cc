@@ -8,7 +8,7 @@
 
 namespace pantoum::pipeline {
 
-Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& request, plan::Infeasible* infeasible) {
+Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& request, plan::Infeasible* infeasible) {
   Profiled profiled;
   PlanRequest planning = request.plan;
   if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, planning.rewrite));
@@ -17,14 +17,14 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
   profiled.warnings = std::move(compiled.warnings);
   profiled.time_source = problem::time_source(compiled.training().cost.graph.device);
   if (request.storage) {
-    PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = request.page_file, .encrypt = request.encrypt_pages}));
+    PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = planning.settings.page_file.value_or(""), .encrypt = planning.settings.page_encryption}));
   }
   if (request.steps > 0) {
     compiled.measuring_s = compiled.costing_s = 0;  // it was no part of planning
     PANTOUM_TRY(plan_model(compiled, planning, request.reuse, infeasible));
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
-                                                         .page_file = request.page_file,
-                                                         .encrypt_pages = request.encrypt_pages,
+                                                         .page_file = planning.settings.page_file.value_or(""),
+                                                         .encrypt_pages = planning.settings.page_encryption,
                                                          .stop = request.plan.options.stop,
                                                          .next = request.next_step,
                                                          .done = request.step_done}));

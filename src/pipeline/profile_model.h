@@ -16,8 +16,6 @@ struct ProfileRequest {
   PlanRequest plan;
   int steps = 0;         // of the planned program that are run and timed; 0: none
   bool storage = false;  // at several sizes and queue depths too
-  std::string page_file;
-  bool encrypt_pages = true;
   const problem::Plan* reuse = nullptr;  // whose steps are run, in place of a plan made now
   // As TimingRequest has them.
   std::function<bool()> next_step = {};
@@ -37,7 +35,7 @@ struct Profiled {
 
 // Measures what the store does not know well (request.measure.settle), then plans and runs steps where some are asked
 // for. Errors as compile_model, plan_model and time_steps; E0114 a device that is not this machine.
-[[nodiscard]] Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& request,
+[[nodiscard]] Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& request,
                                              plan::Infeasible* infeasible);
 
 }  // namespace pantoum::pipeline

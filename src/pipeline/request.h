@@ -1,5 +1,4 @@
-// What is asked of the pipeline: how a model is trained, and how its step is planned. `main` fills these structures once;
-// plan files keep them (request_json.h).
+// What is asked of the pipeline: the public settings of model and plan, what is made of them once, and what one run pins.
 #pragma once
 
 #include <cstdint>
@@ -8,67 +7,31 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "autodiff/autodiff.h"
-#include "cost/build_cost_graph.h"
 #include "cost/measure.h"
 #include "host/kernel_set.h"
+#include "pantoum/model.hpp"
+#include "pantoum/plan.hpp"
 #include "plan/simulate/plan_options.h"
 
 namespace pantoum::pipeline {
 
-struct InitialWeights {
-  std::string path = {};                    // safetensors; "": the model's own contents
-  std::vector<std::string> keep_init = {};  // globs: these keep the model's own in any case
-};
-
-struct ModelOptions {
-  std::string path;                         // .onnx
-  int64_t batch = 0;                        // 0: the model's own if static, else refused (E0113)
-  autodiff::TrainingOptions training = {};  // losses, optimizer, frozen parameters
-  double lr = 0.01;                         // of the run, as the seed: neither is part of a plan
-  uint64_t seed = 0;
-  InitialWeights weights = {};
-  std::vector<std::string> train = {};         // globs over tensors that are trained though the file says otherwise
-  bool accept_folded = false;                  // train what the exporter folded as it stands in the file
-  std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
-  bool inference = false;                      // the forward program alone: nothing trains
-  // Train the head alone, on what the frozen backbone gives: at most so many bytes of features are kept.
-  std::optional<problem::Bytes> feature_cache = {};
-  cost::ParamsIn params_in = cost::ParamsIn::kRam;
+// A model, and how it is trained.
+struct ModelRequest {
+  std::string path;  // of an ONNX file
+  ModelOptions options = {};
   std::shared_ptr<const std::string> bytes = {};  // of an ONNX model, in place of the file
 };
 
-// kMissing: what the store does not have, at most a tenth of the time limit; kAll: everything anew, however long it takes;
-// kKnown: what the store has, and nothing is measured; kAuto: kMissing on the host, kKnown for other devices where a store
-// is named, else kOff, as with a fixed effort, whose plans are the same everywhere.
-enum class Measure : uint8_t { kOff, kMissing, kAll, kAuto, kKnown };
-
-struct MeasureOptions {  // the host alone: times of ops and of the storage
-  Measure measure = Measure::kOff;
-  std::string profile_store;  // SQLite file that the user named: it is an error that it cannot be used; "": none
-  std::string page_folder;    // whose storage is measured; "": where training makes its page file
-  bool page_encryption = true;
-
-  // Of this run, not of a plan.
-  std::string cache_store;  // in place of profile_store: a warning, and measured all the same; "": in memory
-  bool only_known = false;  // take what the store has
-  bool settle = false;      // as long as it takes, each kernel until its interval is narrow (cost::MeasuringLimits)
+// How this run measures, beside the settings.
+struct Measuring {
+  std::string cache_store = {};  // where no store is named: one that may fail with a warning; "": in memory
+  bool only_known = false;       // take what the store has
+  bool settle = false;           // as long as it takes, each kernel until its interval is narrow (cost::MeasuringLimits)
   cost::EnergyOf energy_of = {};
   std::function<void(size_t done, size_t all, bool last)> progress = {};  // as cost::MeasuringLimits has it
-};
-
-struct Deadline {  // the earliest one counts
-  std::optional<double> seconds;
-  std::optional<double> relative;  // times the makespan with unlimited RAM
-  std::optional<double> training;  // seconds of the whole training: an equal part of it is every step's
-};
-
-struct TrainingLength {
-  int64_t steps = 0;                // 0: from the others
-  int64_t epochs = 0, samples = 0;  // an epoch drops its short last batch
-  int64_t batch = 0;                // samples of a step; 0: as the model has it
 };
 
 // A rule of rewrite/rule.h, applied at the op of that name.
@@ -77,7 +40,7 @@ struct Substitution {
   bool operator==(const Substitution&) const = default;
 };
 
-// The search over equivalent graphs (graph_search.h).
+// The search over equivalent graphs (graph_search.h): what the settings switch off, or a plan or a checkpoint pins.
 struct RewriteOptions {
   bool search = true;
   std::vector<std::string> without = {};         // rules that are switched off
@@ -88,27 +51,33 @@ struct RewriteOptions {
   std::map<std::string, std::string> classes = {};  // by op: the class of numerics that a checkpoint keeps to
 };
 
+// Made by plan_request() alone, which fills what stands between the settings and `batch`.
 struct PlanRequest {
   std::string device = "host";
-  Deadline deadline;
-  TrainingLength length;
-  problem::Bytes reserve = 0;         // kept free for stack and application; taken off the budget
-  std::optional<problem::Bytes> rom;  // read in place, for what is frozen; the device's without it
-  plan::PlanOptions options;          // the budget is the user's; the deadline is filled from above
-  std::string expression = {};        // the objective, where no question asks for it (objective_expression.h)
-  std::string planner = "pantoum";    // or a name of plan::baselines()
-  MeasureOptions measure;
-  int kernel_threads = 1;  // measured with; workspace sizes may depend on it
-  // On the host; other devices have the portable kernels.
-  host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;
-  // Of this run, not of a plan: asked once the graphs of training and evaluation are made, before anything is measured or
-  // planned; its error ends the run. May be empty.
-  std::function<Result<void>(const ir::Graph& training, const ir::Graph& evaluation)> graphs_made = {};
+  PlanOptions settings;
+  plan::PlanOptions options;     // of one attempt of the planner; its deadline follows from the graph (step_deadline_of)
+  std::string expression = {};   // the objective, where no question asks for it (objective_expression.h)
+  problem::Bytes reserve = 0;    // taken off the budget: the settings' and, with a graph, the batches made ahead
+  int kernel_threads = 1;        // measured with; workspace sizes may depend on it
+  host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
+  std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;
-  bool fuse = true;                  // ops that exporters write as several
-  bool fuse_updates = true;          // weight gradients with their updates, on devices
-  bool layouts = true;               // images in blocks of channels, where the kernels are fast with them
-  bool compact_activations = false;  // signs and window taps in place of activations are the planner's choice
+  int64_t batch = 0;  // samples of a step, once they are known
+  Measuring measuring;
+
+  // Whether a pass of kPasses runs.
+  [[nodiscard]] bool runs(std::string_view pass) const;
 };
+
+// What PlanOptions::disable may name beside the substitutions of rewrite/rule.h.
+[[nodiscard]] std::vector<std::string> names_to_disable();
+// What PlanOptions::without may name: the planner's rules.
+[[nodiscard]] std::vector<std::string> names_to_leave_out();
+
+// E0110 to E0121 a setting out of its range, E0115 a name that is not known, E0117 an objective that is no formula, E0201
+// and E0230 a warm start that is no plan, E0300 a budget of nothing.
+[[nodiscard]] Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings);
+// E0115 to E0117: what is wrong with the settings of a model, before it is read.
+[[nodiscard]] Result<void> check_model_options(const ModelOptions& options);
 
 }  // namespace pantoum::pipeline

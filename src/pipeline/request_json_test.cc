@@ -1,91 +1,112 @@
 #include "pipeline/request_json.h"
-#include "plan/simulate/switches.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "plan/simulate/switches.h"
+#include "settings/fields.h"
+
 namespace pantoum::pipeline {
 namespace {
 
-// Every option other than its default.
-ModelOptions some_model() {
-  ModelOptions model{.path = "cnn.onnx", .batch = 8};
-  model.training.losses = {{.loss = autodiff::Loss::kSmoothL1, .output = "boxes", .weight = 0.25, .beta = 2},
-                           {.smoothing = 0.1, .ignore_index = -100, .classes_last = true}};
-  model.training.optimizer = autodiff::AdamW{.beta1 = 0.8, .weight_decay = 0.05};
-  model.training.freeze = {"body.*"};
-  model.training.clip_norm = 1.5;
-  model.training.accumulate = 4;
-  model.training.metrics.top5 = true;
-  model.lr = 0.003;
-  model.seed = UINT64_MAX;
-  model.weights = {"start.safetensors", {"head.*"}};
-  model.train = {"table"};
-  model.accept_folded = true;
-  model.freeze_stats = {"bn*"};
-  model.feature_cache = 1 << 20;
-  model.params_in = cost::ParamsIn::kAux;
-  return model;
+// Every setting other than its default.
+ModelRequest some_model() {
+  return {.path = "cnn.onnx",
+          .options = {.batch = 8,
+                      .loss = {{.name = "smooth_l1", .output = "boxes", .weight = 0.25, .beta = 2},
+                               {.smoothing = 0.1, .ignore_index = -100, .classes_last = true}},
+                      .optimizer = AdamW{.lr = 0.003, .beta1 = 0.8, .weight_decay = 0.05},
+                      .decays = {{"*.bias", 0}},
+                      .freeze = {"body.*"},
+                      .clip_value = 2,
+                      .clip_norm = 1.5,
+                      .accumulate = 4,
+                      .split_update = true,
+                      .metrics = {.top5 = true},
+                      .train = {"table"},
+                      .freeze_stats = {"bn*"},
+                      .accept_folded = true,
+                      .inference = true,
+                      .weights = "start.safetensors",
+                      .keep_init = {"head.*"},
+                      .feature_cache = MiB(1),
+                      .params_in = ParamsIn::aux}};
 }
 
 PlanRequest some_request() {
-  PlanRequest request{.device = "m4", .deadline = {.relative = 1.25, .training = 7200}};
-  request.length = {.steps = 30, .epochs = 2, .samples = 60};
-  request.reserve = 8192;
-  request.rom = 0;
-  request.planner = "poet";
-  request.kernel_threads = 3;
-  request.kernels = host::KernelSet::Choice::kPortable;
-  request.fuse = request.layouts = false;
-  request.compact_activations = request.rewrite.attention = true;
-  request.measure = {
-      .measure = Measure::kMissing, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
-  request.options.question.budget = 262144;
-  request.options.question.energy_limit = 3.5;
-  request.options.question.objective = problem::Objective::kEdp;
-  request.options.question.freedoms.recomputing = false;
-  request.options.without.add(plan::Switch::kWriteCompletion);
-  request.options.gap = 0.01;
-  request.options.effort = 2;
+  PlanRequest request = plan_request("m4", {.ram = KiB(256),
+                                            .reserve = KiB(8),
+                                            .rom = Bytes(0),
+                                            .deadline = Relative(1.25),
+                                            .energy_limit_j = 3.5,
+                                            .finish_within = Seconds(7200),
+                                            .steps = 30,
+                                            .epochs = 2,
+                                            .samples = 60,
+                                            .objective = "edp",
+                                            .gap = 0.01,
+                                            .time_limit = Seconds(7),
+                                            .effort = 2,
+                                            .threads = 3,
+                                            .paging = false,
+                                            .recomputing = false,
+                                            .in_place = false,
+                                            .reordering = false,
+                                            .allow_numerics_change = true,
+                                            .compact_activations = true,
+                                            .kernels = Kernels::portable,
+                                            .measure = Measure::missing,
+                                            .profile_store = "times.db",
+                                            .page_file = "/var/tmp",
+                                            .page_encryption = false,
+                                            .prefetch = 2,
+                                            .planner = "poet",
+                                            .disable = {"fusions", "layouts", "merge-products"},
+                                            .without = {"write-completion"}})
+                            .value();
+  request.rewrite.attention = true;
+  request.rewrite.substitutions = {{"merge-products", "b0"}};
   return request;
 }
 
-TEST(RequestJson, KeepsEveryOptionOfAModel) {
-  const std::string text = model_json(some_model());
-  const Result<ModelOptions> read = parse_model_json(text, "plan.json");
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(model_json(*read), text);
-  EXPECT_NE(text, model_json({}));
-  EXPECT_EQ(read->seed, UINT64_MAX);
-  EXPECT_EQ(read->training.losses[1].ignore_index, -100);
-  EXPECT_TRUE(read->accept_folded);
-  EXPECT_EQ(read->train, std::vector<std::string>{"table"});
-  EXPECT_DOUBLE_EQ(std::get<autodiff::AdamW>(read->training.optimizer).weight_decay, 0.05);
+template <class Options>
+void expect_none_is_default(Options& options) {
+  for (const settings::Field& field : settings::fields_of(options))
+    EXPECT_TRUE(!field.setting.recorded || !field.is_default()) << field.key << ": give it another value here";
+}
+
+TEST(RequestJson, KeepsEverySetting) {
+  ModelRequest model = some_model();
+  expect_none_is_default(model.options);
+  const std::string model_text = model_json(model);
+  const Result<ModelRequest> read_model = parse_model_json(model_text, "plan.json");
+  ASSERT_TRUE(read_model.has_value()) << to_text(read_model.error());
+  EXPECT_EQ(model_json(*read_model), model_text);
+  EXPECT_EQ(read_model->path, "cnn.onnx");
+  PlanRequest request = some_request();
+  expect_none_is_default(request.settings);
+  const std::string text = request_json(request);
+  const Result<PlanRequest> read = parse_request_json(text, "plan.json");
+  ASSERT_TRUE(read.has_value()) << to_text(read.error());
+  EXPECT_EQ(request_json(*read), text);
+  EXPECT_EQ(read->device, "m4");
+  EXPECT_TRUE(read->rewrite.attention);
+  EXPECT_EQ(read->rewrite.substitutions, request.rewrite.substitutions);
+  EXPECT_TRUE(read->options.without.has(plan::Switch::kWriteCompletion));
+  EXPECT_FALSE(read->options.without.has(plan::Switch::kPrefetch));
 }
 
 TEST(RequestJson, KeepsEveryOptimizer) {
-  for (const autodiff::Optimizer& optimizer : std::vector<autodiff::Optimizer>{
-           autodiff::Sgd{.momentum = 0.5, .nesterov = true}, autodiff::Adam{.eps = 1e-6},
-           autodiff::RmsProp{.alpha = 0.9, .centered = true}, autodiff::Adagrad{.lr_decay = 0.01}}) {
-    ModelOptions model;
-    model.training.optimizer = optimizer;
-    const Result<ModelOptions> read = parse_model_json(model_json(model), "plan.json");
+  for (const Optimizer& optimizer :
+       std::vector<Optimizer>{Sgd{.momentum = 0.5, .nesterov = true}, Adam{.eps = 1e-6},
+                              RmsProp{.alpha = 0.9, .centered = true}, Adagrad{.lr_decay = 0.01}}) {
+    const ModelRequest model{.options = {.optimizer = optimizer}};
+    const Result<ModelRequest> read = parse_model_json(model_json(model), "plan.json");
     ASSERT_TRUE(read.has_value());
-    EXPECT_EQ(read->training.optimizer.index(), optimizer.index());
+    EXPECT_EQ(read->options.optimizer.index(), optimizer.index());
     EXPECT_EQ(model_json(*read), model_json(model));
   }
-}
-
-TEST(RequestJson, KeepsEveryOptionOfARequest) {
-  const std::string text = request_json(some_request());
-  const Result<PlanRequest> read = parse_request_json(text, "plan.json");
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(request_json(*read), text);
-  EXPECT_EQ(read->rom, 0);
-  EXPECT_FALSE(read->deadline.seconds.has_value());
-  EXPECT_TRUE(read->options.without.has(plan::Switch::kWriteCompletion));
-  EXPECT_FALSE(read->options.without.has(plan::Switch::kPrefetch));
 }
 
 TEST(RequestJson, HasEveryKeyWhateverItsValue) {
@@ -93,29 +114,16 @@ TEST(RequestJson, HasEveryKeyWhateverItsValue) {
   EXPECT_EQ(nlohmann::json::parse(request_json({})).size(), nlohmann::json::parse(request_json(some_request())).size());
 }
 
-TEST(RequestJson, ReadsHowOlderPlansWereMeasured) {
-  const auto measure_in = [](const std::string& value) {
-    return parse_request_json(R"({"measure": {"measure": )" + value + "}}", "plan.json");
-  };
-  EXPECT_EQ(measure_in("true")->measure.measure, Measure::kAll);
-  EXPECT_EQ(measure_in("false")->measure.measure, Measure::kOff);
-  EXPECT_EQ(measure_in(R"("missing")")->measure.measure, Measure::kMissing);
-  EXPECT_EQ(measure_in(R"("auto")")->measure.measure, Measure::kAuto);
-  ASSERT_FALSE(measure_in(R"("often")"));
-  EXPECT_EQ(measure_in(R"("often")").error().where, "plan.json: x-request.measure.measure");
-  EXPECT_FALSE(measure_in("1"));
-}
-
 TEST(RequestJson, TakesDefaultsForMissingKeys) {
-  const Result<ModelOptions> read = parse_model_json(R"({"path": "cnn.onnx", "x-note": 1})", "plan.json");
+  const Result<ModelRequest> read = parse_model_json(R"({"path": "cnn.onnx", "x-note": 1})", "plan.json");
   ASSERT_TRUE(read.has_value());
-  EXPECT_EQ(read->training.losses.size(), 1U);
-  EXPECT_DOUBLE_EQ(read->lr, 0.01);
+  EXPECT_EQ(read->options.loss.terms().size(), 1U);
+  EXPECT_DOUBLE_EQ(std::get<Sgd>(read->options.optimizer).lr, 0.01);
 }
 
 TEST(RequestJson, NamesTheKeyThatIsWrong) {
   const auto refusal = [](const std::string& text) {
-    const Result<ModelOptions> read = parse_model_json(text, "plan.json");
+    const Result<ModelRequest> read = parse_model_json(text, "plan.json");
     return read ? "" : read.error().code + " " + read.error().where + ": " + read.error().message;
   };
   EXPECT_EQ(refusal(R"({"bach": 8})"), "E0230 plan.json: x-model: the key \"bach\" is not known here");
@@ -124,11 +132,41 @@ TEST(RequestJson, NamesTheKeyThatIsWrong) {
             "E0230 plan.json: x-model.optimizer: the key \"momentum\" is not known here");
   EXPECT_EQ(refusal(R"({"params_in": "rom"})"),
             "E0230 plan.json: x-model.params_in: must be one of \"ram\", \"aux\", \"auto\", not \"rom\"");
-  EXPECT_EQ(refusal(R"({"losses": [{}, {"weight": -1}]})").substr(0, 35), "E0230 plan.json: x-model.losses[1].");
+  EXPECT_EQ(refusal(R"({"loss": [{}, {"weight": -1}]})").substr(0, 33), "E0230 plan.json: x-model.loss[1].");
   EXPECT_EQ(refusal("[]"), "E0230 plan.json: x-model: must be an object, not an array");
-  const Result<PlanRequest> request = parse_request_json(R"({"without": ["hoist", "gravity"]})", "plan.json");
+  const Result<PlanRequest> request = parse_request_json(R"({"without": ["gravity"]})", "plan.json");
   ASSERT_FALSE(request.has_value());
-  EXPECT_EQ(request.error().where, "plan.json: x-request.without[1]");
+  EXPECT_EQ(request.error().code, "E0230");
+  EXPECT_EQ(request.error().where, "plan.json: x-request: --without");
+}
+
+// What `plan`, `sweep` and `train` ask of the planner.
+TEST(PlanRequest, IsMadeOfTheSettings) {
+  const PlanRequest request = some_request();
+  const problem::Question& question = request.options.question;
+  EXPECT_EQ(question.budget, 256 << 10);
+  EXPECT_EQ(request.reserve, 8 << 10);
+  EXPECT_EQ(question.energy_limit, 3.5);
+  EXPECT_EQ(question.objective, problem::Objective::kEdp);
+  EXPECT_FALSE(question.freedoms.paging);
+  EXPECT_TRUE(question.freedoms.numerics);
+  EXPECT_EQ(request.kernel_threads, 3);
+  EXPECT_EQ(request.kernels, host::KernelSet::Choice::kPortable);
+  EXPECT_FALSE(request.runs("fusions"));
+  EXPECT_TRUE(request.runs("updates"));
+  EXPECT_EQ(request.rewrite.without, std::vector<std::string>{"merge-products"});
+}
+
+TEST(PlanRequest, IsRefusedByTheOption) {
+  const auto refusal = [](const PlanOptions& options) {
+    const Result<PlanRequest> request = plan_request("host", options);
+    return request ? "" : request.error().code + " " + request.error().where;
+  };
+  EXPECT_EQ(refusal({.ram = Bytes(0)}), "E0300 --ram");
+  EXPECT_EQ(refusal({.objective = "beauty"}), "E0117 --objective");
+  EXPECT_EQ(refusal({.disable = {"gravity"}}), "E0115 --disable");
+  EXPECT_EQ(refusal({.without = {"gravity"}}), "E0115 --without");
+  EXPECT_EQ(refusal({.effort = 0}), "E0116 PlanOptions::effort");
 }
 
 }  // namespace

@@ -36,24 +36,22 @@ Result<emit::SampleRows> rows_of(const data::SampleFile& file, Conversion conver
 
 }  // namespace
 
-Result<emit::Samples> sample_rows(const data::Dataset& data, const ir::Graph& training,
+Result<emit::Samples> sample_rows(const data::Dataset& data, const PlannedStep& step,
                                   const data::Preparation& preparation, int64_t count) {
   emit::Samples samples;
   if (data.count() == 0) return samples;
+  std::vector<BatchPart> parts = step.inputs;
+  parts.insert(parts.end(), step.targets.begin(), step.targets.end());
   std::vector<data::BatchView> batch;
-  std::vector<ir::ValueId> values = training.inputs;
-  values.insert(values.end(), training.labels.begin(), training.labels.end());
-  for (const ir::ValueId id : values) {
-    const ir::Value& value = training.value(id);
-    batch.push_back({.name = value.name, .dtype = value.type.dtype, .shape = value.type.shape, .data = {}});
-  }
-  data::BatchLoader loader(preparation, training.inputs.size(), training.labels.size());
+  for (const BatchPart& part : parts)
+    batch.push_back({.name = part.name, .dtype = part.type.dtype, .shape = part.type.shape, .data = {}});
+  data::BatchLoader loader(preparation, step.inputs.size(), step.targets.size());
   PANTOUM_TRY(loader.bind(data, batch));
   const int64_t taken = count == 0 ? data.count() : std::min(count, data.count());
   samples.count = static_cast<uint32_t>(taken);
-  for (size_t at = 0; at < values.size(); ++at) {
-    const size_t label = at - training.inputs.size();
-    const data::SampleFile& file = at < training.inputs.size() ? *data.inputs[at]
+  for (size_t at = 0; at < parts.size(); ++at) {
+    const size_t label = at - step.inputs.size();
+    const data::SampleFile& file = at < step.inputs.size() ? *data.inputs[at]
                                    : label == 0                ? *data.labels
                                                                : *data.more_labels[label - 1];
     PANTOUM_ASSIGN(emit::SampleRows rows, rows_of(file, loader.conversions()[at], preparation, taken));

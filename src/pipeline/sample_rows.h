@@ -6,13 +6,13 @@
 #include "data/dataset.h"
 #include "data/preparation.h"
 #include "emit/firmware.h"
-#include "ir/graph.h"
+#include "pipeline/planned_step.h"
 
 namespace pantoum::pipeline {
 
-// The first `count` samples (all, where there are fewer; 0: all) for the batch of this graph's step. E0262, E0260 as
+// The first `count` samples (all, where there are fewer; 0: all) for the batch of this step. E0262, E0260 as
 // training has them.
-[[nodiscard]] Result<emit::Samples> sample_rows(const data::Dataset& data, const ir::Graph& training,
+[[nodiscard]] Result<emit::Samples> sample_rows(const data::Dataset& data, const PlannedStep& step,
                                                 const data::Preparation& preparation, int64_t count);
 
 }  // namespace pantoum::pipeline

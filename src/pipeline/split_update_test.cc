@@ -13,14 +13,15 @@ namespace {
 
 constexpr int64_t kBatch = 8;
 
-std::unique_ptr<train::Trainer> trainer_with(cost::ParamsIn params_in, int64_t accumulate) {
-  const ModelOptions model{
-      .path = PANTOUM_SOURCE_DIR "/examples/keyword-spotting/model.onnx",
-      .batch = kBatch,
-      .training = {.optimizer = autodiff::Adam{}, .clip_norm = 0.5, .accumulate = accumulate, .split_update = true},
-      .params_in = params_in};
-  PlanRequest request{.kernels = host::KernelSet::Choice::kPortable};
-  request.options.effort = 1;
+std::unique_ptr<train::Trainer> trainer_with(ParamsIn params_in, int64_t accumulate) {
+  const ModelRequest model{.path = PANTOUM_SOURCE_DIR "/examples/keyword-spotting/model.onnx",
+                           .options = {.batch = kBatch,
+                                       .optimizer = Adam{},
+                                       .clip_norm = 0.5,
+                                       .accumulate = accumulate,
+                                       .split_update = true,
+                                       .params_in = params_in}};
+  const PlanRequest request = plan_request("host", {.effort = 1, .kernels = Kernels::portable}).value();
   Compiled compiled = compile_model(model, request).value();
   const Result<void> planned = plan_model(compiled, request);
   EXPECT_TRUE(planned) << to_text(planned.error());
@@ -78,8 +79,8 @@ void step_in_halves(train::Trainer& trainer, bool in_ram) {
 
 TEST(SplitUpdate, PagesGradientsWithTheirParameters) {
   for (const int64_t accumulate : {1, 2}) {
-    const auto in_ram = trainer_with(cost::ParamsIn::kRam, accumulate);
-    const auto stored = trainer_with(cost::ParamsIn::kAux, accumulate);
+    const auto in_ram = trainer_with(ParamsIn::ram, accumulate);
+    const auto stored = trainer_with(ParamsIn::aux, accumulate);
     for (int step = 0; step < 3; ++step) {
       step_in_halves(*in_ram, true);
       step_in_halves(*stored, false);

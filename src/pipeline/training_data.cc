@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data/batch_loader.h"
+#include "settings/fields.h"
 #include "train/batch_queue.h"
 
 namespace pantoum::pipeline {
@@ -21,6 +22,7 @@ data::WantedTensor sample_of(const ir::Value& value) {
 data::Wanted wanted_of(const ir::Graph& model) {
   data::Wanted wanted;
   for (const ir::ValueId input : model.inputs) wanted.inputs.push_back(sample_of(model.value(input)));
+  if (model.labels.empty()) return wanted;  // of inference
   wanted.label = sample_of(model.value(model.labels.front()));
   if (model.labels.size() == 1) return wanted;
   const auto output_of = [](const std::string& label) { return label.substr(std::string("label.").size()); };
@@ -33,9 +35,14 @@ data::Wanted wanted_of(const ir::Graph& model) {
 }
 
 Result<data::TrainTest> open_training_data(const DataRequest& request, const ir::Graph& model) {
-  return data::open_data(
-      request.path, wanted_of(model),
-      {.cache_folder = request.cache_folder, .label_columns = request.label_columns, .test_path = request.test_path});
+  return open_training_data(request, wanted_of(model));
+}
+
+Result<data::TrainTest> open_training_data(const DataRequest& request, const data::Wanted& wanted) {
+  return data::open_data(request.path, wanted,
+                         {.cache_folder = request.options.cache_folder.value_or(""),
+                          .label_columns = request.options.label_columns,
+                          .test_path = request.options.test_path.value_or("")});
 }
 
 std::vector<data::LabelRange> label_ranges(const ir::Graph& training) {
@@ -56,9 +63,8 @@ std::vector<data::LabelRange> label_ranges(const ir::Graph& training) {
   return ranges;
 }
 
-Result<void> check_labels(const data::TrainTest& data, const ir::Graph& training) {
+Result<void> check_labels(const data::TrainTest& data, const std::vector<data::LabelRange>& ranges) {
   constexpr uint64_t kMostBytes = uint64_t{8} << 20;  // as much as is read while a user waits for nothing to happen
-  const std::vector<data::LabelRange> ranges = label_ranges(training);
   PANTOUM_TRY(data::check_labels(data.train, ranges, kMostBytes));
   return data::check_labels(data.test, ranges, kMostBytes);
 }
@@ -68,6 +74,7 @@ Result<void> check_batch(const ir::Graph& model) {
     const ir::Shape& shape = model.value(id).type.shape;
     return shape.empty() ? int64_t{0} : shape.front();
   };
+  if (model.labels.empty()) return {};
   const int64_t batch = rows_of(model.labels.front());
   for (const ir::ValueId input : model.inputs)
     if (rows_of(input) != batch)
@@ -102,11 +109,22 @@ int64_t feature_bytes(const ir::Graph& training, int64_t samples) {
   return samples * row_bytes;
 }
 
-int64_t prefetch_bytes(const DataRequest& request, const ir::Graph& training) {
+Result<data::Preparation> preparation_of(const TrainerOptions& options) {
+  PANTOUM_TRY(settings::check(settings::fields_of(const_cast<TrainerOptions&>(options)), "TrainerOptions"));
+  const Augmentation& augment = options.augment;
+  data::Preparation made{
+      .augmentation = {.flip = augment.flip, .flip_vertically = augment.flip_vertically, .crop = augment.crop},
+      .shuffle = options.shuffle};
+  for (const Normalization& each : options.normalize) made.normalization.push_back({each.mean, each.deviation});
+  return made;
+}
+
+int64_t prefetch_bytes(int64_t prefetch, const ir::Graph& training) {
+  if (prefetch == 0) return 0;
   std::vector<uint64_t> bytes;
   for (const std::vector<ir::ValueId>* ids : {&training.inputs, &training.labels})
     for (const ir::ValueId id : *ids) bytes.push_back(static_cast<uint64_t>(training.value(id).type.bytes()));
-  return static_cast<int64_t>(train::queue_bytes(bytes, request.prefetch));
+  return static_cast<int64_t>(train::queue_bytes(bytes, prefetch));
 }
 
 }  // namespace pantoum::pipeline

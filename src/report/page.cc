@@ -375,8 +375,6 @@ std::string reproduce(const Json& report) {
   if (report["outcome"]["planning_s"] > 0.0) table.row({"planned in", show_time(report["outcome"]["planning_s"])});
   table.row({"plan", made["plan_file"].get<std::string>() + " (" + made["plan_schema"].get<std::string>() + ")"});
   table.row({"hash of the step", made["structure_hash"]});
-  if (made["model"].is_object() && made["model"].contains("seed"))
-    table.row({"seed", base::ascii_json(made["model"]["seed"])});
   for (const Json& run : report["runs"]) table.row({"run log", run["log"]});
   body += table.end();
   Table options("Options", {"option", "*value"});

@@ -33,7 +33,7 @@ Graph training() {
   const ir::ValueId held = c.op(Kind::k_relu, {rows});
   forward.outputs = {c.op(Kind::k_matmul, {held, c.parameter({c.builder.type(rows).shape[1], 3})}, {{0, 0}, {}})};
   auto graph = autodiff::make_training(
-      forward, {.losses = {{.loss = autodiff::Loss::kMse}}, .optimizer = autodiff::NoOptimizer{}});
+      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }
@@ -93,7 +93,7 @@ TEST(CompactActivations, AreNotOfferedForWindowsThatAByteCannotTell) {
   const ir::ValueId x = c.op(Kind::k_exp, {c.parameter({1, 1, 20, 20})});
   forward.outputs = {c.op(Kind::k_max_pool, {x}, {{16, 16, 4, 4, 0, 0, 0, 0, 1, 1, 0}, {}})};
   const auto graph = autodiff::make_training(
-      forward, {.losses = {{.loss = autodiff::Loss::kMse}}, .optimizer = autodiff::NoOptimizer{}});
+      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   ASSERT_TRUE(graph);
   EXPECT_THAT(optional_kinds(compact_activations(*graph)), testing::IsEmpty());
 }

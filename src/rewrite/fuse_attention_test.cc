@@ -116,7 +116,7 @@ int64_t count(const Graph& graph, Kind kind) {
 }
 
 Graph training_of(const Graph& forward) {
-  auto graph = autodiff::make_training(forward, {.losses = {{.loss = autodiff::Loss::kMse}}});
+  auto graph = autodiff::make_training(forward, {.loss = {{.name = "mse"}}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return graph ? *std::move(graph) : Graph{};
 }

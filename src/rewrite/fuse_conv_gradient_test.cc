@@ -43,7 +43,7 @@ Graph training(const std::vector<Activation>& activations, bool frozen = false) 
   }
   forward.outputs = {y};
   auto graph = autodiff::make_training(
-      forward, {.losses = {{.loss = autodiff::Loss::kMse}}, .optimizer = autodiff::NoOptimizer{}});
+      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }

@@ -91,7 +91,7 @@ Graph step_of(const Build& build, uint32_t seed) {
   Sample sample(seed);
   sample.graph.outputs = {build(sample)};
   autodiff::TrainingOptions options;
-  options.losses = {{autodiff::Loss::kMse}};
+  options.loss = {{"mse"}};
   options.optimizer = autodiff::Adam{};
   auto step = autodiff::make_training(sample.graph, options);
   EXPECT_TRUE(step.has_value()) << to_text(step.error());

@@ -78,7 +78,7 @@ std::optional<Graph> forward_of_network(const std::string& name) {
 
 autodiff::TrainingOptions mse() {
   autodiff::TrainingOptions options;
-  options.losses = {{autodiff::Loss::kMse}};
+  options.loss = {{"mse"}};
   options.optimizer = autodiff::Sgd{.momentum = 0.9};
   return options;
 }

@@ -129,7 +129,7 @@ Graph forward_of(const Build& build, uint32_t seed) {
 
 std::optional<Graph> training_of(const Graph& forward) {
   autodiff::TrainingOptions options;
-  options.losses = {{autodiff::Loss::kMse}};
+  options.loss = {{"mse"}};
   options.optimizer = autodiff::Sgd{.momentum = 0.9, .weight_decay = 0.01};
   auto step = autodiff::make_training(forward, options);
   if (!step) return std::nullopt;

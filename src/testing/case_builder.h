@@ -51,7 +51,7 @@ class CaseBuilder {
 struct GradientCase {
   std::string name;
   std::function<ir::ValueId(CaseBuilder&)> build;  // the model's output
-  LossTerm loss = {Loss::kMse};
+  LossTerm loss = {"mse"};
 };
 
 }  // namespace pantoum::autodiff

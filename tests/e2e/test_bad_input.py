@@ -89,7 +89,7 @@ class BadInput(House):
 
     def test_the_least_ram_that_is_told_is_enough_for_all_programs(self):
         """Training of this model (torch.onnx.export, in training mode) makes no concatenation of its two branches, and needs less than its evaluation, which does."""
-        model, asked = os.path.join(ROOT, "tests", "e2e", "exports", "gated.onnx"), ("--batch", 2, "--loss", "mse", "--momentum", "0.9", "--kernels", "portable", "--measure", "off", "--effort", 2)
+        model, asked = os.path.join(ROOT, "tests", "e2e", "exports", "gated.onnx"), ("--batch", 2, "--loss", "mse", "--optimizer", "sgd,momentum=0.9", "--kernels", "portable", "--measure", "off", "--effort", 2)
         least, bound = 0, 0
         for ram in some(("13312B", "12288B", "1B"), 1):
             answer = json.loads(self.run_cli("plan", model, *asked, "--ram", ram, "--format", "json").stdout)

@@ -130,7 +130,7 @@ class BitIdentity(House):
 
     def test_sgd_with_momentum(self):
         for kernels in ("portable", "auto"):
-            self.check(("--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9", "--weight-decay", "1e-4", "--kernels", kernels))
+            self.check(("--optimizer", "sgd,momentum=0.9", "--lr", "0.05", "--weight-decay", "1e-4", "--kernels", kernels))
 
     def test_adam(self):
         for kernels in ("portable", "auto"):
@@ -162,9 +162,9 @@ class BitIdentity(House):
     def test_signs_and_taps_in_place_of_activations(self):
         only = ("--no-paging", "--no-remat", "--kernels", "portable", "--disable", "fusions")  # a fused norm needs neither
         expected, _ = self.train("plain", "--ram", "1GiB", *only[2:], "--lr", "0.05")
-        least = self.least(*only, "--small-saves")
+        least = self.least(*only, "--compact-activations")
         self.assertLess(least, 0.95 * self.least(*only))
-        found, _ = self.train("saved", "--ram", f"{least}B", *only, "--small-saves", "--lr", "0.05")
+        found, _ = self.train("saved", "--ram", f"{least}B", *only, "--compact-activations", "--lr", "0.05")
         with open(self.path("saved", "plan.json")) as file:
             plan = json.load(file)
         names = {op["id"]: op["name"] for op in plan["graph"]["ops"]}
@@ -178,7 +178,7 @@ class BitIdentity(House):
         only = ("--kernels", "portable", "--lr", "0.05")
         expected, _ = self.train("apart", "--ram", "1GiB", "--disable", "fusions", *only, model=model)
         least = self.least(*only[:2], model=model)
-        for words in (("--ram", "1GiB"), ("--ram", f"{least}B"), ("--ram", "1GiB", "--threads", 3), ("--ram", "1GiB", "--small-saves")):
+        for words in (("--ram", "1GiB"), ("--ram", f"{least}B"), ("--ram", "1GiB", "--threads", 3), ("--ram", "1GiB", "--compact-activations")):
             found, _ = self.train("fused", *words, *only, model=model)
             self.same_bits(found, expected, f"{words}")
         done = self.succeed("plan", model, *COMMON[:2], "--ram", "1GiB", *only[:2], "--dump-after", "rewrite", "-o", self.path("dumped.json"))
@@ -205,7 +205,7 @@ class BitIdentity(House):
     def test_parameters_in_storage_and_threads(self):
         for kernels, changes in (("portable", (("--threads", 3), ("--params-in", "aux", "--threads", 1), ("--params-in", "aux", "--threads", 2))),
                                  ("auto", (("--params-in", "aux", "--threads", 1),))):
-            words = ("--lr", "0.05", "--momentum", "0.9", "--kernels", kernels)
+            words = ("--lr", "0.05", "--optimizer", "sgd,momentum=0.9", "--kernels", kernels)
             expected, _ = self.train("ram", "--ram", "1GiB", "--threads", 1, *words)
             for more in changes:
                 found, end = self.train("other", "--ram", "1536KiB", *words, *more)

@@ -276,7 +276,7 @@ class Objectives(Costs):
     def test_what_is_no_formula_is_refused(self):
         for words in ("", "joules", "energy +", "3", "-energy", "energy/0", "(energy", "1e31*energy", "1e-320*energy + time"):
             self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", f"--objective={words}")
-        self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", "--objective", "energy + time", "--at-most", "energy=1J")
+        self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", "--objective", "energy + time", "--energy-limit", "1J")
         self.refused("E0117", "sweep", MODEL, *FIXED, "--ram", "512KiB,1MiB", "--objective", "power", "-o", self.path("s"))
 
     def test_a_sweep_goes_by_a_weighted_sum(self):

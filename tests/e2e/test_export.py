@@ -45,7 +45,7 @@ class Export(House):
         return out, self.log_of(self.path("run.jsonl"))[-1]
 
     def test_the_exported_model_gives_what_training_told(self):
-        weights, end = self.train(MODEL, "trained", "--lr", "0.05", "--momentum", "0.9", "--epochs", 4)
+        weights, end = self.train(MODEL, "trained", "--lr", "0.05", "--optimizer", "sgd,momentum=0.9", "--epochs", 4)
         out = self.path("trained.onnx")
         told = json.loads(self.succeed("export", MODEL, "--weights", weights, "-o", out, "--format", "json").stdout)
         self.assertEqual(told["data_file"], "")

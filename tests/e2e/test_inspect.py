@@ -65,7 +65,7 @@ class Inspect(House):
     def test_tokens_get_the_hint_for_their_classes(self):
         model = onnx_model([onnx_node("Gather", ["w", "x"], ["y"])], ["N", 5], [onnx_tensor("w", [7, 3], [0.5] * 21)], dtype=7)
         text = self.succeed("inspect", self.file("tokens.onnx", model)).stdout
-        self.assertIn("cross_entropy,classes=last", text)
+        self.assertIn("cross_entropy,classes_last", text)
 
     def test_the_order_of_the_data_can_be_kept(self):
         """With batches of 2 of 4 samples, what the first step sees decides the first loss: 0 and 1, or shuffled."""

@@ -3,7 +3,9 @@ import copy
 import glob
 import json
 import os
+import re
 import shutil
+import sys
 import unittest
 
 from house import MODEL, ROOT, House, make_data, onnx_model, onnx_node
@@ -94,6 +96,19 @@ class Schemas(House):
             for way, part in objects_of(schema):
                 closed = "additionalProperties" in part or way == ()
                 self.assertTrue(closed, f"{name}: {way} lets every key pass")
+
+    def test_the_record_of_a_plan_is_as_the_settings_are_described(self):
+        described = json.loads(self.succeed("settings").stdout)["record"]
+        if UPDATE:
+            path = os.path.join(SCHEMAS, "plan-2.schema.json")
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for name in ("model", "request"):  # a line each
+                text = re.sub(rf'^    "{name}": .*$', lambda _, name=name: f'    "{name}": {json.dumps(described["x-" + name])},', text, flags=re.MULTILINE)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        for name in ("model", "request"):
+            self.assertEqual(load("plan-2")["$defs"][name], described["x-" + name], "write it anew: test_schemas.py --update")
 
     def test_inspect(self):
         self.answer("inspected-1", "inspect", MODEL, "--batch", 8)
@@ -203,5 +218,8 @@ class Schemas(House):
             self.answer("report-1", "report", plan)
 
 
+UPDATE = "--update" in sys.argv
+
 if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--update"]
     unittest.main()

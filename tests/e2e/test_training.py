@@ -60,7 +60,7 @@ class Training(House):
             self.assertEqual(self.log(parts, "end")[0]["steps"], 16)
 
     def test_no_budget_and_no_home_changes_a_bit_of_them(self):
-        options = ("--optimizer", "sgd", "--momentum", "0.9", "--clip-norm", "1", "--clip-value", "0.2", "--batch", 4, "--accumulate", 3)
+        options = ("--optimizer", "sgd,momentum=0.9", "--clip-norm", "1", "--clip-value", "0.2", "--batch", 4, "--accumulate", 3)
         for kernels in (("--kernels", "portable", "--threads", 3), ("--kernels", "auto", "--threads", 1)):
             expected = tensors(self.train("roomy", *options, *kernels, model=MODEL))
             roomy = self.log(self.path("roomy.safetensors"), "end")[0]["arena_bytes"]
@@ -71,7 +71,7 @@ class Training(House):
         self.assertEqual(one, four)
 
     def test_a_resumed_run_follows_its_schedule_and_its_standing(self):
-        pace = ("--schedule", "cosine,to=1e-4", "--warmup", "10%", "--lr", "0.002")
+        pace = ("--schedule", "cosine,to=1e-4,warmup=10%", "--lr", "0.002")
         options = ("--optimizer", "rmsprop", "--epochs", 4, "--batch", 8, "--accumulate", 2, "--judge", "accuracy", "--keep-best", self.path("best"))
         whole = self.train("unbroken", *options, *pace)
         rates = [line["lr"] for line in self.log(whole, "step")]
@@ -148,20 +148,22 @@ class Training(House):
     def test_words_that_do_not_fit_are_refused(self):
         def refuse(code, *words):
             self.refuse(2, code, "train", self.model, "--data", self.data, "--batch", 16, "--ram", "4MiB", "-o", self.path("x"), *words)
-        refuse("E0117", "--optimizer", "adam", "--momentum", "0.9")
-        refuse("E0117", "--optimizer", "adagrad", "--nesterov")
-        refuse("E0117", "--nesterov")
-        refuse("E0116", "--optimizer", "adam", "--beta1", "1")
+        refuse("E0117", "--optimizer", "adam,momentum=0.9")
+        refuse("E0117", "--optimizer", "adagrad,nesterov")
+        refuse("E0117", "--optimizer", "sgd,nesterov")
+        refuse("E0116", "--optimizer", "adam,beta1=1")
+        refuse("E0115", "--optimizer", "sgd,momentum=0.9,momentum=0.8")
+        refuse("E0100", "--momentum", "0.9")
         refuse("E0116", "--lr", "-1")
         refuse("E0115", "--loss", "hinge")
         refuse("E0117", "--loss", "mse,beta=2")
         refuse("E0116", "--loss", "cross_entropy,smoothing=1.5")
         refuse("E0115", "--metrics", "f1")
         refuse("E0117", "--loss", "mse", "--judge", "accuracy", "--early-stop", 2)
-        refuse("E0115", "--loss", "cross_entropy,classes=2")
+        refuse("E0115", "--loss", "cross_entropy,classes_last=2")
         refuse("E0115", "--schedule", "step")
-        refuse("E0116", "--schedule", "cosine", "--warmup", "soon")
-        refuse("E0117", "--schedule", "cosine,warmup=3", "--warmup", "3")
+        refuse("E0116", "--schedule", "cosine,warmup=soon")
+        refuse("E0115", "--schedule", "cosine,warmup=3,warmup=3")
         self.refuse(4, "E0403", "plan", self.model, "--batch", 16, "--ram", "4MiB", "--loss", "z=mse")
 
     def test_a_resume_point_of_other_micro_batches_is_refused(self):

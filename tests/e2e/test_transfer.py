@@ -19,7 +19,7 @@ class Transfer(House):
     def train(self, name, *words):
         out = self.path(name + ".safetensors")
         done = self.succeed("train", MODEL, "--data", self.path("data"), "--batch", BATCH, "--effort", 1, "--ram", "8MiB", "--seed", 4, "--lr", "0.05",
-                            "--momentum", "0.9", "--log", self.path(name + ".jsonl"), "-o", out, *words)
+                            "--optimizer", "sgd,momentum=0.9", "--log", self.path(name + ".jsonl"), "-o", out, *words)
         return tensors(out), self.log_of(self.path(name + ".jsonl")), done.stderr
 
     def test_what_is_frozen_stays(self):

@@ -129,7 +129,7 @@ class WhatTrains(House):
                 self.assertEqual(found["parameters"], case["parameters"])
                 self.assertEqual(found["warnings"], [])
                 self.succeed("train", net, "--data", data, "--batch", 4, "--ram", "8MiB", "--effort", 1, "--kernels", "portable", "--lr", "0.1",
-                             "--momentum", "0.9", "--epochs", len(case["losses"]), "--log", log, "-o", self.path(f"{name}.safetensors"))
+                             "--optimizer", "sgd,momentum=0.9", "--epochs", len(case["losses"]), "--log", log, "-o", self.path(f"{name}.safetensors"))
                 losses = [line["train_loss"] for line in self.log_of(log) if line["event"] == "epoch"]
                 self.assertEqual(len(losses), len(case["losses"]))
                 for found_loss, loss in zip(losses, case["losses"]):

@@ -234,7 +234,7 @@ class Injection:
     def planning_threads(self):
         tried, wrong = 0, []
         for how in (["--effort", 1], ["--time-limit", "0.3s", "--measure", "off"]):
-            words = ["plan", self.small.model, "--batch", BATCH, "--ram", "24KiB", *how, "--momentum", "0.9", "--kernels", "portable", "-o", os.path.join(self.small.out, "p.json")]
+            words = ["plan", self.small.model, "--batch", BATCH, "--ram", "24KiB", *how, "--optimizer", "sgd,momentum=0.9", "--kernels", "portable", "-o", os.path.join(self.small.out, "p.json")]
             counted, _ = self.server.count(words)
             for k in range(1, min(counted.threads, 6) + 1):
                 ended = self.server.call(words, f"FAULT_THREAD={k}:0")
@@ -305,7 +305,7 @@ class Injection:
         """
         tried, wrong, places = 0, [], 0
         path = os.path.join(self.small.out, "p.json")
-        question = ["--batch", BATCH, "--effort", 1, "--kernels", "portable", "--threads", 1, "--momentum", "0.9", "-o", path]
+        question = ["--batch", BATCH, "--effort", 1, "--kernels", "portable", "--threads", 1, "--optimizer", "sgd,momentum=0.9", "-o", path]
         for planner, model, ram, frames in (("pantoum", self.small.model, "24KiB", 4), ("checkmate-lp", self.small.model, "26KiB", 4),  # CLP
                                             ("checkmate", self.small.smaller, "14KiB", 3)):  # CBC: ten times as many allocations
             words = ["plan", model, *question, "--planner", planner, "--ram", ram]

@@ -45,11 +45,11 @@ def configurations(work):
     data = make_data(work.path("data"), 16 * 5 + 3, 16)
     net, packed = dropout_net(work.path("dropout.onnx")), packed_images(work.path("images.npz"), 16 * 5 + 3)
     return {
-        "paging, fast kernels, two threads": (MODEL, ("--data", data, *COMMON, "--ram", "1MiB", "--threads", 2, "--lr", "0.02", "--momentum", "0.9")),
+        "paging, fast kernels, two threads": (MODEL, ("--data", data, *COMMON, "--ram", "1MiB", "--threads", 2, "--lr", "0.02", "--optimizer", "sgd,momentum=0.9")),
         "portable, Adam, schedule": (MODEL, ("--data", data, *COMMON, "--ram", "2MiB", "--kernels", "portable", "--threads", 1, "--optimizer", "adam", "--lr", "0.001",
-                                             "--schedule", "cosine", "--warmup", 3, "--clip-norm", 1)),
+                                             "--schedule", "cosine,warmup=3", "--clip-norm", 1)),
         "frozen backbone, kept features": (MODEL, ("--data", data, *COMMON, "--ram", "8MiB", "--kernels", "portable", *FROZEN, "--feature-cache", "1MiB")),
-        "dropout, augmentation, compressed data": (net, ("--data", packed, *COMMON, "--ram", "1MiB", "--kernels", "portable", "--augment", "flip,crop:2", "--prefetch", 2,
+        "dropout, augmentation, compressed data": (net, ("--data", packed, *COMMON, "--ram", "1MiB", "--kernels", "portable", "--augment", "flip,crop=2", "--prefetch", 2,
                                                          "--accumulate", 2, "--optimizer", "rmsprop", "--lr", "0.001")),
     }
 

@@ -98,7 +98,7 @@ class SmallRun:
                     file.write(array)
 
     def question(self):
-        return ["--batch", BATCH, "--ram", "24KiB", "--effort", 1, "--kernels", "portable", "--threads", 1, "--momentum", "0.9"]
+        return ["--batch", BATCH, "--ram", "24KiB", "--effort", 1, "--kernels", "portable", "--threads", 1, "--optimizer", "sgd,momentum=0.9"]
 
     def train(self, *more):
         return ["train", self.model, "--data", self.data, *self.question(), "--seed", 3, "--checkpoint-every", 1, "--log-every", 1, "-o", self.weights,

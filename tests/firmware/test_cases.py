@@ -240,7 +240,7 @@ class Cases(House):
 
     def test_a_transformer_block_on_three_processors(self):
         net = transformer()
-        plan, planned = self.plan(net, 256, 12, "--device", "m4", "--batch", 2, "--momentum", "0.9", "--params-in", "aux", dims=("N", TOKENS), dtype=7)
+        plan, planned = self.plan(net, 256, 12, "--device", "m4", "--batch", 2, "--optimizer", "sgd,momentum=0.9", "--params-in", "aux", dims=("N", TOKENS), dtype=7)
         data, states = letters(self.path("letters"), (16, 2)), set()
         for target, aim in some((("cortex-m4f", 4.2), ("cortex-m7", 4.2), ("cortex-m55", 2)), 2):
             told, static = self.train(plan, 256, (target,), data, 2, 4)

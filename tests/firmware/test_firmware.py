@@ -110,7 +110,7 @@ class Firmware(Projects):
         self.assertLess(peaks[0], 0.8 * peaks[1])
 
     def test_every_processor_gives_the_bits_of_the_host(self):
-        plan = self.plan("kept", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
+        plan = self.plan("kept", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "sgd,momentum=0.9")
         states = set()
         for target in TARGETS:
             folder, sizes = self.emit(plan, f"on-{target[0]}", target)
@@ -138,8 +138,8 @@ class Firmware(Projects):
             self.assertGreater(least[1] - least[0], gradient - 2 * strip)
 
     def test_a_schedule_gives_the_same_rates_on_every_processor(self):
-        plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
-        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003", "--warmup", 3), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
+        plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "sgd,momentum=0.9")
+        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003,warmup=3"), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
                  "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
                  "linear": ("--schedule", "linear,to=0.001,warmup=10%")}
         told = {}

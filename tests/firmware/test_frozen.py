@@ -17,7 +17,7 @@ FROZEN = ("--freeze", "w0", "--freeze", "b0", "--freeze", "w1")
 @unittest.skipIf(projects.ABSENT, f"not on this machine: {projects.ABSENT}")
 class ReadInPlace(projects.Projects):
     def test_frozen_weights_stay_in_flash(self):
-        words = ("--batch", 2, "--reserve", "8KiB", "--momentum", "0.9", *FROZEN)
+        words = ("--batch", 2, "--reserve", "8KiB", "--optimizer", "sgd,momentum=0.9", *FROZEN)
         told = {}
         for name, ram, rom in (("flash", "28KiB", ()), ("ram", "48KiB", ("--rom", "0B"))):
             folder, sizes = self.emit(self.plan(name, *words, "--ram", ram, *rom), name, ("cortex-m4f",))
@@ -96,7 +96,7 @@ class Features(projects.Projects):
 
     def plan_of(self, name, *words, model="depthwise.onnx", ram="56KiB"):
         path = self.path(f"{name}.plan.json")
-        self.succeed("plan", self.path(model), "--device", "m4", "--effort", 4, "--lr", "0.05", "--momentum", "0.9", "--batch", BATCH, "--ram", ram,
+        self.succeed("plan", self.path(model), "--device", "m4", "--effort", 4, "--lr", "0.05", "--optimizer", "sgd,momentum=0.9", "--batch", BATCH, "--ram", ram,
                      "--reserve", "8KiB", *BACKBONE, *words, "-o", path)
         return path
 
@@ -150,7 +150,7 @@ class Features(projects.Projects):
             made = []
             for name, words in ("host", (*CACHE, "--plan", self.plan_of("host", *CACHE, model=model, ram="72KiB"))), ("host.whole", ()):
                 out = self.path(name + ".safetensors")
-                self.succeed("train", self.path(model), "--data", self.path("two"), "--device", "m4", "--effort", 4, "--lr", "0.05", "--momentum", "0.9",
+                self.succeed("train", self.path(model), "--data", self.path("two"), "--device", "m4", "--effort", 4, "--lr", "0.05", "--optimizer", "sgd,momentum=0.9",
                              "--batch", BATCH, "--ram", "72KiB", "--reserve", "8KiB", *BACKBONE, "--epochs", 3, *words, "-o", out)
                 made.append(tensors(out))
             self.same_bits(*made, model)

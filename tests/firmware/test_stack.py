@@ -23,7 +23,7 @@ class Stack(Projects):
         self.assertLessEqual(reserved, 2 * used, f"measured {used}")
 
     def test_it_holds_what_is_measured(self):
-        cases = {"adam": (("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), ()), "momentum": (("--ram", "56KiB", "--momentum", "0.9"), ("--schedule", "cosine")),
+        cases = {"adam": (("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), ()), "momentum": (("--ram", "56KiB", "--optimizer", "sgd,momentum=0.9"), ("--schedule", "cosine")),
                  "checked": (("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), ("--check-blocks",)),
                  "features": (("--ram", "56KiB", "--freeze", "[wb]*", "--feature-cache", "64KiB"), ())}
         targets = ("cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m55")

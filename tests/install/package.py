@@ -62,7 +62,7 @@ def points(path):
             file.write(f"{(at * 37 % 101) / 101 + 2 * label:.4f},{(at * 53 % 97) / 97 - label:.4f},{label}\n")
 
 
-TRAIN = "pantoum train {model} --data {data} --ram 128KiB --batch 64 --epochs 20 --lr 0.05 --momentum 0.9 --measure off --kernels {kernels} --format json -o {out}"
+TRAIN = "pantoum train {model} --data {data} --ram 128KiB --batch 64 --epochs 20 --lr 0.05 --optimizer sgd,momentum=0.9 --measure off --kernels {kernels} --format json -o {out}"
 
 
 def train(execute, model, data, out):

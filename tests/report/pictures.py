@@ -38,7 +38,7 @@ def draw_sweep(path):
     root = os.path.dirname(os.path.dirname(pages.HERE))
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([pages.PANTOUM, "sweep", os.path.join(root, "examples", "fashion", "cnn.onnx"), "--batch", "128", "--device", "host", "--measure", "off", "--kernels", "portable",
-                        "--threads", "2", "--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9", "--weight-decay", "1e-4", "--seed", "1", "--ram", "4MiB:24MiB:11",
+                        "--threads", "2", "--optimizer", "sgd,momentum=0.9", "--lr", "0.05", "--weight-decay", "1e-4", "--seed", "1", "--ram", "4MiB:24MiB:11",
                         "--planners", "pantoum,pantoum-paging-only,pantoum-remat-only", "--effort", "5", "-o", folder], check=True, capture_output=True)
         shutil.copy(os.path.join(folder, "sweep.svg"), path)
 

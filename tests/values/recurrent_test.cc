@@ -19,7 +19,7 @@ Step step_of(const Network& network, bool series) {
   const Json& target = expected["target"];
   const uint32_t classes = target["classes"];
   Step step{training_of(network,
-                        {.losses = {{.loss = classes > 0 ? autodiff::Loss::kCrossEntropy : autodiff::Loss::kMse}},
+                        {.loss = {{.name = classes > 0 ? "cross_entropy" : "mse"}},
                          .optimizer = autodiff::Sgd{.momentum = expected["momentum"]}},
                         {.recurrent_series = series}),
             {}};

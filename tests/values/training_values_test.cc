@@ -2,6 +2,7 @@
 // expected values were made.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -9,9 +10,7 @@
 
 #include "autodiff/gradient_chain.h"
 #include "autodiff/update.h"
-#include "cli/line/options.h"
-#include "cli/loss_options.h"
-#include "cli/optimizer_options.h"
+#include "settings/fields.h"
 #include "testing/evaluate.h"
 #include "train/schedule.h"
 
@@ -79,17 +78,26 @@ ir::TensorType f32(const ir::Shape& shape) {
   return {ir::DType::kF32, shape};
 }
 
+void set(ModelOptions& options, const std::string& setting, const std::string& words) {
+  for (const settings::Field& field : settings::fields_of(options)) {
+    if (field.setting.name != setting) continue;
+    field.clear();
+    const Result<void> done = field.set(words, setting);
+    ASSERT_TRUE(done) << to_text(done.error());
+  }
+}
+
 TEST(AgainstPyTorch, Losses) {
   for (const Json& expected : reference()["losses"]) {
     const std::string name = expected["name"];
-    const auto terms = cli::losses_of({.losses = {expected["loss"]}});
-    ASSERT_TRUE(terms) << to_text(terms.error());
+    ModelOptions options{.optimizer = autodiff::NoOptimizer{}};
+    set(options, "loss", expected["loss"]);
     ir::Graph forward;
     ir::Builder builder(forward);
     const ir::ValueId x = builder.parameter("x", f32(expected["shape"].get<ir::Shape>()), nullptr);
     forward.outputs = {x};
     const Result<ir::Graph> graph =
-        autodiff::make_training(forward, {.losses = *terms, .optimizer = autodiff::NoOptimizer{}});
+        autodiff::make_training(forward, options);
     ASSERT_TRUE(graph) << to_text(graph.error());
     for (const bool in_double : {false, true}) {
       Precision run(*graph, in_double);
@@ -102,33 +110,28 @@ TEST(AgainstPyTorch, Losses) {
   }
 }
 
-cli::OptimizerWords words_of(const Json& options) {
-  cli::OptimizerWords words;
-  cli::CommandLine program{"pantoum", "", ""};
-  cli::Verb verb = program.add_verb("optimize", "");
-  cli::add_optimizer_options(verb, words);
-  verb.does([]() -> Result<int> { return 0; });
-  std::vector<std::string> line{"pantoum", "optimize"};
+// "sgd,momentum=0.9,nesterov", of {"optimizer": "sgd", "momentum": 0.9, "nesterov": true}.
+std::string words_of(const Json& options) {
+  std::string words = options["optimizer"];
   for (const auto& [name, value] : options.items()) {
-    line.push_back("--" + name);
-    if (!value.is_boolean()) line.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    if (name == "optimizer") continue;
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    words += "," + key + (value.is_boolean() ? "" : "=" + value.dump());
   }
-  std::vector<const char*> arguments;
-  for (const std::string& word : line) arguments.push_back(word.c_str());
-  EXPECT_TRUE(program.parse(static_cast<int>(arguments.size()), arguments.data()));
   return words;
 }
 
 TEST(AgainstPyTorch, Optimizers) {
   for (const Json& expected : reference()["optimizers"]) {
     const std::string name = expected["options"].dump();
-    const auto optimizer = cli::optimizer_of(words_of(expected["options"]));
-    ASSERT_TRUE(optimizer) << to_text(optimizer.error());
+    ModelOptions options;
+    set(options, "optimizer", words_of(expected["options"]));
     const ir::Shape shape{static_cast<int64_t>(expected["w"].size())};
     ir::Graph graph;
     ir::Builder builder(graph);
     const ir::ValueId w = builder.parameter("w", f32(shape), nullptr), g = builder.input("g", f32(shape));
-    autodiff::append_update(builder, {.optimizer = *optimizer}, w, g);
+    autodiff::append_update(builder, options, w, g);
     ASSERT_FALSE(builder.error());
     for (const bool in_double : {false, true}) {
       Precision run(graph, in_double);
@@ -157,7 +160,7 @@ TEST(AgainstPyTorch, Schedules) {
 TEST(AgainstPyTorch, Clipping) {
   for (const Json& expected : reference()["clipping"]) {
     autodiff::TrainingOptions options{.optimizer = autodiff::NoOptimizer{}};
-    (expected["how"] == "value" ? options.clip_value : options.clip_norm) = expected["limit"];
+    (expected["how"] == "value" ? options.clip_value : options.clip_norm) = expected["limit"].get<double>();
     ir::Graph graph;
     ir::Builder builder(graph);
     autodiff::GradientChain chain(builder, options);

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/system_calls.h"
 #include "cli/files/contents.h"
+#include "base/nearest_name.h"
 #include "cli/line/suggestions.h"
 #include "cost/device.h"
 
@@ -73,7 +74,7 @@ std::string models_in(const std::string& folder, const std::string& like) {
        each.increment(ignored))
     if (each->path().extension() == ".onnx") names.push_back(each->path().filename().string());
   std::sort(names.begin(), names.end());
-  if (const std::string likely = likely_name(like, names); !likely.empty()) return likely;
+  if (const std::string likely = base::likely_name(like, names); !likely.empty()) return likely;
   names.resize(std::min(names.size(), kShown));
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -318,7 +319,7 @@ Result<void> check_beside_costgraph(const std::vector<Given>& given) {
 
 // Does an option say how a model is made, or what its ops take on some device? A cost graph has all of this in it.
 bool is_of_model(const Given& given) {
-  constexpr std::array kOfBoth{"--batch", "--steps", "--epochs", "--samples", "--threads"};
+  constexpr std::array kOfBoth{"--batch", "--threads"};
   constexpr std::array kOfDevice{"--device",        "--kernels",   "--measure",
                                  "--profile-store", "--page-file", "--page-encryption"};
   const OptionFacts& option = *given.option;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kEndless = 1'000'000'000;  // a limit above it says nothing to a user
 
-constexpr std::array<std::pair<Kind, const char*>, 28> kWords{
+constexpr std::array<std::pair<Kind, const char*>, 27> kWords{
     {{Kind::kText, "TEXT"},       {Kind::kWord, "WORD"},       {Kind::kWhole, "N"},
      {Kind::kReal, "NUMBER"},     {Kind::kBytes, "BYTES"},     {Kind::kDuration, "DURATION"},
-     {Kind::kEnergy, "ENERGY"},   {Kind::kPercent, "PERCENT"}, {Kind::kLimit, "LIMIT"},
+     {Kind::kEnergy, "ENERGY"},   {Kind::kPercent, "PERCENT"},
      {Kind::kBudgets, "BUDGETS"}, {Kind::kGlob, "GLOB"},       {Kind::kModel, "FILE"},
      {Kind::kPlan, "FILE"},       {Kind::kAnswer, "FILE"},     {Kind::kCostGraph, "FILE"},
      {Kind::kWeights, "FILE"},    {Kind::kCheckpoint, "FILE"}, {Kind::kLog, "FILE"},
@@ -28,9 +28,19 @@ bool OptionFacts::is_called(const std::string& word) const {
   return std::find(names.begin(), names.end(), word) != names.end();
 }
 
+std::vector<std::string> OptionFacts::values_in(const std::string& word) const {
+  if (separator == 0) return {word};
+  std::vector<std::string> values;
+  size_t begin = 0;
+  for (size_t end = word.find(separator); end != std::string::npos; begin = end + 1, end = word.find(separator, begin))
+    values.push_back(word.substr(begin, end - begin));
+  values.push_back(word.substr(begin));
+  return values;
+}
+
 const OptionFacts* VerbFacts::find(const std::string& word) const {
   for (const auto& option : options)
-    if (!option->removed && !option->positional() && option->is_called(word)) return option.get();
+    if (!option->positional() && option->is_called(word)) return option.get();
   return nullptr;
 }
 
@@ -43,14 +53,14 @@ const VerbFacts* VerbFacts::verb(const std::string& word) const {
 std::vector<const OptionFacts*> VerbFacts::shown() const {
   std::vector<const OptionFacts*> all;
   for (const auto& option : options)
-    if (option->shown() && !option->positional()) all.push_back(option.get());
+    if (!option->positional()) all.push_back(option.get());
   return all;
 }
 
 std::vector<const OptionFacts*> VerbFacts::positionals() const {
   std::vector<const OptionFacts*> all;
   for (const auto& option : options)
-    if (option->shown() && option->positional()) all.push_back(option.get());
+    if (option->positional()) all.push_back(option.get());
   return all;
 }
 

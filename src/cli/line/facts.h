@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+#include "pantoum/setting.hpp"
+
 namespace pantoum::cli {
 
 // What a value is: it says what --help calls it, which words make one value, what is checked before anything is done,
@@ -23,7 +26,6 @@ enum class Kind : uint8_t {
   kDuration,
   kEnergy,
   kPercent,
-  kLimit,    // a quantity of several kinds behind a name: energy=3.2J
   kBudgets,  // bytes, or ranges of them
   kGlob,
   kMeter,  // a name, with more behind a colon
@@ -48,21 +50,28 @@ enum class Kind : uint8_t {
 
 struct OptionFacts {
   std::vector<std::string> names;  // "-o", "--output"; a positional has one, without dashes
-  std::string help, shown_default;
+  std::string help;
+  std::string shown_default;  // behind the word "default": " 3", ": off"; "": it is not told
   Kind kind = Kind::kText;
   std::string group;
+  Shown level = Shown::common;  // in which help it stands
   std::vector<std::string> choices;                   // with kWord, and names of things otherwise
   std::optional<std::pair<int64_t, int64_t>> within;  // of a whole number
   std::optional<std::string> alone;                   // what it means without a value
-  bool flag = false, required = false, hidden = false, removed = false;
+  bool flag = false, required = false;
+  std::string unless;  // it is not required where this option is given
   bool repeatable = false;  // may be given several times
   bool greedy = false;      // takes the words that follow, too
   char separator = 0;       // one word gives several values
   // What is wrong with one value; "" where nothing is.
   std::vector<std::function<std::string(const std::string&)>> checks;
+  // Put a value where it belongs; a list is cleared before its first value. `where`: the option's name.
+  std::vector<std::function<Result<void>(const std::string& value, const std::string& where)>> puts;
+  std::vector<std::function<void()>> clears;
+  std::vector<std::string> given;  // the words of a command line that was parsed
 
   [[nodiscard]] bool positional() const { return !names.front().starts_with('-'); }
-  [[nodiscard]] bool shown() const { return !hidden && !removed; }
+  [[nodiscard]] std::vector<std::string> values_in(const std::string& word) const;
   // The name that messages use: the long one.
   [[nodiscard]] const std::string& name() const { return names.back(); }
   [[nodiscard]] bool is_called(const std::string& word) const;
@@ -74,8 +83,10 @@ struct VerbFacts {
   VerbFacts* parent = nullptr;
   std::vector<std::unique_ptr<OptionFacts>> options;
   std::vector<std::unique_ptr<VerbFacts>> verbs;
+  std::function<Result<void>(const std::vector<struct Given>& given)> begin;  // before values are put
+  std::function<void()> choose;
 
-  [[nodiscard]] const OptionFacts* find(const std::string& word) const;  // a dashed one that is not removed; null: none
+  [[nodiscard]] const OptionFacts* find(const std::string& word) const;  // a dashed one; null: none
   [[nodiscard]] const VerbFacts* verb(const std::string& word) const;
   [[nodiscard]] std::vector<const OptionFacts*> shown() const;
   [[nodiscard]] std::vector<const OptionFacts*> positionals() const;

@@ -66,19 +66,29 @@ std::string command(std::string_view text, size_t width) {
   return all + line + "\n";
 }
 
-std::string options_text(const VerbFacts& verb, size_t width) {
+size_t options_shown(const VerbFacts& verb) {
+  size_t count = 0;
+  for (const OptionFacts* option : verb.shown()) count += option->level == Shown::common ? 1 : 0;
+  return count;
+}
+
+std::string options_text(const VerbFacts& verb, size_t width, bool all) {
   const size_t indent = width >= 70 ? kWidestHeading : 12;
   std::string text;
   for (const std::string& group : groups()) {
-    const std::vector<const OptionFacts*> members = options_of(verb, group);
+    const std::vector<const OptionFacts*> members = options_of(verb, group, all);
     if (members.empty()) continue;
-    text += heading(group == groups().back() ? "more options" : group);
+    text += heading(title_of(group));
     for (const OptionFacts* option : members) text += row(heading_of(*option), described(*option), indent, width);
   }
-  return text + heading("help") + row("-h, --help", "this text", indent, width);
+  text += heading("help") + row("-h, --help", all ? "the options that most people need" : "this text", indent, width);
+  const size_t count = verb.shown().size();
+  const bool more = options_shown(verb) < count;
+  if (more) text += row("--help-all", all ? "this text" : fmt::format("all {} options", count), indent, width);
+  return text;
 }
 
-std::string help_of_verb(const VerbFacts& verb) {
+std::string help_of_verb(const VerbFacts& verb, bool all) {
   const size_t width = columns();
   std::string text = wrapped(verb.path() + ":", " " + verb.help, 2, width);
   text.insert(text.find(':') + 1, " ");
@@ -91,7 +101,7 @@ std::string help_of_verb(const VerbFacts& verb) {
     text += row(option->name(), described(*option), width >= 70 ? kWidestHeading : 12, width);
   if (!verb.verbs.empty()) text += "\n";
   for (const auto& inner : verb.verbs) text += row(inner->name, inner->help, kVerbIndent, width);
-  text += options_text(verb, width);
+  text += options_text(verb, width, all);
   const VerbRow* known = row_of_verb(table_name(verb));
   if (known == nullptr) return text;
   text += heading("examples");
@@ -128,11 +138,16 @@ std::string help_of_program(const ProgramFacts& program) {
 
 }  // namespace
 
-std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group) {
+std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group, bool all) {
   std::vector<const OptionFacts*> members;
   for (const OptionFacts* option : verb.shown())
-    if (option->group == group) members.push_back(option);
+    if (option->group == group && (all || option->level == Shown::common)) members.push_back(option);
   return members;
+}
+
+std::string title_of(const std::string& group) {
+  if (group == groups().back()) return "more options";
+  return group == "research" ? "research (for measurements and comparisons)" : group;
 }
 
 std::string heading_of(const OptionFacts& option) {
@@ -146,12 +161,14 @@ std::string described(const OptionFacts& option) {
   std::string text = option.help;
   const bool tells_all = std::all_of(option.choices.begin(), option.choices.end(),
                                      [&](const std::string& name) { return text.find(name) != std::string::npos; });
-  if (option.kind == Kind::kWord && !tells_all)
+  constexpr size_t kMostTold = 12;
+  const bool few = option.kind == Kind::kWord || (option.kind == Kind::kText && option.choices.size() <= kMostTold);
+  if (few && !tells_all)
     text += fmt::format("{}{}", text.empty() ? "" : "; ", listed(option.choices));
   const bool tells_range = option.within && option.within->second < 100'000;
   if (tells_range) text += fmt::format(" ({})", range_words(option));
   if (option.required && !option.positional()) text += " (required)";
-  if (!option.shown_default.empty() && !option.flag) text += fmt::format(" [{}]", option.shown_default);
+  if (!option.shown_default.empty() && !option.flag) text += fmt::format(" (default{})", option.shown_default);
   return text;
 }
 
@@ -173,8 +190,8 @@ std::vector<std::string> usages_of(const VerbFacts& verb) {
   return lines;
 }
 
-std::string help_of(const VerbFacts& verb, const ProgramFacts& program) {
-  return verb.parent == nullptr ? help_of_program(program) : help_of_verb(verb);
+std::string help_of(const VerbFacts& verb, const ProgramFacts& program, bool all) {
+  return verb.parent == nullptr ? help_of_program(program) : help_of_verb(verb, all);
 }
 
 }  // namespace pantoum::cli

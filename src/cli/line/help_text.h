@@ -9,7 +9,8 @@
 namespace pantoum::cli {
 
 // Lines of at most 80 columns, fewer where COLUMNS says so (never below 40).
-[[nodiscard]] std::string help_of(const VerbFacts& verb, const ProgramFacts& program);
+// `all`: with the options that few people need.
+[[nodiscard]] std::string help_of(const VerbFacts& verb, const ProgramFacts& program, bool all);
 
 // "--objective WORD"; "-o, --output FILE".
 [[nodiscard]] std::string heading_of(const OptionFacts& option);
@@ -17,8 +18,11 @@ namespace pantoum::cli {
 // Help, choices, range and default of an option, as one text.
 [[nodiscard]] std::string described(const OptionFacts& option);
 
-// The options of a group, in the order in which the verb has them; none that is hidden.
-[[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group);
+// The options of a group, in the order in which the verb has them; `all`: not those alone that stand in --help.
+[[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group, bool all = true);
+
+// What stands above the options of a group.
+[[nodiscard]] std::string title_of(const std::string& group);
 
 // What stands behind "pantoum" in the lines that say how a verb is called.
 [[nodiscard]] std::vector<std::string> usages_of(const VerbFacts& verb);

@@ -123,7 +123,7 @@ std::string rows_of(const VerbFacts& verb) {
   for (const std::string& group : groups()) {
     const std::vector<const OptionFacts*> members = options_of(verb, group);
     if (members.empty()) continue;
-    text += fmt::format("\n| {} | |\n| --- | --- |\n", group == groups().back() ? "more options" : group);
+    text += fmt::format("\n| {} | |\n| --- | --- |\n", title_of(group));
     for (const OptionFacts* option : members) {
       std::string says = base::markdown_text(described(*option));
       text += fmt::format("| `{}` | {} |\n", heading_of(*option), says);
@@ -160,8 +160,7 @@ std::vector<std::pair<std::string, std::string>> man_pages(const ProgramFacts& p
 std::string reference_page(const ProgramFacts& program) {
   std::string text =
       "# The command line\n\nWritten by `pantoum reference`; a test holds this file to what it says. `pantoum VERB "
-      "--help` "
-      "says the same.\nIn brackets behind an option: its default.\n\n| verb | |\n| --- | --- |\n";
+      "--help-all` says the same.\n\n| verb | |\n| --- | --- |\n";
   const std::vector<const VerbFacts*> verbs = pages_of(program);
   for (const VerbFacts* verb : verbs)
     text += fmt::format("| [{0}](#{1}) | {2} |\n", table_name(*verb), page_name(*verb).substr(program.name.size() + 1),

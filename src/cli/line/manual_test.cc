@@ -12,13 +12,11 @@ namespace {
 struct Tool {
   CommandLine line{"tool", "A tool. It has two sentences.", "1.0"};
   std::string name, mode = "it's", path;
-  bool dry = false;
   Tool() {
     Verb verb = line.add_verb("make", "makes it: [all] of 'it'");
     verb.add_option("NAME", name, ".begins with a dot").required();
     verb.add_option("--mode", mode, "a \\backslash and [brackets]: how").one_of({"it's", "slow"});
     verb.add_option("-o,--output", path, "'where'").is(Kind::kFolder);
-    verb.add_flag("--dry", dry, "look, do not touch").hidden();
     line.add_verb("secret", "nothing").hidden();
   }
 };
@@ -32,7 +30,6 @@ TEST(Manual, NamesEveryOptionThatHelpNames) {
   const std::string& text = pages[1].second;
   EXPECT_NE(text.find(".It Fl \\-mode Ar \\&WORD\n"), std::string::npos) << text;
   EXPECT_NE(text.find(".It Fl o , Fl \\-output Ar \\&DIR\n"), std::string::npos) << text;
-  EXPECT_EQ(text.find("dry"), std::string::npos);
   EXPECT_EQ(pages[0].second.find("secret"), std::string::npos);
 }
 
@@ -51,7 +48,6 @@ TEST(Completion, KnowsThreeShells) {
     EXPECT_NE(script.find("make"), std::string::npos) << shell;
     EXPECT_NE(script.find("output"), std::string::npos) << shell;
     EXPECT_EQ(script.find("secret"), std::string::npos) << shell;
-    EXPECT_EQ(script.find("--dry"), std::string::npos) << shell;
   }
   EXPECT_EQ(completion_script("tcsh", program.line.facts()), "");
 }

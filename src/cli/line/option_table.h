@@ -1,4 +1,5 @@
-// What options of one name are at every verb: what their values are, and in which group --help shows them.
+// What options of one name are at every verb, beside the settings, which are described in the public headers: what their
+// values are, and where --help shows them.
 #pragma once
 
 #include <string>
@@ -13,6 +14,7 @@ struct OptionRow {
   std::string_view name;
   Kind kind;
   std::string_view group;
+  Shown shown = Shown::common;
 };
 
 // The row of an option's long name or a positional's name; null where the table has none.

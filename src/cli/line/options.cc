@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 
 #include "cli/line/help_text.h"
 #include "cli/line/option_table.h"
@@ -17,7 +15,7 @@
 namespace pantoum::cli {
 namespace {
 
-// What is wrong with the text of a number; "" where nothing is. The parser itself wraps and cuts what it cannot hold.
+// What is wrong with the text of a number; "" where nothing is.
 template <class Whole>
 std::string check_whole(const std::string& text) {
   Whole number{};
@@ -40,29 +38,23 @@ std::string check_finite(const std::string& text) {
   return fmt::format("'{}' is not a {}number", text, !text.empty() && *rest == '\0' ? "finite " : "");
 }
 
-std::string shown(const std::string& value) {
-  return value;
-}
-std::string shown(const std::vector<std::string>& value) {
-  return fmt::format("{}", fmt::join(value, ","));
-}
+// The checks came before.
 template <class Number>
-std::string shown(const Number& value) {
-  return value == Number{} ? "" : fmt::format("{}", value);
-}
-template <class Number>
-std::string shown(const std::optional<Number>&) {
-  return "";
+Number number_of(const std::string& text) {
+  Number number{};
+  if constexpr (std::is_floating_point_v<Number>) {
+    number = std::strtod(text.c_str(), nullptr);
+  } else {
+    std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), text.data() + text.size(), number);
+  }
+  return number;
 }
 
 // "-o,--output" -> both.
 std::vector<std::string> names_in(const std::string& text) {
-  std::vector<std::string> names;
-  size_t begin = 0;
-  for (size_t end = text.find(','); end != std::string::npos; begin = end + 1, end = text.find(',', begin))
-    names.push_back(text.substr(begin, end - begin));
-  names.push_back(text.substr(begin));
-  return names;
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos) return {text};
+  return {text.substr(0, comma), text.substr(comma + 1)};
 }
 
 OptionFacts* add_facts(VerbFacts& verb, const std::string& name, const std::string& help, Kind otherwise) {
@@ -72,23 +64,137 @@ OptionFacts* add_facts(VerbFacts& verb, const std::string& name, const std::stri
   const OptionRow* row = row_of_option(facts->name());
   facts->kind = row != nullptr && (row->kind != Kind::kText) ? row->kind : otherwise;
   facts->group = row != nullptr ? row->group : groups().back();
+  if (row != nullptr) facts->level = row->shown;
   verb.options.push_back(std::move(facts));
   return verb.options.back().get();
 }
 
-template <class Value>
-Option added(CLI::App& app, VerbFacts& verb, const std::string& name, Value& value, const std::string& help, Kind kind,
-             std::string (*check)(const std::string&)) {
-  OptionFacts* facts = add_facts(verb, name, help, kind);
-  facts->shown_default = shown(value);
-  if (check != nullptr) facts->checks.emplace_back(check);
-  return {app.add_option(name, value, help), facts};
+template <class Number>
+Option added(VerbFacts& verb, const std::string& name, const std::string& help, std::optional<Number> usual,
+             std::function<void(Number)> put) {
+  constexpr bool kWhole = !std::is_floating_point_v<Number>;
+  OptionFacts* facts = add_facts(verb, name, help, kWhole ? Kind::kWhole : Kind::kReal);
+  if (usual && *usual != Number{}) facts->shown_default = fmt::format(" {}", *usual);
+  if constexpr (kWhole) facts->checks.emplace_back(check_whole<Number>);
+  else facts->checks.emplace_back(check_finite);
+  facts->puts.push_back([put = std::move(put)](const std::string& text, const std::string&) -> Result<void> {
+    put(number_of<Number>(text));
+    return {};
+  });
+  return Option(facts);
+}
+
+template <class Number>
+Option added(VerbFacts& verb, const std::string& name, Number& value, const std::string& help) {
+  return added<Number>(verb, name, help, value, [&value](Number number) { value = number; });
+}
+
+template <class Number>
+Option added(VerbFacts& verb, const std::string& name, std::optional<Number>& value, const std::string& help) {
+  return added<Number>(verb, name, help, std::nullopt, [&value](Number number) { value = number; });
+}
+
+// ---- settings ----
+
+Kind kind_of(const settings::Field& field) {
+  using settings::Type;
+  switch (field.setting.holds) {
+    case Holds::glob:
+      return Kind::kGlob;
+    case Holds::weights:
+      return Kind::kWeights;
+    case Holds::plan:
+      return Kind::kPlan;
+    case Holds::data:
+      return Kind::kData;
+    case Holds::model:
+      return Kind::kModel;
+    case Holds::device:
+      return Kind::kDevice;
+    case Holds::store:
+      return Kind::kStore;
+    case Holds::output:
+      return Kind::kOutput;
+    case Holds::folder:
+      return Kind::kFolder;
+    case Holds::page_folder:
+      return Kind::kPageFolder;
+    case Holds::board:
+      return Kind::kBoard;
+    case Holds::text:
+      break;
+  }
+  const std::string unit = field.setting.unit == nullptr ? "" : field.setting.unit;
+  switch (field.type) {
+    case Type::flag:
+      return field.takes_value ? Kind::kWord : Kind::kText;
+    case Type::whole:
+      return Kind::kWhole;
+    case Type::number:
+      return unit == "J" ? Kind::kEnergy : unit == "%" ? Kind::kPercent : Kind::kReal;
+    case Type::bytes:
+      return Kind::kBytes;
+    case Type::seconds:
+    case Type::deadline:
+      return Kind::kDuration;
+    case Type::word:
+      return Kind::kWord;
+    default:
+      return Kind::kText;
+  }
+}
+
+std::string default_of(const settings::Field& field) {
+  if (field.setting.otherwise != nullptr) return std::string(": ") + field.setting.otherwise;
+  if (!field.takes_value || field.usual.is_null() || field.usual == "") return "";
+  const std::vector<std::string> texts = field.texts();
+  return texts.empty() ? "" : fmt::format(" {}", fmt::join(texts, ","));
+}
+
+std::unique_ptr<OptionFacts> facts_of(const settings::Field& field) {
+  const Setting& setting = field.setting;
+  auto facts = std::make_unique<OptionFacts>();
+  facts->names = {setting.option};
+  facts->help = setting.help;
+  facts->level = setting.shown;
+  facts->group = setting.shown == Shown::research ? "research" : field.group;
+  facts->kind = kind_of(field);
+  facts->choices = field.choices;
+  facts->flag = !field.takes_value;
+  facts->repeatable = field.repeats;
+  facts->greedy = field.repeats && setting.holds == Holds::glob;
+  if (setting.list) facts->separator = ',';
+  if (setting.alone != nullptr) facts->alone = setting.alone;
+  facts->shown_default = default_of(field);
+  if (field.type == settings::Type::whole) {
+    const bool is_unsigned = field.usual.is_number_unsigned();
+    facts->checks.emplace_back(is_unsigned ? check_whole<uint64_t> : check_whole<int64_t>);
+    if (std::isfinite(setting.least) && std::isfinite(setting.most))
+      Option(facts.get()).within(static_cast<int64_t>(setting.least), static_cast<int64_t>(setting.most));
+  }
+  if (facts->kind == Kind::kReal) facts->checks.emplace_back(check_finite);
+  return facts;
+}
+
+Result<void> put_all(VerbFacts& verb, const std::vector<Given>& given) {
+  for (const auto& option : verb.options) {
+    option->given.clear();
+    for (const Given& each : given)
+      if (each.option == option.get()) option->given.push_back(each.value);
+    if (option->given.empty()) continue;
+    for (const auto& clear : option->clears) clear();
+    for (const std::string& word : option->given)
+      for (const std::string& value : option->values_in(word))
+        for (const auto& put : option->puts) PANTOUM_TRY(put(value, option->name()));
+  }
+  return {};
 }
 
 }  // namespace
 
-Option& Option::required() {
+Option& Option::required(const std::string& unless) {
   facts_->required = true;
+  facts_->unless = unless;
   return *this;
 }
 
@@ -102,9 +208,7 @@ Option& Option::positive() {
 Option& Option::within(int64_t least, int64_t most) {
   facts_->within = {least, most};
   facts_->checks.emplace_back([least, most](const std::string& text) -> std::string {
-    int64_t number = 0;
-    const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
-    std::from_chars(begin, text.data() + text.size(), number);
+    const auto number = number_of<int64_t>(text);
     if (number < least) return fmt::format("{} is too small", text);
     return number > most ? fmt::format("{} is too large", text) : "";
   });
@@ -127,7 +231,6 @@ Option& Option::known(const std::vector<std::string>& names) {
 
 Option& Option::separated_by(char separator) {
   facts_->separator = separator;
-  option_->delimiter(separator);
   return *this;
 }
 
@@ -141,83 +244,109 @@ Option& Option::described(const std::string& help) {
   return *this;
 }
 
-Option& Option::hidden() {
-  facts_->hidden = true;
-  return *this;
-}
-
 Option& Option::is(Kind kind) {
   facts_->kind = kind;
   return *this;
 }
 
-Option& Option::may_stand_alone(const std::string& value) {
-  facts_->alone = value;
+Option& Option::shown(Shown shown) {
+  facts_->level = shown;
+  if (shown == Shown::research) facts_->group = "research";
   return *this;
 }
 
+bool Option::was_given() const {
+  return !facts_->given.empty();
+}
+
 Option Verb::add_option(const std::string& name, std::string& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kText, nullptr);
+  OptionFacts* facts = add_facts(*facts_, name, help, Kind::kText);
+  if (!value.empty()) facts->shown_default = " " + value;
+  facts->puts.push_back([&value](const std::string& text, const std::string&) -> Result<void> {
+    value = text;
+    return {};
+  });
+  return Option(facts);
 }
 
 Option Verb::add_option(const std::string& name, std::vector<std::string>& value, const std::string& help) {
   OptionFacts* facts = add_facts(*facts_, name, help, Kind::kText);
-  facts->shown_default = shown(value);
+  if (!value.empty()) facts->shown_default = fmt::format(" {}", fmt::join(value, ","));
   facts->repeatable = facts->greedy = true;
-  CLI::Option* option = app_->add_option(name, value, help);
-  if (!facts->positional()) option->allow_extra_args(false);  // which words are whose is known before
-  return {option, facts};
+  facts->clears.push_back([&value] { value.clear(); });
+  facts->puts.push_back([&value](const std::string& text, const std::string&) -> Result<void> {
+    value.push_back(text);
+    return {};
+  });
+  return Option(facts);
 }
 
 Option Verb::add_option(const std::string& name, int& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kWhole, check_whole<int>);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, int64_t& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kWhole, check_whole<int64_t>);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, uint64_t& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kWhole, check_whole<uint64_t>);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, double& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kReal, check_finite);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kWhole, check_whole<uint64_t>);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, std::optional<double>& value, const std::string& help) {
-  return added(*app_, *facts_, name, value, help, Kind::kReal, check_finite);
+  return added(*facts_, name, value, help);
 }
 
 Option Verb::add_flag(const std::string& name, bool& value, const std::string& help) {
   OptionFacts* facts = add_facts(*facts_, name, help, Kind::kText);
   facts->flag = true;
-  return {app_->add_flag(name, value, help), facts};
+  facts->puts.push_back([&value](const std::string&, const std::string&) -> Result<void> {
+    value = true;
+    return {};
+  });
+  return Option(facts);
+}
+
+void Verb::add_settings(settings::Fields fields, const std::vector<std::string>& without) {
+  for (settings::Field& field : fields) {
+    const auto is_out = std::find(without.begin(), without.end(), field.setting.name) != without.end();
+    if (field.setting.option == nullptr || is_out) continue;
+    OptionFacts* facts = nullptr;
+    for (const auto& each : facts_->options)
+      if (each->is_called(field.setting.option)) facts = each.get();
+    if (facts == nullptr) facts = facts_->options.emplace_back(facts_of(field)).get();
+    if (field.repeats) facts->clears.push_back(std::move(field.clear));
+    facts->puts.push_back(std::move(field.set));
+  }
+}
+
+void Verb::add_settings_of(settings::Fields fields, const std::vector<std::string>& only) {
+  std::erase_if(fields, [&](const settings::Field& field) {
+    return std::find(only.begin(), only.end(), field.setting.name) == only.end();
+  });
+  add_settings(std::move(fields));
 }
 
 Option Verb::option(const std::string& name) {
   const auto found = std::find_if(facts_->options.begin(), facts_->options.end(),
-                                  [&](const auto& each) { return !each->removed && each->is_called(name); });
-  PANTOUM_CHECK(found != facts_->options.end());
-  return {app_->get_option(name), found->get()};
-}
-
-void Verb::remove_option(const std::string& name) {
-  const auto found = std::find_if(facts_->options.begin(), facts_->options.end(),
                                   [&](const auto& each) { return each->is_called(name); });
-  (*found)->removed = true;
-  app_->remove_option(app_->get_option(name));
+  PANTOUM_CHECK(found != facts_->options.end());
+  return Option(found->get());
 }
 
 Verb Verb::add_verb(const std::string& name, const std::string& help) {
   auto verb = std::make_unique<VerbFacts>();
   verb->name = name, verb->help = help, verb->parent = facts_;
   facts_->verbs.push_back(std::move(verb));
-  return {app_->add_subcommand(name, help), facts_->verbs.back().get(), chosen_};
+  return {facts_->verbs.back().get(), chosen_};
 }
 
 Verb& Verb::hidden() {
@@ -225,39 +354,31 @@ Verb& Verb::hidden() {
   return *this;
 }
 
+void Verb::begins(std::function<Result<void>(const std::vector<Given>& given)> begin) {
+  facts_->begin = std::move(begin);
+}
+
 void Verb::does(Action action) {
-  app_->final_callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+  facts_->choose = [chosen = chosen_, action = std::move(action)] { *chosen = action; };
 }
 
-bool Verb::was_given() const {
-  return app_->parsed();
-}
-
-CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
-    : app_(std::make_unique<CLI::App>(description)) {
-  app_->name(name);
-  app_->set_help_flag();
+CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version) {
   facts_.name = name, facts_.help = description, facts_.version = version;
 }
 
-CommandLine::~CommandLine() = default;
-
 Verb CommandLine::add_verb(const std::string& name, const std::string& help) {
-  return Verb(app_.get(), &facts_, &chosen_).add_verb(name, help);
+  return Verb(&facts_, &chosen_).add_verb(name, help);
 }
 
-Result<AskedFor> CommandLine::parse(int argc, const char* const* argv, const Look& look) {
+Result<AskedFor> CommandLine::parse(int argc, const char* const* argv, const Look& look, bool only_parse) {
   PANTOUM_ASSIGN(Read read, read_words(facts_, std::vector<std::string>(argv + std::min(argc, 1), argv + argc)));
   if (read.version) return AskedFor{.action = {}, .text = facts_.version + "\n"};
-  if (read.help) return AskedFor{.action = {}, .text = help_of(*read.verb, facts_)};
+  if (read.help) return AskedFor{.action = {}, .text = help_of(*read.verb, facts_, read.all)};
   if (look) PANTOUM_TRY(look(read.given));
-  try {
-    std::vector<std::string> words = read.words();
-    std::reverse(words.begin(), words.end());  // as the parser takes them
-    app_->parse(std::move(words));
-  } catch (const CLI::ParseError& error) {
-    return fail("E0100", error.what(), "command line", "pantoum --help, or pantoum VERB --help");
-  }
+  VerbFacts& verb = const_cast<VerbFacts&>(*read.verb);  // one of this program's
+  if (verb.begin && !only_parse) PANTOUM_TRY(verb.begin(read.given));
+  PANTOUM_TRY(put_all(verb, read.given));
+  if (verb.choose) verb.choose();
   return AskedFor{.action = chosen_, .text = {}};
 }
 

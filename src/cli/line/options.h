@@ -1,5 +1,5 @@
-// The command line as verbs and their options. The parser behind it (CLI11) is included by options.cc alone; words are
-// read against facts.h before it sees them (reading.h), so that all that is wrong is told in one voice.
+// The command line as verbs and their options. Words are read against facts.h (reading.h), so that all that is wrong is
+// told in one voice; then each option puts its values where they belong.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,7 @@
 
 #include "base/result.h"
 #include "cli/line/facts.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "settings/fields.h"
 
 namespace pantoum::cli {
 
@@ -25,8 +21,8 @@ using Action = std::function<Result<int>()>;
 // One option of a verb. A handle: it is valid as long as its command line.
 class Option {
  public:
-  Option(CLI::Option* option, OptionFacts* facts) : option_(option), facts_(facts) {}
-  Option& required();
+  explicit Option(OptionFacts* facts) : facts_(facts) {}
+  Option& required(const std::string& unless = "");  // not where the option `unless` is given
   Option& positive();                           // > 0
   Option& within(int64_t least, int64_t most);  // least <= value <= most
   Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
@@ -35,12 +31,11 @@ class Option {
   Option& separated_by(char separator);                  // one word gives several values
   Option& one_value_each();                              // --name A --name B, not --name A B
   Option& described(const std::string& help);            // in place of the help it has
-  Option& hidden();                                      // an old spelling: it is read, and --help does not name it
   Option& is(Kind kind);                                 // in place of what option_table.h says of its name
-  Option& may_stand_alone(const std::string& value);     // without a value it means `value`
+  Option& shown(Shown shown);                            // in --help-all alone, or in the group for research
+  [[nodiscard]] bool was_given() const;
 
  private:
-  CLI::Option* option_;
   OptionFacts* facts_;
 };
 
@@ -48,7 +43,7 @@ class Option {
 // into `value`, which outlives the parsing. A number that its type cannot hold is refused, and so are NaN and infinity.
 class Verb {
  public:
-  Verb(CLI::App* app, VerbFacts* facts, Action* chosen) : app_(app), facts_(facts), chosen_(chosen) {}
+  Verb(VerbFacts* facts, Action* chosen) : facts_(facts), chosen_(chosen) {}
   [[nodiscard]] Verb add_verb(const std::string& name, const std::string& help);
   Verb& hidden();  // for packagers and tests: --help does not name it
 
@@ -61,18 +56,18 @@ class Verb {
   Option add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help = "");
   Option add_option(const std::string& name, std::optional<double>& value, const std::string& help = "");
   Option add_flag(const std::string& name, bool& value, const std::string& help = "");
+  // The settings that have an option, but those named in `without`. An option that is there already sets these too.
+  void add_settings(settings::Fields fields, const std::vector<std::string>& without = {});
+  // Those named in `only`.
+  void add_settings_of(settings::Fields fields, const std::vector<std::string>& only);
   [[nodiscard]] Option option(const std::string& name);  // one that was added
-  void remove_option(const std::string& name);
-  // The option `name` may be given without a value, and then means `value`; a word behind it that is none of its values
-  // is not its.
-  void may_stand_alone(const std::string& name, const std::string& value) { option(name).may_stand_alone(value); }
 
+  // Called with what was given, before any value is put: where values begin with those of a file.
+  void begins(std::function<Result<void>(const std::vector<Given>& given)> begin);
   // What the program does where this verb was given.
   void does(Action action);
-  [[nodiscard]] bool was_given() const;
 
  private:
-  CLI::App* app_;
   VerbFacts* facts_;
   Action* chosen_;
 };
@@ -87,18 +82,18 @@ struct AskedFor {
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& description, const std::string& version);
-  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
   [[nodiscard]] Verb add_verb(const std::string& name, const std::string& help);
-  // `look` sees what was given, and may put other values in its place, before it is taken. E0100; the errors of `look`.
+  // `look` sees what was given, and may put other values in its place, before it is taken. E0100; the errors of `look`;
+  // those of a setting's value. `only_parse`: no file is read for values to begin with.
   using Look = std::function<Result<void>(std::vector<Given>& given)>;
-  [[nodiscard]] Result<AskedFor> parse(int argc, const char* const* argv, const Look& look = {});
+  [[nodiscard]] Result<AskedFor> parse(int argc, const char* const* argv, const Look& look = {},
+                                       bool only_parse = false);
   [[nodiscard]] const ProgramFacts& facts() const { return facts_; }
 
  private:
-  std::unique_ptr<CLI::App> app_;
   ProgramFacts facts_;
   Action chosen_;
 };

@@ -13,7 +13,6 @@ struct Program {
   std::vector<std::string> parts;
   int64_t count = 1;
   bool dry = false;
-  std::string look = "no";
 
   Program() {
     verb.add_option("NAME", name).required();
@@ -21,9 +20,6 @@ struct Program {
     verb.add_option("--parts", parts).separated_by(',').one_value_each();
     verb.add_option("--count", count).positive();
     verb.add_flag("--dry", dry);
-    verb.add_option("--look", look).one_of({"no", "once", "twice"});
-    verb.may_stand_alone("--look", "twice");
-    verb.add_flag("--rehearse", dry).hidden();
     verb.does([this]() -> Result<int> { return static_cast<int>(count); });
   }
 
@@ -51,24 +47,72 @@ TEST(Options, PutWordsIntoValues) {
   EXPECT_EQ(program.mode, "slow");
   EXPECT_EQ(program.parts, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_TRUE(program.dry);
-  EXPECT_TRUE(program.verb.was_given());
 }
 
-TEST(Options, MayStandAlone) {
-  const auto looks = [](const std::vector<const char*>& words) {
-    Program program;
-    const auto parsed = program.parse(words);
+TEST(Settings, MayStandAlone) {
+  const auto measure_of = [](std::vector<const char*> words) {
+    CommandLine line{"tool", "a tool", "1.0"};
+    Verb verb = line.add_verb("make", "makes it");
+    std::string name;
+    PlanOptions options;
+    verb.add_option("NAME", name).is(Kind::kText);
+    verb.add_settings(settings::fields_of(options));
+    words.insert(words.begin(), "tool");
+    const auto parsed = line.parse(static_cast<int>(words.size()), words.data());
     EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
-    EXPECT_EQ(program.name, "it");
-    return program.look;
+    EXPECT_EQ(name, "it");
+    return options.measure;
   };
-  EXPECT_EQ(looks({"make", "it"}), "no");
-  EXPECT_EQ(looks({"make", "it", "--look"}), "twice");
-  EXPECT_EQ(looks({"make", "--look", "it"}), "twice");
-  EXPECT_EQ(looks({"make", "it", "--look", "--dry"}), "twice");
-  EXPECT_EQ(looks({"make", "--look", "once", "it"}), "once");
-  EXPECT_EQ(looks({"make", "it", "--look=once"}), "once");
-  EXPECT_EQ(Program().refusal({"make", "it", "--look=never"}), "E0100: 'never' is not a value of --look");
+  EXPECT_EQ(measure_of({"make", "it"}), Measure::automatic);
+  EXPECT_EQ(measure_of({"make", "it", "--measure"}), Measure::all);
+  EXPECT_EQ(measure_of({"make", "--measure", "it"}), Measure::all);
+  EXPECT_EQ(measure_of({"make", "it", "--measure", "--no-paging"}), Measure::all);
+  EXPECT_EQ(measure_of({"make", "--measure", "off", "it"}), Measure::off);
+  EXPECT_EQ(measure_of({"make", "it", "--measure=known"}), Measure::known);
+}
+
+// The settings of a model and a plan as a user words them.
+struct Asked {
+  ModelOptions model;
+  PlanOptions plan;
+  TrainerOptions trainer;
+  CommandLine line{"tool", "a tool", "1.0"};
+  Asked() {
+    Verb verb = line.add_verb("make", "makes it");
+    verb.add_settings(settings::fields_of(model));
+    verb.add_settings(settings::fields_of(plan));
+    verb.add_settings(settings::fields_of(trainer));
+  }
+  std::string refusal(std::vector<const char*> words) {
+    words.insert(words.begin(), {"tool", "make"});
+    const auto parsed = line.parse(static_cast<int>(words.size()), words.data());
+    return parsed ? "" : parsed.error().code + " " + parsed.error().where;
+  }
+};
+
+TEST(Settings, AreSetInTheOrderOfTheirDescription) {
+  Asked asked;
+  ASSERT_EQ(asked.refusal({"--lr", "0.05", "--weight-decay", "0.1", "--optimizer", "adam,beta1=0.8"}), "");
+  const auto& adam = std::get<Adam>(asked.model.optimizer);
+  EXPECT_DOUBLE_EQ(adam.lr, 0.05);
+  EXPECT_DOUBLE_EQ(adam.beta1, 0.8);
+  EXPECT_DOUBLE_EQ(adam.weight_decay, 0.1);
+}
+
+TEST(Settings, OfTwoStructuresHaveOneOption) {
+  Asked asked;
+  ASSERT_EQ(asked.refusal({"--prefetch", "3", "--page-encryption", "off"}), "");
+  EXPECT_EQ(asked.plan.prefetch, 3);
+  EXPECT_EQ(asked.trainer.prefetch, 3);
+  EXPECT_FALSE(asked.plan.page_encryption);
+  EXPECT_FALSE(asked.trainer.page_encryption);
+}
+
+TEST(Settings, AreRefusedByTheirOptions) {
+  EXPECT_EQ(Asked().refusal({"--ram", "256"}), "E0110 --ram");
+  EXPECT_EQ(Asked().refusal({"--optimizer", "adam,momentum=0.9"}), "E0117 --optimizer");
+  EXPECT_EQ(Asked().refusal({"--lr", "-1"}), "E0116 --lr");
+  EXPECT_EQ(Asked().refusal({"--prefetch", "65"}), "E0100 tool make --prefetch");
 }
 
 TEST(Options, AreRefusedByTheirNames) {
@@ -109,7 +153,7 @@ TEST(Options, TakeAUnitThatStandsApart) {
   std::string ram, limit, name;
   verb.add_option("NAME", name).is(Kind::kText);
   verb.add_option("--ram", ram);
-  verb.add_option("--time-limit", limit);
+  verb.add_option("--time-limit", limit).is(Kind::kDuration);
   const char* words[] = {"tool", "make", "--ram", "64", "MB", "--time-limit=2", "min", "it"};
   ASSERT_TRUE(line.parse(8, words).has_value());
   EXPECT_EQ(ram, "64MB");
@@ -176,15 +220,17 @@ TEST(Options, TakeEveryNumberOfTheirTypeAndNoOther) {
   }
 }
 
-TEST(Options, OfOldSpellingsAreReadAndNotShown) {
+TEST(Options, ThatFewPeopleNeedStandInTheWholeHelp) {
   Program program;
-  ASSERT_TRUE(program.parse({"make", "it", "--rehearse"}).has_value());
-  EXPECT_TRUE(program.dry);
+  std::string seldom;
+  program.verb.add_option("--seldom", seldom, "few need it").shown(Shown::more);
   const auto asked = program.parse({"make", "--help"});
   ASSERT_TRUE(asked.has_value());
   EXPECT_FALSE(asked->action.has_value());  // nothing is left to be done
   EXPECT_NE(asked->text.find("--dry"), std::string::npos);
-  EXPECT_EQ(asked->text.find("--rehearse"), std::string::npos);
+  EXPECT_NE(asked->text.find("--help-all"), std::string::npos);
+  EXPECT_EQ(asked->text.find("--seldom"), std::string::npos);
+  EXPECT_NE(program.parse({"make", "--help-all"})->text.find("--seldom"), std::string::npos);
 }
 
 TEST(Options, TellDefaultsChoicesAndRanges) {
@@ -197,8 +243,8 @@ TEST(Options, TellDefaultsChoicesAndRanges) {
   verb.add_option("--steps", steps, "how long").steps();
   const char* words[] = {"tool", "help", "make"};
   const std::string text = line.parse(3, words)->text;
-  EXPECT_NE(text.find("how; fast or slow [fast]"), std::string::npos) << text;
-  EXPECT_NE(text.find("how many (from 0 to 64) [3]"), std::string::npos) << text;
+  EXPECT_NE(text.find("how; fast or slow (default fast)"), std::string::npos) << text;
+  EXPECT_NE(text.find("how many (from 0 to 64) (default 3)"), std::string::npos) << text;
   EXPECT_NE(text.find("how long\n"), std::string::npos) << text;
 }
 

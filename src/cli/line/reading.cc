@@ -74,8 +74,9 @@ class Reader {
     if (only_positionals_) return read_positional(word);
     if (word == "--") {
       only_positionals_ = true;
-    } else if (word == "-h" || word == "--help") {
+    } else if (word == "-h" || word == "--help" || word == "--help-all") {
       read_.help = true;
+      read_.all |= word == "--help-all";
     } else if (word == "-V" || word == "--version") {
       read_.version = true;
     } else if (is_dashed(word)) {
@@ -226,11 +227,7 @@ class Reader {
   // One word, which the option's separator may cut into several values.
   void give_all(const OptionFacts& option, const std::string& word) {
     if (option.separator == 0) return give(option, word);
-    size_t begin = 0;
-    for (size_t end = word.find(option.separator); end != std::string::npos;
-         begin = end + 1, end = word.find(option.separator, begin))
-      check(option, word.substr(begin, end - begin));
-    check(option, word.substr(begin));
+    for (const std::string& value : option.values_in(word)) check(option, value);
     read_.given.push_back({&option, word});
   }
 
@@ -269,9 +266,10 @@ class Reader {
   void check_presence() {
     std::vector<std::string> missing;
     for (const auto& option : verb().options) {
-      if (!option->required || option->removed) continue;
-      const bool there = std::any_of(read_.given.begin(), read_.given.end(),
-                                     [&](const Given& each) { return each.option == option.get(); });
+      if (!option->required) continue;
+      const bool there = std::any_of(read_.given.begin(), read_.given.end(), [&](const Given& each) {
+        return each.option == option.get() || each.option->name() == option->unless;
+      });
       if (there) continue;
       missing.push_back(option->positional() ? option->name() : option->name() + " " + value_word(*option));
     }
@@ -316,7 +314,7 @@ Failure no_verb(const ProgramFacts& program, const std::vector<std::string>& wor
 }
 
 Result<Read> read_help(const ProgramFacts& program, const std::vector<std::string>& words) {
-  Read read{.verb = &program, .help = true, .version = false, .given = {}};
+  Read read{.verb = &program, .help = true, .all = words.front() == "--help-all"};
   for (size_t at = 1; at < words.size(); ++at) {
     if (words[at].starts_with('-')) continue;
     const VerbFacts* verb = read.verb->verb(words[at]);
@@ -332,31 +330,13 @@ Result<Read> read_help(const ProgramFacts& program, const std::vector<std::strin
 
 }  // namespace
 
-std::vector<std::string> Read::words() const {
-  std::vector<std::string> verbs, options, files;
-  for (const VerbFacts* each = verb; each->parent != nullptr; each = each->parent)
-    verbs.insert(verbs.begin(), each->name);
-  for (const Given& each : given) {
-    if (each.option->positional()) {
-      files.push_back(each.value);
-      continue;
-    }
-    options.push_back(each.option->name());
-    if (!each.option->flag) options.push_back(each.value);
-  }
-  verbs.insert(verbs.end(), options.begin(), options.end());
-  if (!files.empty()) verbs.emplace_back("--");
-  verbs.insert(verbs.end(), files.begin(), files.end());
-  return verbs;
-}
-
 Result<Read> read_words(const ProgramFacts& program, std::vector<std::string> words) {
   if (words.empty())
     return fail("E0100", "no verb is given", program.name,
                 fmt::format("begin with '{0} inspect MODEL'; {0} --help lists the verbs", program.name));
   const std::string& first = words.front();
-  if (first == "help" || first == "--help" || first == "-h") return read_help(program, words);
-  if (first == "--version" || first == "-V") return Read{.verb = &program, .help = false, .version = true, .given = {}};
+  if (first == "help" || first == "--help" || first == "-h" || first == "--help-all") return read_help(program, words);
+  if (first == "--version" || first == "-V") return Read{.verb = &program, .version = true};
   const VerbFacts* verb = program.verb(first);
   if (verb == nullptr) return no_verb(program, words);
   words.erase(words.begin());

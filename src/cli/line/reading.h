@@ -12,10 +12,8 @@ namespace pantoum::cli {
 
 struct Read {
   const VerbFacts* verb = nullptr;  // the program itself where none was given, with --help or --version
-  bool help = false, version = false;
+  bool help = false, all = false, version = false;  // all: --help-all
   std::vector<Given> given;
-  // For the parser: verbs, then every option as two words (a flag as one), then the positionals behind "--".
-  [[nodiscard]] std::vector<std::string> words() const;
 };
 
 // E0100 with all that is not understood at once. Words that belong together ("64 MB") become one value.

@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "cli/line/option_table.h"
-#include "import/nearest_name.h"
+#include "base/nearest_name.h"
 
 namespace pantoum::cli {
 namespace {
@@ -40,29 +40,8 @@ const VerbFacts& program_of(const VerbFacts& verb) {
 
 }  // namespace
 
-std::string likely_name(const std::string& word, const std::vector<std::string>& names) {
-  const std::string wanted = plain(word);
-  if (wanted.empty()) return {};
-  std::vector<std::string> bare;
-  bare.reserve(names.size());
-  for (const std::string& name : names) bare.push_back(plain(name));
-  if (const auto same = std::find(bare.begin(), bare.end(), wanted); same != bare.end())
-    return names[static_cast<size_t>(same - bare.begin())];
-  const auto begins = [&](const std::string& name) { return wanted.size() >= 3 && name.starts_with(wanted); };
-  if (const auto longer = std::find_if(bare.begin(), bare.end(), begins); longer != bare.end())
-    return names[static_cast<size_t>(longer - bare.begin())];
-  const std::string nearest = import::nearest_name(wanted, bare);
-  const auto found = std::find(bare.begin(), bare.end(), nearest);
-  return nearest.empty() || found == bare.end() ? "" : names[static_cast<size_t>(found - bare.begin())];
-}
-
-std::string hint_at(const std::string& word, const std::vector<std::string>& names) {
-  const std::string likely = likely_name(word, names);
-  return likely.empty() ? "" : fmt::format("did you mean {}? ", likely);
-}
-
 std::string help_with_names(const std::string& word, const std::vector<std::string>& names) {
-  return hint_at(word, names) + "use " + listed(names);
+  return base::hint_at(word, names) + "use " + listed(names);
 }
 
 std::string likely_option(const std::string& word, const VerbFacts& verb) {
@@ -75,7 +54,7 @@ std::string likely_option(const std::string& word, const VerbFacts& verb) {
     const std::string name = ours.substr(0, ours.find(' '));
     if (verb.find(name) != nullptr || name == "--version") return fmt::format("did you mean {}?", ours);
   }
-  const std::string likely = likely_name(word, names_of(verb));
+  const std::string likely = base::likely_name(word, names_of(verb));
   return likely.empty() ? "" : fmt::format("did you mean {}?", likely);
 }
 
@@ -84,7 +63,7 @@ std::string likely_verb(const std::string& word, const VerbFacts& program) {
   for (const auto& verb : program.verbs)
     if (!verb->hidden) names.push_back(verb->name);
   if (const std::string ours(our_verb(plain(word))); !ours.empty()) return ours;
-  return likely_name(word, names);
+  return base::likely_name(word, names);
 }
 
 std::string typeset_mark(const std::string& word) {

@@ -8,15 +8,8 @@
 
 namespace pantoum::cli {
 
-// The name that `word` is most likely a slip of: the same in another case or with other dashes, one that it begins, or
-// the nearest by letters. "" where none is near.
-[[nodiscard]] std::string likely_name(const std::string& word, const std::vector<std::string>& names);
-
 // "did you mean 'adam'? use sgd, adam or adamw".
 [[nodiscard]] std::string help_with_names(const std::string& word, const std::vector<std::string>& names);
-
-// "did you mean adam? ", or "" where nothing is near.
-[[nodiscard]] std::string hint_at(const std::string& word, const std::vector<std::string>& names);
 
 // What a dashed word of `verb` should have been: the spelling of an option, or which verbs have it.
 [[nodiscard]] std::string likely_option(const std::string& word, const VerbFacts& verb);

@@ -43,8 +43,6 @@ bool is_unit_of(const std::string& value, const std::string& next, Kind kind) {
       return has(kTimeUnits, unit);
     case Kind::kEnergy:
       return has(kEnergyUnits, unit);
-    case Kind::kLimit:
-      return has(kTimeUnits, unit) || has(kEnergyUnits, unit);
     case Kind::kPercent:
       return unit == "%" || unit == "percent";
     default:

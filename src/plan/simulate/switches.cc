@@ -1,7 +1,5 @@
 #include "plan/simulate/switches.h"
 
-#include <utility>
-
 namespace pantoum::plan {
 namespace {
 
@@ -82,18 +80,6 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
      "search: begins with the plan that was given, where that is better than its own start"},
 }};
 
-// Spellings of earlier releases.
-constexpr std::array<std::pair<std::string_view, Switch>, 8> kAliases{{
-    {"ladder", Switch::kBoundaryRefinement},
-    {"staying-reads", Switch::kRetainedReads},
-    {"pressed-gaps", Switch::kPressedIntervals},
-    {"wanted-gaps", Switch::kWantedIntervals},
-    {"twins", Switch::kIsomorphicParts},
-    {"lp-start", Switch::kLpRounding},
-    {"hoist", Switch::kPrefetch},
-    {"landing", Switch::kWriteCompletion},
-}};
-
 }  // namespace
 
 const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches() {
@@ -103,8 +89,6 @@ const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches(
 std::optional<Switch> switch_named(std::string_view name) {
   for (const SwitchInfo& each : kSwitches)
     if (each.name == name) return each.rule;
-  for (const auto& [alias, rule] : kAliases)
-    if (alias == name) return rule;
   return std::nullopt;
 }
 

@@ -77,7 +77,7 @@ struct SwitchInfo {
 
 // In the order of the enumeration.
 [[nodiscard]] const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
-// By its name, or by one that it had in an earlier release; nothing: there is no such rule.
+// Nothing: there is no such rule.
 [[nodiscard]] std::optional<Switch> switch_named(std::string_view name);
 
 static_assert(static_cast<size_t>(Switch::kCount) <= Without::kMost);

@@ -28,13 +28,6 @@ TEST(Switches, HaveOneNameEachInTheOrderOfTheEnumeration) {
   EXPECT_FALSE(switch_named("gravity"));
 }
 
-TEST(Switches, KeepTheirOldSpellings) {
-  EXPECT_EQ(switch_named("ladder"), Switch::kBoundaryRefinement);
-  EXPECT_EQ(switch_named("hoist"), Switch::kPrefetch);
-  EXPECT_EQ(switch_named("lp-start"), Switch::kLpRounding);
-  EXPECT_EQ(switch_named("landing"), Switch::kWriteCompletion);
-}
-
 // How many rows of each rule prove the bound of a chain at this share of its unplanned peak.
 std::map<Rule, int> rows_of(const Without& without) {
   const CostGraph graph = chain(16, 20);

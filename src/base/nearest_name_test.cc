@@ -1,8 +1,8 @@
-#include "import/nearest_name.h"
+#include "base/nearest_name.h"
 
 #include <gtest/gtest.h>
 
-namespace pantoum::import {
+namespace pantoum::base {
 namespace {
 
 TEST(NearestName, FindsWhatWasMeant) {
@@ -22,4 +22,4 @@ TEST(NearestName, GuessesNothingFromAfar) {
 }
 
 }  // namespace
-}  // namespace pantoum::import
+}  // namespace pantoum::base

@@ -1,0 +1,116 @@
+#include "pipeline/planned_step.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "pipeline/numerics.h"
+#include "pipeline/request_json.h"
+#include "settings/fields.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+std::vector<BatchPart> parts_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::vector<BatchPart> parts;
+  parts.reserve(values.size());
+  for (const ir::ValueId value : values) parts.push_back({graph.value(value).name, graph.value(value).type});
+  return parts;
+}
+
+double step_energy(const Compiled& compiled) {
+  const double energy = compiled.training().found.energy_j;
+  const auto micro_batches = static_cast<double>(compiled.model.options.accumulate);
+  if (const Program* update = find_program(compiled.programs, kUpdate))
+    return micro_batches * energy + update->found.energy_j;
+  const Program* accumulation = find_program(compiled.programs, kAccumulate);
+  return accumulation == nullptr ? energy : energy + (micro_batches - 1) * accumulation->found.energy_j;
+}
+
+}  // namespace
+
+std::vector<std::string> PlannedStep::input_names() const {
+  std::vector<std::string> names;
+  for (const BatchPart& input : inputs) names.push_back(input.name);
+  return names;
+}
+
+Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, const std::string& weights_path) {
+  Program& training = compiled.training();
+  const ir::Graph& model = compiled.evaluation().graph;
+  PlannedStep step{.name = training.graph.name, .model = compiled.model, .settings = request.settings};
+  step.notes = training.graph.notes;
+  step.warnings = std::move(compiled.warnings);
+  PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
+  PANTOUM_ASSIGN(step.weight_notes, write_initial_weights(training.graph, compiled.model.options, weights_path));
+  step.inputs = parts_of(model, model.inputs);
+  step.targets = parts_of(model, model.labels);
+  for (const ir::ValueId input : training.graph.inputs) step.step_inputs.push_back(training.graph.value(input).name);
+  if (compiled.has_features()) {
+    step.features = step.step_inputs;
+    step.feature_row_bytes = feature_bytes(training.graph, 1);
+  }
+  step.wanted = wanted_of(model);
+  step.labels = label_ranges(training.graph);
+  step.graph_hash = fmt::format("{:016x}", compiled.graph_hash);
+  step.numerics = numerics_of(compiled);
+  step.energy_j = step_energy(compiled);
+  step.unplanned = compiled.unplanned;
+  step.kernels = compiled.kernels;
+  step.threads = request.kernel_threads;
+  step.found = training.found;
+  step.plan = std::move(training.plan);
+  return step;
+}
+
+Result<PlannedStep> step_of_plan(const problem::Plan& given, const ModelRequest& model, PlanRequest request,
+                                 const std::string& weights_path) {
+  request.settings.measure = Measure::off;  // the plan has the times that it was made with
+  PlanRequest of_its_graph = request;
+  of_its_graph.rewrite.search = false;
+  PANTOUM_ASSIGN(Compiled compiled, compile_model(model, of_its_graph));
+  PANTOUM_TRY(plan_model(compiled, request, &given));
+  return finish_step(compiled, request, weights_path);
+}
+
+Result<PlanRecord> record_of(const problem::Plan& plan, const std::string& where) {
+  if (plan.model.empty() || plan.request.empty())
+    return fail("E0293", "the plan does not say which model it is of", where,
+                "make it with `pantoum plan MODEL ... -o FILE` or Plan::save");
+  PlanRecord record;
+  PANTOUM_ASSIGN(record.model, parse_model_json(plan.model, where));
+  PANTOUM_ASSIGN(record.request, parse_request_json(plan.request, where));
+  return record;
+}
+
+Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const host::KernelSet& kernels,
+                                              const TrainerOptions& options) {
+  Optimizer optimizer = step.model.options.optimizer;
+  const double lr = options.lr.value_or(settings::learning_rate(optimizer));
+  if (!std::isfinite(lr) || lr < 0) return fail("E0116", "the learning rate is negative or not finite", "lr");
+  if (options.prefetch < 0 || options.prefetch > step.settings.prefetch)
+    return fail("E0116",
+                fmt::format("{} batches ahead, and the plan has room for {}", options.prefetch, step.settings.prefetch),
+                "TrainerOptions::prefetch", "plan with PlanOptions::prefetch");
+  train::TrainerOptions made{.page_file = options.page_file.value_or(""),
+                             .threads = step.threads,
+                             .direct_io = options.direct_io,
+                             .encrypt_pages = options.page_encryption,
+                             .seed = options.seed,
+                             .lr = lr,
+                             .micro_batches = step.model.options.accumulate,
+                             .plan_hash = step.graph_hash,
+                             .kernels = kernels.table(),
+                             .kernel_name = kernels.name(),
+                             .numerics = step.numerics,
+                             .pool = kernels.pool(),
+                             .inputs = step.input_names(),
+                             .features = step.features,
+                             .prefetch = options.prefetch,
+                             .preparation = {}};
+  PANTOUM_ASSIGN(made.preparation, preparation_of(options));
+  PANTOUM_ASSIGN(made.schedule, train::parse_schedule(options.schedule, "--schedule"));
+  return made;
+}
+
+}  // namespace pantoum::pipeline

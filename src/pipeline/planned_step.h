@@ -1,0 +1,67 @@
+// All that remains of the compiler once a step is planned: what trains, what is emitted and what is reported is made of it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/training_data.h"
+#include "train/trainer.h"
+
+namespace pantoum::pipeline {
+
+struct BatchPart {
+  std::string name;
+  base::TensorType type;
+};
+
+struct PlannedStep {
+  std::string name;
+  ModelRequest model;
+  PlanOptions settings;  // as they were asked for, with the budget of the plan
+  problem::Plan plan;    // of the training step
+  check::Found found;
+  problem::Predicted unplanned;
+  std::shared_ptr<const host::KernelSet> kernels;
+  int threads = 1;
+  std::vector<std::byte> binary;             // of all programs
+  std::vector<BatchPart> inputs, targets;    // of the whole model, in its order
+  std::vector<std::string> step_inputs;      // what the training step reads, targets excepted
+  std::vector<std::string> features;         // those that are kept features, where the step begins at them
+  std::vector<std::string> warnings, notes;  // of the model and its graphs
+  std::vector<std::string> weight_notes;     // how the first weights were found
+  data::Wanted wanted;                       // one sample
+  std::vector<data::LabelRange> labels;      // what each loss takes
+  int64_t feature_row_bytes = 0;             // of one sample's features
+  std::string graph_hash;                    // of the training step
+  std::string numerics;                      // numerics_of
+  double energy_j = 0;                       // of a whole step, micro-batches included
+
+  [[nodiscard]] std::vector<std::string> input_names() const;
+};
+
+// Of planned programs, which are given up. The first weights are written to `weights_path`. E0240 to E0242; E0901.
+[[nodiscard]] Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request,
+                                              const std::string& weights_path);
+
+// The step of a plan, taken as it is: with the times that it was made with, and without a search.
+// E0231 the plan is of another step.
+[[nodiscard]] Result<PlannedStep> step_of_plan(const problem::Plan& given, const ModelRequest& model,
+                                               PlanRequest request, const std::string& weights_path);
+
+// What a plan file says of itself. E0293 it does not say which model it is of; E0230 it says so in a way that is not
+// understood. `where` names the plan.
+struct PlanRecord {
+  ModelRequest model;
+  PlanRequest request;
+};
+[[nodiscard]] Result<PlanRecord> record_of(const problem::Plan& plan, const std::string& where);
+
+// How a trainer runs the step with these settings; `kernels` outlive it. E0115 to E0120 a setting out of its range, or
+// more batches made ahead than the plan has room for.
+[[nodiscard]] Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const host::KernelSet& kernels,
+                                                            const TrainerOptions& options);
+
+}  // namespace pantoum::pipeline
