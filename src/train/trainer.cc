@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "data/batch_loader.h"
@@ -15,7 +17,6 @@
 #include "host/status_error.h"
 #include "train/batch_queue.h"
 #include "train/checkpoint.h"
-#include "train/evaluation_sums.h"
 #include "train/feature_cache.h"
 #include "train/tensor_table.h"
 
@@ -23,6 +24,57 @@ namespace pantoum::train {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 16;
+
+// One batch's results. Losses and errors are means: over the labels that are not ignored (counted), or over all.
+struct BatchMeasures {
+  double loss = 0, correct = 0, top5 = 0, counted = 0, absolute_error = 0;
+};
+
+struct TermSums {
+  double loss = 0, weight = 0, correct = 0, top5 = 0, absolute_error = 0;
+
+  void add_counted(const BatchMeasures& measures) {
+    loss += measures.loss * measures.counted;
+    weight += measures.counted;
+    correct += measures.correct;
+    top5 += measures.top5;
+  }
+  void add_means(const BatchMeasures& measures, double rows) {
+    loss += measures.loss * rows;
+    absolute_error += measures.absolute_error * rows;
+    weight += rows;
+  }
+};
+
+using EvaluationSums = std::array<TermSums, kMaxLosses>;
+
+// Sets the labels of a row to -1 where they are classes, so that no loss counts them: bytes of ones are -1 in every integer type.
+void mask_labels(const TensorTable& table, std::span<const data::BatchView> labels, int64_t row) {
+  for (size_t term = 0; term < labels.size(); ++term) {
+    if (!table.terms[term].correct) continue;
+    const std::span<std::byte> bytes = labels[term].row(row);
+    std::memset(bytes.data(), 0xFF, bytes.size());
+  }
+}
+
+Evaluation evaluation_of(const EvaluationSums& sums, const TensorTable& table, int64_t samples) {
+  Evaluation evaluation{.samples = samples, .term_count = table.terms.size()};
+  for (size_t term = 0; term < table.terms.size(); ++term) {
+    const LossTensors& tensors = table.terms[term];
+    const auto mean = [&](double sum) { return sums[term].weight > 0 ? sum / sums[term].weight : 0; };
+    TermEvaluation& entry = evaluation.terms[term];
+    entry.loss = mean(sums[term].loss);
+    if (tensors.correct) entry.accuracy = mean(sums[term].correct);
+    if (tensors.top5) entry.top5 = mean(sums[term].top5);
+    if (tensors.absolute_error) entry.mean_absolute_error = mean(sums[term].absolute_error);
+    evaluation.loss += entry.loss;
+    if (entry.accuracy && !evaluation.has_accuracy) {
+      evaluation.accuracy = *entry.accuracy;
+      evaluation.has_accuracy = true;
+    }
+  }
+  return evaluation;
+}
 
 class PlanTrainer final : public Trainer {
  public:
