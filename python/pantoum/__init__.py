@@ -26,7 +26,7 @@ from pantoum._core import ModelInfo, NodeInfo, WeightInfo
 from pantoum.compiling import compile  # noqa: A004
 from pantoum.custom import Gradient, Settings, custom_operator, custom_optimizer
 from pantoum.data import BatchTensor, Dataset
-from pantoum.deploy import Device, FirmwareSizes, devices, emit
+from pantoum.deploy import Device, FirmwareSizes, devices
 from pantoum.errors import (
     DeviceError,
     Error,
@@ -40,11 +40,12 @@ from pantoum.errors import (
     UsageError,
     VerificationFailed,
 )
-from pantoum.estimates import Estimate, estimate
+from pantoum.estimates import Estimate
 from pantoum.history import Callback, History
-from pantoum.model import Model, inspect, load_onnx
+from pantoum.keywords import emit, estimate, load_onnx, plan, plan_cost_graph, sweep
+from pantoum.model import Model, inspect
 from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Loss, RmsProp, Sgd
-from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, plan, plan_cost_graph, sweep, verify
+from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, verify
 from pantoum.quantities import Bytes, GiB, KiB, MiB
 from pantoum.trainer import TensorInfo, Trainer, Usage
 
@@ -123,7 +124,7 @@ _OF_TORCH = {"check": "check", "from_torch": "capture_model", "torch_graph": "ca
 
 
 def __getattr__(name: str) -> Any:
-    """What needs torch is imported when it is first named."""
+    """A name that needs torch, which is imported when the name is first used."""
     if name == "torch_budget":
         return importlib.import_module("pantoum.torch_budget")
     if name in _OF_TORCH:

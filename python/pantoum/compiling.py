@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pantoum.errors import named_options
 from pantoum.estimates import is_torch_module, model_of
-from pantoum.model import Model, PathLike
+from pantoum.keywords import plan
+from pantoum.model import Model
 from pantoum.options import Losses
-from pantoum.planning import plan
-from pantoum.quantities import Size
+from pantoum.quantities import PathLike, Size
 from pantoum.trainer import Trainer
 
 if TYPE_CHECKING:

@@ -16,17 +16,17 @@ TensorType: TypeAlias = tuple[str, Sequence[int]]
 """("f32", shape): types are f32, i64, i32, u8 and bool."""
 
 Kernel: TypeAlias = Callable[[list[Array], list[Array], "Settings"], object]
-"""Called with inputs (read only), outputs (write every element: ``y[...] = ``) and settings. The arrays are views of
-the
-arena, which end with the call: keep none of them. Memory that it takes is RAM beside the budget."""
+"""A function that is called with inputs (read only), outputs (write every element: ``y[...] = ``) and settings. The
+arrays are views of the arena that end with the call: keep none of them. Memory that it takes is not part of the
+budget."""
 
 Shape: TypeAlias = Callable[[list[TensorType], list[int], list[float]], Sequence[TensorType]]
-"""Called with the types of the inputs and the attributes; gives the types of the outputs, or raises ValueError."""
+"""A function of the types of the inputs and the attributes that gives those of the outputs, or raises ValueError."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What a kernel reads beside arrays: attributes in the operator's order; learning rate, step (from 1) and seed."""
+    """Values for a kernel beside its arrays: attributes in order, learning rate, step (from 1) and seed."""
 
     ints: list[int]
     reals: list[float]
@@ -73,8 +73,8 @@ def custom_operator(
 
     Args:
         name: "my.company::Swish": ONNX nodes of domain my.company and type Swish name it.
-        shape: types of the outputs.
-        kernel: computes the outputs.
+        shape: function that gives the types of the outputs.
+        kernel: function that computes the outputs.
         gradients: inputs that none names get no gradient: a model that needs it is refused.
         ints: attributes of nodes, with the value where a node lacks it; None: a node must have it.
         reals: as ``ints``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pantoum import _core
-from pantoum.errors import InvalidInput, UsageError, names_of
+from pantoum.errors import InvalidInput, UsageError
+from pantoum.quantities import PathLike, structure_of
 
 if TYPE_CHECKING:
     from pantoum.planning import Plan
@@ -31,7 +31,8 @@ ArrayLike = Any
 
 
 class BatchTensor(NamedTuple):
-    """What a batch holds: ``shape[0]`` counts the samples of a micro-batch; a loss is measured against a target."""
+    """One tensor of a batch: ``shape[0]`` is the number of samples in a micro-batch; a target is what a loss compares
+    with."""
 
     name: str
     dtype: str
@@ -40,12 +41,12 @@ class BatchTensor(NamedTuple):
 
 
 def is_array(value: object) -> bool:
-    """Is it one array, and no collection of arrays?"""
+    """Whether the value is one array, not a collection of arrays."""
     return isinstance(value, np.ndarray) or any(hasattr(value, name) for name in ("__dlpack__", "__array__"))
 
 
 def is_numbers(value: object) -> bool:
-    """Is it a list, or a list of lists, of numbers?"""
+    """Whether the value is a list, or a list of lists, of numbers."""
     while isinstance(value, list) and value:
         value = value[0]
     return isinstance(value, (int, float, np.number))
@@ -72,7 +73,7 @@ def as_numpy(value: ArrayLike, name: str) -> Array:
 
 
 def _of_torch(tensor: Any) -> Array:
-    """By its own numpy(), which refuses what has no memory, as a fake tensor; what it is a part of does not matter."""
+    """The tensor by its own numpy(), which refuses a tensor without memory, as a fake one. Its graph is left out."""
     array: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy(force=True)
     return array
 
@@ -170,29 +171,29 @@ class Dataset:
 
     @staticmethod
     def open(
-        path: str | os.PathLike[str],
+        path: PathLike,
         plan: Plan,
         *,
-        test_path: str | os.PathLike[str] | None = None,
-        cache_folder: str | os.PathLike[str] | None = None,
-        label_columns: Sequence[str] = (),
+        test_path: PathLike | None = None,
+        cache_folder: PathLike | None = None,
+        label_columns: str | int | Sequence[str | int] = (),
     ) -> tuple[Dataset, Dataset]:
         """The training and the test set that lie at ``path``; the test set may be empty.
 
         Args:
             path: IDX, NPY, NPZ, CIFAR-10, CSV, folders of pictures, raw (docs/data.md).
-            plan: whose model says what a sample is.
-            test_path: of the test set, where ``path`` does not hold it.
-            cache_folder: for what cannot be read in place; None: a private one.
-            label_columns: of CSV files, names or numbers from 0; empty: the last.
+            plan: its model says what a sample is.
+            test_path: the test set (default: the one at ``path``).
+            cache_folder: folder for data that cannot be read in place (default: a private one).
+            label_columns: columns of labels in a CSV file, by name or number from 0 (default: the last).
 
         Raises:
             InvalidInput: E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
         """
         _expect_plan(plan)
         columns = [label_columns] if isinstance(label_columns, (str, int)) else label_columns
-        columns = names_of([str(name) for name in columns], "label_columns")
-        train, test = _core.Dataset.open(path, plan._core, test_path, cache_folder, columns)
+        given = {"test_path": test_path, "cache_folder": cache_folder, "label_columns": [str(name) for name in columns]}
+        train, test = _core.Dataset.open(path, plan._core, structure_of(_core.DataOptions, given))
         return Dataset(train), Dataset(test)
 
     @staticmethod
@@ -206,12 +207,12 @@ class Dataset:
 
     @property
     def format(self) -> str:
-        """ "IDX", "image folder", "memory"."""
+        """The format of the data: "IDX", "image folder", "memory"."""
         return self._core.format()
 
     @property
     def classes(self) -> list[str]:
-        """Of an image folder."""
+        """The names of the classes of an image folder; else empty."""
         return self._core.classes()
 
     def __repr__(self) -> str:

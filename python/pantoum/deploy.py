@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 from pantoum import _core
 from pantoum.errors import expect
-from pantoum.model import PathLike
-from pantoum.options import set_checked
 from pantoum.planning import Plan, device_of
-from pantoum.quantities import Size, bytes_of
+from pantoum.quantities import PathLike, structure_of
 
-__all__ = ["Device", "FirmwareSizes", "devices", "emit"]
+__all__ = ["Device", "FirmwareSizes", "devices"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +19,12 @@ class Device:
     """A device profile: its name goes into ``plan(device=...)``.
 
     Attributes:
-        name, description, source: the source is that of its constants.
-        ram_bytes: the budget where none is given.
-        rom_bytes: what kernels read in place; 0: there is none.
-        align_bytes: offsets are multiples of it.
+        name, description, source: the source is where its constants come from.
+        ram_bytes: the budget of a plan that is given none.
+        rom_bytes: memory that kernels read frozen parameters from; 0: none.
+        align_bytes: offsets in the arena are multiples of it.
         storage: "none", "sync", "async".
-        is_measured: its times are those of this machine.
+        is_measured: its times are measured on this machine.
     """
 
     name: str
@@ -58,57 +57,10 @@ def devices(name: str | None = None) -> list[Device]:
     return [Device(**row) for row in rows]
 
 
-def emit(
-    plan: Plan | PathLike,
-    folder: PathLike,
-    *,
-    target: str = "",
-    board: str = "",
-    weights: PathLike | None = None,
-    data: PathLike | None = None,
-    samples: int | None = None,
-    test_samples: int | None = None,
-    steps: int | None = None,
-    lr: float | None = None,
-    ram: Size | None = None,
-) -> FirmwareSizes:
-    """Writes a C project that trains as planned (docs/firmware.md).
-
-    Args:
-        plan: for a device of that kind; or the file of one.
-        folder: of the project.
-        target: "cortex-m4f"; or ``board``, a board's name.
-        weights: safetensors to begin with; None: the model's own.
-        data: samples that go into the project.
-        samples: how many of the training set.
-        test_samples: how many of the test set.
-        steps: of the training.
-        lr: of the training.
-        ram: of the device, everything in all.
-
-    Raises:
-        InvalidInput: E0291 to E0297.
-    """
-    if not isinstance(plan, (str, bytes, os.PathLike)):
-        expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=..., device=...)")
-    options = _core.FirmwareOptions()
-    options.set_folder(folder)
-    if weights is not None:
-        options.set_weights(weights)
-    if data is not None:
-        options.set_data(data)
-    if ram is not None:
-        options.set_ram(bytes_of(ram, "ram"))
-    named = {
-        "target": target,
-        "board": board,
-        "samples": samples,
-        "test_samples": test_samples,
-        "steps": steps,
-        "lr": lr,
-    }
-    for name, value in named.items():
-        if value is not None:
-            set_checked(options, name, value)
-    sizes = _core.emit_plan(plan._core, options) if isinstance(plan, Plan) else _core.emit_file(plan, options)
-    return FirmwareSizes(**sizes)
+def emit_project(plan: Plan | PathLike, folder: PathLike, options: dict[str, Any]) -> FirmwareSizes:
+    """See ``pantoum.emit``."""
+    asked = structure_of(_core.FirmwareOptions, options)
+    if isinstance(plan, (str, bytes, os.PathLike)):
+        return FirmwareSizes(**_core.emit_file(plan, folder, asked))
+    expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=..., device=...)")
+    return FirmwareSizes(**_core.emit_plan(plan._core, folder, asked))

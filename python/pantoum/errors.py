@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pantoum.options import ARGUMENTS
 from pantoum.quantities import Bytes
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """What went wrong, where, and what to do about it; ``str()`` gives all of it.
+    """An error: what went wrong, where, and what to do; ``str()`` gives all of it.
 
     Attributes:
         code: stable, "E0301"; docs/errors.md explains every one.
@@ -43,7 +44,7 @@ class Error(Exception):
         where: file, node, line, argument; may be empty.
         notes: reasons; all problems of one kind.
         help: what to do; may be empty.
-        exit_code: of the command line.
+        exit_code: that of the command line.
     """
 
     exit_code: int = 1
@@ -165,52 +166,6 @@ _BY_EXIT_CODE: dict[int, type[Error]] = {
     )
 }
 
-# Options of the command line, as arguments of Python. What is not here is shown as it is.
-_ARGUMENTS = {
-    "accept-folded": ("accept_folded", "True"),
-    "accumulate": ("accumulate", ""),
-    "at-most": ("energy_limit", ""),
-    "batch": ("batch", ""),
-    "board": ("board", ""),
-    "checkpoint": ("checkpoint", ""),
-    "clip-norm": ("clip_norm", ""),
-    "clip-value": ("clip_value", ""),
-    "compact-activations": ("compact_activations", "True"),
-    "deadline": ("deadline", ""),
-    "device": ("device", ""),
-    "early-stop": ("patience", ""),
-    "effort": ("effort", ""),
-    "epochs": ("epochs", ""),
-    "feature-cache": ("feature_cache", ""),
-    "freeze": ("freeze", ""),
-    "freeze-stats": ("freeze_stats", ""),
-    "gap": ("gap", ""),
-    "keep-best": ("keep_best", ""),
-    "keep-init": ("keep_init", ""),
-    "kernels": ("kernels", ""),
-    "loss": ("loss", ""),
-    "lr": ("lr", ""),
-    "measure": ("measure", ""),
-    "no-inplace": ("in_place", "False"),
-    "no-paging": ("paging", "False"),
-    "no-remat": ("recomputing", "False"),
-    "no-reorder": ("reordering", "False"),
-    "objective": ("objective", ""),
-    "optimizer": ("optimizer", ""),
-    "page-file": ("page_file", ""),
-    "planners": ("planners", ""),
-    "profile-store": ("profile_store", ""),
-    "ram": ("ram", ""),
-    "reserve": ("reserve", ""),
-    "resume": ("Trainer.resume", ""),
-    "schedule": ("schedule", ""),
-    "seed": ("seed", ""),
-    "target": ("target", ""),
-    "time-limit": ("time_limit", ""),
-    "top5": ("top5", "True"),
-    "train": ("train", ""),
-    "weights": ("weights", ""),
-}
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: ([\w.%]*\w%?|'[^']*'|\"[^\"]*\"))?")
 _VALUE = re.compile(r"^(?:[\d.]+\w*%?|portable|onednn|auto|off|all|energy|time|edp|'[^']*'|\"[^\"]*\")$")
 _NUMBER = re.compile(r"^\d+(\.\d+)?$")
@@ -220,9 +175,9 @@ _METHOD = re.compile(r"\b(Plan|Model|Trainer|Loss|Sgd|RmsProp|Adagrad|Dataset|Cu
 
 def _argument(match: re.Match[str]) -> str:
     name, value = match[1], match[2]
-    if name not in _ARGUMENTS:
+    if name not in ARGUMENTS:
         return match[0]
-    argument, always = _ARGUMENTS[name]
+    argument, always = ARGUMENTS[name]
     rest = "" if value is None else f" {value}"
     if always:
         return f"{argument}={always}{rest}"

@@ -1,4 +1,4 @@
-"""Will it fit, and what would less RAM cost?"""
+"""Estimates whether a step fits, and what less RAM would cost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import sys
 from typing import Any
 
 from pantoum import _core
-from pantoum.errors import UsageError, named_options, whole_of
-from pantoum.model import Model, PathLike
-from pantoum.planning import Progress, SweepRow, bytes_or_none, device_of, without_ram
+from pantoum.errors import UsageError, whole_of
+from pantoum.model import Model
+from pantoum.planning import SweepRow, bytes_or_none, device_of, without_ram
 from pantoum.progress import planning_progress
-from pantoum.quantities import Bytes
+from pantoum.quantities import Bytes, PathLike
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate"]
 
 _SHOWN = 5  # tensors at the peak
 
@@ -26,11 +26,11 @@ class Estimate:
     """A table: ``print(estimate)``, or the last line of a notebook's cell.
 
     Attributes:
-        device, time_source: whose times, and whether they are measured.
-        unplanned_peak_bytes, unplanned_time_s: of a step with everything kept.
+        device, time_source: the device of the times, and whether they are measured.
+        unplanned_peak_bytes, unplanned_time_s: figures of a step with everything kept.
         least_ram: the smallest RAM for which a plan is known, as an argument for ``ram=``.
         least_ram_bound_bytes: it is proved that there is none below.
-        binds: (name, bytes) of what is in RAM at the peak of the plan of the least RAM, largest first.
+        binds: name and bytes of each tensor that is in RAM at the peak of the plan of the least RAM, largest first.
         rows: a ``SweepRow`` for each budget, from the least RAM to the unplanned peak.
     """
 
@@ -81,45 +81,26 @@ class Estimate:
         return f"{head}<table><tr>{cells(first, 'th')}</tr>{body}</table>"
 
 
-def estimate(
+def make_estimate(
     model: Model | PathLike | Any,
-    example: Any = None,
-    *,
-    device: str = "host",
-    budgets: int = 5,
-    time_limit: str = "20s",
-    gap: str = "1%",
-    progress: bool | Progress | None = None,
-    plan: dict[str, Any] | None = None,
-    **options: Any,
+    example: Any,
+    options: dict[str, Any],
+    device: PathLike,
+    budgets: int,
+    asked: dict[str, Any],
+    progress: Any,
 ) -> Estimate:
-    """Unplanned peak, least RAM, what binds, and the time of a step at several budgets.
-
-    Args:
-        model: a ``pantoum.Model``, an ONNX file (``options`` are then those of ``load_onnx``), or a
-            ``torch.nn.Module`` (``options``
-            are then those of ``compile``).
-        example: of a batch; for a torch module.
-        device: as in ``plan``.
-        budgets: how many rows.
-        time_limit: of the search, all rows together.
-        gap: where the search for a row may stop.
-        progress: as in ``plan``.
-        plan: further options of ``plan``, as {"kernels": "portable"}.
-
-    Raises:
-        UsageError, InvalidInput, Unsupported: as ``load_onnx``.
-    """
+    """See ``pantoum.estimate``; ``asked``: keywords of ``plan``."""
     made = model_of(model, example, options)
-    asked = without_ram({"time_limit": time_limit, "gap": gap, **named_options(plan, "plan")})
+    planned = without_ram(asked)
     with planning_progress(progress, "estimating") as tell:
-        found = _core.estimate(made._core, device_of(device), asked, whole_of(budgets, "budgets", 1), tell)
+        found = _core.estimate(made._core, device_of(device), planned, whole_of(budgets, "budgets", 1), tell)
     rows = [SweepRow(**row) for row in found.pop("rows")]
     return Estimate(rows=rows, least_ram=bytes_or_none(found.pop("least_ram_bytes")), **found)
 
 
 def model_of(model: Model | PathLike | Any, example: Any, options: dict[str, Any]) -> Model:
-    """A ``Model`` of whatever a user has. UsageError E0116."""
+    """A ``Model`` of a model, a file or a torch module. UsageError E0116: it is none of these."""
     if isinstance(model, Model):
         return model.with_options(**options) if options else model
     if isinstance(model, (str, bytes, os.PathLike)):
@@ -138,6 +119,6 @@ def model_of(model: Model | PathLike | Any, example: Any, options: dict[str, Any
 
 
 def is_torch_module(model: object) -> bool:
-    """Without importing torch: it is loaded already where there is a module of it."""
+    """Whether the value is a torch module. Torch is not imported: where there is a module, it is loaded already."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)

@@ -1,4 +1,4 @@
-"""One call of fit: epochs over a data set or over batches, callbacks, history; what evaluations say."""
+"""One call of fit: epochs over a data set or over batches, callbacks, history; figures of evaluations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from pantoum import _core
 from pantoum.data import ArrayLike, Dataset, arrays_of
 from pantoum.errors import InvalidInput, UsageError, whole_of
 from pantoum.history import AnyCallback, Callbacks, History
-from pantoum.model import PathLike
-from pantoum.options import set_checked
 from pantoum.progress import StepProgress
+from pantoum.quantities import PathLike, seconds_of, structure_of
 
 if TYPE_CHECKING:
     from pantoum.trainer import Trainer
@@ -25,6 +24,37 @@ if TYPE_CHECKING:
 log = logging.getLogger("pantoum")
 
 Data: TypeAlias = Union[Dataset, Mapping[str, ArrayLike], Sequence[ArrayLike], Iterable[Any]]
+
+
+def fit(
+    trainer: Trainer,
+    data: Data,
+    target: ArrayLike | None,
+    options: dict[str, Any],
+    steps_per_epoch: int | None,
+    validation: Data | None,
+    callbacks: AnyCallback | Sequence[AnyCallback],
+    progress: bool,
+) -> History:
+    """See ``Trainer.fit``; ``options``: its keywords that are settings of the library."""
+    if target is not None:
+        data = (data, target)
+    asked = structure_of(_core.FitOptions, options)  # checked for batches too
+    fitting = Fit(trainer, callbacks, options.get("epochs", 1), progress)
+    whole = trainer._as_dataset(data)
+    if whole is None:
+        for name in ("keep_best", "patience"):
+            if options.get(name):
+                advice = "give arrays or a pantoum.Dataset, or use a callback"
+                raise UsageError("E0116", f"'{name}' needs a data set", name, (), advice)
+        most = None if steps_per_epoch is None else whole_of(steps_per_epoch, "steps_per_epoch", 1)
+        limit = seconds_of(options["max_time"], "max_time") if "max_time" in options else math.inf
+        saving = options.get("checkpoint"), options.get("checkpoint_every") or 0
+        return fitting.over_batches(data, most, validation, saving, limit)
+    if steps_per_epoch is not None:
+        advice = "leave it out, or give an iterable of batches"
+        raise UsageError("E0116", "an epoch of arrays is all of them", "steps_per_epoch", (), advice)
+    return fitting.over_dataset(whole, validation, asked)
 
 
 class Fit:
@@ -46,7 +76,7 @@ class Fit:
         per_epoch = max(1, len(data) // trainer.samples_per_step)
         self._epochs += 0 if trainer._resumed else trainer.steps_done // per_epoch
         trainer._resumed = False
-        set_checked(options, "epochs", self._epochs)
+        options.set("epochs", self._epochs)
         shown = StepProgress(self._progress, per_epoch * self._epochs - trainer.steps_done)
         self._callbacks.tell("on_train_begin")
         self._callbacks.tell("on_epoch_begin", trainer.steps_done // per_epoch)
@@ -162,14 +192,6 @@ class Fit:
         if short:
             log.info("the last %d samples of the epoch are no whole step: left out", short)
         return losses
-
-
-def refuse_for_iterables(**given: Any) -> None:
-    for name, value in given.items():
-        if value:
-            raise UsageError(
-                "E0116", f"'{name}' needs a data set", name, (), "give arrays or a pantoum.Dataset, or use a callback"
-            )
 
 
 def batches_of(data: Any) -> Iterable[Any]:

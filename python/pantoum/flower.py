@@ -67,7 +67,7 @@ def _number(config: Mapping[str, Any], name: str, default: int = 0) -> int:
 
 
 def _shared(trainer: Trainer) -> list[str]:
-    """What training changes and the clients have in common: not optimizer state, not what is frozen, no counters."""
+    """Names of the tensors that clients share: those that training changes; no optimizer state, no counters."""
     return [name for name, dtype, _, kind, _ in trainer._core.tensors() if kind == "changes" and dtype == "f32"]
 
 
@@ -102,7 +102,7 @@ def load_arrays(trainer: Trainer, arrays: Mapping[str, Array]) -> None:
 
 
 def _arrays_in(message: Message) -> ArrayRecord:
-    """UsageError E0104: the message has none."""
+    """The arrays of a message. UsageError E0104: it has none."""
     if "arrays" not in message.content.array_records:
         remedy = 'send RecordDict({"arrays": pantoum.flower.initial_arrays(plan)})'
         raise UsageError("E0104", "the message has no record 'arrays'", "arrays", (), remedy)
@@ -110,7 +110,7 @@ def _arrays_in(message: Message) -> ArrayRecord:
 
 
 def initial_arrays(plan: Plan) -> ArrayRecord:
-    """What a server begins with: the model's own values."""
+    """The arrays that a server begins with: the model's own values."""
     with Trainer(plan) as trainer:
         return arrays_of(trainer)
 
@@ -133,7 +133,7 @@ def in_order(replies: Iterable[Message]) -> list[Message]:
 
 
 def _give_back() -> None:
-    """What was freed before training goes back to the system now, so that it does not hide what training takes."""
+    """Gives freed memory back to the system, so that it does not hide what training takes."""
     gc.collect()
     with suppress(AttributeError, OSError):  # another C library has no malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
@@ -150,7 +150,7 @@ def _own_memory() -> int | None:
 
 
 class _Client:
-    """What the handlers of one app share: plans are made once in a process."""
+    """State that the handlers of one app share: each plan is made once in a process."""
 
     def __init__(
         self, plan: Callable[[Context, str | None], Plan], data: Callable[[Context], tuple[Arrays, Arrays]]

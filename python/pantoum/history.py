@@ -1,4 +1,4 @@
-"""What a training tells: history, and callbacks as Keras has them."""
+"""The history of a training, and callbacks as Keras has them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Callback:
     trainer: Trainer
 
     def on_train_begin(self) -> None:
-        """Before the first step."""
+        """Called before the first step."""
 
     def on_train_end(self, logs: Logs) -> None:
-        """After the last epoch."""
+        """Called after the last epoch."""
 
     def on_epoch_begin(self, epoch: int) -> None:
-        """Before an epoch; the first is 0."""
+        """Called before an epoch; the first is 0."""
 
     def on_epoch_end(self, epoch: int, logs: Logs) -> None:
-        """After an epoch: loss, and val_loss, val_accuracy where there are validation data."""
+        """Called after an epoch. Logs: loss, and val_loss, val_accuracy where there are validation data."""
 
     def on_batch_end(self, batch: int, logs: Logs) -> None:
-        """After a step: loss, lr. ``batch`` counts all steps, the first is 0."""
+        """Called after a step. Logs: loss, lr. ``batch`` counts all steps; the first is 0."""
 
 
 AnyCallback: TypeAlias = Union[Callback, Callable[[int, Logs], object]]
@@ -48,17 +48,17 @@ AnyCallback: TypeAlias = Union[Callback, Callable[[int, Logs], object]]
 
 @dataclasses.dataclass
 class History:
-    """What ``Trainer.fit`` gives.
+    """The result of ``Trainer.fit``.
 
     Attributes:
         history: name -> a figure for each epoch: loss, and val_loss, val_accuracy where there are validation data.
-        epoch: their numbers, from 0.
-        steps: in all, those before a resume included.
-        ran: of this call.
-        seconds: of this call.
-        stopped: by a callback, or because the data ended.
-        stopped_early: the validation became no better for ``patience`` epochs.
-        out_of_time: ``max_time`` is over.
+        epoch: the numbers of the epochs, from 0.
+        steps: steps of the training, those before a resume included.
+        ran: steps of this call.
+        seconds: time of this call.
+        stopped: a callback ended the training, or the data ended.
+        stopped_early: no validation was better for ``patience`` epochs.
+        out_of_time: ``max_time`` ended the training.
     """
 
     history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -71,7 +71,7 @@ class History:
     out_of_time: bool = False
 
     def add(self, epoch: int, logs: Logs) -> None:
-        """An epoch's figures."""
+        """Adds the figures of an epoch."""
         self.epoch.append(epoch)
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
@@ -89,7 +89,7 @@ class History:
 
 
 class Callbacks:
-    """All of them, called one after the other."""
+    """The callbacks of one training, called one after the other."""
 
     def __init__(self, trainer: Trainer, callbacks: AnyCallback | Iterable[AnyCallback]) -> None:
         several = callbacks if isinstance(callbacks, Iterable) else [callbacks]
@@ -101,7 +101,7 @@ class Callbacks:
         return bool(self._all)
 
     def tell(self, event: str, *words: Any) -> None:
-        """Calls ``event`` of each."""
+        """Calls the method ``event`` of each callback."""
         for callback in self._all:
             getattr(callback, event)(*words)
 

@@ -10,17 +10,16 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from pantoum import _core
 from pantoum.data import BatchTensor
 from pantoum.errors import InvalidInput, UsageError, expect, names_of, path_bytes, text_of, whole_of
-from pantoum.model import Model, PathLike
-from pantoum.options import set_checked
+from pantoum.model import Model
 from pantoum.progress import planning_progress
-from pantoum.quantities import Bytes, Duration, Size, bytes_of, deadline_of, joules_of, seconds_of, share_of
+from pantoum.quantities import Bytes, PathLike, bytes_of, structure_of
 
-__all__ = ["Explanation", "Plan", "SweepRow", "Verdict", "load_plan", "plan", "plan_cost_graph", "sweep", "verify"]
+__all__ = ["Explanation", "Plan", "SweepRow", "Verdict", "load_plan", "verify"]
 
 log = logging.getLogger("pantoum")
 _T = TypeVar("_T")
@@ -28,7 +27,8 @@ _T = TypeVar("_T")
 _MODEL = "load one: pantoum.load_onnx(path, batch=32); pantoum.compile takes torch modules"
 
 Progress = Callable[[float, float, float], object]
-"""Called with seconds, and the best and proved values of the objective so far (the best is infinite at first)."""
+"""A function that is called with seconds, and with the best and the proved value of the objective so far (the best is
+infinite at first)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Explanation:
     """Why a plan costs what it costs; ``str()`` is what ``pantoum explain`` prints.
 
     Attributes:
-        ram_binds: with everything kept, the step would cost less.
+        ram_binds: with unlimited RAM, the step would cost less.
         deadline_binds: without the deadline, it would cost less.
-        at_peak: (name, bytes) of what is in RAM at the peak, largest first.
-        text, json: as ``pantoum explain`` prints them.
+        at_peak: name and bytes of each tensor that is in RAM at the peak, largest first.
+        text, json: the explanation as ``pantoum explain`` prints it.
     """
 
     ram_binds: bool
@@ -54,8 +54,8 @@ class Explanation:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What the checker proved again, without trusting the planner: a lower bound of the objective, and the plan's
-    distance.
+    """Figures that the checker proved again, without trusting the planner: a lower bound of the objective, and the
+    plan's distance from it.
     """
 
     proved: float
@@ -120,12 +120,12 @@ class Plan:
 
     @property
     def model(self) -> Model | None:
-        """What it was planned for; None: it was loaded from a file."""
+        """The model that was planned; None: the plan was loaded from a file."""
         return self._model
 
     @property
     def batch(self) -> tuple[BatchTensor, ...]:
-        """What a batch holds: inputs in the model's order, then targets."""
+        """The tensors of a batch: inputs in the model's order, then targets."""
         return self._batch
 
     @property
@@ -135,16 +135,16 @@ class Plan:
 
     @property
     def warnings(self) -> list[str]:
-        """Of the model's file."""
+        """Warnings about the model's file."""
         return self._core.warnings()
 
     @property
     def notes(self) -> list[str]:
-        """What was found out on the way."""
+        """Notes of compiling and planning."""
         return self._core.notes()
 
     def facts(self) -> dict[str, Any]:
-        """All figures, by name."""
+        """All figures of the plan, by name."""
         return self._core.facts()
 
     budget_bytes = _Fact[int]("The RAM that was given, without what was reserved.")
@@ -170,11 +170,11 @@ class Plan:
     time_source = _Fact[str]("Whether times are measured, and where.")
 
     def explain(self, effort: int = 1) -> Explanation:
-        """What binds, what is in RAM at the peak, and what more RAM would buy: the step is planned again with 1, 5 and
-        10% more.
+        """Tells which limits bind, which tensors are in RAM at the peak, and what more RAM would gain: the step is
+        planned again with 1, 5 and 10% more.
 
         Args:
-            effort: search spent on each of these plans.
+            effort: amount of search for each of these plans (default: 1).
         """
         ram_binds, deadline_binds, at_peak, text, document = self._core.explain(whole_of(effort, "effort", 1))
         return Explanation(ram_binds, deadline_binds, at_peak, text, document)
@@ -190,7 +190,7 @@ class Plan:
         _core.write_report(self._core, path, [logs] if isinstance(logs, (str, bytes, os.PathLike)) else list(logs))
 
     def to_json(self) -> str:
-        """As ``save`` writes it: docs/schema/plan-2.schema.json."""
+        """The plan's JSON, as ``save`` writes it: docs/schema/plan-2.schema.json."""
         return self._core.to_json()
 
     def save(self, path: PathLike) -> None:
@@ -210,11 +210,11 @@ class Plan:
         """A plan from its file, taken as it is.
 
         Args:
-            path: what ``save`` wrote.
-            model: of the plan; None: the file says where its model is.
+            path: a file that ``save`` wrote.
+            model: the model of the plan (default: the one that the file names).
 
         Raises:
-            InvalidInput: E0230 no plan, E0231 of another step, E0293 it names no model.
+            InvalidInput: E0230 the file is no plan, E0231 it is a plan of another step, E0293 it names no model.
         """
         if model is None:
             return Plan(_core.Plan.load(path), None, os.fspath(path))
@@ -268,152 +268,30 @@ def _unpickled(text: str, model: Model | None) -> Plan:
     return Plan(_core.Plan.from_json_alone(text), None)
 
 
-def plan_options(
-    *,
-    ram: Size | None = None,
-    reserve: Size | None = None,
-    deadline: Duration | None = None,
-    energy_limit: str | None = None,
-    objective: str = "energy",
-    gap: str | None = None,
-    time_limit: Duration | None = None,
-    kernels: str = "auto",
-    measure: str = "auto",
-    profile_store: PathLike | None = None,
-    page_folder: PathLike | None = None,
-    **others: Any,
-) -> _core.PlanOptions:
-    """The library's own options; the arguments are those of ``plan``. UsageError E01xx, E0300."""
-    made = _core.PlanOptions()
-    if ram is not None:
-        made.set_ram(bytes_of(ram, "ram"))
-    if reserve is not None:
-        made.set_reserve(bytes_of(reserve, "reserve"))
-    if deadline is not None:
-        made.set_deadline(*deadline_of(deadline, "deadline"))
-    if energy_limit is not None:
-        made.set_energy_limit(joules_of(energy_limit, "energy_limit"))
-    if gap is not None:
-        made.gap = share_of(gap, "gap")
-    if time_limit is not None:
-        made.set_time_limit(seconds_of(time_limit, "time_limit"))
-    if profile_store is not None:
-        made.set_profile_store(profile_store)
-    if page_folder is not None:
-        made.set_page_folder(page_folder)
-    made.objective = objective
-    made.kernels = _named(_core.Kernels, kernels, "kernels")
-    made.measure = _named(_core.Measure, measure, "measure")
-    for name, value in others.items():
-        if value is not None:
-            set_checked(made, name, value)
+def without_ram(options: dict[str, Any]) -> _core.PlanOptions:
+    """Options where the budgets are named elsewhere. UsageError E0116: ``ram`` beside them."""
+    if "ram" in options:
+        raise UsageError("E0116", "this has budgets of its own", "ram", (), "leave ram out")
+    return plan_options(options)
+
+
+def plan_options(options: dict[str, Any]) -> _core.PlanOptions:
+    """The library's structure of the keywords of ``plan``. UsageError E01xx."""
+    made: _core.PlanOptions = structure_of(_core.PlanOptions, options)
     return made
 
 
-def without_ram(options: dict[str, Any]) -> _core.PlanOptions:
-    """``plan_options`` where the budgets are named elsewhere. UsageError E0116: ``ram`` beside them."""
-    if "ram" in options:
-        raise UsageError("E0116", "this has budgets of its own", "ram", (), "leave ram out")
-    return plan_options(**options)
-
-
-def device_of(device: str | os.PathLike[str]) -> str:
+def device_of(device: PathLike) -> str:
     """The name of a device, or the path of its .toml file. UsageError E0116."""
     return text_of(os.fspath(device) if isinstance(device, os.PathLike) else device, "device")
 
 
-def _named(kind: Any, name: str, what: str) -> Any:
-    known = [member.name for member in kind]
-    if name not in known:
-        raise UsageError("E0115", f"'{name}' is no {what}", what, (), f"use one of {', '.join(known)}")
-    return getattr(kind, name)
-
-
-def plan(
-    model: Model,
-    ram: Size | None = None,
-    *,
-    device: str = "host",
-    deadline: Duration | None = None,
-    objective: Literal["energy", "time", "edp"] = "energy",
-    reserve: Size | None = None,
-    energy_limit: str | None = None,
-    gap: str | None = None,
-    time_limit: Duration | None = None,
-    effort: int | None = None,
-    threads: int | None = None,
-    paging: bool = True,
-    recomputing: bool = True,
-    in_place: bool = True,
-    reordering: bool = True,
-    compact_activations: bool = False,
-    kernels: Literal["auto", "portable", "onednn"] = "auto",
-    measure: Literal["off", "missing", "all", "auto"] = "auto",
-    profile_store: PathLike | None = None,
-    page_folder: PathLike | None = None,
-    page_encryption: bool = True,
-    prefetch: int | None = None,
-    progress: bool | Progress | None = None,
-) -> Plan:
-    """Plans a training step into a RAM budget. Ctrl-C raises KeyboardInterrupt; other threads of Python run meanwhile.
-
-    Args:
-        model: what is trained.
-        ram: the budget, everything in all, as "64MiB" or ``pantoum.MiB(64)``; None: the device's.
-        device: a name of ``pantoum.devices()``, or a .toml file.
-        deadline: of a step, as "450ms" or "1.3x" of the step with unlimited RAM.
-        objective: what is least: "energy", "time", or "edp" (energy times time).
-        reserve: of the budget, kept free.
-        energy_limit: of a step, as "3.2J".
-        gap: stop when proved within; "0.01%".
-        time_limit: of the search, "60s".
-        effort: above 0: a fixed amount of search in place of the clock: the same plan on every machine.
-        threads: for planning and kernels; None: all cores.
-        paging: the planner may write tensors to storage and read them back.
-        recomputing: it may drop tensors and compute them again.
-        in_place: results may take the place of inputs.
-        reordering: it may choose another order of ops.
-        compact_activations: it may keep signs and window taps in place of activations.
-        kernels: of the host.
-        measure: times of this machine; "auto": those that are missing, on the host.
-        profile_store: file of measured times; None: in memory, for this plan alone.
-        page_folder: whose storage is measured; None: where training makes its page file.
-        page_encryption: whether the page file will be encrypted.
-        prefetch: batches made ahead, whose bytes are part of ``ram``.
-        progress: True: shown (by tqdm where it is installed); a function: called with seconds, best and bound, a few
-            times a second and of the plan that is found.
-
-    Raises:
-        Infeasible: proved that no plan fits; ``.min_ram`` is the smallest RAM for which one is known.
-        LimitReached: none was found in time.
-        UsageError: an option does not fit.
-        Unsupported, InvalidInput: the model.
-    """
+def make_plan(model: Model, device: PathLike, options: dict[str, Any], progress: Any) -> Plan:
+    """See ``pantoum.plan``."""
     expect(model, Model, "model", _MODEL)
-    options = plan_options(
-        ram=ram,
-        reserve=reserve,
-        deadline=deadline,
-        energy_limit=energy_limit,
-        objective=objective,
-        gap=gap,
-        time_limit=time_limit,
-        kernels=kernels,
-        measure=measure,
-        profile_store=profile_store,
-        page_folder=page_folder,
-        effort=effort,
-        threads=threads,
-        paging=paging,
-        recomputing=recomputing,
-        in_place=in_place,
-        reordering=reordering,
-        compact_activations=compact_activations,
-        page_encryption=page_encryption,
-        prefetch=prefetch,
-    )
+    asked = plan_options(options)
     with planning_progress(progress, "planning") as tell:
-        made = Plan(_core.Plan.make(model._core, device_of(device), options, tell), model)
+        made = Plan(_core.Plan.make(model._core, device_of(device), asked, tell), model)
     for warning in made.warnings:
         log.warning("%s", warning)
     for note in made.notes:
@@ -423,7 +301,7 @@ def plan(
 
 
 def load_plan(path: PathLike, model: Model | None = None) -> Plan:
-    """As ``Plan.load``."""
+    """A plan from its file: ``Plan.load``."""
     return Plan.load(path, model)
 
 
@@ -432,38 +310,23 @@ def verify(plan: Plan | PathLike) -> Verdict:
     return (plan if isinstance(plan, Plan) else Plan.load(plan)).verify()
 
 
-def sweep(
+def sweep_budgets(
     model: Model,
-    budgets: str | Sequence[Size],
-    *,
-    planners: Sequence[str] = ("pantoum",),
-    device: str = "host",
-    folder: PathLike | None = None,
-    progress: bool | Progress | None = None,
-    **options: Any,
+    budgets: Any,
+    planners: str | Sequence[str],
+    device: PathLike,
+    folder: PathLike | None,
+    options: dict[str, Any],
+    progress: Any,
 ) -> list[SweepRow]:
-    """Plans a step for many budgets: the curve of time and energy over RAM.
-
-    Args:
-        model: what is trained.
-        budgets: "64KiB:1MiB:16" (from, to, how many), "64KiB,1MiB", or a sequence of sizes.
-        planners: names of `pantoum sweep --help`; "pantoum" and methods of the literature to compare with.
-        device: as in ``plan``.
-        folder: where CSV, JSON, SVG and the plans are kept; None: nowhere.
-        progress: as in ``plan``.
-        **options: as in ``plan``; ``time_limit`` is that of each budget.
-
-    Returns:
-        Rows upward by budget, planner by planner.
-    """
+    """See ``pantoum.sweep``."""
     expect(model, Model, "model", _MODEL)
     asked = without_ram(options)
     if isinstance(budgets, Bytes):
         budgets = [budgets]
     if not isinstance(budgets, (str, Iterable)):
-        raise UsageError(
-            "E0116", f"{budgets!r} are no budgets", "budgets", (), 'give "64KiB:1MiB:16", or a list of sizes'
-        )
+        advice = 'give "64KiB:1MiB:16", or a list of sizes'
+        raise UsageError("E0116", f"{budgets!r} are no budgets", "budgets", (), advice)
     counts = (
         _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
         if isinstance(budgets, str)
@@ -474,22 +337,17 @@ def sweep(
     return [SweepRow(**row) for row in rows]
 
 
-def plan_cost_graph(
-    graph: str | dict[str, Any], ram: Size | None = None, *, progress: bool | Progress | None = None, **options: Any
-) -> dict[str, Any]:
-    """Plans a bare cost graph (docs/schema/costgraph-1.schema.json), and gives the plan's JSON as a dict.
-
-    ``options`` are those of ``plan``. InvalidInput E0220, E0221: the graph; Infeasible, LimitReached as in ``plan``.
-    """
+def plan_graph(graph: str | dict[str, Any], options: dict[str, Any], progress: Any) -> dict[str, Any]:
+    """See ``pantoum.plan_cost_graph``."""
     try:
         text = text_of(graph if isinstance(graph, str) else json.dumps(graph), "graph")
     except (TypeError, ValueError) as error:
         raise InvalidInput("E0220", f"the graph is no JSON: {error}", "graph") from error
     with planning_progress(progress, "planning") as tell:
-        made: dict[str, Any] = json.loads(_core.plan_cost_graph(text, plan_options(ram=ram, **options), tell))
+        made: dict[str, Any] = json.loads(_core.plan_cost_graph(text, plan_options(options), tell))
     return made
 
 
 def bytes_or_none(count: int) -> Bytes | None:
-    """None for 0."""
+    """The bytes; None for 0."""
     return Bytes(count) if count > 0 else None

@@ -32,7 +32,7 @@ def _line(best: float, bound: float) -> str:
 
 @contextlib.contextmanager
 def planning_progress(progress: bool | Callable[[float, float, float], object] | None, title: str) -> Iterator[Any]:
-    """What the planner's news go to: None, the user's function, or a bar."""
+    """The function that is told the planner's progress: the user's own, one that moves a bar, or None."""
     if callable(progress):
         yield progress
         return
@@ -68,7 +68,7 @@ class StepProgress:
         self._first: int | None = None
 
     def step(self, step: int, loss: float) -> None:
-        """After a step."""
+        """Shows a step."""
         if self._bar is not None:
             self._bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
             self._bar.update(1)
@@ -77,6 +77,6 @@ class StepProgress:
             log.info("step %d, loss %.4f", step, loss)
 
     def close(self) -> None:
-        """Ends the line."""
+        """Closes the bar."""
         if self._bar is not None:
             self._bar.close()

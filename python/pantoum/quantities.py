@@ -1,9 +1,16 @@
-"""Quantities carry their unit: a bare number is no budget and no time."""
+"""Quantities carry their unit: a bare number is no budget and no time. Settings are given to the library as the words
+that options of the command line read.
+"""
 
 from __future__ import annotations
 
 import datetime
-from typing import TypeAlias, Union
+import numbers
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, Union
+
+import numpy as np
 
 from pantoum import _core
 
@@ -59,6 +66,8 @@ def GiB(count: float) -> Bytes:  # noqa: N802
     return _times(count, 1073741824)
 
 
+PathLike = str | os.PathLike[str] | bytes | os.PathLike[bytes]
+
 Size: TypeAlias = Union[str, Bytes]
 """Bytes with their unit: "64MiB", "1.5 GB" or ``pantoum.MiB(64)``."""
 
@@ -80,24 +89,50 @@ def seconds_of(value: Duration, what: str) -> float:
     return _core.parse_seconds(_written(value), what)
 
 
-def deadline_of(value: Duration, what: str) -> tuple[float | None, float | None]:
-    """Seconds, or else a factor ("1.3x" of the step with unlimited RAM). UsageError E0111."""
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds(), None
-    return _core.parse_deadline(_written(value), what)
-
-
-def share_of(value: str, what: str) -> float:
-    """0.01 of "1%". UsageError E0112."""
-    return _core.parse_fraction(_written(value), what)
-
-
-def joules_of(value: str, what: str) -> float:
-    """Joules of "3.2J". UsageError E0121."""
-    return _core.parse_joules(_written(value), what)
-
-
 def _written(value: object) -> str:
     from pantoum.errors import text_of  # which needs Bytes
 
     return text_of(value if isinstance(value, str) else f"{value}", "quantity")
+
+
+def structure_of(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """A structure of settings of the library, with the values that are not None. UsageError: E0100 there is no such
+    setting; E0110 to E0121 a value does not fit.
+    """
+    made = kind()
+    for name, value in values.items():
+        if value is not None:
+            made.set(name, value)
+    return made
+
+
+def words_of(value: Any, what: str, kind: str) -> list[bytes]:
+    """A value as its option reads it, a word for each item of a list; the library calls this. UsageError E0116: it is
+    not of the setting's kind ("text", "number", or "any" of them).
+    """
+    if isinstance(value, Mapping):
+        parts = [(name, part) for name, part in value.items() if part is not False]
+        return [_word(name if part is True else (name, part), what, kind) for name, part in parts]
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [_word(item, what, kind) for item in value]
+    return [_word(value, what, kind)]
+
+
+def _word(value: Any, what: str, kind: str) -> bytes:
+    from pantoum.errors import UsageError, text_of  # which needs Bytes
+
+    if isinstance(value, (tuple, list)) and len(value) == 2:  # a name and its number, or two numbers
+        sign = b"=" if isinstance(value[0], str) else b","
+        return _word(value[0], what, "any") + sign + _word(value[1], what, "any")
+    if isinstance(value, Bytes):
+        value = f"{int(value)}B"
+    elif isinstance(value, datetime.timedelta):
+        value = f"{value.total_seconds()!r}s"
+    elif isinstance(value, (numbers.Real, np.generic, bytes)) and kind != "text":
+        value = str(value)
+    elif kind == "number":
+        raise UsageError("E0116", f"{value!r} does not fit '{what}'", what, (), "give a number")
+    word = text_of(value, what)
+    if "\0" in word:
+        raise UsageError("E0116", f"{value!r} does not fit '{what}': it has a byte of 0", what)
+    return word.encode()

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
-import math
 import numbers
 import os
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pantoum import _core
 from pantoum.data import NUMPY_TYPES, Array, ArrayLike, Dataset, arrays_of, as_numpy, flat, is_array, is_numbers
-from pantoum.errors import InvalidInput, UsageError, expect, path_bytes, text_of, whole_of
-from pantoum.fitting import Data, Fit, batches_of, figures_of, mean_of, refuse_for_iterables
-from pantoum.history import AnyCallback, History
-from pantoum.model import PathLike
-from pantoum.options import set_checked
+from pantoum.errors import InvalidInput, UsageError, expect, text_of
+from pantoum.fitting import Data, batches_of, figures_of, fit, mean_of
+from pantoum.history import History
+from pantoum.keywords import TrainerKeywords
 from pantoum.planning import Plan
-from pantoum.quantities import Duration, seconds_of
+from pantoum.quantities import PathLike, structure_of
 
 __all__ = ["TensorInfo", "Trainer", "Usage"]
-
-log = logging.getLogger("pantoum")
 
 _Self = TypeVar("_Self", bound="Trainer")
 
 
 class TensorInfo(NamedTuple):
-    """A weight, or a state of the optimizer (``is_state``); ``in_ram``: between steps."""
+    """A weight, or a state of the optimizer (``is_state``); ``in_ram``: it lies in RAM between steps."""
 
     name: str
     dtype: str
@@ -52,7 +47,7 @@ class Usage:
     page_encryption: str
 
 
-class Trainer:
+class Trainer(TrainerKeywords):
     """One training: its arena, its page file, its threads. Used by one thread at a time, in the process that made it.
 
     ::
@@ -61,99 +56,50 @@ class Trainer:
             for x, y in batches:
                 loss = trainer.step(x, y)
             trainer.save("trained.safetensors")
-
-    Args:
-        plan: for the host.
-        weights: safetensors to begin with; None: the model's own.
-        page_file: folder or file for what is paged out; None: the system's temporary folder.
-        encrypt_pages: under a key that is in locked memory alone.
-        direct_io: past the system's cache.
-        seed: of shuffling and dropout.
-        lr: learning rate in place of the optimizer's.
-        schedule: as "cosine,to=1e-5,warmup=5%"; None: constant.
-        normalize: (mean, deviation), or one such pair for each channel.
-        shuffle: samples of data sets and arrays, anew in every epoch.
-        flip: pictures of data sets, left to right, at random.
-        flip_vertically: top to bottom.
-        crop: pixels that pictures are shifted by at most.
-        prefetch: batches made ahead; the plan has room for them (``plan(prefetch=...)``).
-
-    Raises:
-        DeviceError: E0902, E0904, E0908 the page file; E0905 threads; E0906 memory.
-        InvalidInput: E024x the weights.
-        UsageError: E01xx an option; E0108 this process was forked from one that computes.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        *,
-        weights: PathLike | None = None,
-        page_file: PathLike | None = None,
-        encrypt_pages: bool = True,
-        direct_io: bool = True,
-        seed: int = 0,
-        lr: float | None = None,
-        schedule: str | None = None,
-        normalize: tuple[float, float] | Sequence[tuple[float, float]] = (),
-        shuffle: bool = True,
-        flip: bool = False,
-        flip_vertically: bool = False,
-        crop: int = 0,
-        prefetch: int = 0,
-    ) -> None:
+    def _open(self, plan: Plan, weights: PathLike | None, lr: float | None, options: dict[str, Any]) -> None:
         expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=...)")
-        options = _core.TrainerOptions()
+        if "normalize" in options:
+            options["normalize"] = _pairs(options["normalize"])
+        asked = structure_of(_core.TrainerOptions, options)
         if weights is not None:
-            options.set_weights(weights)
-        if page_file is not None:
-            options.set_page_file(page_file)
-        for mean, deviation in _pairs(normalize):
-            options.add_normalization(mean, deviation)
-        plain = {
-            "encrypt_pages": encrypt_pages,
-            "direct_io": direct_io,
-            "seed": seed,
-            "lr": lr,
-            "schedule": schedule,
-            "shuffle": shuffle,
-            "flip": flip,
-            "flip_vertically": flip_vertically,
-            "crop": crop,
-            "prefetch": prefetch,
-        }
-        for name, value in plain.items():
-            if value is not None:
-                set_checked(options, name, value)
+            asked.set_weights(weights)
+        if lr is not None:
+            expect(lr, numbers.Real, "lr", "give one as 0.05")
+            asked.lr = float(lr)
         self._plan = plan
         self._lr = lr
-        self._core = _core.Trainer.create(plan._core, options)
+        self._core = _core.Trainer.create(plan._core, asked)
         self._resumed = False
         self.stop_training = False
 
+    def _fit(self, *given: Any) -> History:
+        return fit(self, *given)
+
     @property
     def plan(self) -> Plan:
-        """What it follows."""
+        """The plan that the trainer follows."""
         return self._plan
 
     @property
     def steps_done(self) -> int:
-        """In all, those before a resume included."""
+        """Steps that were made, those before a resume included."""
         return self._core.steps_done()
 
     @property
     def samples_per_step(self) -> int:
-        """Samples that ``step`` takes."""
+        """Number of samples that ``step`` takes."""
         return self._core.samples_per_step()
 
     @property
     def usage(self) -> Usage:
-        """Bytes of the arena, steps, bytes paged."""
+        """Figures of the trainer: bytes of the arena, steps, bytes paged."""
         return Usage(**self._core.usage())
 
     @property
     def closed(self) -> bool:
-        """Is everything given back?"""
+        """Whether arena, page file and threads were given back."""
         return self._core.is_closed()
 
     def close(self) -> None:
@@ -192,90 +138,6 @@ class Trainer:
         loss: float = self._core.step(arrays)[1]
         return loss
 
-    def fit(
-        self,
-        data: Data,
-        target: ArrayLike | None = None,
-        *,
-        epochs: int = 1,
-        steps_per_epoch: int | None = None,
-        validation: Data | None = None,
-        callbacks: AnyCallback | Sequence[AnyCallback] = (),
-        checkpoint: PathLike | None = None,
-        checkpoint_every: int = 0,
-        keep_best: PathLike | None = None,
-        patience: int = 0,
-        judge_by: str = "loss",
-        max_time: Duration | None = None,
-        progress: bool = False,
-    ) -> History:
-        """Epochs over data.
-
-        Args:
-            data: a ``Dataset``, or a tuple or dict of arrays: shuffled anew every epoch, as the seed says. Or any
-                iterable of
-                batches (a torch DataLoader, a generator): taken in its own order; a short last batch is left out.
-            target: of one array of inputs: ``fit(x, y)``.
-            epochs: of this call; an epoch that was begun is ended as the first of them. After ``resume`` of all calls:
-                what the file had done is part of them (not so for an iterable).
-            steps_per_epoch: of an iterable that does not end.
-            validation: data that are evaluated after every epoch.
-            callbacks: ``pantoum.Callback``, or functions of epoch and logs.
-            checkpoint: where the newest state is written, every ``checkpoint_every`` steps and when training is
-                stopped.
-            keep_best: a checkpoint of the best evaluation.
-            patience: end after so many epochs without a better one; 0: never.
-            judge_by: "loss" or "accuracy": what is better.
-            max_time: "2h".
-            progress: a bar of tqdm where it is installed, lines of logging otherwise.
-
-        Returns:
-            A ``History``, as Keras gives one.
-
-        Raises:
-            KeyboardInterrupt: after Ctrl-C, between steps; where ``checkpoint`` is named it has been written.
-            Error: as ``step`` has them.
-        """
-        if target is not None:
-            data = (data, target)
-        if judge_by not in ("loss", "accuracy"):
-            raise UsageError(
-                "E0115", f"'{judge_by}' is no figure to judge by", "judge_by", (), 'use "loss" or "accuracy"'
-            )
-        fitting = Fit(self, callbacks, epochs, progress)
-        whole = self._as_dataset(data)
-        if whole is None:
-            refuse_for_iterables(keep_best=keep_best, patience=patience)
-            if checkpoint is not None:
-                path_bytes(checkpoint)
-            limit = math.inf if max_time is None else seconds_of(max_time, "max_time")
-            most = None if steps_per_epoch is None else whole_of(steps_per_epoch, "steps_per_epoch", 1)
-            saving = (checkpoint, whole_of(checkpoint_every, "checkpoint_every", 0))
-            return fitting.over_batches(data, most, validation, saving, limit)
-        if steps_per_epoch is not None:
-            raise UsageError(
-                "E0116",
-                "an epoch of arrays is all of them",
-                "steps_per_epoch",
-                (),
-                "leave it out, or give an iterable of batches",
-            )
-        options = _core.FitOptions()
-        if checkpoint is not None:
-            options.set_checkpoint(checkpoint)
-        if keep_best is not None:
-            options.set_keep_best(keep_best)
-        if max_time is not None:
-            options.set_max_time(seconds_of(max_time, "max_time"))
-        plain = {
-            "checkpoint_every": checkpoint_every,
-            "patience": patience,
-            "judge_by_accuracy": judge_by == "accuracy",
-        }
-        for name, value in plain.items():
-            set_checked(options, name, value)
-        return fitting.over_dataset(whole, validation, options)
-
     def evaluate(self, data: Data, target: ArrayLike | None = None) -> dict[str, float]:
         """Loss over any number of samples, and accuracy where labels are classes. Changes nothing.
 
@@ -299,7 +161,7 @@ class Trainer:
         return mean_of(parts)
 
     def _as_dataset(self, data: Any) -> Dataset | None:
-        """Of arrays; None: an iterable of batches."""
+        """Data as a data set; None: it is an iterable of batches."""
         if isinstance(data, Dataset):
             return data
         wanted = self._plan.batch
@@ -316,16 +178,16 @@ class Trainer:
         return None
 
     def save(self, path: PathLike) -> None:
-        """Writes weights, optimizer state and where the training is, as safetensors; atomic. DeviceError E0901,
-        E0903.
-        """
+        """Writes weights, optimizer state and the position in the training as safetensors, atomically. DeviceError
+        E0901, E0903."""
         self._core.save(path)
 
     def resume(self, path: PathLike) -> None:
-        """Goes on where the trainer that saved the file was, to the bit.
+        """Continues where the trainer that saved the file was, to the bit.
 
         Raises:
-            InvalidInput: E0243 of another model, plan or data set; E0240, E0244 damaged: nothing has changed then.
+            InvalidInput: E0243 the file is of another model, plan or data set; E0240, E0244 it is damaged. Nothing has
+                changed then.
         """
         self._core.resume(path)
         self._resumed = True
@@ -400,7 +262,8 @@ class Trainer:
             self._core.write(name, array.reshape(-1).view(np.uint8))
 
     def set_learning_rate(self, lr: float) -> None:
-        """Of the steps from now on, before a schedule's factor. UsageError E0116: negative, or not finite."""
+        """Sets the learning rate of the next steps, before a schedule's factor. UsageError E0116: negative, or not
+        finite."""
         expect(lr, numbers.Real, "lr", "give one as 0.05")
         self._core.set_learning_rate(float(lr))
 

@@ -1,7 +1,7 @@
 // Data sets, and arrays of Python.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
+
+#include <array>
 
 #include <array>
 
@@ -37,11 +37,7 @@ PythonDataset from_arrays(const OwnedPlan& plan, std::vector<Given> arrays) {
   return {std::move(data), std::move(arrays)};
 }
 
-std::pair<PythonDataset, PythonDataset> open(nb::handle path, const OwnedPlan& plan, nb::handle test_path,
-                                             nb::handle cache_folder, const std::vector<std::string>& label_columns) {
-  DataOptions options{.label_columns = label_columns};
-  if (!test_path.is_none()) options.test_path = path_of(test_path);
-  if (!cache_folder.is_none()) options.cache_folder = path_of(cache_folder);
+std::pair<PythonDataset, PythonDataset> open(nb::handle path, const OwnedPlan& plan, const DataOptions& options) {
   const std::string folder = path_of(path);
   const Plan& of = plan_of(plan);
   DatasetPair pair = without_gil([&] { return Dataset::open(folder, of, options); });
@@ -75,11 +71,12 @@ nb::object view_of(const TensorView& tensor, nb::handle owner, bool writable) {
 }
 
 void bind_data(nb::module_& module) {
+  bind_settings<DataOptions>(module, "DataOptions");
   nb::class_<PythonDataset>(module, "Dataset")
       .def(nb::init<>())
       .def_static("from_arrays", &from_arrays, "plan"_a, "arrays"_a,
                   nb::sig("def from_arrays(plan: Plan, arrays: list[typing.Any]) -> Dataset"))
-      .def_static("open", &open, "path"_a, "plan"_a, "test_path"_a.none(), "cache_folder"_a.none(), "label_columns"_a)
+      .def_static("open", &open, "path"_a, "plan"_a, "options"_a)
       .def("count", [](const PythonDataset& self) { return self.data.count(); })
       .def("format", [](const PythonDataset& self) { return self.data.format(); })
       .def("classes", [](const PythonDataset& self) { return self.data.classes(); })

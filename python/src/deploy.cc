@@ -1,7 +1,5 @@
 // Devices, sweeps, estimates, and what becomes of a plan: pages, firmware, ONNX.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "bindings.h"
 #include "stoppable.h"
@@ -102,47 +100,27 @@ void report(const OwnedPlan& plan, nb::handle path, const nb::typed<nb::list, nb
   without_gil([&] { return write_report(of, page, files); });
 }
 
-void bind_firmware(nb::module_& module) {
-  nb::class_<FirmwareOptions>(module, "FirmwareOptions")
-      .def(nb::init<>())
-      .def_rw("target", &FirmwareOptions::target)
-      .def_prop_rw(
-          "board", [](const FirmwareOptions& self) { return self.board.value_or(""); },
-          [](FirmwareOptions& self, const std::string& name) {
-            self.board = name.empty() ? std::nullopt : std::optional(name);
-          })
-      .def("set_folder", [](FirmwareOptions& self, nb::handle path) { self.folder = path_of(path); })
-      .def("set_weights", [](FirmwareOptions& self, nb::handle path) { self.weights = path_of(path); })
-      .def("set_data", [](FirmwareOptions& self, nb::handle path) { self.data = path_of(path); })
-      .def_rw("samples", &FirmwareOptions::samples)
-      .def_rw("test_samples", &FirmwareOptions::test_samples)
-      .def_rw("steps", &FirmwareOptions::steps)
-      .def_rw("lr", &FirmwareOptions::lr)
-      .def("set_ram", [](FirmwareOptions& self, int64_t bytes) { self.ram = Bytes(bytes); });
-  const auto dict_of_sizes = [](const FirmwareSizes& sizes) -> Row {
-    nb::dict made;
-    made["ram_bytes"] = sizes.ram_bytes;
-    made["stack_bytes"] = sizes.stack_bytes;
-    made["arena_bytes"] = sizes.arena_bytes;
-    made["plan_bytes"] = sizes.plan_bytes;
-    made["weight_bytes"] = sizes.weight_bytes;
-    made["sample_bytes"] = sizes.sample_bytes;
-    return made;
-  };
-  module.def(
-      "emit_plan",
-      [dict_of_sizes](const OwnedPlan& plan, const FirmwareOptions& options) {
-        const Plan& of = plan_of(plan);
-        return dict_of_sizes(without_gil([&] { return emit_project(of, options); }));
-      },
-      "plan"_a, "options"_a);
-  module.def(
-      "emit_file",
-      [dict_of_sizes](nb::handle plan, const FirmwareOptions& options) {
-        const std::string file = path_of(plan);
-        return dict_of_sizes(without_gil([&] { return emit_project(file, options); }));
-      },
-      "plan"_a, "options"_a);
+Row row_of(const FirmwareSizes& sizes) {
+  nb::dict made;
+  made["ram_bytes"] = sizes.ram_bytes;
+  made["stack_bytes"] = sizes.stack_bytes;
+  made["arena_bytes"] = sizes.arena_bytes;
+  made["plan_bytes"] = sizes.plan_bytes;
+  made["weight_bytes"] = sizes.weight_bytes;
+  made["sample_bytes"] = sizes.sample_bytes;
+  return made;
+}
+
+Row emit_plan(const OwnedPlan& plan, nb::handle folder, FirmwareOptions options) {
+  options.folder = path_of(folder);
+  const Plan& of = plan_of(plan);
+  return row_of(without_gil([&] { return emit_project(of, options); }));
+}
+
+Row emit_file(nb::handle plan, nb::handle folder, FirmwareOptions options) {
+  options.folder = path_of(folder);
+  const std::string file = path_of(plan);
+  return row_of(without_gil([&] { return emit_project(file, options); }));
 }
 
 }  // namespace
@@ -162,7 +140,9 @@ void bind_deploy(nb::module_& module) {
         without_gil([&] { return export_onnx(model, from, to, external_data); });
       },
       "model"_a, "weights"_a, "path"_a, "external_data"_a);
-  bind_firmware(module);
+  bind_settings<FirmwareOptions>(module, "FirmwareOptions");
+  module.def("emit_plan", &emit_plan, "plan"_a, "folder"_a.none(), "options"_a);
+  module.def("emit_file", &emit_file, "plan"_a, "folder"_a.none(), "options"_a);
 }
 
 }  // namespace pantoum::python

@@ -1,5 +1,4 @@
 // pantoum._core: the C++ library (include/pantoum/*.hpp), name by name. The package around it is what users see.
-#include <nanobind/stl/string.h>
 
 #include "bindings.h"
 #include "stoppable.h"
@@ -10,10 +9,9 @@ namespace python = pantoum::python;
 NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);  // kernels of custom operators stay, and all that their modules name
   module.doc() = "The C++ library of Pantoum, name by name; use the package `pantoum`.";
-  module.def("version", &pantoum::version, "Of the library.");
+  module.def("version", &pantoum::version, "The version of the library.");
   python::bind_units(module);
   python::bind_model(module);
-  python::bind_plan_options(module);
   python::bind_plan(module);
   python::bind_deploy(module);
   python::bind_data(module);

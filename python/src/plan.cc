@@ -1,7 +1,5 @@
 // Plans, and plans of bare cost graphs.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "bindings.h"
 #include "stoppable.h"
@@ -129,6 +127,7 @@ void bind_plan(nb::module_& module) {
       without_gil([&] { return (plan.*save)(file); });
     };
   };
+  bind_settings<PlanOptions>(module, "PlanOptions");
   nb::class_<OwnedPlan>(module, "Plan")
       .def_static("make", &make_plan, "model"_a, "device"_a, "options"_a, "progress"_a.none(),
                   nb::rv_policy::take_ownership)

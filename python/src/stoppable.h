@@ -26,7 +26,8 @@ void join_abandoned();
 
 // As run_stoppable; what `work` returns.
 template <class T>
-Result<T> result_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work, nanobind::handle progress) {
+Result<T> result_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work,
+                              nanobind::handle progress) {
   auto made = std::make_shared<std::optional<Result<T>>>();
   run_stoppable(
       [made, work = std::move(work)](std::stop_token stop, const Tell& tell) {

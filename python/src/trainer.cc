@@ -1,8 +1,6 @@
 // Trainers: one thread at a time, in the process that made them, until they are closed.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <chrono>
@@ -291,62 +289,14 @@ Row usage(PythonTrainer& self) {
   return made;
 }
 
-std::optional<uint64_t> some_of(uint64_t count) {
-  return count == 0 ? std::nullopt : std::optional(count);
-}
-
-void bind_options(nb::module_& module) {
-  nb::class_<TrainerOptions>(module, "TrainerOptions")
-      .def(nb::init<>())
-      .def(
-          "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a.none())
-      .def(
-          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); },
-          "path"_a.none())
-      .def("add_normalization",
-           [](TrainerOptions& self, float mean, float deviation) {
-             self.normalize.push_back({mean, deviation});
-           })
-      .def_rw("encrypt_pages", &TrainerOptions::page_encryption)
-      .def_rw("direct_io", &TrainerOptions::direct_io)
-      .def_rw("seed", &TrainerOptions::seed)
-      .def_rw("lr", &TrainerOptions::lr)
-      .def_rw("schedule", &TrainerOptions::schedule)
-      .def_rw("shuffle", &TrainerOptions::shuffle)
-      .def_prop_rw(
-          "flip", [](const TrainerOptions& self) { return self.augment.flip; },
-          [](TrainerOptions& self, bool flip) { self.augment.flip = flip; })
-      .def_prop_rw(
-          "flip_vertically", [](const TrainerOptions& self) { return self.augment.flip_vertically; },
-          [](TrainerOptions& self, bool flip) { self.augment.flip_vertically = flip; })
-      .def_prop_rw(
-          "crop", [](const TrainerOptions& self) { return self.augment.crop; },
-          [](TrainerOptions& self, int64_t pixels) { self.augment.crop = pixels; })
-      .def_rw("prefetch", &TrainerOptions::prefetch);
-  nb::class_<FitOptions>(module, "FitOptions")
-      .def(nb::init<>())
-      .def(
-          "set_checkpoint", [](FitOptions& self, nb::handle path) { self.checkpoint = path_of(path); }, "path"_a.none())
-      .def(
-          "set_keep_best", [](FitOptions& self, nb::handle path) { self.keep_best = path_of(path); }, "path"_a.none())
-      .def(
-          "set_max_time", [](FitOptions& self, double seconds) { self.max_time = Seconds(seconds); }, "seconds"_a)
-      .def_rw("epochs", &FitOptions::epochs)
-      .def_prop_rw(
-          "checkpoint_every", [](const FitOptions& self) { return self.checkpoint_every.value_or(0); },
-          [](FitOptions& self, uint64_t steps) { self.checkpoint_every = some_of(steps); })
-      .def_prop_rw(
-          "patience", [](const FitOptions& self) { return self.patience.value_or(0); },
-          [](FitOptions& self, uint64_t epochs) { self.patience = some_of(epochs); })
-      .def_prop_rw(
-          "judge_by_accuracy", [](const FitOptions& self) { return self.judge == Judge::accuracy; },
-          [](FitOptions& self, bool by_accuracy) { self.judge = by_accuracy ? Judge::accuracy : Judge::loss; });
-}
-
 }  // namespace
 
 void bind_trainer(nb::module_& module) {
-  bind_options(module);
+  bind_settings<TrainerOptions>(module, "TrainerOptions")
+      .def(
+          "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a)
+      .def_rw("lr", &TrainerOptions::lr);
+  bind_settings<FitOptions>(module, "FitOptions");
   nb::class_<PythonTrainer>(module, "Trainer")
       .def_static("create", &create, "plan"_a, "options"_a, nb::rv_policy::take_ownership)
       .def("step", &step, "arrays"_a, nb::sig("def step(self, arrays: list[typing.Any]) -> tuple[int, float, float]"),

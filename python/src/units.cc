@@ -1,7 +1,8 @@
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
+// Quantities as texts, paths, and fields that are set from words.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "bindings.h"
 #include "raise.h"
@@ -21,11 +22,17 @@ std::vector<int64_t> budgets_of(const std::string& text, const std::string& what
   return counts;
 }
 
-// Seconds, or else a factor.
-std::pair<std::optional<double>, std::optional<double>> deadline_of(const std::string& text, const std::string& what) {
-  const Deadline deadline = value_of(parse_deadline(text, what));
-  if (const auto* relative = std::get_if<Relative>(&deadline)) return {std::nullopt, relative->factor()};
-  return {std::get<Seconds>(deadline).count(), std::nullopt};
+bool is_file(Holds holds) {
+  return holds != Holds::text && holds != Holds::glob && holds != Holds::device && holds != Holds::board;
+}
+
+// What a value of Python has to be: "text", "number", or "any" of them, which the option then reads.
+const char* kind_of(const settings::Field& field) {
+  using settings::Type;
+  if (field.type == Type::text || field.type == Type::word) return "text";
+  if (field.type == Type::texts) return field.schema["items"]["type"] == "string" ? "text" : "number";
+  if (field.type == Type::whole || field.type == Type::flag) return "number";
+  return field.type == Type::number && field.setting.unit == nullptr ? "number" : "any";
 }
 
 }  // namespace
@@ -33,6 +40,33 @@ std::pair<std::optional<double>, std::optional<double>> deadline_of(const std::s
 std::string path_of(nb::handle path) {
   const nb::bytes bytes(nb::module_::import_("pantoum.errors").attr("path_bytes")(path));
   return {bytes.c_str(), bytes.size()};
+}
+
+void set_field(const settings::Fields& fields, const std::string& name, nb::handle value) {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const settings::Field& field) { return name == field.setting.name; });
+  if (found == fields.end()) {
+    std::vector<std::string> names;
+    for (const settings::Field& field : fields) names.emplace_back(field.setting.name);
+    std::sort(names.begin(), names.end());
+    value_of(Result<void>(fail("E0100", fmt::format("there is no option '{}'", name), name,
+                               fmt::format("use one of {}", fmt::join(names, ", ")))));
+  }
+  found->clear();
+  if (is_file(found->setting.holds)) return value_of(found->set(path_of(value), name));
+  const nb::object words = nb::module_::import_("pantoum.quantities").attr("words_of")(value, name, kind_of(*found));
+  for (const nb::bytes& bytes : nb::cast<std::vector<nb::bytes>>(words)) {
+    std::string word(bytes.c_str(), bytes.size());
+    if (found->type == settings::Type::flag) {
+      if (word != "True" && word != "False")
+        value_of(
+            Result<void>(fail("E0116", fmt::format("'{}' does not fit '{}'", word, name), name, "use True or False")));
+      word = word == "True" ? "on" : "off";
+      // An option as --no-paging reads no word: it stands where the value is to change.
+      if (word == (found->json().get<bool>() ? "on" : "off")) continue;
+    }
+    value_of(found->set(word, name));
+  }
 }
 
 void bind_units(nb::module_& module) {
@@ -43,15 +77,6 @@ void bind_units(nb::module_& module) {
       "parse_seconds",
       [](const std::string& text, const std::string& what) { return value_of(parse_seconds(text, what)).count(); },
       "text"_a, "what"_a);
-  module.def("parse_deadline", &deadline_of, "text"_a, "what"_a);
-  module.def(
-      "parse_joules",
-      [](const std::string& text, const std::string& what) { return value_of(parse_joules(text, what)); }, "text"_a,
-      "what"_a);
-  module.def(
-      "parse_fraction",
-      [](const std::string& text, const std::string& what) { return value_of(parse_fraction(text, what)); }, "text"_a,
-      "what"_a);
   module.def(
       "show_bytes", [](int64_t count) { return show(Bytes(count)); }, "count"_a);
   module.def(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import subprocess
 import sys
 
 import pantoum
 import pytest
-from pantoum import _core, options
+from pantoum import _core
 
 
 @pytest.mark.parametrize("name", pantoum.__all__)
@@ -37,15 +36,6 @@ def test_import_brings_neither_torch_nor_flower() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'from_keras'"):
         pantoum.from_keras  # noqa: B018
-
-
-@pytest.mark.parametrize("name", ["Loss", "Sgd", "Adam", "AdamW", "RmsProp", "Adagrad", "CustomUpdate"])
-def test_defaults_are_those_of_the_library(name: str) -> None:
-    ours, theirs = getattr(options, name)(), getattr(_core, name)()
-    for field in dataclasses.fields(ours):
-        value = getattr(ours, field.name)
-        assert getattr(theirs, field.name) == (list(value) if isinstance(value, tuple) else value), field.name
-    assert {name for name in dir(theirs) if not name.startswith("_")} == {f.name for f in dataclasses.fields(ours)}
 
 
 def test_devices_have_ram_and_a_source() -> None:

@@ -104,7 +104,7 @@ def test_what_is_no_data(trainer: pantoum.Trainer, given: Any) -> None:
     "options",
     [
         {"epochs": 0},
-        {"judge_by": "luck"},
+        {"judge": "luck"},
         {"callbacks": [3]},
         {"callbacks": [pantoum.Callback]},
         {"max_time": 3},
@@ -253,7 +253,7 @@ def test_checkpoints_resume_in_the_middle(plan: pantoum.Plan, data: Data, tmp_pa
 
 def test_best_patience_and_time(plan: pantoum.Plan, data: Data, tmp_path: pathlib.Path) -> None:
     with pantoum.Trainer(plan) as trainer:
-        trainer.fit(data, epochs=2, validation=data, keep_best=tmp_path / "best.safetensors", judge_by="accuracy")
+        trainer.fit(data, epochs=2, validation=data, keep_best=tmp_path / "best.safetensors", judge="accuracy")
         assert (tmp_path / "best.safetensors").exists()
         trainer.set_learning_rate(0)
         history = trainer.fit(data, epochs=50, validation=data, patience=1)

@@ -92,8 +92,7 @@ def test_everything_of_an_image_model_that_can_be_said() -> None:
         accumulate=2,
         clip_norm=1.0,
         clip_value=5.0,
-        freeze="conv1*" if any(w.name.startswith("conv1") for w in pantoum.inspect(IMAGES).weights) else None,
-        top5=True,
-        mean_absolute_error=False,
+        freeze="conv1*" if any(w.name.startswith("conv1") for w in pantoum.inspect(IMAGES).weights) else (),
+        metrics=["top5"],
     )
     assert pantoum.plan(model, ram="4MiB", **MODELLED).samples_per_step == 8

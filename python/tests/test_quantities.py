@@ -33,7 +33,7 @@ def test_sizes(model: pantoum.Model, ram: Any) -> None:
         (b"64MiB", "E0110", ""),
         (pantoum.Bytes(0), "E0300", ""),
         ("0B", "E0300", ""),
-        (pantoum.Bytes(-5), "E0300", ""),
+        (pantoum.Bytes(-5), "E0110", ""),
         ([64], "E0110", ""),
     ],
 )
@@ -70,11 +70,11 @@ def test_deadlines_that_are_none(model: pantoum.Model, deadline: Any) -> None:
 
 
 def test_shares_times_and_energies(model: pantoum.Model) -> None:
-    assert pantoum.plan(model, ram="256KiB", gap="50%", time_limit="2s", energy_limit="5J", **MODELLED).gap <= 0.5
+    assert pantoum.plan(model, ram="256KiB", gap="50%", time_limit="2s", energy_limit_j="5J", **MODELLED).gap <= 0.5
     refused: list[tuple[str, Any, str]] = [
         ("gap", 0.5, "E0112"),
         ("time_limit", 60, "E0111"),
-        ("energy_limit", 3, "E0121"),
+        ("energy_limit_j", 3, "E0121"),
     ]
     for name, value, code in refused:
         with pytest.raises(pantoum.UsageError) as error:

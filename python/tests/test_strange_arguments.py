@@ -54,7 +54,6 @@ CALLS: dict[str, tuple[str, Callable[[pantoum.Model, pantoum.Plan, Batch], objec
     "rows": ("E0116", lambda model, plan, data: pantoum.estimate(model, budgets=1.5)),  # type: ignore[arg-type]
     "plan's options": ("E0100", lambda model, plan, data: pantoum.estimate(model, plan={"bogus": 1})),
     "ram beside budgets": ("E0116", lambda model, plan, data: pantoum.estimate(model, plan={"ram": "1MiB"})),
-    "ram in a sweep": ("E0116", lambda model, plan, data: pantoum.sweep(model, ["1MiB"], ram="1MiB")),
     "budgets": ("E0116", lambda model, plan, data: pantoum.sweep(model, 3)),  # type: ignore[arg-type]
     "planners": ("E0116", lambda model, plan, data: pantoum.sweep(model, ["1MiB"], planners=3)),  # type: ignore[arg-type]
     "effort": ("E0116", lambda model, plan, data: plan.explain("much")),  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ def test_learning_rates(trainer: pantoum.Trainer, batch: Batch) -> None:
         {"schedule": "sometimes"},
         {"normalize": (0, 0)},
         {"normalize": (1, 2, 3)},
-        {"crop": -1},
+        {"augment": {"crop": -1}},
         {"prefetch": 1},
         {"seed": -1},
         {"seed": "x"},
@@ -185,7 +185,7 @@ def test_options_that_are_none(plan: pantoum.Plan, options: dict[str, object]) -
 def test_paging_keeps_the_values(model: pantoum.Model, batch: Batch, tmp_path: pathlib.Path) -> None:
     plan = pantoum.plan(model, ram="58KiB", **MODELLED)
     with (
-        pantoum.Trainer(plan, page_file=tmp_path, encrypt_pages=False, direct_io=False) as trainer,
+        pantoum.Trainer(plan, page_file=tmp_path, page_encryption=False, direct_io=False) as trainer,
         pantoum.Trainer(pantoum.plan(model, ram="1MiB", **MODELLED)) as wide,
     ):
         assert [trainer.step(*batch) for _ in range(3)] == [wide.step(*batch) for _ in range(3)]

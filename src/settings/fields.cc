@@ -852,6 +852,8 @@ Json schema_of(const Fields& fields, const Json& more) {
 Json listed(const Fields& fields) {
   constexpr const char* kShown[] = {"common", "more", "research", "nowhere"};
   constexpr const char* kBesidePlan[] = {"refused", "taken", "not_less", "not_more"};
+  constexpr const char* kHolds[] = {"text",  "glob",   "weights", "plan",        "data", "model", "device",
+                                    "store", "output", "folder",  "page_folder", "board"};
   Json list = Json::array();
   for (const Field& field : fields) {
     const Setting& setting = field.setting;
@@ -866,6 +868,7 @@ Json listed(const Fields& fields) {
     if (setting.above) one["above"] = true;
     if (setting.below) one["below"] = true;
     if (!field.choices.empty()) one["choices"] = field.choices;
+    if (setting.holds != Holds::text) one["holds"] = kHolds[static_cast<size_t>(setting.holds)];
     if (setting.only_of != nullptr) one["only_of"] = setting.only_of;
     one["shown"] = kShown[static_cast<size_t>(setting.shown)];
     one["beside_plan"] = kBesidePlan[static_cast<size_t>(setting.beside_plan)];

@@ -5,6 +5,7 @@ usage: setting_test.py [--keep FOLDER] [--jobs N]      `make setting-test`; buil
 The copy has the files of git's index and the working tree's contents. FOLDER is kept and used again by the next run.
 """
 import argparse
+import ast
 import json
 import os
 import re
@@ -88,6 +89,14 @@ def look_at_structure(tree, scratch, looked):
     looked.has("C++ structure", done.returncode == 0)
 
 
+def look_at_keyword(tree, pantoum, looked):
+    run(sys.executable, os.path.join(tree, "python", "generate_keywords.py"), pantoum)
+    with open(os.path.join(tree, "python", "pantoum", "keywords.py"), encoding="utf-8") as file:
+        functions = {node.name: node for node in ast.parse(file.read()).body if isinstance(node, ast.FunctionDef)}
+    plan = functions["plan"]
+    looked.has("Python keyword", NAME in [argument.arg for argument in plan.args.kwonlyargs] and f"{NAME}: {HELP}" in ast.get_docstring(plan))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep")
@@ -102,6 +111,7 @@ def main():
         looked = Looked()
         look_at_program(tree, os.path.join(tree, "build", "release", "bin", "pantoum"), scratch, looked)
         look_at_structure(tree, scratch, looked)
+        look_at_keyword(tree, os.path.join(tree, "build", "release", "bin", "pantoum"), looked)
     sys.exit(f"not found: {', '.join(looked.missing)}" if looked.missing else 0)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from torch import nn
 
 from pantoum.errors import named_options
+from pantoum.keywords import plan as make_plan
 from pantoum.model import Model
-from pantoum.planning import plan as make_plan
 from pantoum.quantities import Size
 
 from .capture import capture, plain_module

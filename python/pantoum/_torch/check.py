@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from pantoum.errors import named_options
-from pantoum.options import Sgd, losses_of, optimizer_of
-from pantoum.planning import plan as make_plan
+from pantoum.keywords import plan as make_plan
+from pantoum.model import losses_of, optimizer_of
+from pantoum.options import Sgd
 from pantoum.quantities import Size
 
 from .binding import Bound, bind

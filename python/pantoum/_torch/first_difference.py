@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from pantoum.errors import Error
+from pantoum.keywords import plan as make_plan
 from pantoum.model import Model
 from pantoum.options import Sgd
-from pantoum.planning import plan as make_plan
 
 from .graph_file import TorchGraph, dtype_name
 from .interpreter import Interpreter, gradients

@@ -221,7 +221,7 @@ def ask(graph: CostGraph, ram: int, time_limit_s: float, start: str) -> Plan:
 
     raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, "" where there is none
     """
-    options = plan_options(ram=Bytes(ram), objective="time", time_limit=f"{time_limit_s:g}s")
+    options = plan_options({"ram": Bytes(ram), "objective": "time", "time_limit": f"{time_limit_s:g}s"})
     known = _core.KnownPlans()
     known.start = graph.reserving(start) if start else ""
     try:
