@@ -18,8 +18,8 @@ using import::NodeCoverage;
 using ir::ValueId;
 
 bool named_by(const std::vector<std::string>& globs, const std::string& name) {
-  return std::any_of(globs.begin(), globs.end(),
-                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+  return std::ranges::any_of(globs,
+                             [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
 class Importer {
@@ -54,7 +54,7 @@ class Importer {
 
   // Has every input one row a sample? Otherwise a step is one sample, of everything.
   [[nodiscard]] bool rows_are_samples() const {
-    return std::all_of(torch_.inputs.begin(), torch_.inputs.end(), [&](const GraphInput& input) {
+    return std::ranges::all_of(torch_.inputs, [&](const GraphInput& input) {
       return !input.value.type.shape.empty() && input.value.type.shape[0] == torch_.batch;
     });
   }
@@ -135,8 +135,7 @@ class Importer {
     for (const auto* globs : {&options_.train, &options_.freeze})
       for (const std::string& glob : *globs) {
         const auto names = [&](const Stored& stored) { return fnmatch(glob.c_str(), stored.name.c_str(), 0) == 0; };
-        if (std::none_of(torch_.parameters.begin(), torch_.parameters.end(), names))
-          lost.push_back(fmt::format("'{}'", glob));
+        if (std::ranges::none_of(torch_.parameters, names)) lost.push_back(fmt::format("'{}'", glob));
       }
     if (lost.empty()) return {};
     return fail("E0104", "--train or --freeze names no parameter", torch_.name, "see the names with: pantoum inspect",
@@ -151,7 +150,9 @@ class Importer {
       if (!output.name.empty() && output.type.elements() == 0)
         return unsupported(fmt::format("its result {} has no elements", ir::to_text(output.type)));
     Node node(build_, call, position);
-    PANTOUM_TRY(entry->lower(node));
+    const Result<void> lowered = entry->lower(node);
+    PANTOUM_TRY(node.refusal());
+    PANTOUM_TRY(lowered);
     for (const TypedValue& output : call.outputs)
       if (!output.name.empty() && !build_.values.contains(output.name))
         return unsupported("one of its results is not made here");
@@ -246,7 +247,7 @@ class Importer {
     ir::drop_dead_ops(graph_);
   }
 
-  ir::Builder& builder() { return build_.lowering.builder; }
+  ir::Builder& builder() { return build_.builder; }
 };
 
 Result<Imported> import(const TorchSource& source, const import::OnnxOptions& options) {

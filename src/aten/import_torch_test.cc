@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <set>
 
-#include "aten/graph_text.h"
 #include "aten/operators.h"
 #include "autodiff/autodiff.h"
 #include "base/random.h"
 #include "ir/op_registry.h"
+#include "testing/torch_graph_text.h"
 
 namespace pantoum::aten {
 namespace {
@@ -155,22 +155,20 @@ TEST(ImportTorch, LivesThroughAnyArguments) {
   const std::vector<std::vector<int>> shapes = {{2, 3, 4, 4}, {}, {3}, {2, 3}, {2, 3, 4, 4, 4}};
   base::Random random(5);
   const auto one_of = [&](const auto& all) { return all[random.next() % all.size()]; };
-  for (const auto family : all_operators())
-    for (const OperatorEntry& entry : family)
-      for (int round = 0; round < 60; ++round) {
-        std::string args = round < 30 ? some[0] : one_of(some);
-        for (int arg = 0; arg < round % 8; ++arg) args += "," + one_of(some);
-        const std::vector<int> shape = one_of(shapes);
-        GraphText text = GraphText().input("x", shape).input("i", {2, 3}, "i64").input("b", shape, "bool");
-        const auto graph = load(text.call(entry.name, args, "y", one_of(shapes)).output("y"));
-        EXPECT_TRUE(!graph || ir::validate(graph->graph)) << entry.name << " " << args;
-      }
+  for (const auto& [name, entry] : all_operators())
+    for (int round = 0; round < 60; ++round) {
+      std::string args = round < 30 ? some[0] : one_of(some);
+      for (int arg = 0; arg < round % 8; ++arg) args += "," + one_of(some);
+      const std::vector<int> shape = one_of(shapes);
+      GraphText text = GraphText().input("x", shape).input("i", {2, 3}, "i64").input("b", shape, "bool");
+      const auto graph = load(text.call(name, args, "y", one_of(shapes)).output("y"));
+      EXPECT_TRUE(!graph || ir::validate(graph->graph)) << name << " " << args;
+    }
 }
 
 TEST(ImportTorch, NamesNoOperatorTwice) {
   std::set<std::string> names;
-  for (const auto family : all_operators())
-    for (const OperatorEntry& entry : family) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+  for (const auto& [name, entry] : all_operators()) EXPECT_TRUE(names.insert(name).second) << name;
   EXPECT_GT(names.size(), 250u);
   EXPECT_EQ(find_operator("aten.none.default"), nullptr);
   EXPECT_EQ(find_operator("add.Tensor"), nullptr);

@@ -1,11 +1,7 @@
-// Elements and rows picked by indices.
+// Elements and rows picked and written by indices.
 #include <algorithm>
-#include <array>
 
-#include "aten/arithmetic.h"
-#include "aten/index.h"
 #include "aten/operators.h"
-#include "aten/pieces.h"
 
 namespace pantoum::aten {
 namespace {
@@ -13,246 +9,313 @@ namespace {
 using ir::DType;
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
-constexpr Slot kIndex = {2, "index"};
+constexpr Slot kIndex = {2, "index"}, kSource = {3, "src"};
 
-Result<ValueId> indices_of(Node& node, Slot slot) {
-  PANTOUM_ASSIGN(const ValueId index, node.tensor(slot));
-  return node.type_of(index).dtype == DType::kU8 ? node.cast(index, DType::kI64) : Result<ValueId>(index);
+Value indices_of(Node& node, Slot slot) {
+  const Value index = node.tensor(slot);
+  return index.dtype() == DType::kU8 ? cast(index, DType::kI64) : index;
 }
 
+// A number as one element.
+Value at_least_one(const Value& x) {
+  return x.rank() == 0 ? reshape(x, {1}) : x;
+}
+
+// With a dimension of 1 behind.
+Value apart(const Value& x) {
+  Shape shape = x.shape();
+  shape.push_back(1);
+  return x ? reshape(x, shape) : x;
+}
+
+// The row of the padding is read, and gets no gradient.
 Result<void> lower_embedding(Node& node) {
-  PANTOUM_ASSIGN(const ValueId weight, node.real({0, "weight"}));
-  PANTOUM_ASSIGN(const ValueId index, indices_of(node, {1, "indices"}));
-  PANTOUM_ASSIGN(const int64_t padding, node.integer({2, "padding_idx"}, -1));
-  PANTOUM_ASSIGN(const bool by_frequency, node.boolean({3, "scale_grad_by_freq"}, false));
-  if (by_frequency)
+  const Value weight = node.real({0, "weight"}), index = indices_of(node, {1, "indices"});
+  const int64_t padding = node.integer({2, "padding_idx"}, -1);
+  if (node.boolean({3, "scale_grad_by_freq"}, false))
     return unsupported("its gradients are scaled by how often an index comes", "use scale_grad_by_freq=False");
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {weight, index}, {{0}, {}}));
-  if (padding < 0) return node.set(0, y);
-  // The row of the padding is read, and gets no gradient.
-  const ValueId row = node.whole_constant(node.type_of(index).dtype, {}, {padding});
-  PANTOUM_ASSIGN(ValueId is_padding, node.op(Kind::k_compare, {index, row}, {{PT_COMPARE_EQUAL}, {}}));
-  Shape apart = node.shape_of(index);
-  apart.push_back(1);
-  PANTOUM_ASSIGN(is_padding, node.reshape(is_padding, apart));
-  PANTOUM_ASSIGN(const ValueId fixed, detached(node, y));
-  return node.set(chosen(node, is_padding, fixed, y));
+  const Value y = gather(weight, index, 0);
+  if (padding < 0) return node.set(y);
+  const Value is_padding = apart(compare(index, PT_COMPARE_EQUAL, node.whole(index.dtype(), {}, {padding})));
+  return node.set(where(is_padding, detached(y), y));
 }
 
 Result<void> lower_index_select(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  PANTOUM_ASSIGN(ValueId index, indices_of(node, kIndex));
-  PANTOUM_ASSIGN(index, node.reshape(index, {node.type_of(index).elements()}));
-  if (node.shape_of(x).empty()) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {1}));
-  }
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {x, index}, {{axis}, {}}));
-  return node.set(node.reshape(y, node.output().shape));
+  const Value x = node.tensor(kSelf);
+  const size_t axis = node.dimension(kDim, x.rank(), 0);
+  const Value index = flattened(indices_of(node, kIndex));
+  return node.set_reshaped(gather(at_least_one(x), index, axis));
 }
 
 Result<void> lower_gather(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  PANTOUM_ASSIGN(ValueId index, indices_of(node, kIndex));
-  if (node.shape_of(x).empty()) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {1}));
-    PANTOUM_ASSIGN(index, node.reshape(index, {1}));
-    PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather_elements, {x, index}, {{0}, {}}));
-    return node.set(node.reshape(y, {}));
-  }
+  Value x = node.tensor(kSelf);
+  const size_t axis = node.dimension(kDim, x.rank(), 0);
+  const Value index = indices_of(node, kIndex);
+  if (x.rank() == 0) return node.set(reshape(gather_elements(reshape(x, {1}), reshape(index, {1}), 0), {}));
+  PANTOUM_TRY(node.refusal());
   // The other dimensions may be longer than those of the indices.
-  const Shape wanted = node.shape_of(index);
-  for (size_t d = 0; d < wanted.size(); ++d) {
-    if (static_cast<int64_t>(d) == axis || wanted[d] == node.shape_of(x)[d]) continue;
-    PANTOUM_ASSIGN(x, piece(node, x, d, 0, wanted[d]));
-  }
-  return node.set(node.op(Kind::k_gather_elements, {x, index}, {{axis}, {}}));
+  const Shape wanted = index.shape(), shape = x.shape();
+  for (size_t d = 0; d < std::min(wanted.size(), shape.size()); ++d)
+    if (d != axis && wanted[d] != shape[d]) x = piece(x, d, 0, wanted[d]);
+  return node.set(gather_elements(x, index, axis));
 }
 
-// x[a, :, b]: what the indices name, joined; in the place of the first where they stand together, else in front.
-Result<void> lower_indexed(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const Indexed indexed, read_indexed(node, x, {1, "indices"}));
-  PANTOUM_ASSIGN(x, node.transpose(x, indexed.perm));
-  const Shape shape = node.shape_of(x);
-  const size_t first = indexed.first, count = indexed.count;
-  if (count == 1) {
-    PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {x, indexed.single}, {{static_cast<int64_t>(first)}, {}}));
-    return node.set(node.reshape(y, node.output().shape));
-  }
-  PANTOUM_ASSIGN(const ValueId row, row_of(node, indexed, shape));
-  Shape merged(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(first));
-  int64_t rows = 1;
-  for (size_t d = first; d < first + count; ++d) rows *= shape[d];
-  merged.push_back(rows);
-  merged.insert(merged.end(), shape.begin() + static_cast<std::ptrdiff_t>(first + count), shape.end());
-  PANTOUM_ASSIGN(x, node.reshape(x, merged));
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {x, row}, {{static_cast<int64_t>(first)}, {}}));
-  return node.set(node.reshape(y, node.output().shape));
-}
+// Indexing by several tensors at once, as x[a, :, b] reads and writes it: the indexed dimensions stand together, in the place of the first
+// where they stood together, else in front.
+struct Indexed {
+  Value x;                    // its dimensions in the order of `perm`
+  std::vector<int64_t> perm;  // of what it was
+  size_t first = 0;           // of the indexed dimensions
+  Values indices;             // one for each, in their order
 
-// Values and positions along a dimension, the most (or least) first.
-Result<void> top(Node& node, ValueId x, int64_t axis, int64_t count, bool largest) {
-  if (node.shape_of(x).empty()) {
-    PANTOUM_TRY(node.set(0, x));
-    return node.set(1, node.whole_constant(DType::kI64, {}, {0}));
-  }
-  PANTOUM_ASSIGN(const ValueId at, node.op(Kind::k_top_k, {x}, {{axis, count, largest ? 1 : 0}, {}}));
-  PANTOUM_ASSIGN(const ValueId values, node.op(Kind::k_gather_elements, {x, at}, {{axis}, {}}));
-  PANTOUM_TRY(node.set(0, values));
-  return node.set(1, at);
-}
+  [[nodiscard]] size_t end() const { return first + indices.size(); }
+};
 
-Result<void> lower_top_k(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const int64_t count, node.integer({1, "k"}));
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension({2, "dim"}, node.shape_of(x).size(), -1));
-  PANTOUM_ASSIGN(const bool largest, node.boolean({3, "largest"}, true));
-  return top(node, x, axis, count, largest);
-}
-
-template <size_t kFirst>
-Result<void> lower_sort(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  const Shape shape = node.shape_of(x);
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension({kFirst, "dim"}, shape.size(), -1));
-  PANTOUM_ASSIGN(const bool descending, node.boolean({kFirst + 1, "descending"}, false));
-  return top(node, x, axis, shape.empty() ? 1 : shape[static_cast<size_t>(axis)], descending);
-}
-
-Result<void> lower_arg_sort(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  const Shape shape = node.shape_of(x);
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, shape.size(), -1));
-  PANTOUM_ASSIGN(const bool descending, node.boolean({2, "descending"}, false));
-  if (shape.empty()) return node.set(0, node.whole_constant(DType::kI64, {}, {0}));
-  return node.set(node.op(Kind::k_top_k, {x}, {{axis, shape[static_cast<size_t>(axis)], descending ? 1 : 0}, {}}));
-}
-
-// The one of a rank (1 for the least) along a dimension, and its place.
-Result<void> of_rank(Node& node, ValueId x, int64_t axis, int64_t rank) {
-  const Shape shape = node.shape_of(x);
-  PANTOUM_ASSIGN(ValueId at, node.op(Kind::k_top_k, {x}, {{axis, rank, 0}, {}}));
-  PANTOUM_ASSIGN(at, piece(node, at, static_cast<size_t>(axis), rank - 1, 1));
-  PANTOUM_ASSIGN(ValueId value, node.op(Kind::k_gather_elements, {x, at}, {{axis}, {}}));
-  PANTOUM_ASSIGN(value, node.reshape(value, node.wanted_shape()));
-  PANTOUM_ASSIGN(at, node.reshape(at, node.wanted_shape()));
-  PANTOUM_TRY(node.set(0, value));
-  return node.set(1, at);
-}
-
-Result<void> lower_kth_value(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const int64_t rank, node.integer({1, "k"}));
-  PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, -1));
-  return of_rank(node, x, static_cast<int64_t>(axis), rank);
-}
-
-// Of an even number of elements the lower of the two in the middle.
-Result<void> lower_median(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  if (!node.has(kDim)) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {node.type_of(x).elements()}));
-  }
-  PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  return of_rank(node, x, static_cast<int64_t>(axis), (node.shape_of(x)[axis] + 1) / 2);
-}
-
-// How many of the sorted boundaries lie below (or at, with `right`) each element.
-Result<void> lower_bucketize(Node& node) {
-  PANTOUM_ASSIGN(const ir::DType dtype, common_type(node, kSelf, {1, "boundaries"}));
-  PANTOUM_ASSIGN(ValueId x, node.as(kSelf, dtype));
-  PANTOUM_ASSIGN(const ValueId boundaries, node.as({1, "boundaries"}, dtype));
-  PANTOUM_ASSIGN(const bool right, node.boolean({3, "right"}, false));
-  Shape apart = node.shape_of(x);
-  apart.push_back(1);
-  PANTOUM_ASSIGN(x, node.reshape(x, apart));
-  PANTOUM_ASSIGN(ValueId below,
-                 node.op(Kind::k_compare, {boundaries, x}, {{right ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_LESS}, {}}));
-  PANTOUM_ASSIGN(below, node.cast(below, node.output().dtype));
-  return node.set(node.reduce(Kind::k_reduce_sum, below, {static_cast<int64_t>(apart.size()) - 1}, false));
-}
-
-// Is each index the class?
-Result<void> lower_one_hot(Node& node) {
-  PANTOUM_ASSIGN(ValueId index, indices_of(node, kSelf));
-  if (node.output().shape.empty()) return fail("E0211", "it has no classes");
-  const int64_t classes = node.output().shape.back();
-  Shape apart = node.shape_of(index);
-  apart.push_back(1);
-  PANTOUM_ASSIGN(index, node.reshape(index, apart));
-  std::vector<int64_t> all(static_cast<size_t>(classes));
-  for (size_t each = 0; each < all.size(); ++each) all[each] = static_cast<int64_t>(each);
-  const ValueId names = node.whole_constant(node.type_of(index).dtype, {classes}, all);
-  PANTOUM_ASSIGN(const ValueId hit, node.op(Kind::k_compare, {index, names}, {{PT_COMPARE_EQUAL}, {}}));
-  return node.set(node.cast(hit, DType::kI64));
-}
-
-constexpr std::array kIndexOperators = {OperatorEntry{"embedding.default", lower_embedding},
-                                        OperatorEntry{"index_select.default", lower_index_select},
-                                        OperatorEntry{"gather.default", lower_gather},
-                                        OperatorEntry{"index.Tensor", lower_indexed},
-                                        OperatorEntry{"_unsafe_index.Tensor", lower_indexed},
-                                        OperatorEntry{"topk.default", lower_top_k},
-                                        OperatorEntry{"sort.default", lower_sort<1>},
-                                        OperatorEntry{"sort.stable", lower_sort<2>},
-                                        OperatorEntry{"argsort.default", lower_arg_sort, false},
-                                        OperatorEntry{"kthvalue.default", lower_kth_value},
-                                        OperatorEntry{"median.dim", lower_median},
-                                        OperatorEntry{"median.default", lower_median},
-                                        OperatorEntry{"bucketize.Tensor", lower_bucketize, false},
-                                        OperatorEntry{"one_hot.default", lower_one_hot, false}};
-
-}  // namespace
-
-Result<Indexed> read_indexed(Node& node, ValueId x, Slot slot) {
-  PANTOUM_ASSIGN(const std::vector<ValueId> told, node.optional_tensors(slot));
-  const size_t rank = node.shape_of(x).size();
-  if (told.size() > rank) return fail("E0211", "it has more indices than dimensions");
+// E0401 for masks; E0211.
+Result<Indexed> read_indexed(Node& node, const Value& x, Slot slot) {
+  const Values told = node.optional_tensors(slot);
+  PANTOUM_TRY(node.refusal());
+  if (told.size() > x.rank()) return fail("E0211", "it has more indices than dimensions");
   Indexed indexed;
-  std::vector<int64_t> named, others;
-  for (size_t d = 0; d < rank; ++d) {
-    if (d < told.size() && told[d] != ir::kNone) {
-      if (node.type_of(told[d]).dtype == DType::kBool || node.type_of(told[d]).dtype == DType::kU8)
-        return unsupported("how much a mask picks depends on the data", "use torch.where, or multiply by the mask");
-      named.push_back(static_cast<int64_t>(d));
-      indexed.indices.push_back(told[d]);
-    } else {
-      others.push_back(static_cast<int64_t>(d));
+  std::vector<int64_t> named;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    if (d >= told.size() || !told[d]) {
+      indexed.perm.push_back(static_cast<int64_t>(d));
+      continue;
     }
+    if (told[d].dtype() == DType::kBool || told[d].dtype() == DType::kU8)
+      return unsupported("how much a mask picks depends on the data", "use torch.where, or multiply by the mask");
+    named.push_back(static_cast<int64_t>(d));
+    indexed.indices.push_back(told[d]);
   }
   if (named.empty()) return fail("E0211", "it has no index");
   const bool together = named.back() - named.front() == static_cast<int64_t>(named.size()) - 1;
   indexed.first = together ? static_cast<size_t>(named.front()) : 0;
-  indexed.count = named.size();
-  indexed.perm = others;
   indexed.perm.insert(indexed.perm.begin() + static_cast<std::ptrdiff_t>(indexed.first), named.begin(), named.end());
-  indexed.single = indexed.indices[0];
+  indexed.x = transpose(x, indexed.perm);
   return indexed;
 }
 
-Result<ValueId> row_of(Node& node, const Indexed& indexed, const Shape& shape) {
-  ValueId row = ir::kNone;
-  for (size_t each = 0; each < indexed.count; ++each) {
-    PANTOUM_ASSIGN(ValueId index, node.cast(indexed.indices[each], DType::kI64));
-    const int64_t extent = shape[indexed.first + each];
-    const auto number = [&](int64_t value) { return node.whole_constant(DType::kI64, {}, {value}); };
-    PANTOUM_ASSIGN(const ValueId from_end, node.op(Kind::k_compare, {index, number(0)}, {{PT_COMPARE_LESS}, {}}));
-    PANTOUM_ASSIGN(const ValueId moved, node.op(Kind::k_add, {index, number(extent)}));
-    PANTOUM_ASSIGN(index, chosen(node, from_end, moved, index));
-    if (row != ir::kNone) {
-      PANTOUM_ASSIGN(row, node.op(Kind::k_mul, {row, number(extent)}));
-      PANTOUM_ASSIGN(index, node.op(Kind::k_add, {row, index}));
-    }
-    row = index;
+// The indices as one, into the indexed dimensions read as one. Indices below 0 count from the end of their dimension; the bounds of each are
+// not checked, those of all together are.
+Value row_of(Node& node, const Indexed& indexed) {
+  const Shape shape = indexed.x.shape();
+  Value row;
+  for (size_t each = 0; each < indexed.indices.size(); ++each) {
+    const Value given = cast(indexed.indices[each], DType::kI64);
+    const Value extent = node.number(DType::kI64, static_cast<double>(shape[indexed.first + each]));
+    const Value is_below = compare(given, PT_COMPARE_LESS, 0);
+    const Value index = where(is_below, given + extent, given);
+    row = row ? row * extent + index : index;
   }
   return row;
 }
 
-std::span<const OperatorEntry> index_operators() {
+Result<void> lower_indexed(Node& node) {
+  PANTOUM_ASSIGN(const Indexed indexed, read_indexed(node, node.tensor(kSelf), {1, "indices"}));
+  if (indexed.indices.size() == 1) return node.set_reshaped(gather(indexed.x, indexed.indices[0], indexed.first));
+  const Value row = row_of(node, indexed);
+  const Shape shape = indexed.x.shape();
+  Shape merged;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d <= indexed.first || d >= indexed.end())
+      merged.push_back(shape[d]);
+    else
+      merged.back() *= shape[d];
+  }
+  return node.set_reshaped(gather(reshape(indexed.x, merged), row, indexed.first));
+}
+
+// Values and positions along a dimension, the most (or least) first.
+Result<void> set_top(Node& node, const Value& x, size_t axis, int64_t count, bool largest) {
+  if (x.rank() == 0) return node.set_both(x, node.whole(DType::kI64, {}, {0}));
+  const Value at = top_k(x, axis, count, largest);
+  return node.set_both(gather_elements(x, at, axis), at);
+}
+
+Result<void> lower_top_k(Node& node) {
+  const Value x = node.tensor(kSelf);
+  const size_t axis = node.dimension({2, "dim"}, x.rank(), -1);
+  return set_top(node, x, axis, node.integer({1, "k"}), node.boolean({3, "largest"}, true));
+}
+
+int64_t extent_of(const Value& x, size_t axis) {
+  return x.rank() == 0 ? 1 : x.shape()[axis];
+}
+
+template <size_t kFirst>
+Result<void> lower_sort(Node& node) {
+  const Value x = node.tensor(kSelf);
+  const size_t axis = node.dimension({kFirst, "dim"}, x.rank(), -1);
+  return set_top(node, x, axis, extent_of(x, axis), node.boolean({kFirst + 1, "descending"}, false));
+}
+
+Result<void> lower_arg_sort(Node& node) {
+  const Value x = node.tensor(kSelf);
+  const size_t axis = node.dimension(kDim, x.rank(), -1);
+  const bool descending = node.boolean({2, "descending"}, false);
+  return node.set(x.rank() == 0 ? node.whole(DType::kI64, {}, {0}) : top_k(x, axis, extent_of(x, axis), descending));
+}
+
+// The one of a rank (1 for the least) along a dimension, and its place.
+Result<void> set_of_rank(Node& node, const Value& x, size_t axis, int64_t rank) {
+  const Value at = piece(top_k(x, axis, rank, false), axis, rank - 1, 1);
+  const Value value = reshape(gather_elements(x, at, axis), node.wanted_shape());
+  return node.set_both(value, reshape(at, node.wanted_shape()));
+}
+
+Result<void> lower_kth_value(Node& node) {
+  const Value x = node.tensor(kSelf);
+  PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, -1));
+  return set_of_rank(node, x, axis, node.integer({1, "k"}));
+}
+
+// Of an even number of elements the lower of the two in the middle.
+Result<void> lower_median(Node& node) {
+  const Value given = node.tensor(kSelf), x = node.has(kDim) ? given : flattened(given);
+  PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
+  return set_of_rank(node, x, axis, (x.shape()[axis] + 1) / 2);
+}
+
+// How many of the sorted boundaries lie below (or at, with `right`) each element.
+Result<void> lower_bucketize(Node& node) {
+  constexpr Slot kBoundaries = {1, "boundaries"};
+  const DType dtype = common_type(node, kSelf, kBoundaries);
+  const Value given = node.as(kSelf, dtype), boundaries = node.as(kBoundaries, dtype), x = apart(given);
+  const bool right = node.boolean({3, "right"}, false);
+  const Value below = compare(boundaries, right ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_LESS, x);
+  const auto last = static_cast<int64_t>(x.rank()) - 1;
+  return node.set(reduce(Kind::k_reduce_sum, cast(below, node.output().dtype), {last}, false));
+}
+
+// Is each index the class?
+Result<void> lower_one_hot(Node& node) {
+  const Value index = apart(indices_of(node, kSelf));
+  if (node.output().shape.empty()) return fail("E0211", "it has no classes");
+  const int64_t classes = node.output().shape.back();
+  const Value names = node.positions(classes, {classes}, 0, 1, index.dtype());
+  return node.set(cast(compare(index, PT_COMPARE_EQUAL, names), DType::kI64));
+}
+
+// The source, cut to the extents of the indices, in the type of x.
+Value source_of(Node& node, const Value& x, const Value& index) {
+  const Shape wanted = index.shape();
+  if (!node.is_tensor(kSource)) return expand(node.as(kSource, x.dtype()), wanted);
+  Value source = node.tensor(kSource);
+  if (source.rank() != wanted.size()) return expand(source, wanted);
+  for (size_t d = 0; d < wanted.size(); ++d) source = piece(source, d, 0, wanted[d]);
+  return cast(source, x.dtype());
+}
+
+Result<void> write_elements(Node& node, int64_t how) {
+  const Value given = node.tensor(kSelf), named = node.tensor(kIndex);
+  const size_t axis = node.dimension(kDim, given.rank(), 0);
+  const bool number = given.rank() == 0;
+  const Value x = number ? reshape(given, {1}) : given, index = number ? reshape(named, {1}) : named;
+  return node.set(reshape(scatter(x, index, source_of(node, x, index), axis, how), given.shape()));
+}
+
+template <int64_t kHow>
+Result<void> lower_scatter(Node& node) {
+  return write_elements(node, kHow);
+}
+
+Result<void> lower_scatter_reduce(Node& node) {
+  const std::string name = node.text({4, "reduce"}, "");
+  if (node.is("aten.scatter_reduce.two") && !node.boolean({5, "include_self"}, true))
+    node.refuse(unsupported("it does not include what is there", "use include_self=True"));
+  if (name == "sum" || name == "add") return write_elements(node, PT_SCATTER_ADD);
+  if (name == "prod" || name == "multiply") return write_elements(node, PT_SCATTER_MUL);
+  if (name == "amax") return write_elements(node, PT_SCATTER_MAX);
+  if (name == "amin") return write_elements(node, PT_SCATTER_MIN);
+  return unsupported("it reduces by '" + name + "'", "divide a sum by a count");
+}
+
+// Whole slices along a dimension, by a vector of indices.
+Result<void> write_slices(Node& node, int64_t how, const Value& source) {
+  const Value x = node.tensor(kSelf), index = flattened(node.tensor(kIndex));
+  const size_t axis = node.dimension(kDim, x.rank(), 0);
+  Shape wanted = x.shape();
+  if (wanted.empty()) return unsupported("it writes into a number", "give it a dimension");
+  wanted[axis] = index.elements();
+  return node.set(scatter(x, index, expand(cast(source, x.dtype()), wanted), axis, how));
+}
+
+Result<void> lower_index_add(Node& node) {
+  const Value source = node.tensor({3, "source"});
+  return write_slices(node, PT_SCATTER_ADD, scale(source, node.number({4, "alpha"}, 1)));
+}
+
+Result<void> lower_index_copy(Node& node) {
+  return write_slices(node, PT_SCATTER_LAST, node.tensor({3, "source"}));
+}
+
+Result<void> lower_index_fill(Node& node) {
+  return write_slices(node, PT_SCATTER_LAST, node.as_output({3, "value"}));
+}
+
+// x[mask] = v: one value, or a choice by a mask of x's own shape.
+Result<void> put_by_mask(Node& node, const Value& x, const Value& mask) {
+  const Value given = node.tensor({2, "values"});
+  if (given.elements() != 1) return unsupported("it writes many values by a mask", "use torch.where");
+  const Value value = cast(reshape(given, {}), x.dtype());
+  const Value put = node.boolean({3, "accumulate"}, false) ? x + value : value;
+  Shape shape = mask.shape();
+  shape.resize(x.rank(), 1);
+  return node.set(where(reshape(mask, shape), put, x));
+}
+
+// x[a, :, b] = values, as rows of the indexed dimensions read as one.
+Result<void> lower_index_put(Node& node) {
+  const Value given = node.tensor(kSelf);
+  const Values told = node.optional_tensors({1, "indices"});
+  PANTOUM_TRY(node.refusal());
+  if (told.size() == 1 && told[0] && told[0].dtype() == DType::kBool) return put_by_mask(node, given, told[0]);
+  PANTOUM_ASSIGN(const Indexed indexed, read_indexed(node, given, {1, "indices"}));
+  const Value values = node.tensor({2, "values"});
+  const bool adds = node.boolean({3, "accumulate"}, false);
+  if (indexed.first != 0)
+    return unsupported("it writes behind dimensions that are not indexed", "index the first dimensions");
+  const Value row = row_of(node, indexed);
+  const Shape shape = indexed.x.shape();
+  int64_t rows = 1, inner = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (d < indexed.end() ? rows : inner) *= shape[d];
+  const int64_t count = row.elements();
+  Shape wanted = row.shape();
+  wanted.insert(wanted.end(), shape.begin() + static_cast<std::ptrdiff_t>(indexed.end()), shape.end());
+  const Value updates = reshape(expand(cast(values, given.dtype()), wanted), {count, inner});
+  const Value numbers = reshape(row, {count}), table = reshape(indexed.x, {rows, inner});
+  const Value y = reshape(scatter(table, numbers, updates, 0, adds ? PT_SCATTER_ADD : PT_SCATTER_LAST), shape);
+  std::vector<int64_t> back(indexed.perm.size());
+  for (size_t d = 0; d < back.size(); ++d) back[static_cast<size_t>(indexed.perm[d])] = static_cast<int64_t>(d);
+  return node.set(transpose(y, back));
+}
+
+constexpr OperatorEntry kIndexOperators[] = {
+    {"embedding.default", lower_embedding},
+    {"index_select.default", lower_index_select},
+    {"gather.default", lower_gather},
+    {"index.Tensor _unsafe_index.Tensor", lower_indexed},
+    {"topk.default", lower_top_k},
+    {"sort.default", lower_sort<1>},
+    {"sort.stable", lower_sort<2>},
+    {"argsort.default", lower_arg_sort, false},
+    {"kthvalue.default", lower_kth_value},
+    {"median.dim median.default", lower_median},
+    {"bucketize.Tensor", lower_bucketize, false},
+    {"one_hot.default", lower_one_hot, false},
+    {"scatter.src scatter.value", lower_scatter<PT_SCATTER_LAST>},
+    {"scatter_add.default", lower_scatter<PT_SCATTER_ADD>},
+    {"scatter.reduce scatter.value_reduce scatter_reduce.two", lower_scatter_reduce},
+    {"index_add.default", lower_index_add},
+    {"index_copy.default", lower_index_copy},
+    {"index_fill.int_Scalar", lower_index_fill},
+    {"index_put.default _unsafe_index_put.default", lower_index_put}};
+
+}  // namespace
+
+Family index_operators() {
   return kIndexOperators;
 }
 

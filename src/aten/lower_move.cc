@@ -1,22 +1,69 @@
-// Elements picked by a rule, joined, repeated, turned around.
+// The same elements in another shape, order, type or number: views, copies, pieces, joins, repetitions; and tensors made from numbers.
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <numeric>
 
 #include "aten/operators.h"
-#include "aten/pieces.h"
 
 namespace pantoum::aten {
 namespace {
 
 using ir::DType;
-using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
-// An index from the end, within [0, extent].
-int64_t within(int64_t index, int64_t extent) {
-  return std::clamp<int64_t>(index < 0 ? index + extent : index, 0, extent);
+constexpr int64_t kMostElements = int64_t{1} << 22;  // of a constant
+
+// The captured shape.
+Result<void> lower_view(Node& node) {
+  return node.set_reshaped(node.tensor(kSelf));
+}
+
+Result<void> lower_same(Node& node) {
+  return node.set(node.as_output(kSelf));
+}
+
+// The source in the captured shape and type.
+Result<void> lower_copy(Node& node) {
+  const Value x = cast(node.tensor({1, "src"}), node.output().dtype);
+  return node.set(expand(x, node.output().shape));
+}
+
+Result<void> lower_detach(Node& node) {
+  return node.set(detached(node.tensor(kSelf)));
+}
+
+Result<void> lower_expand(Node& node) {
+  return node.set(expand(node.tensor(kSelf), node.output().shape));
+}
+
+Value permuted(const Value& x, const std::vector<int64_t>& perm) {
+  return perm.empty() ? x : transpose(x, perm);
+}
+
+Result<void> lower_permute(Node& node) {
+  const Value x = node.tensor(kSelf);
+  std::vector<int64_t> perm = node.integers({1, "dims"});
+  for (int64_t& d : perm) d += d < 0 ? static_cast<int64_t>(x.rank()) : 0;
+  return node.set(permuted(x, perm));
+}
+
+Result<void> lower_transpose(Node& node) {
+  const Value x = node.tensor(kSelf);
+  const size_t a = node.dimension({1, "dim0"}, x.rank(), 0), b = node.dimension({2, "dim1"}, x.rank(), 1);
+  std::vector<int64_t> perm(x.rank());
+  std::iota(perm.begin(), perm.end(), int64_t{0});
+  if (!perm.empty()) std::swap(perm[a], perm[b]);
+  return node.set(permuted(x, perm));
+}
+
+Result<void> lower_t(Node& node) {
+  const Value x = node.tensor(kSelf);
+  return node.set(x.rank() < 2 ? x : transpose(x, {1, 0}));
+}
+
+// A statement about the data that capturing has seen.
+Result<void> lower_nothing(Node&) {
+  return {};
 }
 
 struct Range {
@@ -25,355 +72,374 @@ struct Range {
 };
 
 // What slice takes: dim, start, end, step from the given place of the schema.
-Result<Range> read_range(Node& node, const Shape& shape, size_t first) {
-  if (shape.empty()) return fail("E0211", "its operand has no dimensions");
-  PANTOUM_ASSIGN(const int64_t told, node.dimension({first, "dim"}, shape.size(), 0));
-  const auto axis = static_cast<size_t>(told);
-  const int64_t extent = shape[axis];
-  PANTOUM_ASSIGN(const int64_t start, node.integer({first + 1, "start"}, 0));
-  PANTOUM_ASSIGN(const int64_t end, node.integer({first + 2, "end"}, extent));
-  PANTOUM_ASSIGN(const int64_t step, node.integer({first + 3, "step"}, 1));
+Result<Range> read_range(Node& node, const Value& x, size_t first) {
+  PANTOUM_ASSIGN(const size_t axis, node.axis({first, "dim"}, x, 0));
+  const int64_t extent = x.shape()[axis], step = node.integer({first + 3, "step"}, 1);
+  const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + extent : index, 0, extent); };
+  const int64_t begin = within(node.integer({first + 1, "start"}, 0));
+  const int64_t end = within(node.integer({first + 2, "end"}, extent));
   if (step < 1) return fail("E0211", "its step is not above 0");
-  const int64_t begin = within(start, extent), stop = within(end, extent);
-  return Range{axis, begin, std::max<int64_t>(0, (stop - begin + step - 1) / step), step};
+  return Range{axis, begin, std::max<int64_t>(0, (end - begin + step - 1) / step), step};
 }
 
 Result<void> lower_slice(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const Range range, read_range(node, node.shape_of(x), 1));
-  return node.set(piece(node, x, range.axis, range.begin, range.count, range.step));
+  const Value x = node.tensor(kSelf);
+  PANTOUM_ASSIGN(const Range range, read_range(node, x, 1));
+  return node.set(piece(x, range.axis, range.begin, range.count, range.step));
+}
+
+// A place along the axis; negative ones count from the end.
+int64_t place_along(const Value& x, size_t axis, int64_t index) {
+  return index < 0 ? index + x.shape()[axis] : index;
 }
 
 Result<void> lower_select(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
+  const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  PANTOUM_ASSIGN(const int64_t index, node.integer({2, "index"}));
-  const int64_t extent = node.shape_of(x)[axis];
-  PANTOUM_ASSIGN(x, piece(node, x, axis, index < 0 ? index + extent : index, 1));
-  return node.set(node.reshape(x, node.output().shape));
+  return node.set_reshaped(piece(x, axis, place_along(x, axis, node.integer({2, "index"})), 1));
 }
 
 Result<void> lower_narrow(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
+  const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  PANTOUM_ASSIGN(const int64_t start, node.integer({2, "start"}));
-  PANTOUM_ASSIGN(const int64_t length, node.integer({3, "length"}));
-  const int64_t extent = node.shape_of(x)[axis];
-  return node.set(piece(node, x, axis, start < 0 ? start + extent : start, length));
+  const int64_t start = place_along(x, axis, node.integer({2, "start"}));
+  return node.set(piece(x, axis, start, node.integer({3, "length"})));
 }
 
 // x with a piece of it replaced.
-Result<ValueId> replaced(Node& node, ValueId x, ValueId source, const Range& range) {
-  const Shape shape = node.shape_of(x);
+Value replaced(Node& node, const Value& x, const Value& source, const Range& range) {
+  if (!x || range.count == 0) return x;
+  const Shape shape = x.shape();
   Shape part = shape;
   part[range.axis] = range.count;
-  PANTOUM_ASSIGN(source, node.cast(source, node.type_of(x).dtype));
-  PANTOUM_ASSIGN(source, node.expand(source, part));
+  const Value given = expand(cast(source, x.dtype()), part);
   if (range.step != 1) {
-    std::vector<int64_t> rows(static_cast<size_t>(range.count));
-    for (size_t row = 0; row < rows.size(); ++row) rows[row] = range.begin + static_cast<int64_t>(row) * range.step;
-    const ValueId index = node.whole_constant(DType::kI64, {range.count}, rows);
-    return node.op(Kind::k_scatter_elements, {x, index, source},
-                   {{static_cast<int64_t>(range.axis), PT_SCATTER_LAST}, {}});
+    const Value rows = node.positions(range.count, {range.count}, range.begin, range.step);
+    return scatter(x, rows, given, range.axis, PT_SCATTER_LAST);
   }
-  std::vector<ValueId> parts;
+  Values parts;
   const int64_t extent = shape[range.axis], end = range.begin + range.count;
-  if (range.begin > 0) {
-    PANTOUM_ASSIGN(parts.emplace_back(), piece(node, x, range.axis, 0, range.begin));
-  }
-  parts.push_back(source);
-  if (end < extent) {
-    PANTOUM_ASSIGN(parts.emplace_back(), piece(node, x, range.axis, end, extent - end));
-  }
-  return joined(node, std::move(parts), static_cast<int64_t>(range.axis));
+  if (range.begin > 0) parts.push_back(piece(x, range.axis, 0, range.begin));
+  parts.push_back(given);
+  if (end < extent) parts.push_back(piece(x, range.axis, end, extent - end));
+  return concat(parts, range.axis);
 }
 
 Result<void> lower_slice_scatter(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const ValueId source, node.tensor({1, "src"}));
-  PANTOUM_ASSIGN(const Range range, read_range(node, node.shape_of(x), 2));
-  return node.set(range.count == 0 ? Result<ValueId>(x) : replaced(node, x, source, range));
+  const Value x = node.tensor(kSelf), source = node.tensor({1, "src"});
+  PANTOUM_ASSIGN(const Range range, read_range(node, x, 2));
+  return node.set(replaced(node, x, source, range));
 }
 
 Result<void> lower_select_scatter(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(ValueId source, node.tensor({1, "src"}));
-  const Shape shape = node.shape_of(x);
+  const Value x = node.tensor(kSelf), source = node.tensor({1, "src"});
   PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, 0));
-  PANTOUM_ASSIGN(const int64_t index, node.integer({3, "index"}));
-  Shape part = shape;
+  const int64_t index = place_along(x, axis, node.integer({3, "index"}));
+  Shape part = x.shape();
   part[axis] = 1;
-  PANTOUM_ASSIGN(source, node.reshape(source, part));
-  const int64_t begin = index < 0 ? index + shape[axis] : index;
-  return node.set(replaced(node, x, source, {axis, begin, 1, 1}));
+  return node.set(replaced(node, x, reshape(source, part), {axis, index, 1, 1}));
 }
 
 // Parts in the captured type.
-Result<std::vector<ValueId>> read_parts(Node& node) {
-  PANTOUM_ASSIGN(std::vector<ValueId> parts, node.tensors({0, "tensors"}));
-  for (ValueId& part : parts) {
-    PANTOUM_ASSIGN(part, node.cast(part, node.output().dtype));
-  }
+Values read_parts(Node& node) {
+  Values parts = node.tensors({0, "tensors"});
+  for (Value& part : parts) part = cast(part, node.output().dtype);
   return parts;
 }
 
 Result<void> lower_cat(Node& node) {
-  PANTOUM_ASSIGN(std::vector<ValueId> parts, read_parts(node));
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.output().shape.size(), 0));
-  return node.set(0, joined(node, std::move(parts), axis));
+  const Values parts = read_parts(node);
+  return node.set(concat(parts, node.dimension(kDim, node.output().shape.size(), 0)));
 }
 
 Result<void> lower_stack(Node& node) {
-  PANTOUM_ASSIGN(std::vector<ValueId> parts, read_parts(node));
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.output().shape.size(), 0));
+  Values parts = read_parts(node);
   Shape shape = node.output().shape;
+  const size_t axis = node.dimension(kDim, shape.size(), 0);
   if (shape.empty()) return fail("E0211", "its result has no dimensions");
-  shape[static_cast<size_t>(axis)] = 1;
-  for (ValueId& part : parts) {
-    PANTOUM_ASSIGN(part, node.reshape(part, shape));
-  }
-  return node.set(0, joined(node, std::move(parts), axis));
+  shape[axis] = 1;
+  for (Value& part : parts) part = reshape(part, shape);
+  return node.set(concat(parts, axis));
 }
 
 // Pieces as they were captured, one behind the other.
 Result<void> lower_split(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
+  const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, 0));
-  const auto told = static_cast<int64_t>(axis);
-  PANTOUM_ASSIGN(const std::vector<int64_t> sizes, node.integers({1, "split_size"}));
-  std::vector<int64_t> extents = sizes;
-  const int64_t extent = node.shape_of(x)[axis];
-  if (sizes.size() == 1) {
+  std::vector<int64_t> extents = node.integers({1, "split_size"});
+  const int64_t extent = x.shape()[axis];
+  if (extents.size() == 1) {
+    const int64_t each = extents[0];
+    if (each < 1) return fail("E0211", "its parts have no elements");
     extents.clear();
-    for (int64_t begin = 0; begin < extent; begin += sizes[0]) {
-      if (sizes[0] < 1) return fail("E0211", "its parts have no elements");
-      extents.push_back(std::min(sizes[0], extent - begin));
-    }
+    for (int64_t begin = 0; begin < extent; begin += each) extents.push_back(std::min(each, extent - begin));
   }
-  if (std::any_of(extents.begin(), extents.end(), [](int64_t each) { return each < 1; }) ||
-      std::accumulate(extents.begin(), extents.end(), int64_t{0}) != extent)
-    return fail("E0211", "its parts do not fit");
-  const bool all = [&] {
-    for (size_t part = 0; part < extents.size(); ++part)
-      if (!node.wants(part)) return false;
-    return extents.size() > 1;
-  }();
-  if (all) {
-    const std::vector<ValueId> parts = node.builder().split(node.label(), x, told, extents);
-    for (size_t part = 0; part < parts.size(); ++part) PANTOUM_TRY(node.set(part, parts[part]));
-    return {};
+  int64_t left = extent;
+  bool all = extents.size() > 1;
+  for (size_t part = 0; part < extents.size(); ++part) {
+    left = extents[part] < 1 || extents[part] > left ? -1 : left - extents[part];
+    all = all && node.wants(part);
   }
+  if (left != 0) return fail("E0211", "its parts do not fit");
+  const Values parts = all ? split(x, axis, extents) : Values();
   int64_t begin = 0;
   for (size_t part = 0; part < extents.size(); ++part) {
-    if (node.wants(part)) {
-      PANTOUM_ASSIGN(const ValueId made, piece(node, x, axis, begin, extents[part]));
-      PANTOUM_TRY(node.set(part, made));
-    }
+    if (node.wants(part)) PANTOUM_TRY(node.set(part, all ? parts[part] : piece(x, axis, begin, extents[part])));
     begin += extents[part];
   }
   return {};
 }
 
 Result<void> lower_unbind(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
+  const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
   for (size_t part = 0; part < node.output_count(); ++part) {
     if (!node.wants(part)) continue;
-    PANTOUM_ASSIGN(ValueId made, piece(node, x, axis, static_cast<int64_t>(part), 1));
-    PANTOUM_ASSIGN(made, node.reshape(made, node.output(part).shape));
-    PANTOUM_TRY(node.set(part, made));
+    const Value made = piece(x, axis, static_cast<int64_t>(part), 1);
+    PANTOUM_TRY(node.set(part, reshape(made, node.output(part).shape)));
   }
   return {};
 }
 
 Result<void> lower_flip(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const std::vector<int64_t> axes, node.dimensions({1, "dims"}, node.shape_of(x).size()));
-  for (const int64_t axis : axes) {
-    if (node.shape_of(x).empty()) break;
-    const auto at = static_cast<size_t>(axis);
-    const int64_t extent = node.shape_of(x)[at];
-    PANTOUM_ASSIGN(x, piece(node, x, at, extent - 1, extent, -1));
+  Value x = node.tensor(kSelf);
+  const Shape shape = x.shape();
+  for (const int64_t told : node.dimensions({1, "dims"}, shape.size())) {
+    if (shape.empty()) break;
+    const auto axis = static_cast<size_t>(told);
+    x = piece(x, axis, shape[axis] - 1, shape[axis], -1);
   }
-  return node.set(0, x);
+  return node.set(x);
 }
 
-Result<ValueId> rolled(Node& node, ValueId x, size_t axis, int64_t shift) {
-  const int64_t extent = node.shape_of(x)[axis], by = ((shift % extent) + extent) % extent;
+Value rolled(const Value& x, size_t axis, int64_t shift) {
+  const int64_t extent = x.shape()[axis], by = ((shift % extent) + extent) % extent;
   if (by == 0) return x;
-  PANTOUM_ASSIGN(const ValueId end, piece(node, x, axis, extent - by, by));
-  PANTOUM_ASSIGN(const ValueId begin, piece(node, x, axis, 0, extent - by));
-  return joined(node, {end, begin}, static_cast<int64_t>(axis));
+  const Value end = piece(x, axis, extent - by, by);
+  return concat({end, piece(x, axis, 0, extent - by)}, axis);
 }
 
 Result<void> lower_roll(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const std::vector<int64_t> shifts, node.integers({1, "shifts"}));
-  PANTOUM_ASSIGN(std::vector<int64_t> axes, node.integers({2, "dims"}));
-  const Shape shape = node.shape_of(x);
-  if (axes.empty()) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {node.type_of(x).elements()}));
-    axes = {0};
-  }
+  const Value given = node.tensor(kSelf);
+  const std::vector<int64_t> shifts = node.integers({1, "shifts"});
+  std::vector<int64_t> axes = node.integers({2, "dims"});
+  Value x = axes.empty() ? flattened(given) : given;
+  if (axes.empty()) axes = {0};
   if (axes.size() != shifts.size()) return fail("E0211", "it has not as many shifts as dimensions");
+  const auto rank = static_cast<int64_t>(x.rank());
   for (size_t each = 0; each < axes.size(); ++each) {
-    const auto rank = static_cast<int64_t>(node.shape_of(x).size());
     const int64_t axis = axes[each] < 0 ? axes[each] + rank : axes[each];
     if (axis < 0 || axis >= rank) return fail("E0211", "it rolls a dimension that there is not");
-    PANTOUM_ASSIGN(x, rolled(node, x, static_cast<size_t>(axis), shifts[each]));
+    x = rolled(x, static_cast<size_t>(axis), shifts[each]);
   }
-  return node.set(node.reshape(x, shape));
+  return node.set(reshape(x, given.shape()));
 }
 
-// Every dimension as [times, extent]: spread, then read as one.
 Result<void> lower_repeat(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const std::vector<int64_t> times, node.integers({1, "repeats"}));
-  Shape shape = node.shape_of(x);
+  const Value x = node.tensor(kSelf);
+  const std::vector<int64_t> times = node.integers({1, "repeats"});
+  Shape shape = x.shape();
   if (times.size() < shape.size()) return fail("E0211", "it repeats fewer dimensions than there are");
   shape.insert(shape.begin(), times.size() - shape.size(), 1);
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (times[d] == 1) continue;
-    Shape apart = shape, wide = shape, flat = shape;
-    apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(d), 1);
-    wide.insert(wide.begin() + static_cast<std::ptrdiff_t>(d), times[d]);
-    flat[d] *= times[d];
-    // Dimensions before and behind are one each: the ranks stay small.
-    const auto product = [&](size_t from, size_t to) {
-      int64_t all = 1;
-      for (size_t each = from; each < to; ++each) all *= shape[each];
-      return all;
-    };
-    const int64_t before = product(0, d), behind = product(d, shape.size());
-    PANTOUM_ASSIGN(x, node.reshape(x, {before, 1, behind}));
-    PANTOUM_ASSIGN(x, node.expand(x, {before, times[d], behind}));
-    shape = flat;
+  return node.set(repeated(reshape(x, shape), times));
+}
+
+// Elements of `value` before and behind those of an axis; negative counts cut.
+Value padded(const Value& given, size_t axis, int64_t before, int64_t after, double value) {
+  if (!given) return given;
+  const int64_t begin = std::max<int64_t>(0, -before), end = std::max<int64_t>(0, -after);
+  const Value x = piece(given, axis, begin, given.shape()[axis] - begin - end);
+  if (value == 0 && x.is_real()) {
+    std::vector<int64_t> zeros_before(x.rank(), 0), zeros_after(x.rank(), 0);
+    zeros_before[axis] = std::max<int64_t>(0, before);
+    zeros_after[axis] = std::max<int64_t>(0, after);
+    return with_zeros(x, zeros_before, zeros_after);
   }
-  return node.set(node.reshape(x, shape));
+  Values parts;
+  const auto add = [&](int64_t count) {
+    ir::TensorType block = x.type();
+    block.shape[axis] = count;
+    if (count > 0) parts.push_back(expand(x.in().number(block.dtype, value), block.shape));
+  };
+  add(before);
+  parts.push_back(x);
+  add(after);
+  return concat(parts, axis);
 }
 
 // Pairs of the last dimension, the one before it, ...
 Result<void> lower_pad(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const std::vector<int64_t> pads, node.integers({1, "pad"}));
-  PANTOUM_ASSIGN(const double value, node.number({2, "value"}, 0));
-  const size_t rank = node.shape_of(x).size();
+  Value x = node.tensor(kSelf);
+  const std::vector<int64_t> pads = node.integers({1, "pad"});
+  const double value = node.number({2, "value"}, 0);
+  const size_t rank = x.rank();
   if (pads.size() % 2 != 0 || pads.size() / 2 > rank) return fail("E0211", "its padding does not fit");
-  if (value == 0 && ir::is_float(node.type_of(x).dtype) &&
-      std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p >= 0; })) {
-    std::vector<int64_t> places(2 * rank);
-    ir::TensorType type = node.type_of(x);
-    for (size_t d = 0; d < rank; ++d) places[2 * d + 1] = 1;
+  if (value == 0 && x.is_real() && std::ranges::all_of(pads, [](int64_t pad) { return pad >= 0; })) {
+    std::vector<int64_t> before(rank, 0), after(rank, 0);
     for (size_t pair = 0; pair < pads.size() / 2; ++pair) {
-      const size_t d = rank - 1 - pair;
-      places[2 * d] = pads[2 * pair];
-      type.shape[d] += pads[2 * pair] + pads[2 * pair + 1];
+      before[rank - 1 - pair] = pads[2 * pair];
+      after[rank - 1 - pair] = pads[2 * pair + 1];
     }
-    if (type.shape == node.shape_of(x)) return node.set(0, x);
-    return node.set(node.op(Kind::k_slice_grad, {x}, {std::move(places), {}}, {type}));
+    return node.set(with_zeros(x, before, after));
   }
-  for (size_t pair = 0; pair < pads.size() / 2; ++pair) {
-    PANTOUM_ASSIGN(x, padded(node, x, rank - 1 - pair, pads[2 * pair], pads[2 * pair + 1], value));
-  }
-  return node.set(0, x);
+  for (size_t pair = 0; pair < pads.size() / 2; ++pair)
+    x = padded(x, rank - 1 - pair, pads[2 * pair], pads[2 * pair + 1], value);
+  return node.set(x);
 }
 
 // Windows of `size` along a dimension, every `step`: gathered, the window last.
 Result<void> lower_unfold(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  const Shape shape = node.shape_of(x);
-  PANTOUM_ASSIGN(const int64_t told, node.dimension({1, "dimension"}, shape.size(), 0));
-  PANTOUM_ASSIGN(const int64_t size, node.integer({2, "size"}));
-  PANTOUM_ASSIGN(const int64_t step, node.integer({3, "step"}));
-  const auto axis = static_cast<size_t>(told);
+  const Value x = node.tensor(kSelf);
+  const Shape shape = x.shape();
+  const size_t axis = node.dimension({1, "dimension"}, shape.size(), 0);
+  const int64_t size = node.integer({2, "size"}), step = node.integer({3, "step"});
   if (shape.empty() || step < 1 || size < 1 || size > shape[axis]) return fail("E0211", "its windows do not fit");
   const int64_t count = (shape[axis] - size) / step + 1;
-  std::vector<int64_t> index;
+  std::vector<int64_t> index, perm;
   for (int64_t window = 0; window < count; ++window)
     for (int64_t place = 0; place < size; ++place) index.push_back(window * step + place);
-  PANTOUM_ASSIGN(x, node.op(Kind::k_gather, {x, node.whole_constant(DType::kI64, {count, size}, index)}, {{told}, {}}));
-  std::vector<int64_t> perm;
   for (size_t d = 0; d <= shape.size(); ++d)
     if (d != axis + 1) perm.push_back(static_cast<int64_t>(d));
-  perm.push_back(told + 1);
-  return node.set(node.transpose(x, perm));
+  perm.push_back(static_cast<int64_t>(axis) + 1);
+  return node.set(transpose(gather(x, node.whole(DType::kI64, {count, size}, index), axis), perm));
 }
 
-// 1 on and below (above) a diagonal, else 0.
+// Elements on and below (above) a diagonal stay, the others are 0.
 template <bool kLower>
 Result<void> lower_triangle(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const int64_t diagonal, node.integer({1, "diagonal"}, 0));
-  const Shape shape = node.shape_of(x);
+  const Value x = node.tensor(kSelf);
+  const int64_t diagonal = node.integer({1, "diagonal"}, 0);
+  const Shape shape = x.shape();
   if (shape.size() < 2) return fail("E0211", "it has no rows and columns");
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  std::vector<int64_t> row(static_cast<size_t>(rows)), column(static_cast<size_t>(columns));
-  std::iota(row.begin(), row.end(), diagonal);
-  std::iota(column.begin(), column.end(), 0);
-  const ValueId at_row = node.whole_constant(DType::kI64, {rows, 1}, row),
-                at_column = node.whole_constant(DType::kI64, {1, columns}, column);
-  PANTOUM_ASSIGN(const ValueId stays, node.op(Kind::k_compare, {at_column, at_row},
-                                              {{kLower ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_GREATER_EQUAL}, {}}));
-  const ValueId zero = node.whole_constant(node.type_of(x).dtype, {}, {0});
-  return node.set(node.op(Kind::k_where, {stays, x, zero}));
+  const Value row = node.positions(rows, {rows, 1}, diagonal), column = node.positions(columns, {1, columns});
+  const Value stays = compare(column, kLower ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_GREATER_EQUAL, row);
+  return node.set(where(stays, x, node.number(x.dtype(), 0)));
 }
 
 // Elements of the diagonal of two dimensions, which becomes the last one.
 Result<void> lower_diagonal(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  Shape shape = node.shape_of(x);
-  const size_t rank = shape.size();
-  PANTOUM_ASSIGN(const int64_t offset, node.integer({1, "offset"}, 0));
-  PANTOUM_ASSIGN(const int64_t a, node.dimension({2, "dim1"}, rank, 0));
-  PANTOUM_ASSIGN(const int64_t b, node.dimension({3, "dim2"}, rank, 1));
+  const Value x = node.tensor(kSelf);
+  const size_t rank = x.rank(), a = node.dimension({2, "dim1"}, rank, 0), b = node.dimension({3, "dim2"}, rank, 1);
+  const int64_t offset = node.integer({1, "offset"}, 0);
   if (rank < 2 || a == b) return fail("E0211", "it has no two dimensions");
-  std::vector<int64_t> perm;
+  std::vector<int64_t> perm, places;
   for (size_t d = 0; d < rank; ++d)
-    if (static_cast<int64_t>(d) != a && static_cast<int64_t>(d) != b) perm.push_back(static_cast<int64_t>(d));
-  perm.push_back(a), perm.push_back(b);
-  PANTOUM_ASSIGN(x, node.transpose(x, perm));
-  shape = node.shape_of(x);
-  const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
-  std::vector<int64_t> places;
+    if (d != a && d != b) perm.push_back(static_cast<int64_t>(d));
+  perm.insert(perm.end(), {static_cast<int64_t>(a), static_cast<int64_t>(b)});
+  Shape flat = x.shape();
+  const int64_t rows = flat[a], columns = flat[b];
   for (int64_t row = 0; row < rows; ++row)
     if (row + offset >= 0 && row + offset < columns) places.push_back(row * columns + row + offset);
-  Shape flat(shape.begin(), shape.end() - 2);
-  const auto axis = static_cast<int64_t>(flat.size());
+  const Value turned = transpose(x, perm);
+  flat = turned.shape();
+  flat.resize(rank - 2);
   flat.push_back(rows * columns);
-  PANTOUM_ASSIGN(x, node.reshape(x, flat));
   const auto count = static_cast<int64_t>(places.size());
-  return node.set(node.op(Kind::k_gather, {x, node.whole_constant(DType::kI64, {count}, places)}, {{axis}, {}}));
+  return node.set(gather(reshape(turned, flat), node.whole(DType::kI64, {count}, places), rank - 2));
 }
 
-constexpr std::array kMove = {OperatorEntry{"slice.Tensor", lower_slice},
-                              OperatorEntry{"slice_copy.Tensor", lower_slice},
-                              OperatorEntry{"select.int", lower_select},
-                              OperatorEntry{"select_copy.int", lower_select},
-                              OperatorEntry{"narrow.default", lower_narrow},
-                              OperatorEntry{"slice_scatter.default", lower_slice_scatter},
-                              OperatorEntry{"select_scatter.default", lower_select_scatter},
-                              OperatorEntry{"cat.default", lower_cat},
-                              OperatorEntry{"stack.default", lower_stack},
-                              OperatorEntry{"split.Tensor", lower_split},
-                              OperatorEntry{"split_copy.Tensor", lower_split},
-                              OperatorEntry{"split_with_sizes.default", lower_split},
-                              OperatorEntry{"split_with_sizes_copy.default", lower_split},
-                              OperatorEntry{"unbind.int", lower_unbind},
-                              OperatorEntry{"unbind_copy.int", lower_unbind},
-                              OperatorEntry{"flip.default", lower_flip},
-                              OperatorEntry{"roll.default", lower_roll},
-                              OperatorEntry{"repeat.default", lower_repeat},
-                              OperatorEntry{"constant_pad_nd.default", lower_pad},
-                              OperatorEntry{"unfold.default", lower_unfold},
-                              OperatorEntry{"unfold_copy.default", lower_unfold},
-                              OperatorEntry{"tril.default", lower_triangle<true>},
-                              OperatorEntry{"triu.default", lower_triangle<false>},
-                              OperatorEntry{"diagonal.default", lower_diagonal},
-                              OperatorEntry{"diagonal_copy.default", lower_diagonal}};
+template <int64_t kValue>
+Result<void> lower_filled(Node& node) {
+  const Value one = node.number(node.output().dtype, kValue);
+  return node.set(expand(one, node.output().shape));
+}
+
+// (size, fill) or (self, fill): the captured shape.
+Result<void> lower_full(Node& node) {
+  const Slot slot = node.is("aten.new_full") ? Slot{2, "fill_value"}
+                    : node.is("aten.fill")   ? Slot{1, "value"}
+                                             : Slot{1, "fill_value"};
+  const Value value = node.as_output(slot);
+  return node.set(expand(value, node.output().shape));
+}
+
+Result<void> lower_scalar(Node& node) {
+  return node.set(node.as_output({0, "s"}));
+}
+
+// Places of the schema: arange(end), arange(start, end), arange(start, end, step).
+Result<void> lower_arange(Node& node) {
+  const bool stepped = node.is("aten.arange.start_step"), begun = node.is("aten.arange.start");
+  const double start = begun ? node.number({0, "start"}, 0) : 0, step = stepped ? node.number({2, "step"}, 1) : 1;
+  const ir::TensorType& type = node.output();
+  const int64_t count = type.elements();
+  if (count > kMostElements || !(std::abs(start) < 1e15) || !(std::abs(step) < 1e12))
+    return unsupported("it counts too far", "compute it in smaller parts");
+  if (!ir::is_float(type.dtype))
+    return node.set(
+        node.positions(count, type.shape, static_cast<int64_t>(start), static_cast<int64_t>(step), type.dtype));
+  std::vector<double> values(static_cast<size_t>(count));
+  for (size_t each = 0; each < values.size(); ++each) values[each] = start + step * static_cast<double>(each);
+  return node.set(node.constant(type.dtype, type.shape, values));
+}
+
+Result<void> lower_linspace(Node& node) {
+  const double start = node.number({0, "start"}, 0), end = node.number({1, "end"}, 0);
+  const int64_t count = node.output().elements();
+  if (count > kMostElements) return unsupported("it counts too far", "compute it in smaller parts");
+  std::vector<double> values(static_cast<size_t>(count), start);
+  for (int64_t each = 1; each < count; ++each)
+    values[static_cast<size_t>(each)] =
+        start + (end - start) * static_cast<double>(each) / static_cast<double>(count - 1);
+  return node.set(node.constant(node.output().dtype, node.output().shape, values));
+}
+
+// Ones on the diagonal: rows and columns compared.
+Result<void> lower_eye(Node& node) {
+  const ir::TensorType& type = node.output();
+  if (type.shape.size() != 2) return fail("E0211", "it has no rows and columns");
+  const Value row = node.positions(type.shape[0], {type.shape[0], 1});
+  const Value column = node.positions(type.shape[1], {1, type.shape[1]});
+  return node.set(cast(compare(row, PT_COMPARE_EQUAL, column), type.dtype));
+}
+
+constexpr OperatorEntry kMove[] = {
+    {"view.default _unsafe_view.default reshape.default _reshape_copy.default view_copy.default flatten.using_ints "
+     "unflatten.int squeeze.default squeeze.dim squeeze.dims squeeze_copy.dims unsqueeze.default "
+     "unsqueeze_copy.default atleast_1d.default",
+     lower_view},
+    {"clone.default contiguous.default alias.default lift_fresh_copy.default positive.default _to_copy.default "
+     "to.dtype _conj.default",
+     lower_same},
+    {"copy.default", lower_copy},
+    {"detach.default detach_copy.default", lower_detach},
+    {"expand.default expand_copy.default expand_as.default broadcast_to.default", lower_expand},
+    {"permute.default permute_copy.default", lower_permute},
+    {"transpose.int", lower_transpose},
+    {"t.default", lower_t},
+    {"_assert_async.msg _assert_tensor_metadata.default _assert_scalar.default", lower_nothing, false},
+    {"slice.Tensor slice_copy.Tensor", lower_slice},
+    {"select.int select_copy.int", lower_select},
+    {"narrow.default", lower_narrow},
+    {"slice_scatter.default", lower_slice_scatter},
+    {"select_scatter.default", lower_select_scatter},
+    {"cat.default", lower_cat},
+    {"stack.default", lower_stack},
+    {"split.Tensor split_copy.Tensor split_with_sizes.default split_with_sizes_copy.default", lower_split},
+    {"unbind.int unbind_copy.int", lower_unbind},
+    {"flip.default", lower_flip},
+    {"roll.default", lower_roll},
+    {"repeat.default", lower_repeat},
+    {"constant_pad_nd.default", lower_pad},
+    {"unfold.default unfold_copy.default", lower_unfold},
+    {"tril.default", lower_triangle<true>},
+    {"triu.default", lower_triangle<false>},
+    {"diagonal.default diagonal_copy.default", lower_diagonal},
+    {"full.default full_like.default new_full.default", lower_full, false},
+    {"fill.Scalar fill.Tensor", lower_full},
+    {"zeros.default zeros_like.default new_zeros.default empty.memory_format empty_like.default new_empty.default "
+     "empty_strided.default",
+     lower_filled<0>, false},
+    {"ones.default ones_like.default new_ones.default", lower_filled<1>, false},
+    {"scalar_tensor.default", lower_scalar, false},
+    {"arange.default arange.start arange.start_step", lower_arange, false},
+    {"linspace.default", lower_linspace, false},
+    {"eye.default eye.m", lower_eye, false}};
 
 }  // namespace
 
-std::span<const OperatorEntry> move_operators() {
+Family move_operators() {
   return kMove;
 }
 

@@ -1,98 +1,70 @@
 // What draws at random: by the trainer's seed and the step, never by PyTorch's generator.
-#include <array>
-
 #include "aten/operators.h"
 
 namespace pantoum::aten {
 namespace {
 
 using ir::DType;
-using ir::Kind;
-using ir::ValueId;
 
-Result<ValueId> drawn(Node& node, int64_t distribution, double a, double b) {
+Value uniform(Node& node) {
+  return drawn(node, node.position(), PT_RANDOM_UNIFORM, 0, 1, node.output().shape);
+}
+
+Result<void> draw(Node& node, int64_t distribution, double a, double b) {
   if (node.output().dtype != DType::kF32) return unsupported("it draws integers", "draw floating-point numbers");
-  return node.op(Kind::k_random, {}, {{node.position(), distribution}, {a, b}}, {node.output()});
+  return node.set(drawn(node, node.position(), distribution, a, b, node.output().shape));
 }
 
 template <int64_t kDistribution>
 Result<void> lower_drawn(Node& node) {
-  return node.set(drawn(node, kDistribution, 0, 1));
+  return draw(node, kDistribution, 0, 1);
 }
 
 // In [low, high), of the shape of x.
 Result<void> lower_uniform(Node& node) {
-  PANTOUM_ASSIGN(const double low, node.number({1, "from"}, 0));
-  PANTOUM_ASSIGN(const double high, node.number({2, "to"}, 1));
-  return node.set(drawn(node, PT_RANDOM_UNIFORM, low, high));
+  return draw(node, PT_RANDOM_UNIFORM, node.number({1, "from"}, 0), node.number({2, "to"}, 1));
 }
 
 Result<void> lower_normal(Node& node) {
-  PANTOUM_ASSIGN(const double mean, node.number({1, "mean"}, 0));
-  PANTOUM_ASSIGN(const double deviation, node.number({2, "std"}, 1));
-  return node.set(drawn(node, PT_RANDOM_NORMAL, mean, deviation));
+  return draw(node, PT_RANDOM_NORMAL, node.number({1, "mean"}, 0), node.number({2, "std"}, 1));
 }
 
 // 1 where a number drawn from [0, 1) is below the probability.
-Result<void> below_probability(Node& node, ValueId probability) {
-  PANTOUM_ASSIGN(const ValueId u, node.op(Kind::k_random, {}, {{node.position(), PT_RANDOM_UNIFORM}, {0, 1}},
-                                          {{DType::kF32, node.output().shape}}));
-  PANTOUM_ASSIGN(const ValueId hit, node.op(Kind::k_compare, {u, probability}, {{PT_COMPARE_LESS}, {}}));
-  return node.set(node.cast(hit, node.output().dtype));
-}
-
 Result<void> lower_bernoulli(Node& node) {
-  PANTOUM_ASSIGN(const ValueId probability, node.as(kSelf, DType::kF32));
-  return below_probability(node, probability);
-}
-
-Result<void> lower_bernoulli_p(Node& node) {
-  PANTOUM_ASSIGN(const ValueId probability, node.as({1, "p"}, DType::kF32));
-  return below_probability(node, probability);
+  const Value probability = node.as(node.is("aten.bernoulli.p") ? Slot{1, "p"} : kSelf, DType::kF32);
+  return node.set(cast(compare(uniform(node), PT_COMPARE_LESS, probability), node.output().dtype));
 }
 
 Result<void> lower_dropout(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real({0, "input"}));
-  PANTOUM_ASSIGN(const double p, node.number({1, "p"}, 0.5));
-  PANTOUM_ASSIGN(const bool train, node.boolean({2, "train"}, true));
+  const Value x = node.real({0, "input"});
+  const double p = node.number({1, "p"}, 0.5);
+  const bool train = node.boolean({2, "train"}, true);
   if (node.wants(1)) return unsupported("its mask is read", "use torch.bernoulli");
-  if (!train || p == 0) return node.set(0, x);
-  if (p == 1) return node.set(node.scale(x, 0));
-  return node.set(node.op(Kind::k_dropout, {x}, {{node.position()}, {p}}));
+  if (!train || p == 0) return node.set(x);
+  return node.set(p == 1 ? x * 0.0 : apply(ir::Kind::k_dropout, x, {{node.position()}, {p}}));
 }
 
 // Whole numbers from [low, high).
 Result<void> lower_randint(Node& node) {
-  PANTOUM_ASSIGN(const double low, node.number({0, "low"}, 0));
-  PANTOUM_ASSIGN(const double high, node.number({1, "high"}, 1));
+  const double low = node.number({0, "low"}, 0), high = node.number({1, "high"}, 1);
   if (!(high > low) || high - low > 16777216)
     return unsupported("it draws from more numbers than float32 tells apart", "draw from fewer");
-  PANTOUM_ASSIGN(ValueId u, node.op(Kind::k_random, {}, {{node.position(), PT_RANDOM_UNIFORM}, {0, 1}},
-                                    {{DType::kF32, node.output().shape}}));
-  PANTOUM_ASSIGN(u, node.scale(u, high - low));
-  PANTOUM_ASSIGN(u, node.op(Kind::k_round, {u}, {{0}, {}}));
-  const ValueId last = node.constant(DType::kF32, {}, {high - low - 1});
-  PANTOUM_ASSIGN(u, node.op(Kind::k_minimum, {u, last}));
-  PANTOUM_ASSIGN(u, node.cast(u, DType::kI64));
-  PANTOUM_ASSIGN(u, node.op(Kind::k_add, {u, node.whole_constant(DType::kI64, {}, {static_cast<int64_t>(low)})}));
-  return node.set(node.cast(u, node.output().dtype));
+  const Value floor = rounded(uniform(node) * (high - low), import::kDown);
+  const Value steps = cast(minimum(floor, node.number(DType::kF32, high - low - 1)), DType::kI64);
+  return node.set(cast(steps + node.number(DType::kI64, low), node.output().dtype));
 }
 
-constexpr std::array kRandom = {OperatorEntry{"randint.low", lower_randint, false},
-                                OperatorEntry{"rand.default", lower_drawn<PT_RANDOM_UNIFORM>},
-                                OperatorEntry{"rand_like.default", lower_drawn<PT_RANDOM_UNIFORM>},
-                                OperatorEntry{"randn.default", lower_drawn<PT_RANDOM_NORMAL>},
-                                OperatorEntry{"randn_like.default", lower_drawn<PT_RANDOM_NORMAL>},
-                                OperatorEntry{"uniform.default", lower_uniform},
-                                OperatorEntry{"normal_functional.default", lower_normal},
-                                OperatorEntry{"bernoulli.default", lower_bernoulli, false},
-                                OperatorEntry{"bernoulli.p", lower_bernoulli_p, false},
-                                OperatorEntry{"native_dropout.default", lower_dropout},
-                                OperatorEntry{"dropout.default", lower_dropout}};
+constexpr OperatorEntry kRandom[] = {{"randint.low", lower_randint, false},
+                                     {"rand.default rand_like.default", lower_drawn<PT_RANDOM_UNIFORM>},
+                                     {"randn.default randn_like.default", lower_drawn<PT_RANDOM_NORMAL>},
+                                     {"uniform.default", lower_uniform},
+                                     {"normal_functional.default", lower_normal},
+                                     {"bernoulli.default bernoulli.p", lower_bernoulli, false},
+                                     {"native_dropout.default dropout.default", lower_dropout}};
 
 }  // namespace
 
-std::span<const OperatorEntry> random_operators() {
+Family random_operators() {
   return kRandom;
 }
 

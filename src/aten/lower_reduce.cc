@@ -1,315 +1,218 @@
 // Reductions and scans.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "aten/arithmetic.h"
 #include "aten/operators.h"
-#include "aten/pieces.h"
 
 namespace pantoum::aten {
-namespace {
 
 using ir::DType;
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
-constexpr Slot kKeep = {2, "keepdim"};
+Value root_of_squares(const Value& sum) {
+  Composer& in = sum.in();
+  const Value zero = in.number(DType::kF32, 0), one = in.number(DType::kF32, 1);
+  const Value nothing = compare(sum, PT_COMPARE_EQUAL, zero);
+  return where(nothing, zero, sqrt(where(nothing, one, sum)));
+}
+
+namespace {
 
 struct Over {
   std::vector<int64_t> dimensions;  // empty: all
   bool keep = false;
 };
 
-Result<Over> read_over(Node& node, ValueId x, Slot keep = kKeep) {
-  Over over;
-  PANTOUM_ASSIGN(over.dimensions, node.dimensions(kDim, node.shape_of(x).size()));
-  PANTOUM_ASSIGN(over.keep, node.boolean(keep, false));
-  return over;
-}
-
-int64_t count_over(const Shape& shape, const std::vector<int64_t>& dimensions) {
-  int64_t count = 1;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (dimensions.empty() ||
-        std::find(dimensions.begin(), dimensions.end(), static_cast<int64_t>(d)) != dimensions.end())
-      count *= shape[d];
-  return count;
+Over read_over(Node& node, const Value& x, Slot keep = {2, "keepdim"}) {
+  const std::vector<int64_t> dimensions = node.dimensions(kDim, x.rank());
+  return {dimensions, node.boolean(keep, false)};
 }
 
 // In the captured type: sums of bools count.
 template <Kind kKind>
 Result<void> lower_sum(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.as(kSelf, node.output().dtype));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x));
-  return node.set(node.reduce(kKind, x, over.dimensions, over.keep));
+  const Value x = node.as_output(kSelf);
+  const Over over = read_over(node, x);
+  return node.set(reduce(kKind, x, over.dimensions, over.keep));
 }
 
-// Sums and means of all.
+// The same of all, where the second argument is none of dimensions.
 template <Kind kKind>
 Result<void> lower_sum_all(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.as(kSelf, node.output().dtype));
-  return node.set(node.reduce(kKind, x, {}, false));
-}
-
-// What turns the order around.
-Result<ValueId> opposite(Node& node, ValueId x) {
-  const DType dtype = node.type_of(x).dtype;
-  if (ir::is_float(dtype)) return node.op(Kind::k_neg, {x});
-  if (dtype == DType::kBool) return inverted(node, x);
-  const int64_t ones = dtype == DType::kU8 ? 255 : -1;
-  return node.op(Kind::k_bitwise, {x, node.whole_constant(dtype, {}, {ones})}, {{PT_BITWISE_XOR}, {}});
-}
-
-Result<ValueId> extreme(Node& node, ValueId x, const Over& over, bool least) {
-  if (!least) return node.reduce(Kind::k_reduce_max, x, over.dimensions, over.keep);
-  PANTOUM_ASSIGN(x, opposite(node, x));
-  PANTOUM_ASSIGN(x, node.reduce(Kind::k_reduce_max, x, over.dimensions, over.keep));
-  return opposite(node, x);
+  return node.set(reduce(kKind, node.as_output(kSelf), {}, false));
 }
 
 // Equal ones share the gradient.
+Value extreme(const Value& x, const Over& over, bool least) {
+  if (!least) return reduce(Kind::k_reduce_max, x, over.dimensions, over.keep);
+  return opposite(reduce(Kind::k_reduce_max, opposite(x), over.dimensions, over.keep));
+}
+
 template <bool kLeast>
 Result<void> lower_extreme_over(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x));
-  return node.set(extreme(node, x, over, kLeast));
+  const Value x = node.tensor(kSelf);
+  return node.set(extreme(x, read_over(node, x), kLeast));
 }
 
 template <bool kLeast>
 Result<void> lower_extreme_of_all(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.tensor(kSelf));
-  return node.set(extreme(node, x, {}, kLeast));
+  return node.set(extreme(node.tensor(kSelf), {}, kLeast));
 }
 
-Result<ValueId> position_of_extreme(Node& node, ValueId x, int64_t axis, bool least) {
-  if (least) {
-    PANTOUM_ASSIGN(x, opposite(node, x));
-  }
-  if (!ir::is_float(node.type_of(x).dtype) && node.type_of(x).dtype != DType::kI64) {
-    PANTOUM_ASSIGN(x, node.cast(x, DType::kI64));
-  }
-  return node.op(Kind::k_arg_max, {x}, {{axis}, {}});
+Value position_of_extreme(const Value& given, size_t axis, bool least) {
+  const Value x = least ? opposite(given) : given;
+  return apply(Kind::k_arg_max, x.is_real() ? x : cast(x, DType::kI64), {{static_cast<int64_t>(axis)}, {}});
 }
 
 // Values and positions: the gradient goes to the position alone.
 template <bool kLeast>
 Result<void> lower_extreme_with_index(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  Shape shape = node.shape_of(x);
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, shape.size(), -1));
-  if (shape.empty()) {
-    PANTOUM_TRY(node.set(0, x));
-    return node.set(1, node.whole_constant(DType::kI64, {}, {0}));
-  }
-  PANTOUM_ASSIGN(ValueId at, position_of_extreme(node, x, axis, kLeast));
-  shape[static_cast<size_t>(axis)] = 1;
-  PANTOUM_ASSIGN(at, node.reshape(at, shape));
-  PANTOUM_ASSIGN(ValueId value, node.op(Kind::k_gather_elements, {x, at}, {{axis}, {}}));
-  PANTOUM_ASSIGN(value, node.reshape(value, node.wanted_shape()));
-  PANTOUM_ASSIGN(at, node.reshape(at, node.wanted_shape()));
-  PANTOUM_TRY(node.set(0, value));
-  return node.set(1, at);
+  const Value x = node.tensor(kSelf);
+  Shape shape = x.shape();
+  const size_t axis = node.dimension(kDim, shape.size(), -1);
+  if (shape.empty()) return node.set_both(x, node.whole(DType::kI64, {}, {0}));
+  shape[axis] = 1;
+  const Value at = reshape(position_of_extreme(x, axis, kLeast), shape);
+  const Value value = reshape(gather_elements(x, at, axis), node.wanted_shape());
+  return node.set_both(value, reshape(at, node.wanted_shape()));
 }
 
 template <bool kLeast>
 Result<void> lower_arg_extreme(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.tensor(kSelf));
-  if (!node.has(kDim) || node.shape_of(x).empty()) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {node.type_of(x).elements()}));
-  }
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  PANTOUM_ASSIGN(const ValueId at, position_of_extreme(node, x, axis, kLeast));
-  return node.set(node.reshape(at, node.output().shape));
+  const Value given = node.tensor(kSelf), x = !node.has(kDim) || given.rank() == 0 ? flattened(given) : given;
+  return node.set_reshaped(position_of_extreme(x, node.dimension(kDim, x.rank(), 0), kLeast));
 }
 
-Result<ValueId> variance(Node& node, ValueId x, const std::vector<int64_t>& dimensions, bool keep, double correction) {
-  PANTOUM_ASSIGN(const ValueId mean, node.reduce(Kind::k_reduce_mean, x, dimensions, true));
-  PANTOUM_ASSIGN(ValueId d, node.op(Kind::k_sub, {x, mean}));
-  PANTOUM_ASSIGN(d, node.op(Kind::k_mul, {d, d}));
-  PANTOUM_ASSIGN(d, node.reduce(Kind::k_reduce_sum, d, dimensions, keep));
-  const double count = static_cast<double>(count_over(node.shape_of(x), dimensions)) - correction;
-  if (!(count > 0)) return unsupported("the variance of too few elements", "reduce over more");
-  return node.scale(d, 1 / count);
-}
+struct Variance {
+  Value x;
+  Over over;
+
+  static Variance read(Node& node) {
+    const Value x = node.real(kSelf);
+    return {x, read_over(node, x, {9, "keepdim"})};
+  }
+  [[nodiscard]] Value value(Node& node) const {
+    const double correction = node.number({9, "correction"}, 1);
+    const Value d = x - reduce(Kind::k_reduce_mean, x, over.dimensions, true);
+    const Value sum = reduce(Kind::k_reduce_sum, d * d, over.dimensions, over.keep);
+    double count = 1;
+    const Shape shape = x.shape();
+    for (size_t at = 0; at < shape.size(); ++at)
+      if (over.dimensions.empty() || std::ranges::binary_search(over.dimensions, static_cast<int64_t>(at)))
+        count *= static_cast<double>(shape[at]);
+    if (!(count > correction)) return node.refuse(unsupported("the variance of too few elements", "reduce over more"));
+    return scale(sum, 1 / (count - correction));
+  }
+};
 
 template <bool kRoot>
 Result<void> lower_variance(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kSelf));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x, {9, "keepdim"}));
-  PANTOUM_ASSIGN(const double correction, node.number({9, "correction"}, 1));
-  PANTOUM_ASSIGN(const ValueId y, variance(node, x, over.dimensions, over.keep, correction));
-  return node.set(kRoot ? node.op(Kind::k_sqrt, {y}) : Result<ValueId>(y));
+  const Value variance = Variance::read(node).value(node);
+  return node.set(kRoot ? sqrt(variance) : variance);
 }
 
 Result<void> lower_var_mean(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kSelf));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x, {9, "keepdim"}));
-  PANTOUM_ASSIGN(const double correction, node.number({9, "correction"}, 1));
-  PANTOUM_ASSIGN(const ValueId y, variance(node, x, over.dimensions, over.keep, correction));
-  PANTOUM_ASSIGN(const ValueId mean, node.reduce(Kind::k_reduce_mean, x, over.dimensions, over.keep));
-  PANTOUM_TRY(node.set(0, y));
-  return node.set(1, mean);
+  const Variance variance = Variance::read(node);
+  const Value y = variance.value(node);
+  return node.set_both(y, reduce(Kind::k_reduce_mean, variance.x, variance.over.dimensions, variance.over.keep));
 }
 
 Result<void> lower_vector_norm(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kSelf));
-  PANTOUM_ASSIGN(const double order, node.number({1, "ord"}, 2));
-  PANTOUM_ASSIGN(const std::vector<int64_t> dimensions, node.dimensions({2, "dim"}, node.shape_of(x).size()));
-  PANTOUM_ASSIGN(const bool keep, node.boolean({3, "keepdim"}, false));
-  if (order == 2) {
-    PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_mul, {x, x}));
-    PANTOUM_ASSIGN(y, node.reduce(Kind::k_reduce_sum, y, dimensions, keep));
-    return node.set(root_of_squares(node, y));
-  }
-  PANTOUM_ASSIGN(const ValueId size, node.op(Kind::k_abs, {x}));
-  if (order == 1) return node.set(node.reduce(Kind::k_reduce_sum, size, dimensions, keep));
-  if (std::isinf(order)) return node.set(extreme(node, size, {dimensions, keep}, order < 0));
-  if (order == 0) {
-    PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_sign, {size}));
-    return node.set(node.reduce(Kind::k_reduce_sum, y, dimensions, keep));
-  }
-  const auto number = [&](double value) { return node.constant(DType::kF32, {}, {value}); };
-  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_pow, {size, number(order)}));
-  PANTOUM_ASSIGN(y, node.reduce(Kind::k_reduce_sum, y, dimensions, keep));
-  return node.set(node.op(Kind::k_pow, {y, number(1 / order)}));
+  const Value x = node.real(kSelf);
+  const double order = node.number({1, "ord"}, 2);
+  const std::vector<int64_t> dimensions = node.dimensions({2, "dim"}, x.rank());
+  const Over over{dimensions, node.boolean({3, "keepdim"}, false)};
+  const auto sum = [&](const Value& y) { return reduce(Kind::k_reduce_sum, y, over.dimensions, over.keep); };
+  if (order == 2) return node.set(root_of_squares(sum(x * x)));
+  const Value size = abs(x);
+  if (order == 1) return node.set(sum(size));
+  if (std::isinf(order)) return node.set(extreme(size, over, order < 0));
+  if (order == 0) return node.set(sum(sign(size)));
+  const Value powers = sum(pow(size, node.number(DType::kF32, order)));
+  return node.set(pow(powers, node.number(DType::kF32, 1 / order)));
 }
 
 // Any: the most of truths. All: the least.
 template <bool kAll>
 Result<void> lower_any(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.as(kSelf, DType::kBool));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x));
-  return node.set(extreme(node, x, over, kAll));
-}
-
-// A product is taken half by half: it is right where an element is 0 or below, too.
-Result<ValueId> product_along(Node& node, ValueId x, int64_t axis) {
-  const auto d = static_cast<size_t>(axis);
-  while (node.shape_of(x)[d] > 1) {
-    const Shape shape = node.shape_of(x);
-    const int64_t half = shape[d] / 2;
-    std::vector<int64_t> attributes(2 * shape.size(), 0);
-    for (size_t each = 0; each < shape.size(); ++each) attributes[2 * each + 1] = 1;
-    const auto part = [&](int64_t begin, int64_t count) {
-      std::vector<int64_t> where = attributes;
-      where[2 * d] = begin;
-      ir::TensorType type = node.type_of(x);
-      type.shape[d] = count;
-      return node.op(Kind::k_slice, {x}, {where, {}}, {type});
-    };
-    PANTOUM_ASSIGN(const ValueId first, part(0, half));
-    PANTOUM_ASSIGN(const ValueId second, part(half, half));
-    PANTOUM_ASSIGN(ValueId both, node.op(Kind::k_mul, {first, second}));
-    if (shape[d] % 2 == 1) {
-      PANTOUM_ASSIGN(const ValueId last, part(shape[d] - 1, 1));
-      both = node.builder().concat(node.label(), {both, last}, axis);
-    }
-    x = both;
-  }
-  return x;
+  const Value x = node.as(kSelf, DType::kBool);
+  return node.set(extreme(x, read_over(node, x), kAll));
 }
 
 Result<void> lower_product(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.as(kSelf, node.output().dtype));
-  if (!node.has(kDim) || node.shape_of(x).empty()) {
-    PANTOUM_ASSIGN(x, node.reshape(x, {node.type_of(x).elements()}));
-  }
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  PANTOUM_ASSIGN(x, product_along(node, x, axis));
-  return node.set(node.reshape(x, node.output().shape));
+  const Value given = node.as_output(kSelf), x = !node.has(kDim) || given.rank() == 0 ? flattened(given) : given;
+  return node.set_reshaped(product(x, node.dimension(kDim, x.rank(), 0)));
+}
+
+Value sums_up_to(const Value& x, size_t axis) {
+  return apply(Kind::k_cumsum, x, {{static_cast<int64_t>(axis), 0, 0}, {}});
 }
 
 Result<void> lower_cumsum(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.as(kSelf, node.output().dtype));
-  if (node.shape_of(x).empty()) return node.set(0, x);
-  PANTOUM_ASSIGN(const int64_t axis, node.dimension(kDim, node.shape_of(x).size(), 0));
-  return node.set(node.op(Kind::k_cumsum, {x}, {{axis, 0, 0}, {}}));
+  const Value x = node.as_output(kSelf);
+  return node.set(x.rank() == 0 ? x : sums_up_to(x, node.dimension(kDim, x.rank(), 0)));
 }
 
 // log of the sums of e^x up to each place, with the most of all taken out.
 Result<void> lower_logcumsumexp(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kSelf));
+  const Value x = node.real(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  const auto along = static_cast<int64_t>(axis);
-  PANTOUM_ASSIGN(ValueId most, node.reduce(Kind::k_reduce_max, x, {along}, true));
-  PANTOUM_ASSIGN(most, detached(node, most));
-  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_sub, {x, most}));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_exp, {y}));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_cumsum, {y}, {{along, 0, 0}, {}}));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_log, {y}));
-  return node.set(node.op(Kind::k_add, {y, most}));
+  const Value most = detached(reduce(Kind::k_reduce_max, x, {static_cast<int64_t>(axis)}, true));
+  return node.set(log(sums_up_to(exp(x - most), axis)) + most);
 }
 
 // Products up to each place: each is multiplied by those 1, 2, 4, .. before it.
 Result<void> lower_cumprod(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.as(kSelf, node.output().dtype));
-  if (node.shape_of(x).empty()) return node.set(0, x);
+  Value x = node.as_output(kSelf);
+  if (x.rank() == 0) return node.set(x);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  const int64_t extent = node.shape_of(x)[axis];
+  const int64_t extent = x.shape()[axis];
   for (int64_t shift = 1; shift < extent; shift *= 2) {
-    PANTOUM_ASSIGN(ValueId before, piece(node, x, axis, 0, extent - shift));
-    PANTOUM_ASSIGN(before, padded(node, before, axis, shift, 0, 1));
-    PANTOUM_ASSIGN(x, node.op(Kind::k_mul, {x, before}));
+    ir::TensorType ones = x.type();
+    ones.shape[axis] = shift;
+    const Value before = piece(x, axis, 0, extent - shift);
+    x = x * concat({expand(node.number(ones.dtype, 1), ones.shape), before}, axis);
   }
-  return node.set(0, x);
+  return node.set(x);
 }
 
 // log of the sum of e^x, with the most taken out.
 Result<void> lower_logsumexp(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kSelf));
-  PANTOUM_ASSIGN(const Over over, read_over(node, x));
-  PANTOUM_ASSIGN(ValueId most, node.reduce(Kind::k_reduce_max, x, over.dimensions, true));
-  PANTOUM_ASSIGN(most, detached(node, most));
-  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_sub, {x, most}));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_exp, {y}));
-  PANTOUM_ASSIGN(y, node.reduce(Kind::k_reduce_sum, y, over.dimensions, true));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_log, {y}));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_add, {y, most}));
-  return node.set(node.reshape(y, node.output().shape));
+  const Value x = node.real(kSelf);
+  const Over over = read_over(node, x);
+  const Value most = detached(reduce(Kind::k_reduce_max, x, over.dimensions, true));
+  const Value sum = reduce(Kind::k_reduce_sum, exp(x - most), over.dimensions, true);
+  return node.set_reshaped(log(sum) + most);
 }
 
-constexpr std::array kReductions = {OperatorEntry{"sum.default", lower_sum_all<Kind::k_reduce_sum>},
-                                    OperatorEntry{"sum.dim_IntList", lower_sum<Kind::k_reduce_sum>},
-                                    OperatorEntry{"mean.default", lower_sum_all<Kind::k_reduce_mean>},
-                                    OperatorEntry{"mean.dim", lower_sum<Kind::k_reduce_mean>},
-                                    OperatorEntry{"amax.default", lower_extreme_over<false>},
-                                    OperatorEntry{"amin.default", lower_extreme_over<true>},
-                                    OperatorEntry{"max.default", lower_extreme_of_all<false>},
-                                    OperatorEntry{"min.default", lower_extreme_of_all<true>},
-                                    OperatorEntry{"max.dim", lower_extreme_with_index<false>},
-                                    OperatorEntry{"min.dim", lower_extreme_with_index<true>},
-                                    OperatorEntry{"argmax.default", lower_arg_extreme<false>, false},
-                                    OperatorEntry{"argmin.default", lower_arg_extreme<true>, false},
-                                    OperatorEntry{"var.correction", lower_variance<false>},
-                                    OperatorEntry{"std.correction", lower_variance<true>},
-                                    OperatorEntry{"var_mean.correction", lower_var_mean},
-                                    OperatorEntry{"linalg_vector_norm.default", lower_vector_norm},
-                                    OperatorEntry{"any.default", lower_any<false>, false},
-                                    OperatorEntry{"any.dim", lower_any<false>, false},
-                                    OperatorEntry{"any.dims", lower_any<false>, false},
-                                    OperatorEntry{"all.default", lower_any<true>, false},
-                                    OperatorEntry{"all.dim", lower_any<true>, false},
-                                    OperatorEntry{"all.dims", lower_any<true>, false},
-                                    OperatorEntry{"prod.default", lower_product},
-                                    OperatorEntry{"prod.dim_int", lower_product},
-                                    OperatorEntry{"cumsum.default", lower_cumsum},
-                                    OperatorEntry{"logcumsumexp.default", lower_logcumsumexp},
-                                    OperatorEntry{"cumprod.default", lower_cumprod},
-                                    OperatorEntry{"logsumexp.default", lower_logsumexp}};
+constexpr OperatorEntry kReductions[] = {{"sum.default", lower_sum_all<Kind::k_reduce_sum>},
+                                         {"sum.dim_IntList", lower_sum<Kind::k_reduce_sum>},
+                                         {"mean.default", lower_sum_all<Kind::k_reduce_mean>},
+                                         {"mean.dim", lower_sum<Kind::k_reduce_mean>},
+                                         {"amax.default", lower_extreme_over<false>},
+                                         {"amin.default", lower_extreme_over<true>},
+                                         {"max.default", lower_extreme_of_all<false>},
+                                         {"min.default", lower_extreme_of_all<true>},
+                                         {"max.dim", lower_extreme_with_index<false>},
+                                         {"min.dim", lower_extreme_with_index<true>},
+                                         {"argmax.default", lower_arg_extreme<false>, false},
+                                         {"argmin.default", lower_arg_extreme<true>, false},
+                                         {"var.correction", lower_variance<false>},
+                                         {"std.correction", lower_variance<true>},
+                                         {"var_mean.correction", lower_var_mean},
+                                         {"linalg_vector_norm.default", lower_vector_norm},
+                                         {"any.default any.dim any.dims", lower_any<false>, false},
+                                         {"all.default all.dim all.dims", lower_any<true>, false},
+                                         {"prod.default prod.dim_int", lower_product},
+                                         {"cumsum.default", lower_cumsum},
+                                         {"logcumsumexp.default", lower_logcumsumexp},
+                                         {"cumprod.default", lower_cumprod},
+                                         {"logsumexp.default", lower_logsumexp}};
 
 }  // namespace
 
-Result<ValueId> root_of_squares(Node& node, ValueId sum) {
-  const ValueId zero = node.constant(DType::kF32, {}, {0}), one = node.constant(DType::kF32, {}, {1});
-  PANTOUM_ASSIGN(const ValueId nothing, node.op(Kind::k_compare, {sum, zero}, {{PT_COMPARE_EQUAL}, {}}));
-  PANTOUM_ASSIGN(ValueId y, chosen(node, nothing, one, sum));
-  PANTOUM_ASSIGN(y, node.op(Kind::k_sqrt, {y}));
-  return chosen(node, nothing, zero, y);
-}
-
-std::span<const OperatorEntry> reduce_operators() {
+Family reduce_operators() {
   return kReductions;
 }
 

@@ -1,9 +1,5 @@
-// Operators of ATen -> ops of the graph: one lowering each, one family per file.
+// Operators of ATen -> ops of the graph: one lowering for each line, one family per file.
 #pragma once
-
-#include <span>
-#include <string>
-#include <vector>
 
 #include "aten/node.h"
 
@@ -11,7 +7,7 @@ namespace pantoum::aten {
 
 // Sets every output that is wanted, or refuses.
 struct OperatorEntry {
-  const char* name;  // "add.Tensor"
+  const char* names;  // "add.Tensor add.Scalar"
   Result<void> (*lower)(Node& node);
   bool gradient = true;  // does one pass, where its operands are floating point?
 };
@@ -19,35 +15,32 @@ struct OperatorEntry {
 // `op` as it was captured, "aten.add.Tensor". Null: Pantoum does not have the operator.
 [[nodiscard]] const OperatorEntry* find_operator(const std::string& op);
 
-// All of them, family by family.
-[[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
+// All of them, by name without "aten.".
+[[nodiscard]] const std::multimap<std::string, const OperatorEntry*>& all_operators();
 
-[[nodiscard]] std::span<const OperatorEntry> arithmetic_operators();
-[[nodiscard]] std::span<const OperatorEntry> unary_operators();
-[[nodiscard]] std::span<const OperatorEntry> activation_operators();
-[[nodiscard]] std::span<const OperatorEntry> logic_operators();
-[[nodiscard]] std::span<const OperatorEntry> reduce_operators();
-[[nodiscard]] std::span<const OperatorEntry> shape_operators();
-[[nodiscard]] std::span<const OperatorEntry> move_operators();
-[[nodiscard]] std::span<const OperatorEntry> index_operators();
-[[nodiscard]] std::span<const OperatorEntry> scatter_operators();
-[[nodiscard]] std::span<const OperatorEntry> product_operators();
-[[nodiscard]] std::span<const OperatorEntry> conv_operators();
-[[nodiscard]] std::span<const OperatorEntry> pool_operators();
-[[nodiscard]] std::span<const OperatorEntry> norm_operators();
-[[nodiscard]] std::span<const OperatorEntry> random_operators();
-[[nodiscard]] std::span<const OperatorEntry> loss_operators();
-[[nodiscard]] std::span<const OperatorEntry> create_operators();
-[[nodiscard]] std::span<const OperatorEntry> resize_operators();
+using Family = std::span<const OperatorEntry>;
+
+[[nodiscard]] Family element_operators();
+[[nodiscard]] Family reduce_operators();
+[[nodiscard]] Family move_operators();
+[[nodiscard]] Family index_operators();
+[[nodiscard]] Family product_operators();
+[[nodiscard]] Family window_operators();
+[[nodiscard]] Family norm_operators();
+[[nodiscard]] Family random_operators();
+[[nodiscard]] Family loss_operators();
+[[nodiscard]] Family resize_operators();
 
 // Arguments of many operators.
 inline constexpr Slot kSelf = {0, "self"}, kOther = {1, "other"}, kDim = {1, "dim"};
 
-template <ir::Kind kKind>
-Result<void> lower_unary(Node& node) {
-  PANTOUM_ASSIGN(const ir::ValueId x,
-                 node.as(kSelf, ir::DType::kF32));  // integers become floating point, as PyTorch's do
-  return node.set(node.op(kKind, {x}));
-}
+// The type that two arguments, tensors or numbers, are compared and combined in.
+[[nodiscard]] ir::DType common_type(Node& node, Slot a, Slot b);
+// Towards minus infinity: floor(a / b), of one type.
+Value floor_division(const Value& a, const Value& b);
+// Towards zero.
+Value truncated(const Value& x);
+// The root of a sum of squares; 0 has slope 0, as PyTorch's.
+Value root_of_squares(const Value& sum);
 
 }  // namespace pantoum::aten

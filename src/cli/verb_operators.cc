@@ -99,8 +99,7 @@ std::string row_of(const ir::OpDef& def) {
 // The operators of torch graphs, in the order of their names.
 std::map<std::string, bool> aten_operators() {
   std::map<std::string, bool> all;
-  for (const auto family : aten::all_operators())
-    for (const aten::OperatorEntry& entry : family) all.emplace(entry.name, entry.gradient);
+  for (const auto& [name, entry] : aten::all_operators()) all.emplace(name, entry->gradient);
   return all;
 }
 

@@ -1,11 +1,12 @@
 #include "import/catalog.h"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "import/fold.h"
-#include "import/operators.h"
 #include "import/operator_forms.h"
+#include "import/operators.h"
 #include "import/refused_operators.h"
 #include "ir/op_registry.h"
 
@@ -32,14 +33,10 @@ std::vector<CatalogEntry> operator_catalog() {
     for (const OperatorEntry& entry : family) {
       const std::vector<std::string> made_of = words_of(entry.made_of);
       catalog.push_back(
-          {entry.op_type, true, find_folder(entry.op_type) != nullptr, has_gradient(made_of), made_of, entry.note, ""});
+          {entry.op_type, true, is_folded(entry.op_type), has_gradient(made_of), made_of, entry.note, ""});
     }
   }
-  for (const auto family : all_folders()) {
-    for (const FolderEntry& entry : family) {
-      if (find_operator("", entry.op_type) == nullptr) catalog.push_back({.op_type = entry.op_type, .folded = true});
-    }
-  }
+  for (const OperatorEntry& entry : folded_operators()) catalog.push_back({.op_type = entry.op_type, .folded = true});
   const auto add_refused = [&](const char* op_type) {
     if (std::ranges::find(catalog, op_type, &CatalogEntry::op_type) != catalog.end()) return;
     const RefusedOperator refused = refusal_of("", op_type);

@@ -1,49 +1,21 @@
-// Constant folding: the shape arithmetic that exporters leave in a model.
+// Constant folding: the shape arithmetic that exporters leave in a model, computed while importing by the reference kernels.
 #pragma once
 
-#include <span>
-
-#include "import/attributes.h"
-#include "import/numbers.h"
+#include "import/operators.h"
 
 namespace pantoum::import {
 
-// One node whose inputs are all known.
-struct FoldCall {
-  const onnx::NodeProto& node;
-  int64_t opset;
-  std::span<const Numbers* const> inputs;  // null where an optional input is absent
-  int64_t most_elements;                   // larger results are refused
-};
+// Is the operator folded where all of its operands are settings?
+[[nodiscard]] bool is_folded(const std::string& op_type);
 
-struct FolderEntry {
-  const char* op_type;
-  size_t min_inputs;  // that must be present
-  Result<Numbers> (*fold)(const FoldCall& call);
-};
+// What only folding makes: the operands must be settings.
+[[nodiscard]] Family folded_operators();
 
-// Null for an operator that is not folded.
-[[nodiscard]] const FolderEntry* find_folder(const std::string& op_type);
-
-// Folds; E0211 when an input is missing, else as the operator's own rule.
-[[nodiscard]] Result<Numbers> fold(const FolderEntry& folder, const FoldCall& call);
-
-// The families.
-[[nodiscard]] std::span<const FolderEntry> arithmetic_folders();
-[[nodiscard]] std::span<const FolderEntry> select_folders();
-[[nodiscard]] std::span<const FolderEntry> reduce_folders();
-[[nodiscard]] std::span<const FolderEntry> movement_folders();
-[[nodiscard]] std::span<const FolderEntry> index_folders();
-[[nodiscard]] std::span<const FolderEntry> signal_folders();
-// All of them.
-[[nodiscard]] std::vector<std::span<const FolderEntry>> all_folders();
-
-// E0401: the folded tensor would be larger than the call allows.
-[[nodiscard]] Result<int64_t> check_folded_size(const FoldCall& call, const ir::Shape& shape);
-
-// E0211 for floating-point numbers.
-[[nodiscard]] Result<std::vector<int64_t>> want_ints(const Numbers& numbers);
-// Axes as the second input or, in older models, as an attribute; none where neither is there.
-[[nodiscard]] Result<std::optional<std::vector<int64_t>>> folded_axes(const FoldCall& call);
+// Lowers the node into a graph of its own, evaluates that in double by the portable kernels, and sets the node's outputs as known. Integers
+// are exact and wrap; float32 is rounded once, at the end; float64 stays.
+//   returns  false: an operand is no setting, or the operands are too large together
+//   errors   the operator's own; E0401 a result that is too large; E0211 what a kernel refuses
+//   cost     elements of operands and results are taken from the lowering's budget for constants
+[[nodiscard]] Result<bool> fold(Lowering& lowering, Node& node);
 
 }  // namespace pantoum::import

@@ -30,7 +30,7 @@ constexpr std::array kJoins = {"cat", "stack"};  // may repeat, too
 
 template <size_t count>
 bool among(const std::array<const char*, count>& list, const std::string& call) {
-  return std::find(list.begin(), list.end(), call) != list.end();
+  return std::ranges::find(list, call) != list.end();
 }
 
 struct Function {
@@ -38,20 +38,20 @@ struct Function {
   double (*apply)(double);
   double (*invert)(double);
 };
-constexpr std::array kFunctions = {
-    Function{"exp", "Exp", [](double x) { return std::exp(x); }, [](double y) { return std::log(y); }},
-    Function{"log", "Log", [](double x) { return std::log(x); }, [](double y) { return std::exp(y); }},
-    Function{"neg", "Neg", [](double x) { return -x; }, [](double y) { return -y; }},
-    Function{"sigmoid", "Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); },
-             [](double y) { return std::log(y) - std::log1p(-y); }},
-    Function{"tanh", "Tanh", [](double x) { return std::tanh(x); }, [](double y) { return std::atanh(y); }},
-    Function{"reciprocal", "Reciprocal", [](double x) { return 1 / x; }, [](double y) { return 1 / y; }},
-    Function{"sqrt", "Sqrt", [](double x) { return std::sqrt(x); }, [](double y) { return y * y; }}};
+constexpr Function kFunctions[] = {
+    {"exp", "Exp", [](double x) { return std::exp(x); }, [](double y) { return std::log(y); }},
+    {"log", "Log", [](double x) { return std::log(x); }, [](double y) { return std::exp(y); }},
+    {"neg", "Neg", [](double x) { return -x; }, [](double y) { return -y; }},
+    {"sigmoid", "Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); },
+     [](double y) { return std::log(y) - std::log1p(-y); }},
+    {"tanh", "Tanh", [](double x) { return std::tanh(x); }, [](double y) { return std::atanh(y); }},
+    {"reciprocal", "Reciprocal", [](double x) { return 1 / x; }, [](double y) { return 1 / y; }},
+    {"sqrt", "Sqrt", [](double x) { return std::sqrt(x); }, [](double y) { return y * y; }}};
 
 const Function* find_function(const std::string& name, bool by_call) {
-  const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
-                                  [&](const Function& each) { return name == (by_call ? each.call : each.op_type); });
-  return found == kFunctions.end() ? nullptr : &*found;
+  const auto found = std::ranges::find_if(
+      kFunctions, [&](const Function& each) { return name == (by_call ? each.call : each.op_type); });
+  return found == std::end(kFunctions) ? nullptr : found;
 }
 
 // One step on the way; false: a call that is not known.
@@ -125,7 +125,7 @@ FoldPath read_fold_path(const std::string& value, const Names& sources, const Pa
   int casts = 0;
   const auto add = [&](const std::string& name) {
     const std::string call = without_number(name);
-    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+    if (std::ranges::find(calls, call) == calls.end()) calls.push_back(call);
     axes = axes && (among(kKeepsAxes, call) || among(kTurns, call) || call == "expand");
     path.expands = path.expands || call == "expand";
     joins = joins || among(kJoins, call);

@@ -38,41 +38,41 @@ struct CallOperand {
   int input;
   size_t argument;
 };
-constexpr std::array kCallOperands = {CallOperand{"linear.", "MatMul", 1, 1},
-                                      CallOperand{"linear.", "Gemm", 1, 1},
-                                      CallOperand{"linear.", "Gemm", 2, 2},
-                                      CallOperand{"linear.", "Add", -1, 2},
-                                      CallOperand{"conv", "Conv", 1, 1},
-                                      CallOperand{"conv", "Conv", 2, 2},
-                                      CallOperand{"conv", "ConvTranspose", 1, 1},
-                                      CallOperand{"conv", "ConvTranspose", 2, 2},
-                                      CallOperand{"layer_norm.", "LayerNormalization", 1, 2},
-                                      CallOperand{"layer_norm.", "LayerNormalization", 2, 3},
-                                      CallOperand{"group_norm.", "Mul", -1, 2},
-                                      CallOperand{"group_norm.", "Add", -1, 3},
-                                      CallOperand{"group_norm.", "GroupNormalization", 1, 2},
-                                      CallOperand{"group_norm.", "GroupNormalization", 2, 3},
-                                      CallOperand{"_native_batch_norm", "BatchNormalization", 1, 1},
-                                      CallOperand{"_native_batch_norm", "BatchNormalization", 2, 2},
-                                      CallOperand{"_native_batch_norm", "BatchNormalization", 3, 3},
-                                      CallOperand{"_native_batch_norm", "BatchNormalization", 4, 4},
-                                      CallOperand{"batch_norm.", "BatchNormalization", 3, 3},
-                                      CallOperand{"batch_norm.", "BatchNormalization", 4, 4},
-                                      CallOperand{"batch_norm.", "BatchNormalization", 1, 1},
-                                      CallOperand{"batch_norm.", "BatchNormalization", 2, 2},
-                                      CallOperand{"embedding.", "Gather", 0, 0},
-                                      CallOperand{"prelu.", "PRelu", 1, 1},
-                                      CallOperand{"matmul.", "MatMul", 0, 0},
-                                      CallOperand{"matmul.", "MatMul", 1, 1},
-                                      CallOperand{"mm.", "MatMul", 0, 0},
-                                      CallOperand{"mm.", "MatMul", 1, 1},
-                                      CallOperand{"mul.Tensor", "Mul", -1, 0},
-                                      CallOperand{"mul.Tensor", "Mul", -1, 1},
-                                      CallOperand{"div.Tensor", "Div", 1, 1},
-                                      CallOperand{"add.Tensor", "Add", -1, 0},
-                                      CallOperand{"add.Tensor", "Add", -1, 1},
-                                      CallOperand{"sub.Tensor", "Sub", 0, 0},
-                                      CallOperand{"sub.Tensor", "Sub", 1, 1}};
+constexpr CallOperand kCallOperands[] = {{"linear.", "MatMul", 1, 1},
+                                         {"linear.", "Gemm", 1, 1},
+                                         {"linear.", "Gemm", 2, 2},
+                                         {"linear.", "Add", -1, 2},
+                                         {"conv", "Conv", 1, 1},
+                                         {"conv", "Conv", 2, 2},
+                                         {"conv", "ConvTranspose", 1, 1},
+                                         {"conv", "ConvTranspose", 2, 2},
+                                         {"layer_norm.", "LayerNormalization", 1, 2},
+                                         {"layer_norm.", "LayerNormalization", 2, 3},
+                                         {"group_norm.", "Mul", -1, 2},
+                                         {"group_norm.", "Add", -1, 3},
+                                         {"group_norm.", "GroupNormalization", 1, 2},
+                                         {"group_norm.", "GroupNormalization", 2, 3},
+                                         {"_native_batch_norm", "BatchNormalization", 1, 1},
+                                         {"_native_batch_norm", "BatchNormalization", 2, 2},
+                                         {"_native_batch_norm", "BatchNormalization", 3, 3},
+                                         {"_native_batch_norm", "BatchNormalization", 4, 4},
+                                         {"batch_norm.", "BatchNormalization", 3, 3},
+                                         {"batch_norm.", "BatchNormalization", 4, 4},
+                                         {"batch_norm.", "BatchNormalization", 1, 1},
+                                         {"batch_norm.", "BatchNormalization", 2, 2},
+                                         {"embedding.", "Gather", 0, 0},
+                                         {"prelu.", "PRelu", 1, 1},
+                                         {"matmul.", "MatMul", 0, 0},
+                                         {"matmul.", "MatMul", 1, 1},
+                                         {"mm.", "MatMul", 0, 0},
+                                         {"mm.", "MatMul", 1, 1},
+                                         {"mul.Tensor", "Mul", -1, 0},
+                                         {"mul.Tensor", "Mul", -1, 1},
+                                         {"div.Tensor", "Div", 1, 1},
+                                         {"add.Tensor", "Add", -1, 0},
+                                         {"add.Tensor", "Add", -1, 1},
+                                         {"sub.Tensor", "Sub", 0, 0},
+                                         {"sub.Tensor", "Sub", 1, 1}};
 
 constexpr std::string_view kAlpha = "alpha: ";
 
@@ -136,7 +136,7 @@ std::string rewriter_rules(const onnx::NodeProto& node) {
 }
 
 bool FxCall::mentions(const std::string& value) const {
-  return std::find(references.begin(), references.end(), value) != references.end();
+  return std::ranges::find(references, value) != references.end();
 }
 
 std::string without_number(const std::string& value) {

@@ -99,7 +99,7 @@ std::optional<GateBlocks> gate_blocks(const Graph& graph, ValueId x, int64_t fir
     if (found.source == kNone) found.source = range.of;
     if (range.of != found.source || range.first % block != 0) return std::nullopt;
     const int64_t at = range.first / block;
-    if (std::count(found.blocks.begin(), found.blocks.end(), at) != 0) return std::nullopt;
+    if (std::ranges::count(found.blocks, at) != 0) return std::nullopt;
     found.blocks.push_back(at);
   }
   if (graph.value(found.source).type.elements() != gates * block) return std::nullopt;

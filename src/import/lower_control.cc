@@ -14,7 +14,6 @@ namespace {
 
 using ir::DType;
 using ir::Shape;
-using ir::ValueId;
 using Operands = std::vector<std::shared_ptr<Operand>>;
 
 constexpr int64_t kMostTrips = 4096;
@@ -31,12 +30,6 @@ std::optional<bool> condition(const Operand& operand) {
   const auto told = to_ints(*operand.known);
   if (!told) return std::nullopt;
   return told->front() != 0;
-}
-
-// What the body is bound to is gone from the last time.
-void bind_inputs(Node& node, const onnx::GraphProto& body, const Operands& operands) {
-  for (size_t input = 0; input < operands.size(); ++input)
-    node.bind(body.input(static_cast<int>(input)).name(), operands[input]);
 }
 
 Result<Operands> outputs_of(Node& node, const onnx::GraphProto& body) {
@@ -69,7 +62,7 @@ Result<void> lower_if(Node& node) {
   PANTOUM_ASSIGN(const onnx::GraphProto* branch, body_of(node, name, 0, node.output_count()));
   PANTOUM_TRY(node.lower_body(*branch, name));
   PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, *branch));
-  for (size_t output = 0; output < outputs.size(); ++output) node.set(output, outputs[output]);
+  for (size_t output = 0; output < outputs.size(); ++output) PANTOUM_TRY(node.set(output, outputs[output]));
   return {};
 }
 
@@ -89,25 +82,23 @@ Result<std::shared_ptr<Operand>> stack(Node& node, const Operands& parts, int64_
   const auto is_known = [&](const std::shared_ptr<Operand>& part) {
     return part->known && !part->weight && part->known->type == parts[0]->known->type;
   };
-  if (axis == 0 && parts[0]->known && std::all_of(parts.begin(), parts.end(), is_known)) {
-    PANTOUM_TRY(node.spend(parts[0]->known->type.elements() * static_cast<int64_t>(parts.size())));
-    return stack_known(parts);
+  if (axis == 0 && parts[0]->known && std::ranges::all_of(parts, is_known)) {
+    if (node.spend(parts[0]->known->type.elements() * static_cast<int64_t>(parts.size()))) return stack_known(parts);
   }
-  std::vector<ValueId> values;
+  Values values;
   for (const auto& part : parts) {
-    PANTOUM_ASSIGN(const ValueId value, node.value_of(*part));
-    Shape shape = node.builder().type(value).shape;
+    const Value value = node.value_of(*part);
+    Shape shape = value.shape();
     PANTOUM_ASSIGN(const int64_t at, normalize_axis(axis, shape.size() + 1));
     shape.insert(shape.begin() + at, 1);
-    PANTOUM_ASSIGN(const ValueId row, node.reshape(value, std::move(shape)));
-    if (!values.empty() && node.builder().type(row) != node.builder().type(values[0]))
+    values.push_back(reshape(value, std::move(shape)));
+    if (values.back().type() != values[0].type())
       return fail("E0211", "what it collects changes its type or shape from iteration to iteration");
-    values.push_back(row);
   }
-  const auto rank = node.builder().type(values[0]).shape.size();
-  PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, rank));
+  PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, values[0].rank()));
   auto joined = std::make_shared<Operand>();
-  joined->id = node.builder().concat(node.label(), std::move(values), along);
+  joined->id = concat(values, static_cast<size_t>(along));
+  PANTOUM_TRY(node.refusal());
   return joined;
 }
 
@@ -127,11 +118,6 @@ Result<int64_t> most_trips(Node& node) {
   return count->front();
 }
 
-struct Looped {
-  Operands carried;
-  std::vector<Operands> collected;  // per scan output
-};
-
 Result<bool> goes_on(const Operand& operand) {
   const std::optional<bool> told = condition(operand);
   if (told) return *told;
@@ -139,47 +125,70 @@ Result<bool> goes_on(const Operand& operand) {
                      "iterate a fixed number of times, and choose between results with torch.where");
 }
 
-Result<Looped> iterate(Node& node, const onnx::GraphProto& body, Operands carried, size_t collects) {
+// The iterations of a body, one after the other: what it carries from one to the next, and what it collects.
+struct Course {
+  const onnx::GraphProto& body;
+  Operands states;
+  std::vector<Operands> collected;  // per scan output
+};
+
+Result<Course> begin_course(Node& node, const onnx::GraphProto& body, size_t first_input, size_t states) {
+  Course course{body, {}, std::vector<Operands>(node.output_count() - states)};
+  for (size_t input = first_input; input < first_input + states; ++input) {
+    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
+    course.states.push_back(node.operand(input));
+  }
+  return course;
+}
+
+// One iteration, given what the body has as inputs before the states and behind them. The outputs of the body.
+Result<Operands> iterate(Node& node, Course& course, size_t trip, Operands inputs, const Operands& behind) {
+  inputs.insert(inputs.end(), course.states.begin(), course.states.end());
+  inputs.insert(inputs.end(), behind.begin(), behind.end());
+  for (size_t input = 0; input < inputs.size(); ++input)
+    node.bind(course.body.input(static_cast<int>(input)).name(), inputs[input]);
+  PANTOUM_TRY(node.lower_body(course.body, fmt::format("body, iteration {}", trip)));
+  PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, course.body));
+  auto output = outputs.end() - static_cast<std::ptrdiff_t>(course.states.size() + course.collected.size());
+  for (auto& state : course.states) state = *output++;
+  for (Operands& collected : course.collected) collected.push_back(*output++);
+  return outputs;
+}
+
+// `axes` and `backwards` are of what is collected.
+Result<void> set_results(Node& node, const Course& course, const std::vector<int64_t>& axes,
+                         const std::vector<int64_t>& backwards) {
+  const size_t states = course.states.size();
+  for (size_t state = 0; state < states; ++state) PANTOUM_TRY(node.set(state, course.states[state]));
+  for (size_t scan = 0; scan < course.collected.size(); ++scan) {
+    if (!node.wants(states + scan)) continue;
+    Operands parts = course.collected[scan];
+    if (backwards[scan] != 0) std::ranges::reverse(parts);
+    PANTOUM_ASSIGN(std::shared_ptr<Operand> whole, stack(node, parts, axes[scan]));
+    PANTOUM_TRY(node.set(states + scan, std::move(whole)));
+  }
+  return {};
+}
+
+Result<void> lower_loop(Node& node) {
+  const size_t states = std::max<size_t>(node.input_count(), 2) - 2;
+  if (node.output_count() < states) return fail("E0211", "it has fewer outputs than states");
+  PANTOUM_ASSIGN(const onnx::GraphProto* body, body_of(node, "body", 2 + states, 1 + node.output_count()));
+  PANTOUM_ASSIGN(Course course, begin_course(node, *body, 2, states));
   PANTOUM_ASSIGN(const int64_t most, most_trips(node));
-  Looped looped{std::move(carried), std::vector<Operands>(collects)};
   bool running = true;
   if (node.has(1)) {
     PANTOUM_ASSIGN(running, goes_on(*node.operand(1)));
   }
   for (int64_t trip = 0; trip < most && running; ++trip) {
     if (trip == kMostTrips) return too_many_trips();
-    Operands inputs = {known_operand(make_tensor(DType::kI64, {}, std::vector{trip})),
-                       known_operand(make_tensor(DType::kBool, {}, std::vector<int64_t>{1}))};
-    inputs.insert(inputs.end(), looped.carried.begin(), looped.carried.end());
-    bind_inputs(node, body, inputs);
-    PANTOUM_TRY(node.lower_body(body, fmt::format("body, iteration {}", trip)));
-    PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, body));
+    const Operands before = {known_operand(make_tensor(DType::kI64, {}, std::vector{trip})),
+                             known_operand(make_tensor(DType::kBool, {}, std::vector<int64_t>{1}))};
+    PANTOUM_ASSIGN(const Operands outputs, iterate(node, course, static_cast<size_t>(trip), before, {}));
     PANTOUM_ASSIGN(running, goes_on(*outputs[0]));
-    const size_t states = looped.carried.size();
-    for (size_t state = 0; state < states; ++state) looped.carried[state] = outputs[1 + state];
-    for (size_t scan = 0; scan < collects; ++scan) looped.collected[scan].push_back(outputs[1 + states + scan]);
   }
-  return looped;
-}
-
-Result<void> lower_loop(Node& node) {
-  const size_t states = std::max<size_t>(node.input_count(), 2) - 2;
-  if (node.output_count() < states) return fail("E0211", "it has fewer outputs than states");
-  const size_t collects = node.output_count() - states;
-  PANTOUM_ASSIGN(const onnx::GraphProto* body, body_of(node, "body", 2 + states, 1 + states + collects));
-  Operands carried;
-  for (size_t state = 0; state < states; ++state) {
-    if (!node.has(2 + state)) return fail("E0211", fmt::format("its input {} is missing", 2 + state));
-    carried.push_back(node.operand(2 + state));
-  }
-  PANTOUM_ASSIGN(const Looped looped, iterate(node, *body, std::move(carried), collects));
-  for (size_t state = 0; state < states; ++state) node.set(state, looped.carried[state]);
-  for (size_t scan = 0; scan < collects; ++scan) {
-    if (!node.wants(states + scan)) continue;
-    PANTOUM_ASSIGN(std::shared_ptr<Operand> whole, stack(node, looped.collected[scan], 0));
-    node.set(states + scan, std::move(whole));
-  }
-  return {};
+  const std::vector<int64_t> zeros(course.collected.size(), 0);
+  return set_results(node, course, zeros, zeros);
 }
 
 // A list of an attribute with an entry for each of `count`; zeros where there is none.
@@ -193,21 +202,20 @@ Result<std::vector<int64_t>> entries(Node& node, const char* name, size_t count)
 
 // What one input of a Scan is in each iteration: its pieces along the axis, without it.
 Result<Operands> pieces_of(Node& node, size_t input, int64_t axis, bool backwards) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(input));
-  Shape shape = node.builder().type(x).shape;
+  const Value x = node.value(input);
+  Shape shape = x.shape();
   PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, shape.size()));
   const int64_t count = shape[static_cast<size_t>(along)];
   if (count > kMostTrips) return too_many_trips();
-  const std::vector<int64_t> ones(static_cast<size_t>(count), 1);
-  const std::vector<ValueId> parts = count == 1 ? std::vector{x} : node.builder().split(node.label(), x, along, ones);
+  const Values parts = split(x, static_cast<size_t>(along), std::vector<int64_t>(static_cast<size_t>(count), 1));
   shape.erase(shape.begin() + along);
   Operands pieces;
-  for (const ValueId part : parts) {
-    auto piece = std::make_shared<Operand>();
-    PANTOUM_ASSIGN(piece->id, node.reshape(part, shape));
-    pieces.push_back(std::move(piece));
+  for (const Value& part : parts) {
+    pieces.push_back(std::make_shared<Operand>());
+    pieces.back()->id = reshape(part, shape);
   }
-  if (backwards) std::reverse(pieces.begin(), pieces.end());
+  PANTOUM_TRY(node.refusal());
+  if (backwards) std::ranges::reverse(pieces);
   return pieces;
 }
 
@@ -248,40 +256,24 @@ Result<void> lower_scan(Node& node) {
   PANTOUM_ASSIGN(const onnx::GraphProto* body,
                  body_of(node, "body", form.states + form.scans, form.states + form.collects));
   PANTOUM_ASSIGN(const std::vector<Operands> scanned, scanned_inputs(node, form));
-  Operands states;
-  for (size_t state = 0; state < form.states; ++state) {
-    if (!node.has(state)) return fail("E0211", fmt::format("its input {} is missing", state));
-    states.push_back(node.operand(state));
-  }
-  std::vector<Operands> collected(form.collects);
+  PANTOUM_ASSIGN(Course course, begin_course(node, *body, 0, form.states));
   for (size_t trip = 0; trip < scanned[0].size(); ++trip) {
-    Operands inputs = states;
-    for (const Operands& pieces : scanned) inputs.push_back(pieces[trip]);
-    bind_inputs(node, *body, inputs);
-    PANTOUM_TRY(node.lower_body(*body, fmt::format("body, iteration {}", trip)));
-    PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, *body));
-    for (size_t state = 0; state < form.states; ++state) states[state] = outputs[state];
-    for (size_t scan = 0; scan < form.collects; ++scan) collected[scan].push_back(outputs[form.states + scan]);
+    Operands pieces;
+    for (const Operands& each : scanned) pieces.push_back(each[trip]);
+    PANTOUM_TRY(iterate(node, course, trip, {}, pieces));
   }
-  for (size_t state = 0; state < form.states; ++state) node.set(state, states[state]);
-  for (size_t scan = 0; scan < form.collects; ++scan) {
-    if (!node.wants(form.states + scan)) continue;
-    if (form.collects_backwards[scan] != 0) std::reverse(collected[scan].begin(), collected[scan].end());
-    PANTOUM_ASSIGN(std::shared_ptr<Operand> whole, stack(node, collected[scan], form.output_axes[scan]));
-    node.set(form.states + scan, std::move(whole));
-  }
-  return {};
+  return set_results(node, course, form.output_axes, form.collects_backwards);
 }
 
 constexpr const char* kUnrolled = "unrolled: up to 4096 iterations, their number known from the model and the batch";
-constexpr std::array kControlOperators = {
-    OperatorEntry{"If", lower_if, "", "becomes its branch; its condition known from the model and the batch"},
-    OperatorEntry{"Loop", lower_loop, "concat", kUnrolled},
-    OperatorEntry{"Scan", lower_scan, "split concat", kUnrolled}};
+constexpr OperatorEntry kControlOperators[] = {
+    {"If", lower_if, "", "becomes its branch; its condition known from the model and the batch"},
+    {"Loop", lower_loop, "concat", kUnrolled},
+    {"Scan", lower_scan, "split concat", kUnrolled}};
 
 }  // namespace
 
-std::span<const OperatorEntry> control_operators() {
+Family control_operators() {
   return kControlOperators;
 }
 

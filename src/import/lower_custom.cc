@@ -43,7 +43,7 @@ Result<int64_t> integer_of(const onnx::NodeProto& message, const base::CustomAtt
 Result<void> check_attributes(const onnx::NodeProto& message, const base::CustomOperator& op) {
   for (const onnx::AttributeProto& attribute : message.attribute()) {
     const auto named = [&](const base::CustomAttribute& own) { return own.name == attribute.name(); };
-    if (std::none_of(op.ints.begin(), op.ints.end(), named) && std::none_of(op.reals.begin(), op.reals.end(), named))
+    if (std::ranges::none_of(op.ints, named) && std::ranges::none_of(op.reals, named))
       return fail("E0211", fmt::format("the custom operator has no attribute '{}'", attribute.name()));
   }
   return {};
@@ -65,20 +65,19 @@ Result<void> lower_custom(Node& node) {
   const auto op = base::custom_operator(name_of_node(node.message()));
   if (op == nullptr || op->is_update) return unsupported("it is an optimizer's update");
   PANTOUM_ASSIGN(ir::Attrs attrs, attributes_of(node.message(), *op));
-  std::vector<ir::ValueId> inputs;
-  for (size_t input = 0; input < node.input_count(); ++input) {
-    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
-    PANTOUM_ASSIGN(inputs.emplace_back(), node.value(input));
-  }
+  Values inputs;
   std::vector<ir::TensorType> types;
-  types.reserve(inputs.size());
-  for (const ir::ValueId input : inputs) types.push_back(node.builder().type(input));
+  for (size_t input = 0; input < node.input_count(); ++input) {
+    inputs.push_back(node.value(input));
+    types.push_back(inputs.back().type());
+  }
+  PANTOUM_TRY(node.refusal());
+  const Values made = node.ops(ir::Kind::k_custom, inputs, attrs);
+  PANTOUM_TRY(node.refusal());
   const std::vector<int64_t> ints(attrs.ints.begin() + 1, attrs.ints.end());
-  const std::vector<double> reals = attrs.reals;
-  PANTOUM_ASSIGN(const std::vector<ir::ValueId> made,
-                 node.add(ir::Kind::k_custom, std::move(inputs), std::move(attrs)));
-  PANTOUM_TRY(base::check_custom_op(*op, {types, ints, reals}, made.size()));
-  for (size_t output = 0; output < std::min(made.size(), node.output_count()); ++output) node.set(output, made[output]);
+  PANTOUM_TRY(base::check_custom_op(*op, {types, ints, attrs.reals}, made.size()));
+  for (size_t output = 0; output < std::min(made.size(), node.output_count()); ++output)
+    PANTOUM_TRY(node.set(output, made[output]));
   return {};
 }
 

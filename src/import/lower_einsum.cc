@@ -6,17 +6,16 @@
 #include <map>
 
 #include "import/operators.h"
-#include "import/slices.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
 struct Term {
-  ValueId id = ir::kNone;
+  Value value;
   std::string labels;  // one letter per dimension
 };
 
@@ -45,7 +44,7 @@ Result<void> check_labels(std::string labels) {
 std::string implicit_output(const std::string& left) {
   std::string output = has(left, '.') ? "..." : "";
   for (char label = 'A'; label <= 'z'; ++label)
-    if (is_letter(label) && std::count(left.begin(), left.end(), label) == 1) output += label;
+    if (is_letter(label) && std::ranges::count(left, label) == 1) output += label;
   return output;
 }
 
@@ -89,36 +88,34 @@ Result<void> expand_ellipses(Node& node, Equation& equation) {
     PANTOUM_ASSIGN(const size_t count, ellipsis_dimensions(equation.inputs[input], node.shape(input).size()));
     dimensions.push_back(count);
   }
-  const size_t most = *std::max_element(dimensions.begin(), dimensions.end());
+  const size_t most = *std::ranges::max_element(dimensions);
   for (size_t input = 0; input < equation.inputs.size(); ++input)
     equation.inputs[input] = named(equation.inputs[input], dimensions[input], most);
   equation.output = named(equation.output, most, most);
   for (const char label : equation.output)
-    if (std::count(equation.output.begin(), equation.output.end(), label) > 1)
+    if (std::ranges::count(equation.output, label) > 1)
       return fail("E0211", fmt::format("its output has the label '{}' twice", label));
   return {};
 }
 
-Result<Term> in_order(Node& node, const Term& term, const std::string& order) {
+Term in_order(const Term& term, const std::string& order) {
   if (term.labels == order) return term;
   std::vector<int64_t> perm;
   for (const char label : order) perm.push_back(static_cast<int64_t>(term.labels.find(label)));
-  PANTOUM_ASSIGN(const ValueId id, node.transpose(term.id, std::move(perm)));
-  return Term{id, order};
+  return {transpose(term.value, perm), order};
 }
 
 // Sums over every label that is not among `kept`.
-Result<Term> summed(Node& node, const Term& term, const std::string& kept) {
-  Term left{term.id, {}};
-  int64_t mask = 0;
+Term summed(const Term& term, const std::string& kept) {
+  Term left{term.value, {}};
+  std::vector<int64_t> gone;
   for (size_t d = 0; d < term.labels.size(); ++d) {
     if (has(kept, term.labels[d]))
       left.labels += term.labels[d];
     else
-      mask |= int64_t{1} << d;
+      gone.push_back(static_cast<int64_t>(d));
   }
-  if (mask == 0) return term;
-  PANTOUM_ASSIGN(left.id, node.op(Kind::k_reduce_sum, {term.id}, {{mask}, {}}));
+  if (!gone.empty()) left.value = reduce(Kind::k_reduce_sum, term.value, gone, false);
   return left;
 }
 
@@ -130,7 +127,13 @@ int64_t product(const Extents& extents, const std::string& labels) {
   return count;
 }
 
-Result<Term> multiplied(Node& node, const Term& a, const Term& b, const std::string& output, const Extents& extents) {
+Shape shape_of(const Extents& extents, const std::string& labels) {
+  Shape shape;
+  for (const char label : labels) shape.push_back(extents.at(label));
+  return shape;
+}
+
+Term multiplied(const Term& a, const Term& b, const std::string& output, const Extents& extents) {
   std::string batch, inner, rows, columns;
   for (const char label : a.labels) {
     if (!has(b.labels, label))
@@ -138,20 +141,13 @@ Result<Term> multiplied(Node& node, const Term& a, const Term& b, const std::str
     else
       (has(output, label) ? batch : inner) += label;
   }
-  for (const char label : b.labels) {
+  for (const char label : b.labels)
     if (!has(a.labels, label)) columns += label;
-  }
   const int64_t m = product(extents, rows), k = product(extents, inner), n = product(extents, columns);
-  PANTOUM_ASSIGN(const Term left, in_order(node, a, batch + rows + inner));
-  PANTOUM_ASSIGN(const Term right, in_order(node, b, batch + inner + columns));
-  PANTOUM_ASSIGN(const ValueId x, node.reshape(left.id, {product(extents, batch), m, k}));
-  PANTOUM_ASSIGN(const ValueId y, node.reshape(right.id, {product(extents, batch), k, n}));
-  Term made{ir::kNone, batch + rows + columns};
-  PANTOUM_ASSIGN(made.id, node.op(Kind::k_matmul, {x, y}, {{0, 0}, {}}));
-  Shape shape;
-  for (const char label : made.labels) shape.push_back(extents.at(label));
-  PANTOUM_ASSIGN(made.id, node.reshape(made.id, shape));
-  return made;
+  const Value left = in_order(a, batch + rows + inner).value, right = in_order(b, batch + inner + columns).value;
+  const Value x = reshape(left, {product(extents, batch), m, k}), y = reshape(right, {product(extents, batch), k, n});
+  const std::string labels = batch + rows + columns;
+  return {reshape(x.in().op(Kind::k_matmul, {x, y}, {{0, 0}, {}}), shape_of(extents, labels)), labels};
 }
 
 // Extents by label; one of 1 may stand for any other.
@@ -172,60 +168,45 @@ Result<Extents> extents_of(const Node& node, const Equation& equation) {
 }
 
 // Without the dimensions of 1 that stand for longer ones.
-Result<Term> narrowed(Node& node, const Term& term, const Shape& from, const Extents& extents) {
-  Term left{term.id, {}};
+Term narrowed(const Term& term, const Extents& extents) {
+  const Shape from = term.value.shape();
+  Term left{term.value, {}};
   Shape shape;
-  for (size_t d = 0; d < from.size(); ++d) {
+  for (size_t d = 0; d < std::min(from.size(), term.labels.size()); ++d) {
     if (from[d] != extents.at(term.labels[d])) continue;
     left.labels += term.labels[d];
     shape.push_back(from[d]);
   }
   if (shape.size() == from.size()) return term;
-  PANTOUM_ASSIGN(left.id, node.reshape(term.id, std::move(shape)));
+  left.value = reshape(term.value, std::move(shape));
   return left;
 }
 
 // A label that occurs twice: both dimensions go last, as one, of which every (extent + 1)th element is on the diagonal.
-Result<Term> diagonal(Node& node, const Term& term, size_t first, size_t second, const Extents& extents) {
+Term diagonal(const Term& term, size_t first, size_t second, const Extents& extents) {
   std::vector<int64_t> perm;
-  Term rest{term.id, {}};
+  std::string labels;
   for (size_t d = 0; d < term.labels.size(); ++d) {
     if (d == first || d == second) continue;
     perm.push_back(static_cast<int64_t>(d));
-    rest.labels += term.labels[d];
+    labels += term.labels[d];
   }
   perm.insert(perm.end(), {static_cast<int64_t>(first), static_cast<int64_t>(second)});
-  PANTOUM_ASSIGN(rest.id, node.transpose(term.id, std::move(perm)));
-  const int64_t outer = product(extents, rest.labels), extent = extents.at(term.labels[first]);
-  PANTOUM_ASSIGN(rest.id, node.reshape(rest.id, {outer, extent * extent}));
-  PANTOUM_ASSIGN(rest.id, sliced(node, rest.id, {{0, 1, outer}, {0, extent + 1, extent}}));
-  rest.labels += term.labels[first];
-  Shape shape;
-  for (const char label : rest.labels) shape.push_back(extents.at(label));
-  PANTOUM_ASSIGN(rest.id, node.reshape(rest.id, std::move(shape)));
-  return rest;
+  const int64_t outer = product(extents, labels), extent = extents.at(term.labels[first]);
+  const Value square = reshape(transpose(term.value, perm), {outer, extent * extent});
+  const Value line = sliced(square, {{0, 1, outer}, {0, extent + 1, extent}});
+  labels += term.labels[first];
+  return {reshape(line, shape_of(extents, labels)), labels};
 }
 
-Result<Term> without_repeats(Node& node, Term term, const Extents& extents) {
+Term without_repeats(Term term, const Extents& extents) {
   for (size_t d = 0; d < term.labels.size(); ++d) {
     const size_t again = term.labels.find(term.labels[d], d + 1);
     if (again == std::string::npos) continue;
-    PANTOUM_ASSIGN(term, diagonal(node, term, d, again, extents));
+    term = diagonal(term, d, again, extents);
     d = static_cast<size_t>(-1);  // from the first
   }
   return term;
-}
-
-Result<std::vector<Term>> read_terms(Node& node, const Equation& equation, const Extents& extents) {
-  std::vector<Term> terms;
-  for (size_t input = 0; input < equation.inputs.size(); ++input) {
-    Term term{ir::kNone, equation.inputs[input]};
-    PANTOUM_ASSIGN(term.id, node.real(input));
-    PANTOUM_ASSIGN(term, narrowed(node, term, node.shape(input), extents));
-    PANTOUM_ASSIGN(term, without_repeats(node, term, extents));
-    terms.push_back(std::move(term));
-  }
-  return terms;
 }
 
 // Multiplications for the product of two terms: one for each label that either of them has.
@@ -245,17 +226,15 @@ std::pair<size_t, size_t> cheapest(const std::vector<Term>& terms, const Extents
   return best;
 }
 
-Result<void> multiply_cheapest(Node& node, std::vector<Term>& terms, const std::string& output,
-                               const Extents& extents) {
+void multiply_cheapest(std::vector<Term>& terms, const std::string& output, const Extents& extents) {
   const auto [first, second] = cheapest(terms, extents);
   std::string others = output;
   for (size_t term = 0; term < terms.size(); ++term)
     if (term != first && term != second) others += terms[term].labels;
-  PANTOUM_ASSIGN(const Term a, summed(node, terms[first], others + terms[second].labels));
-  PANTOUM_ASSIGN(const Term b, summed(node, terms[second], others + terms[first].labels));
-  PANTOUM_ASSIGN(terms[first], multiplied(node, a, b, others, extents));
+  const Term a = summed(terms[first], others + terms[second].labels);
+  const Term b = summed(terms[second], others + terms[first].labels);
+  terms[first] = multiplied(a, b, others, extents);
   terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(second));
-  return {};
 }
 
 Result<void> lower_einsum(Node& node) {
@@ -263,20 +242,22 @@ Result<void> lower_einsum(Node& node) {
   if (equation.inputs.size() != node.input_count()) return fail("E0211", "its equation has another number of operands");
   PANTOUM_TRY(expand_ellipses(node, equation));
   PANTOUM_ASSIGN(const Extents extents, extents_of(node, equation));
-  PANTOUM_ASSIGN(std::vector<Term> terms, read_terms(node, equation, extents));
-  while (terms.size() > 1) PANTOUM_TRY(multiply_cheapest(node, terms, equation.output, extents));
-  PANTOUM_ASSIGN(Term made, summed(node, terms[0], equation.output));
-  PANTOUM_ASSIGN(made, in_order(node, made, equation.output));
-  node.set(0, made.id);
-  return {};
+  std::vector<Term> terms;
+  for (size_t input = 0; input < equation.inputs.size(); ++input) {
+    const Term term{node.real(input), equation.inputs[input]};
+    PANTOUM_TRY(node.refusal());
+    terms.push_back(without_repeats(narrowed(term, extents), extents));
+  }
+  while (terms.size() > 1) multiply_cheapest(terms, equation.output, extents);
+  return node.set(in_order(summed(terms[0], equation.output), equation.output).value);
 }
 
-constexpr std::array kEinsumOperators = {OperatorEntry{"Einsum", lower_einsum, "reduce_sum transpose matmul slice",
-                                                       "any number of operands, the cheapest product first"}};
+constexpr OperatorEntry kEinsumOperators[] = {{"Einsum", lower_einsum, "reduce_sum transpose matmul slice",
+                                               "any number of operands, the cheapest product first"}};
 
 }  // namespace
 
-std::span<const OperatorEntry> einsum_operators() {
+Family einsum_operators() {
   return kEinsumOperators;
 }
 

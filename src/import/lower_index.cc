@@ -1,13 +1,9 @@
-// Indexing beyond Gather: GatherElements, GatherND, OneHot.
+// What is read and written at indices: GatherElements, GatherND, OneHot, ScatterElements, ScatterND.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <numeric>
 
-#include "import/numbers.h"
 #include "import/operators.h"
-#include "import/row_indices.h"
 #include "import/shapes.h"
 
 namespace pantoum::import {
@@ -16,138 +12,248 @@ namespace {
 using ir::DType;
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
+
+Result<int64_t> within(int64_t index, int64_t extent) {
+  const int64_t at = index < 0 ? index + extent : index;
+  if (at < 0 || at >= extent) return fail("E0211", "a constant index is out of range");
+  return at;
+}
 
 Result<void> lower_gather_elements(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  PANTOUM_ASSIGN(const ValueId indices, node.value(1));
-  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather_elements, {x, indices}, {{axis}, {}}));
-  node.set(0, y);
-  return {};
+  const Value x = node.value(0), indices = node.value(1);
+  PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank()));
+  return node.set(gather_elements(x, indices, axis));
 }
 
-// What GatherND reads: the first `batch` dimensions of data and indices are the same samples, the next `depth` of the
-// data are indexed, the rest is copied.
+// Tuples of indices, as GatherND and ScatterND have them in their second input. The first `batch` dimensions of data and tuples are the
+// same samples, the next `depth` of the data are indexed: a tuple names a row of what is behind them.
 struct Tuples {
   size_t batch = 0, depth = 0;
-  Shape data, shape;  // of the input, and of the result
+  Shape data;
+  int64_t count = 1, inner = 1;  // rows of all samples, and elements of a row
+
+  Tuples(Shape of, size_t samples, size_t indices) : batch(samples), depth(indices), data(std::move(of)) {
+    for (size_t d = 0; d < data.size(); ++d) (d < batch + depth ? count : inner) *= data[d];
+  }
 };
 
-Result<Tuples> read_tuples(Node& node) {
-  Tuples tuples{0, 0, node.shape(0), node.shape(1)};
-  const Shape& data = tuples.data;
-  const int64_t batch = node.attributes().integer("batch_dims", 0);
-  const int64_t depth = tuples.shape.empty() ? 0 : tuples.shape.back(), rank = static_cast<int64_t>(data.size());
-  const bool fits = batch >= 0 && batch < static_cast<int64_t>(tuples.shape.size()) && depth >= 1 && batch <= rank &&
-                    depth <= rank - batch && std::equal(data.begin(), data.begin() + batch, tuples.shape.begin());
-  if (!fits) return fail("E0211", "its indices do not fit its input");
-  tuples.batch = static_cast<size_t>(batch);
-  tuples.depth = static_cast<size_t>(depth);
-  tuples.shape.pop_back();
-  tuples.shape.insert(tuples.shape.end(), data.begin() + batch + depth, data.end());
-  return tuples;
-}
-
-// Indices that the model computes.
-Result<ValueId> gather_computed(Node& node, const Tuples& tuples) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  PANTOUM_ASSIGN(const ValueId row, computed_rows(node, tuples.data, tuples.batch, tuples.depth));
-  PANTOUM_ASSIGN(const ValueId table, as_rows(node, x, tuples.batch + tuples.depth));
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {table, row}, {{0}, {}}));
-  return node.reshape(y, tuples.shape);
-}
-
-// Single indices are Gather; of constant ones the rows are known.
-Result<ValueId> gathered_tuples(Node& node, const Tuples& tuples) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  const bool constant = node.setting(1) != nullptr;
-  if (tuples.batch > 0 || (tuples.depth > 1 && !constant)) return gather_computed(node, tuples);
-  if (!constant) {
-    PANTOUM_ASSIGN(ValueId one, node.value(1));
-    PANTOUM_ASSIGN(one, index_of_tuples(node, one, 0));
-    return node.op(Kind::k_gather, {x, one}, {{0}, {}});
+// The rows that constant indices name, without samples. E0211 where one is out of range.
+Result<std::vector<int64_t>> named_rows(Node& node, const Tuples& tuples) {
+  const std::vector<int64_t> indices = node.integer_elements(1, "indices");
+  std::vector<int64_t> rows;
+  for (size_t tuple = 0; tuple + tuples.depth <= indices.size(); tuple += tuples.depth) {
+    int64_t row = 0;
+    for (size_t d = 0; d < tuples.depth; ++d) {
+      PANTOUM_ASSIGN(const int64_t at, within(indices[tuple + d], tuples.data[d]));
+      row = row * tuples.data[d] + at;
+    }
+    rows.push_back(row);
   }
-  PANTOUM_ASSIGN(const Rows rows, named_rows(node, tuples.data, tuples.depth));
-  PANTOUM_ASSIGN(const ValueId table, node.reshape(x, {rows.count, rows.inner}));
-  PANTOUM_ASSIGN(const ValueId named, row_constant(node, rows.named));
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {table, named}, {{0}, {}}));
-  return node.reshape(y, tuples.shape);
+  return rows;
+}
+
+Value row_constant(Node& node, const std::vector<int64_t>& rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  return node.spend(count) ? node.whole(DType::kI64, {count}, rows) : node.at(ir::kNone);
+}
+
+// Index `d` of every tuple, in the shape of the tuples without their last dimension.
+Value index_of_tuples(const Value& tuples, size_t d) {
+  if (!tuples) return tuples;
+  ir::TensorType type = tuples.type();
+  ir::Attrs places;
+  for (size_t at = 0; at < type.shape.size(); ++at)
+    places.ints.insert(places.ints.end(), {at + 1 == type.shape.size() ? static_cast<int64_t>(d) : 0, 1});
+  type.shape.back() = 1;
+  const Value one = tuples.in().op(Kind::k_slice, {tuples}, std::move(places), {type});
+  type.shape.pop_back();
+  return reshape(one, type.shape);
+}
+
+// The rows that indices name which the model computes, in the shape of the tuples without their last dimension. Each index is looked up in
+// a table of how far it leads, by which the kernel refuses one that is out of range.
+Value computed_rows(Node& node, const Tuples& tuples) {
+  const Value indices = node.value(1);
+  int64_t step = 1;
+  Value row;
+  for (size_t d = tuples.depth; d-- > 0;) {
+    const int64_t extent = tuples.data[tuples.batch + d];
+    const Value index = index_of_tuples(indices, d);
+    if (!node.spend(extent)) return node.at(ir::kNone);
+    const Value far = gather(node.positions(extent, {extent}, 0, step), index, 0);
+    step *= extent;
+    row = row ? row + far : far;
+  }
+  if (tuples.batch == 0) return row;
+  int64_t samples = 1;
+  Shape shape(indices.rank() - 1, 1);
+  for (size_t d = 0; d < tuples.batch; ++d) samples *= shape[d] = tuples.data[d];
+  if (!node.spend(samples)) return node.at(ir::kNone);
+  return row + node.positions(samples, shape, 0, step);
 }
 
 Result<void> lower_gather_nd(Node& node) {
-  PANTOUM_TRY(node.value(0));
-  PANTOUM_TRY(node.value(1));
-  PANTOUM_ASSIGN(const Tuples tuples, read_tuples(node));
-  PANTOUM_ASSIGN(const ValueId y, gathered_tuples(node, tuples));
-  node.set(0, y);
-  return {};
-}
-
-// Off and on, as constants of one element.
-Result<std::array<ValueId, 2>> one_hot_values(Node& node) {
-  const Tensor* told = node.setting(2);
-  if (told == nullptr || told->type.elements() != 2) return unsupported("its values are not two constant numbers");
-  const Numbers both = to_numbers(*told);
-  std::array<ValueId, 2> values{};
-  for (const size_t which : {size_t{0}, size_t{1}}) {
-    Numbers one = pick(both, {}, {which});
-    one.dtype = runtime_dtype(one.dtype);
-    const Tensor made = to_tensor(one);
-    values[which] = node.builder().constant(node.label() + ".value", made.type, made.data);
+  const Value x = node.value(0), indices = node.value(1);
+  const Shape data = x.shape();
+  Shape shape = indices.shape();
+  const int64_t batch = node.attributes().integer("batch_dims", 0), rank = static_cast<int64_t>(data.size());
+  const int64_t depth = shape.empty() ? 0 : shape.back();
+  const bool fits = batch >= 0 && batch < static_cast<int64_t>(shape.size()) && depth >= 1 && batch <= rank &&
+                    depth <= rank - batch && std::equal(data.begin(), data.begin() + batch, shape.begin());
+  if (!fits) return fail("E0211", "its indices do not fit its input");
+  shape.pop_back();
+  shape.insert(shape.end(), data.begin() + batch + depth, data.end());
+  const Tuples tuples(data, static_cast<size_t>(batch), static_cast<size_t>(depth));
+  const bool constant = node.setting(1) != nullptr;
+  if (batch == 0 && depth == 1 && !constant) return node.set(gather(x, index_of_tuples(indices, 0), 0));
+  if (batch == 0 && constant) {
+    PANTOUM_ASSIGN(const std::vector<int64_t> named, named_rows(node, tuples));
+    const Value table = reshape(x, {tuples.count, tuples.inner});
+    return node.set(reshape(gather(table, row_constant(node, named), 0), shape));
   }
-  return values;
-}
-
-// As int64 or int32, which hold a negative class.
-Result<ValueId> class_indices(Node& node) {
-  PANTOUM_ASSIGN(const ValueId indices, node.value(0));
-  const ir::TensorType type = node.builder().type(indices);
-  if (type.dtype == DType::kI64 || type.dtype == DType::kI32) return indices;
-  return node.op(Kind::k_cast, {indices}, {}, {{DType::kI64, type.shape}});
+  const Value row = computed_rows(node, tuples);
+  return node.set(reshape(gather(reshape(x, {tuples.count, tuples.inner}), row, 0), shape));
 }
 
 // Each index, and the same from the end, against all classes.
-Result<ValueId> hits(Node& node, ValueId indices, int64_t depth, size_t axis) {
-  const ir::TensorType type = node.builder().type(indices);
-  Shape along(type.shape.size(), 1);
-  along[axis] = depth;
-  PANTOUM_TRY(node.spend(2 * depth));
-  std::array<ValueId, 2> equal{};
-  for (const int64_t end : {int64_t{0}, int64_t{1}}) {
-    std::vector<int64_t> classes(static_cast<size_t>(depth));
-    std::iota(classes.begin(), classes.end(), -end * depth);
-    const Tensor range = make_tensor(type.dtype, along, classes);
-    const ValueId all = node.builder().constant(node.label() + ".classes", range.type, range.data);
-    PANTOUM_ASSIGN(equal[static_cast<size_t>(end)], node.op(Kind::k_compare, {indices, all}, {{PT_COMPARE_EQUAL}, {}}));
-  }
-  return node.op(Kind::k_compare, {equal[0], equal[1]}, {{PT_COMPARE_OR}, {}});
-}
-
 Result<void> lower_one_hot(Node& node) {
-  PANTOUM_ASSIGN(ValueId indices, class_indices(node));
-  const std::optional<double> depth = node.scalar(1);
-  if (!depth) return unsupported("its depth is not constant", "give the number of classes as a fixed number");
-  if (!(*depth >= 1 && *depth <= INT32_MAX)) return fail("E0211", "its depth is out of range");
-  Shape shape = node.shape(0);
-  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", -1), shape.size() + 1));
-  shape.insert(shape.begin() + axis, 1);
-  PANTOUM_ASSIGN(indices, node.reshape(indices, shape));
-  PANTOUM_ASSIGN(const auto values, one_hot_values(node));
-  PANTOUM_ASSIGN(const ValueId hit, hits(node, indices, static_cast<int64_t>(*depth), static_cast<size_t>(axis)));
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_where, {hit, values[1], values[0]}));
-  node.set(0, y);
-  return {};
+  const Value told = node.value(0);
+  const bool signed_type = told.dtype() == DType::kI64 || told.dtype() == DType::kI32;  // which holds a negative class
+  const Value indices = signed_type ? told : cast(told, DType::kI64);
+  const std::optional<double> wanted = node.scalar(1);
+  if (!wanted) return unsupported("its depth is not constant", "give the number of classes as a fixed number");
+  if (!(*wanted >= 1 && *wanted <= INT32_MAX)) return fail("E0211", "its depth is out of range");
+  const auto depth = static_cast<int64_t>(*wanted);
+  Shape shape = told.shape();
+  PANTOUM_ASSIGN(const size_t axis, node.axis(shape.size() + 1, -1));
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  const Value apart = reshape(indices, shape);
+  const Tensor* values = node.setting(2);
+  if (values == nullptr || values->type.elements() != 2) return unsupported("its values are not two constant numbers");
+  const DType dtype = runtime_dtype(values->type.dtype);
+  const auto value = [&](size_t which) {
+    if (const auto reals = to_reals(*values)) return node.constant(dtype, {}, {(*reals)[which]});
+    return node.whole(dtype, {}, {(*to_ints(*values))[which]});
+  };
+  const Value off = value(0), on = value(1);
+  Shape along(shape.size(), 1);
+  along[axis] = depth;
+  if (!node.spend(2 * depth)) return node.refusal();
+  const Value hit = compare(apart, PT_COMPARE_EQUAL, node.positions(depth, along, 0, 1, indices.dtype()));
+  const Value from_end = compare(apart, PT_COMPARE_EQUAL, node.positions(depth, along, -depth, 1, indices.dtype()));
+  return node.set(where(compare(hit, PT_COMPARE_OR, from_end), on, off));
 }
 
-constexpr std::array kIndexOperators = {OperatorEntry{"GatherElements", lower_gather_elements, "gather_elements"},
-                                        OperatorEntry{"GatherND", lower_gather_nd, "slice add gather"},
-                                        OperatorEntry{"OneHot", lower_one_hot, "compare where",
-                                                      "constant depth and values of any type; no gradient passes"}};
+Result<int64_t> read_reduction(Node& node) {
+  constexpr std::array kNames = {"none", "add", "mul", "max", "min"};  // in the order of PT_SCATTER_*
+  const std::string name = node.attributes().text("reduction", "none");
+  for (size_t at = 0; at < kNames.size(); ++at)
+    if (name == kNames[at]) return static_cast<int64_t>(at);
+  return fail("E0211", fmt::format("its reduction is '{}'", name));
+}
+
+Result<void> check_scatter(Node& node) {
+  if (!node.has(0) || !node.has(1) || !node.has(2)) return fail("E0211", "it does not have three inputs");
+  for (const size_t input : {0u, 1u, 2u}) std::ignore = node.value(input);
+  return node.refusal();
+}
+
+// Are whole rows replaced, of which constant indices name each? Larger tables are scattered at run time.
+bool is_replaced(const Node& node, int64_t reduction, int64_t rows) {
+  constexpr int64_t kMostReplaced = 1 << 20;
+  return reduction == PT_SCATTER_LAST && node.setting(1) != nullptr && rows <= kMostReplaced;
+}
+
+// Rows of the data, but where one is named the last update of it: both tables are joined and read through constant indices.
+Result<void> replace_rows(Node& node, int64_t count, int64_t inner, const std::vector<int64_t>& named) {
+  std::vector<int64_t> from(static_cast<size_t>(count));
+  std::iota(from.begin(), from.end(), int64_t{0});
+  for (size_t update = 0; update < named.size(); ++update)
+    from[static_cast<size_t>(named[update])] = count + static_cast<int64_t>(update);
+  const Value old_rows = reshape(node.value(0), {count, inner});
+  const Value new_rows = reshape(node.value(2), {static_cast<int64_t>(named.size()), inner});
+  const Value both = node.op(Kind::k_concat, {old_rows, new_rows}, {{0}, {}});
+  return node.set(reshape(gather(both, row_constant(node, from), 0), node.shape(0)));
+}
+
+Result<void> lower_scatter_nd(Node& node) {
+  PANTOUM_TRY(check_scatter(node));
+  PANTOUM_ASSIGN(const int64_t reduction, read_reduction(node));
+  const Shape data = node.shape(0), indices = node.shape(1);
+  const int64_t depth = indices.empty() ? 0 : indices.back();
+  if (depth < 1 || depth > static_cast<int64_t>(data.size())) return fail("E0211", "its indices do not fit its input");
+  Shape wanted(indices.begin(), indices.end() - 1);
+  wanted.insert(wanted.end(), data.begin() + depth, data.end());
+  if (node.shape(2) != wanted) return fail("E0211", "its updates do not fit its indices");
+  const Tuples tuples(data, 0, static_cast<size_t>(depth));
+  std::vector<int64_t> named;
+  if (node.setting(1) != nullptr) {
+    PANTOUM_ASSIGN(named, named_rows(node, tuples));
+    if (is_replaced(node, reduction, tuples.count)) return replace_rows(node, tuples.count, tuples.inner, named);
+  }
+  Value rows = node.setting(1) != nullptr ? row_constant(node, named)
+               : depth == 1               ? index_of_tuples(node.value(1), 0)
+                                          : computed_rows(node, tuples);
+  const Value table = reshape(node.value(0), {tuples.count, tuples.inner});
+  const int64_t count = rows.elements();
+  rows = reshape(rows, {count});
+  // A row of one element is that element.
+  const Value x = reshape(table, tuples.inner == 1 ? Shape{tuples.count} : Shape{tuples.count, tuples.inner});
+  const Value updates = reshape(node.value(2), tuples.inner == 1 ? Shape{count} : Shape{count, tuples.inner});
+  return node.set(reshape(scatter(x, rows, updates, 0, reduction), data));
+}
+
+// The element that each constant index names.
+Result<std::vector<int64_t>> named_elements(Node& node, const Shape& data, const Shape& extents, size_t axis) {
+  const std::vector<int64_t> indices = node.integer_elements(1, "indices");
+  std::vector<int64_t> named;
+  for (size_t element = 0; element < indices.size(); ++element) {
+    int64_t rest = static_cast<int64_t>(element), row = 0, step = 1;
+    for (size_t d = data.size(); d-- > 0;) {
+      PANTOUM_ASSIGN(const int64_t at, within(d == axis ? indices[element] : rest % extents[d], data[d]));
+      row += at * step;
+      rest /= extents[d];
+      step *= data[d];
+    }
+    named.push_back(row);
+  }
+  return named;
+}
+
+Result<void> lower_scatter_elements(Node& node) {
+  PANTOUM_TRY(check_scatter(node));
+  PANTOUM_ASSIGN(const int64_t reduction, read_reduction(node));
+  const Shape data = node.shape(0), extents = node.shape(1);
+  PANTOUM_ASSIGN(const size_t axis, node.axis(data.size()));
+  if (extents.size() != data.size()) return fail("E0211", "its indices have another rank than its input");
+  if (node.shape(2) != extents) return fail("E0211", "its updates do not fit its indices");
+  if (is_replaced(node, reduction, node.type(0).elements())) {
+    PANTOUM_ASSIGN(const std::vector<int64_t> named, named_elements(node, data, extents, axis));
+    return replace_rows(node, node.type(0).elements(), 1, named);
+  }
+  const Tensor* zeros = node.setting(0);
+  if (reduction == PT_SCATTER_LAST && zeros != nullptr && node.setting(1) == nullptr && node.setting(2) == nullptr &&
+      is_filled_with(*zeros, 0))
+    node.note(
+        "where an index occurs twice it keeps the last update; PyTorch's older exporter writes index_add so, which "
+        "adds them");
+  const Value x = node.value(0), indices = node.value(1);
+  return node.set(scatter(x, indices, node.value(2), axis, reduction));
+}
+
+constexpr const char* kScattered =
+    "any type, bool without add and mul; of several updates that replace an element the last holds, and takes "
+    "the gradient";
+constexpr OperatorEntry kIndexOperators[] = {
+    {"GatherElements", lower_gather_elements, "gather_elements"},
+    {"GatherND", lower_gather_nd, "slice add gather"},
+    {"OneHot", lower_one_hot, "compare where", "constant depth and values of any type; no gradient passes"},
+    {"ScatterND", lower_scatter_nd, "concat gather slice add scatter_elements", kScattered},
+    {"ScatterElements", lower_scatter_elements, "concat gather scatter_elements", kScattered}};
 
 }  // namespace
 
-std::span<const OperatorEntry> index_operators() {
+Family index_operators() {
   return kIndexOperators;
 }
 

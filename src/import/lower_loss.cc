@@ -1,125 +1,85 @@
 // Losses that stand in the model itself: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
-#include <array>
-
-#include "import/integers.h"
+#include "import/operators.h"
 
 namespace pantoum::import {
-namespace {
 
 using ir::DType;
-using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
-
-// What the labels choose: their log-probabilities, and the weights of their classes (kNone: all 1).
-struct Chosen {
-  ValueId loss = ir::kNone, weight = ir::kNone;  // by label
-  ValueId ignored = ir::kNone;                   // bool, by label; kNone: none is
-};
-
-Result<void> check_labels(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it has no scores or no labels");
-  Shape labels = node.shape(0);
-  if (labels.size() < 2) return fail("E0211", "its scores do not have a dimension of classes");
-  const int64_t classes = labels[1];
-  labels.erase(labels.begin() + 1);
-  if (labels != node.shape(1)) return fail("E0211", "its labels do not fit its scores");
-  const DType dtype = node.type(1).dtype;
-  if (dtype != DType::kI64 && dtype != DType::kI32) return unsupported("its labels are not int64 or int32");
-  if (node.has(2) && node.shape(2) != Shape{classes}) return fail("E0211", "its weights are not one a class");
-  return {};
-}
-
-ValueId zero_of(Node& node, DType dtype) {
-  const Tensor zero = make_tensor(dtype, {}, std::vector<int64_t>{0});
-  return node.builder().constant(node.label() + ".zero", zero.type, zero.data);
-}
 
 // Ignored labels read the first class, whose loss is dropped afterwards.
-Result<Chosen> choose(Node& node, ValueId log_probabilities) {
-  PANTOUM_ASSIGN(ValueId labels, node.value(1));
-  const ir::TensorType type = node.type(1);
-  Chosen chosen;
-  if (node.attributes().has("ignore_index")) {
-    const ValueId ignore = whole_constant(node, type.dtype, {}, {node.attributes().integer("ignore_index", 0)});
-    PANTOUM_ASSIGN(chosen.ignored, node.op(Kind::k_compare, {labels, ignore}, {{PT_COMPARE_EQUAL}, {}}));
-    PANTOUM_ASSIGN(labels, node.op(Kind::k_where, {chosen.ignored, zero_of(node, type.dtype), labels}));
+Value negative_likelihood(const Value& log_probabilities, const Value& labels, const Value& weights,
+                          std::optional<int64_t> ignored, Reduction reduction) {
+  Composer& in = log_probabilities.in();
+  Shape expected = log_probabilities.shape();
+  if (expected.size() < 2) return in.refuse(fail("E0211", "its scores do not have a dimension of classes"));
+  const int64_t classes = expected[1];
+  expected.erase(expected.begin() + 1);
+  if (!labels || !log_probabilities) return in.refuse(fail("E0211", "an operand is missing"));
+  const ir::TensorType type = labels.type();
+  if (type.shape != expected) return in.refuse(fail("E0211", "its labels do not fit its scores"));
+  if (type.dtype != DType::kI64 && type.dtype != DType::kI32)
+    return in.refuse(unsupported("its labels are not int64 or int32"));
+  if (weights && weights.shape() != Shape{classes}) return in.refuse(fail("E0211", "its weights are not one a class"));
+  Value read = labels, is_ignored;
+  if (ignored) {
+    is_ignored = compare(labels, PT_COMPARE_EQUAL, in.whole(type.dtype, {}, {*ignored}));
+    read = where(is_ignored, in.number(type.dtype, 0), labels);
   }
   Shape apart = type.shape;
   apart.insert(apart.begin() + 1, 1);
-  PANTOUM_ASSIGN(const ValueId indices, node.reshape(labels, apart));
-  PANTOUM_ASSIGN(ValueId picked, node.op(Kind::k_gather_elements, {log_probabilities, indices}, {{1}, {}}));
-  PANTOUM_ASSIGN(picked, node.reshape(picked, type.shape));
-  PANTOUM_ASSIGN(chosen.loss, node.op(Kind::k_neg, {picked}));
-  if (!node.has(2)) return chosen;
-  PANTOUM_ASSIGN(const ValueId weights, node.real(2));
-  PANTOUM_ASSIGN(chosen.weight, node.op(Kind::k_gather, {weights, labels}, {{0}, {}}));
-  PANTOUM_ASSIGN(chosen.loss, node.op(Kind::k_mul, {chosen.loss, chosen.weight}));
-  return chosen;
-}
-
-Result<ValueId> without_ignored(Node& node, const Chosen& chosen, ValueId x) {
-  if (chosen.ignored == ir::kNone) return x;
-  return node.op(Kind::k_where, {chosen.ignored, zero_of(node, DType::kF32), x});
-}
-
-Result<ValueId> sum_of_all(Node& node, ValueId x) {
-  const int64_t mask = (int64_t{1} << node.shape(1).size()) - 1;
-  return node.op(Kind::k_reduce_sum, {x}, {{mask}, {}});
-}
-
-// By the sum of the weights of what is not ignored.
-Result<ValueId> mean_loss(Node& node, const Chosen& chosen) {
-  PANTOUM_ASSIGN(const ValueId sum, sum_of_all(node, chosen.loss));
-  ValueId weight = chosen.weight;
-  if (weight == ir::kNone) {
-    const ValueId one = node.builder().constant_f32(node.label() + ".one", {}, {1.0F});
-    PANTOUM_ASSIGN(weight, node.op(Kind::k_expand, {one}, {{}, {1.0}}, {{DType::kF32, node.shape(1)}}));
+  Value loss = -reshape(gather_elements(log_probabilities, reshape(read, apart), 1), type.shape), weight;
+  if (weights) {
+    weight = gather(weights, read, 0);
+    loss = loss * weight;
   }
-  PANTOUM_ASSIGN(weight, without_ignored(node, chosen, weight));
-  PANTOUM_ASSIGN(const ValueId whole, sum_of_all(node, weight));
-  return node.op(Kind::k_div, {sum, whole});
+  const auto counted = [&](const Value& x) { return ignored ? where(is_ignored, in.number(DType::kF32, 0), x) : x; };
+  loss = counted(loss);
+  if (reduction == Reduction::kNone) return loss;
+  const Value sum = sum_of_all(loss);
+  if (reduction == Reduction::kSum) return sum;
+  if (!weight)
+    weight = in.op(ir::Kind::k_expand, {in.number(DType::kF32, 1)}, {{}, {1.0}}, {{DType::kF32, type.shape}});
+  return sum / sum_of_all(counted(weight));
 }
 
-Result<void> set_loss(Node& node, ValueId log_probabilities) {
-  const std::string reduction = node.attributes().text("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    return fail("E0211", "its reduction is '" + reduction + "'");
-  PANTOUM_ASSIGN(Chosen chosen, choose(node, log_probabilities));
-  PANTOUM_ASSIGN(chosen.loss, without_ignored(node, chosen, chosen.loss));
-  ValueId y = chosen.loss;
-  if (reduction != "none") {
-    PANTOUM_ASSIGN(y, reduction == "sum" ? sum_of_all(node, y) : mean_loss(node, chosen));
-  }
-  node.set(0, y);
-  return {};
+namespace {
+
+Value likelihood(Node& node, const Value& log_probabilities) {
+  const std::string name = node.attributes().text("reduction", "mean");
+  if (name != "none" && name != "sum" && name != "mean")
+    return node.refuse(fail("E0211", "its reduction is '" + name + "'"));
+  std::optional<int64_t> ignored;
+  if (node.attributes().has("ignore_index")) ignored = node.attributes().integer("ignore_index", 0);
+  const Value labels = node.value(1);
+  return negative_likelihood(log_probabilities, labels, node.optional(2), ignored,
+                             name == "none"  ? Reduction::kNone
+                             : name == "sum" ? Reduction::kSum
+                                             : Reduction::kMean);
 }
 
 Result<void> lower_nll_loss(Node& node) {
-  PANTOUM_TRY(check_labels(node));
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
-  return set_loss(node, x);
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it has no scores or no labels");
+  return node.set(likelihood(node, node.real(0)));
 }
 
 Result<void> lower_softmax_cross_entropy(Node& node) {
-  PANTOUM_TRY(check_labels(node));
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
-  PANTOUM_ASSIGN(x, node.op(Kind::k_log_softmax, {x}, {{1}, {}}));
-  PANTOUM_TRY(set_loss(node, x));
-  if (node.wants(1)) node.set(1, x);
-  return {};
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it has no scores or no labels");
+  if (node.shape(0).size() < 2) return fail("E0211", "its scores do not have a dimension of classes");
+  const Value log_probabilities = log_softmax(node.real(0), 1);
+  PANTOUM_TRY(node.set(likelihood(node, log_probabilities)));
+  return node.wants(1) ? node.set(1, log_probabilities) : node.refusal();
 }
 
 constexpr const char* kLossNote = "as a part of the model; --loss adds the one that is trained";
-constexpr std::array kLossOperators = {
-    OperatorEntry{"NegativeLogLikelihoodLoss", lower_nll_loss,
-                  "compare where gather_elements neg gather mul expand reduce_sum div", kLossNote},
-    OperatorEntry{"SoftmaxCrossEntropyLoss", lower_softmax_cross_entropy,
-                  "log_softmax compare where gather_elements neg gather mul expand reduce_sum div", kLossNote}};
+constexpr OperatorEntry kLossOperators[] = {
+    {"NegativeLogLikelihoodLoss", lower_nll_loss, "compare where gather_elements neg gather mul expand reduce_sum div",
+     kLossNote},
+    {"SoftmaxCrossEntropyLoss", lower_softmax_cross_entropy,
+     "log_softmax compare where gather_elements neg gather mul expand reduce_sum div", kLossNote}};
 
 }  // namespace
 
-std::span<const OperatorEntry> loss_operators() {
+Family loss_operators() {
   return kLossOperators;
 }
 

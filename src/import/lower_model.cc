@@ -35,11 +35,38 @@ Failure no_such_operator(const onnx::NodeProto& message) {
   const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
   if (standard && message.op_type() == "NonZero")
     return unsupported("how much it finds depends on the data", "choose by Where, or by a constant mask");
-  if (standard && find_folder(message.op_type()) != nullptr)
+  if (standard && is_folded(message.op_type()))
     return unsupported("it is computed while importing, and an operand depends on the data",
                        "export with fixed shapes, so that the exporter can fold it");
   const RefusedOperator refused = refusal_of(message.domain(), message.op_type());
   return unsupported(fmt::format("there is no such operator here: {}", refused.why), refused.help);
+}
+
+bool takes_sequences(const std::string& op_type) {
+  return op_type == "Loop" || op_type == "Identity" || op_type.find("Sequence") != std::string::npos;
+}
+
+// Has it no gradient, and is not what draws numbers, or makes positions that the node's later ops read?
+bool stops_learning(const ir::Graph& graph, size_t at) {
+  const ir::Op& op = graph.ops[at];
+  if (op.inputs.empty() || ir::has_gradient(op, 0)) return false;
+  return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
+}
+
+bool is_known(const onnx::NodeProto& message) {
+  return find_operator(message.domain(), message.op_type()) != nullptr ||
+         ((message.domain().empty() || message.domain() == "ai.onnx") && is_folded(message.op_type()));
+}
+
+// False where a node before this one could not be made: it has been told there.
+bool begins_here(const Operand& failed) {
+  return failed.problem != "-" && failed.problem != "its shape is dynamic";
+}
+
+// Why a node cannot be lowered one of whose inputs could not be made.
+Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
+  if (!is_known(message)) return no_such_operator(message);
+  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
 }
 
 class Driver {
@@ -71,27 +98,6 @@ class Driver {
   }
 
  private:
-  void add_initializers();
-  void add_inputs(const Batch& batch);
-  void note_conversions();
-  void add_outputs();
-  void add_notes();
-  void tell(const std::string& note, const NodeCoverage& coverage);
-  void stand_in(Operand& operand, const onnx::NodeProto& message);
-  [[nodiscard]] std::optional<Shape> shape_of_input(const onnx::NodeProto& message, int input) const;
-  void lower_node(int position);
-  [[nodiscard]] Result<void> lower(Node& node);
-  [[nodiscard]] Result<void> check_rules(const onnx::NodeProto& message) const;
-  [[nodiscard]] Result<void> lower_body(const onnx::GraphProto& body, const std::string& place);
-  [[nodiscard]] Result<void> lower_inner(const onnx::NodeProto& message);
-  [[nodiscard]] Result<void> spend_inner_work(int64_t work);
-  [[nodiscard]] bool captures_failed(int position) const;
-  [[nodiscard]] Result<bool> try_fold(Node& node);
-  [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
-  void fail_outputs(const onnx::NodeProto& message, bool read = true);
-  void record_types(const onnx::NodeProto& message, NodeOutcome& outcome) const;
-  void record_ops(size_t first_op, NodeCoverage& coverage) const;
-
   const Model& model_;
   LoweredModel& out_;
   Lowering lowering_;
@@ -102,330 +108,279 @@ class Driver {
   std::map<const onnx::GraphProto*, std::vector<int>> needed_;  // nodes of subgraphs
   int inner_position_;                                          // of the next node of a subgraph
   int64_t inner_work_ = 0;                                      // nodes and ops that subgraphs became
-};
 
-void Driver::add_initializers() {
-  for (const auto& [name, initializer] : model_.initializers) {
-    auto operand = std::make_shared<Operand>();
-    operand->name = name;
-    operand->problem = initializer.problem;
-    operand->weight = initializer.is_parameter();
-    if (initializer.problem.empty()) operand->known = std::make_shared<const Tensor>(initializer.tensor);
-    lowering_.operands[name] = std::move(operand);
-  }
-}
-
-void Driver::add_inputs(const Batch& batch) {
-  std::vector<std::string> open;
-  for (const auto& input : model_.proto->graph().input()) {
-    if (model_.initializers.contains(input.name())) continue;
-    auto operand = std::make_shared<Operand>();
-    operand->name = input.name();
-    const std::optional<Shape> shape = bound_shape(input, batch);
-    const auto dtype = dtype_of(input.type().tensor_type().elem_type());
-    const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
-                      std::all_of(shape->begin(), shape->end(), [](int64_t extent) { return extent <= kMostBatch; });
-    if (!shape) {
-      open.push_back(fmt::format("input '{}' {}", input.name(),
-                                 shape_of(input) != nullptr ? show_dims(*shape_of(input)) : "of unknown shape"));
-      operand->problem = "its shape is dynamic";
-    } else if (!dtype) {
-      operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
-                                     onnx_type_name(input.type().tensor_type().elem_type()));
-    } else if (shape->size() > PT_MAX_RANK) {
-      operand->problem =
-          fmt::format("input '{}' has {} dimensions, more than {}", input.name(), shape->size(), int{PT_MAX_RANK});
-    } else if (!sane) {
-      operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
-    } else {
-      operand->id = lowering_.builder.input(input.name(), {runtime_dtype(*dtype), *shape});
+  void add_initializers() {
+    for (const auto& [name, initializer] : model_.initializers) {
+      auto operand = std::make_shared<Operand>();
+      operand->name = name;
+      operand->problem = initializer.problem;
+      operand->weight = initializer.is_parameter();
+      if (initializer.problem.empty()) operand->known = std::make_shared<const Tensor>(initializer.tensor);
+      lowering_.operands[name] = std::move(operand);
     }
-    lowering_.operands[input.name()] = std::move(operand);
   }
-  if (open.empty()) return;
-  out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
-                       "only the first dimension of an input may be open (--batch binds it): export again with the "
-                       "others fixed, leaving them out of dynamic_axes"};
-}
 
-// Tensors that are not in float32 in the file; single numbers, which exporters write in any type, are not worth a word.
-void Driver::note_conversions() {
-  std::map<std::string, int> counts;
-  for (const auto& tensor : model_.proto->graph().initializer()) {
-    const ir::Shape shape(tensor.dims().begin(), tensor.dims().end());
-    if (is_converted(tensor.data_type()) && count_elements(shape).value_or(0) > 1)
-      ++counts[onnx_type_name(tensor.data_type())];
+  void add_inputs(const Batch& batch) {
+    std::vector<std::string> open;
+    for (const auto& input : model_.proto->graph().input()) {
+      if (model_.initializers.contains(input.name())) continue;
+      auto operand = std::make_shared<Operand>();
+      operand->name = input.name();
+      const std::optional<Shape> shape = bound_shape(input, batch);
+      const auto dtype = dtype_of(input.type().tensor_type().elem_type());
+      const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
+                        std::ranges::all_of(*shape, [](int64_t extent) { return extent <= kMostBatch; });
+      if (!shape) {
+        open.push_back(fmt::format("input '{}' {}", input.name(),
+                                   shape_of(input) != nullptr ? show_dims(*shape_of(input)) : "of unknown shape"));
+        operand->problem = "its shape is dynamic";
+      } else if (!dtype) {
+        operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
+                                       onnx_type_name(input.type().tensor_type().elem_type()));
+      } else if (shape->size() > PT_MAX_RANK) {
+        operand->problem =
+            fmt::format("input '{}' has {} dimensions, more than {}", input.name(), shape->size(), int{PT_MAX_RANK});
+      } else if (!sane) {
+        operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
+      } else {
+        operand->id = lowering_.builder.input(input.name(), {runtime_dtype(*dtype), *shape});
+      }
+      lowering_.operands[input.name()] = std::move(operand);
+    }
+    if (open.empty()) return;
+    out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
+                         "only the first dimension of an input may be open (--batch binds it): export again with the "
+                         "others fixed, leaving them out of dynamic_axes"};
   }
-  for (const auto& input : model_.proto->graph().input()) {
-    const int32_t type = input.type().tensor_type().elem_type();
-    if (is_converted(type) && !model_.initializers.contains(input.name())) ++counts[onnx_type_name(type)];
-  }
-  for (const auto& [type, count] : counts)
-    out_.graph.notes.push_back(
-        fmt::format("{} tensor{} of {}: computed in float32", count, count == 1 ? "" : "s", type));
-}
 
-void Driver::add_outputs() {
-  for (const auto& output : model_.proto->graph().output()) {
-    Operand& operand = *lowering_.operands.at(output.name());
-    if (operand.problem.empty()) {
-      const Result<ir::ValueId> id = materialize(lowering_, operand);
-      if (id) {
-        out_.graph.outputs.push_back(*id);
-        out_.graph.output_names.push_back(output.name());
+  // Tensors that are not in float32 in the file; single numbers, which exporters write in any type, are not worth a word.
+  void note_conversions() {
+    std::map<std::string, int> counts;
+    for (const auto& tensor : model_.proto->graph().initializer()) {
+      const ir::Shape shape(tensor.dims().begin(), tensor.dims().end());
+      if (is_converted(tensor.data_type()) && count_elements(shape).value_or(0) > 1)
+        ++counts[onnx_type_name(tensor.data_type())];
+    }
+    for (const auto& input : model_.proto->graph().input()) {
+      const int32_t type = input.type().tensor_type().elem_type();
+      if (is_converted(type) && !model_.initializers.contains(input.name())) ++counts[onnx_type_name(type)];
+    }
+    for (const auto& [type, count] : counts)
+      out_.graph.notes.push_back(
+          fmt::format("{} tensor{} of {}: computed in float32", count, count == 1 ? "" : "s", type));
+  }
+
+  void add_outputs() {
+    for (const auto& output : model_.proto->graph().output()) {
+      Operand& operand = *lowering_.operands.at(output.name());
+      if (operand.problem.empty()) {
+        const Result<ir::ValueId> id = materialize(lowering_, operand);
+        if (id) {
+          out_.graph.outputs.push_back(*id);
+          out_.graph.output_names.push_back(output.name());
+          continue;
+        }
+      }
+      out_.lost_outputs.push_back(output.name());
+    }
+  }
+
+  // One line for all nodes that have the same to say.
+  void add_notes() {
+    for (const std::string& note : notes_) {
+      const std::vector<const NodeCoverage*>& nodes = noted_[note];
+      out_.graph.notes.push_back(nodes.size() == 1
+                                     ? fmt::format("{} ({}): {}", nodes[0]->name, nodes[0]->op_type, note)
+                                     : fmt::format("{} nodes ({}, ...): {}", nodes.size(), nodes[0]->op_type, note));
+    }
+  }
+
+  const Operand* failed_input(const onnx::NodeProto& message) const {
+    for (const std::string& input : message.input()) {
+      if (input.empty()) continue;
+      const Operand& operand = *lowering_.operands.at(input);
+      const bool read_apart = operand.sequence && takes_sequences(message.op_type());
+      if (!operand.problem.empty() && !read_apart) return &operand;
+    }
+    return nullptr;
+  }
+
+  // `read`: nodes behind it are checked. A model that is not refused has no stand-in: it would be an input.
+  void fail_outputs(const onnx::NodeProto& message, bool read = true) {
+    for (const std::string& output : message.output()) {
+      if (output.empty()) continue;
+      std::shared_ptr<Operand>& operand = lowering_.operands[output];
+      if (operand && (operand->id != ir::kNone || operand->known)) continue;
+      operand = std::make_shared<Operand>();
+      operand->name = output;
+      operand->problem = "-";  // told at the node where it began
+      if (read) stand_in(*operand, message);
+    }
+  }
+
+  std::optional<Shape> shape_of_input(const onnx::NodeProto& message, int input) const {
+    if (input >= message.input_size() || message.input(input).empty()) return std::nullopt;
+    const Operand& operand = *lowering_.operands.at(message.input(input));
+    if (!operand.problem.empty()) return std::nullopt;
+    return operand.known ? operand.known->type.shape : out_.graph.value(operand.id).type.shape;
+  }
+
+  // The model is refused in any case: an input in the value's place lets the nodes behind it be checked.
+  void stand_in(Operand& operand, const onnx::NodeProto& message) {
+    const auto type = stand_ins_.type_of(message, operand.name, shape_of_input(message, 0), shape_of_input(message, 1));
+    if (!type) return;
+    operand.problem.clear();
+    operand.id = lowering_.builder.input(operand.name, *type);
+  }
+
+  Result<void> lower(Node& node) {
+    const std::string& domain = node.message().domain();
+    const OperatorEntry* entry = find_operator(domain, node.op_type());
+    const bool standard = domain.empty() || domain == "ai.onnx";
+    if (standard) {
+      const Result<bool> folded = fold(lowering_, node);
+      const bool computed_later = !folded && folded.error().code == "E0401" && entry != nullptr;  // too large to fold
+      if (!folded && !computed_later) return Failure(folded.error());
+      if (folded.value_or(false)) return {};
+    }
+    if (entry == nullptr) return no_such_operator(node.message());
+    PANTOUM_TRY(lower_by(*entry, node));
+    if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
+    for (size_t output = 0; output < node.output_count(); ++output) {
+      if (!node.wants(output)) continue;
+      if (lowering_.operands.contains(node.output_name(output))) continue;
+      return unsupported(fmt::format("its output {} is used", output));
+    }
+    return {};
+  }
+
+  // What ONNX says of every node, before the operator's own rules. Operators that are refused anyway are not judged.
+  Result<void> check_rules(const onnx::NodeProto& message) const {
+    if (!is_known(message)) return {};
+    PANTOUM_TRY(check_form(message, model_.opset));
+    std::vector<std::optional<GivenType>> given;
+    for (const std::string& input : message.input()) {
+      given.emplace_back();
+      if (input.empty()) continue;
+      const Operand& operand = *lowering_.operands.at(input);
+      if (operand.sequence)
+        given.back() = GivenType{.sequence = true};
+      else if (operand.problem.empty())
+        given.back() = GivenType{operand.known ? operand.known->type.dtype : out_.graph.value(operand.id).type.dtype};
+    }
+    return check_types(message, model_.opset, given);
+  }
+
+  Result<void> lower_inner(const onnx::NodeProto& message) {
+    const size_t first_op = out_.graph.ops.size();
+    for (const std::string& output : message.output()) lowering_.operands.erase(output);  // of an iteration before
+    Node node(lowering_, message, inner_position_++);
+    PANTOUM_TRY(check_rules(message));
+    if (const Operand* failed = failed_input(message)) return without_input(message, *failed);
+    PANTOUM_TRY(lower(node));
+    if (!node.note().empty()) {
+      NodeCoverage& coverage = inner_.emplace_back();
+      coverage.name = node.label();
+      coverage.op_type = message.op_type();
+      tell(node.note(), coverage);
+    }
+    return spend_inner_work(1 + static_cast<int64_t>(out_.graph.ops.size() - first_op));
+  }
+
+  Result<void> spend_inner_work(int64_t work) {
+    inner_work_ += work;
+    if (inner_work_ <= kMostInnerWork) return {};
+    return unsupported(fmt::format("its subgraphs become more than {} nodes and ops", kMostInnerWork),
+                       "train on shorter sequences, or compute with whole tensors instead of a loop");
+  }
+
+  Result<void> lower_body(const onnx::GraphProto& body, const std::string& place) {
+    PANTOUM_TRY(spend_inner_work(1));  // iterations of empty bodies count, too
+    const auto [nodes, fresh] = needed_.try_emplace(&body);
+    if (fresh) nodes->second = needed_nodes(body);
+    for (const int at : nodes->second) {
+      const onnx::NodeProto& message = body.node(at);
+      Result<void> lowered = lower_inner(message);
+      if (lowered) continue;
+      const std::string name = message.name().empty() ? message.output(0) : message.name();
+      lowered.error().message =
+          fmt::format("in its {}, node '{}' ({}): {}", place, name, message.op_type(), lowered.error().message);
+      return lowered;
+    }
+    return {};
+  }
+
+  // Did a node before this one fail on which only its subgraphs depend?
+  bool captures_failed(int position) const {
+    const std::vector<std::string>& captured = model_.captures.of_node[static_cast<size_t>(position)];
+    return std::ranges::any_of(captured, [&](const std::string& name) {
+      const Operand& operand = *lowering_.operands.at(name);
+      return !operand.problem.empty() && !begins_here(operand);
+    });
+  }
+
+  // An op without a gradient stops learning unless it makes integers or only keeps statistics.
+  void record_ops(size_t first_op, NodeCoverage& coverage) const {
+    coverage.gradient = true;
+    for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
+      const ir::Kind kind = out_.graph.ops[op].kind;
+      if (kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
+      if (kind == ir::Kind::k_batch_norm_stats || !stops_learning(out_.graph, op)) continue;
+      coverage.gradient = false;
+    }
+  }
+
+  void record_types(const onnx::NodeProto& message, NodeOutcome& outcome) const {
+    for (const std::string& output : message.output()) {
+      const auto entry = lowering_.operands.find(output);
+      if (output.empty() || entry == lowering_.operands.end() || !entry->second->problem.empty()) {
+        outcome.types.emplace_back();
         continue;
       }
+      const Operand& operand = *entry->second;
+      outcome.types.emplace_back(operand.known ? operand.known->type : out_.graph.value(operand.id).type);
     }
-    out_.lost_outputs.push_back(output.name());
   }
-}
 
-// One line for all nodes that have the same to say.
-void Driver::add_notes() {
-  for (const std::string& note : notes_) {
-    const std::vector<const NodeCoverage*>& nodes = noted_[note];
-    out_.graph.notes.push_back(nodes.size() == 1
-                                   ? fmt::format("{} ({}): {}", nodes[0]->name, nodes[0]->op_type, note)
-                                   : fmt::format("{} nodes ({}, ...): {}", nodes.size(), nodes[0]->op_type, note));
-  }
-}
-
-bool takes_sequences(const std::string& op_type) {
-  return op_type == "Loop" || op_type == "Identity" || op_type.find("Sequence") != std::string::npos;
-}
-
-const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
-  for (const std::string& input : message.input()) {
-    if (input.empty()) continue;
-    const Operand& operand = *lowering_.operands.at(input);
-    const bool read_apart = operand.sequence && takes_sequences(message.op_type());
-    if (!operand.problem.empty() && !read_apart) return &operand;
-  }
-  return nullptr;
-}
-
-// `read`: nodes behind it are checked. A model that is not refused has no stand-in: it would be an input.
-void Driver::fail_outputs(const onnx::NodeProto& message, bool read) {
-  for (const std::string& output : message.output()) {
-    if (output.empty()) continue;
-    std::shared_ptr<Operand>& operand = lowering_.operands[output];
-    if (operand && (operand->id != ir::kNone || operand->known)) continue;
-    operand = std::make_shared<Operand>();
-    operand->name = output;
-    operand->problem = "-";  // told at the node where it began
-    if (read) stand_in(*operand, message);
-  }
-}
-
-std::optional<Shape> Driver::shape_of_input(const onnx::NodeProto& message, int input) const {
-  if (input >= message.input_size() || message.input(input).empty()) return std::nullopt;
-  const Operand& operand = *lowering_.operands.at(message.input(input));
-  if (!operand.problem.empty()) return std::nullopt;
-  return operand.known ? operand.known->type.shape : out_.graph.value(operand.id).type.shape;
-}
-
-// The model is refused in any case: an input in the value's place lets the nodes behind it be checked.
-void Driver::stand_in(Operand& operand, const onnx::NodeProto& message) {
-  const auto type = stand_ins_.type_of(message, operand.name, shape_of_input(message, 0), shape_of_input(message, 1));
-  if (!type) return;
-  operand.problem.clear();
-  operand.id = lowering_.builder.input(operand.name, *type);
-}
-
-Result<bool> Driver::try_fold(Node& node) {
-  const FolderEntry* folder = find_folder(node.op_type());
-  if (folder == nullptr || node.input_count() == 0) return false;
-  int64_t elements = 0;
-  for (size_t input = 0; input < node.input_count(); ++input) {
-    if (!node.has(input)) continue;
-    if (node.setting(input) == nullptr) return false;
-    elements += node.setting(input)->type.elements();
-    if (elements > lowering_.fold_budget) return false;
-  }
-  lowering_.fold_budget -= elements;
-  std::vector<Numbers> numbers(node.input_count());
-  std::vector<const Numbers*> inputs(node.input_count(), nullptr);
-  for (size_t input = 0; input < node.input_count(); ++input) {
-    if (!node.has(input)) continue;
-    numbers[input] = to_numbers(*node.setting(input));
-    inputs[input] = &numbers[input];
-  }
-  PANTOUM_ASSIGN(const Numbers result, fold(*folder, {node.message(), node.opset(), inputs, lowering_.fold_budget}));
-  lowering_.fold_budget -= static_cast<int64_t>(result.size());
-  node.set_known(0, to_tensor(result));
-  return true;
-}
-
-Result<void> Driver::lower(Node& node) {
-  const std::string& domain = node.message().domain();
-  const OperatorEntry* entry = find_operator(domain, node.op_type());
-  const bool standard = domain.empty() || domain == "ai.onnx";
-  if (standard) {
-    const Result<bool> folded = try_fold(node);
-    const bool computed_later = !folded && folded.error().code == "E0401" && entry != nullptr;  // too large to fold
-    if (!folded && !computed_later) return Failure(folded.error());
-    if (folded.value_or(false)) return {};
-  }
-  if (entry == nullptr) return no_such_operator(node.message());
-  PANTOUM_TRY(entry->lower(node));
-  if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
-  for (size_t output = 0; output < node.output_count(); ++output) {
-    if (!node.wants(output)) continue;
-    if (lowering_.operands.contains(node.output_name(output))) continue;
-    return unsupported(fmt::format("its output {} is used", output));
-  }
-  return {};
-}
-
-// Has it no gradient, and is not what draws numbers, or makes positions that the node's later ops read?
-bool stops_learning(const ir::Graph& graph, size_t at) {
-  const ir::Op& op = graph.ops[at];
-  if (op.inputs.empty() || ir::has_gradient(op, 0)) return false;
-  return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
-}
-
-bool is_known(const onnx::NodeProto& message) {
-  return find_operator(message.domain(), message.op_type()) != nullptr ||
-         ((message.domain().empty() || message.domain() == "ai.onnx") && find_folder(message.op_type()) != nullptr);
-}
-
-// False where a node before this one could not be made: it has been told there.
-bool begins_here(const Operand& failed) {
-  return failed.problem != "-" && failed.problem != "its shape is dynamic";
-}
-
-// Why a node cannot be lowered one of whose inputs could not be made.
-Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
-  if (!is_known(message)) return no_such_operator(message);
-  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
-}
-
-// What ONNX says of every node, before the operator's own rules. Operators that are refused anyway are not judged.
-Result<void> Driver::check_rules(const onnx::NodeProto& message) const {
-  if (!is_known(message)) return {};
-  PANTOUM_TRY(check_form(message, model_.opset));
-  std::vector<std::optional<GivenType>> given;
-  for (const std::string& input : message.input()) {
-    given.emplace_back();
-    if (input.empty()) continue;
-    const Operand& operand = *lowering_.operands.at(input);
-    if (operand.sequence)
-      given.back() = GivenType{.sequence = true};
-    else if (operand.problem.empty())
-      given.back() = GivenType{operand.known ? operand.known->type.dtype : out_.graph.value(operand.id).type.dtype};
-  }
-  return check_types(message, model_.opset, given);
-}
-
-Result<void> Driver::lower_inner(const onnx::NodeProto& message) {
-  const size_t first_op = out_.graph.ops.size();
-  for (const std::string& output : message.output()) lowering_.operands.erase(output);  // of an iteration before
-  Node node(lowering_, message, inner_position_++);
-  PANTOUM_TRY(check_rules(message));
-  if (const Operand* failed = failed_input(message)) return without_input(message, *failed);
-  PANTOUM_TRY(lower(node));
-  if (!node.note().empty()) {
-    NodeCoverage& coverage = inner_.emplace_back();
-    coverage.name = node.label();
+  void lower_node(int position) {
+    const onnx::NodeProto& message = model_.proto->graph().node(position);
+    NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
+    NodeCoverage& coverage = outcome.coverage;
+    Node node(lowering_, message, position);
+    coverage.name = message.name().empty() ? node.label() : message.name();
     coverage.op_type = message.op_type();
-    tell(node.note(), coverage);
-  }
-  return spend_inner_work(1 + static_cast<int64_t>(out_.graph.ops.size() - first_op));
-}
-
-Result<void> Driver::spend_inner_work(int64_t work) {
-  inner_work_ += work;
-  if (inner_work_ <= kMostInnerWork) return {};
-  return unsupported(fmt::format("its subgraphs become more than {} nodes and ops", kMostInnerWork),
-                     "train on shorter sequences, or compute with whole tensors instead of a loop");
-}
-
-Result<void> Driver::lower_body(const onnx::GraphProto& body, const std::string& place) {
-  PANTOUM_TRY(spend_inner_work(1));  // iterations of empty bodies count, too
-  const auto [nodes, fresh] = needed_.try_emplace(&body);
-  if (fresh) nodes->second = needed_nodes(body);
-  for (const int at : nodes->second) {
-    const onnx::NodeProto& message = body.node(at);
-    Result<void> lowered = lower_inner(message);
-    if (lowered) continue;
-    const std::string name = message.name().empty() ? message.output(0) : message.name();
-    lowered.error().message =
-        fmt::format("in its {}, node '{}' ({}): {}", place, name, message.op_type(), lowered.error().message);
-    return lowered;
-  }
-  return {};
-}
-
-// Did a node before this one fail on which only its subgraphs depend?
-bool Driver::captures_failed(int position) const {
-  const std::vector<std::string>& captured = model_.captures.of_node[static_cast<size_t>(position)];
-  return std::any_of(captured.begin(), captured.end(), [&](const std::string& name) {
-    const Operand& operand = *lowering_.operands.at(name);
-    return !operand.problem.empty() && !begins_here(operand);
-  });
-}
-
-// An op without a gradient stops learning unless it makes integers or only keeps statistics.
-void Driver::record_ops(size_t first_op, NodeCoverage& coverage) const {
-  coverage.gradient = true;
-  for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
-    const ir::Kind kind = out_.graph.ops[op].kind;
-    if (kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
-    if (kind == ir::Kind::k_batch_norm_stats || !stops_learning(out_.graph, op)) continue;
-    coverage.gradient = false;
-  }
-}
-
-void Driver::record_types(const onnx::NodeProto& message, NodeOutcome& outcome) const {
-  for (const std::string& output : message.output()) {
-    const auto entry = lowering_.operands.find(output);
-    if (output.empty() || entry == lowering_.operands.end() || !entry->second->problem.empty()) {
-      outcome.types.emplace_back();
-      continue;
+    coverage.domain = message.domain();
+    if (!model_.live[static_cast<size_t>(position)]) {
+      coverage.forward = coverage.gradient = true;
+      coverage.note = "no output depends on it: left out";
+      return fail_outputs(message, false);
     }
-    const Operand& operand = *entry->second;
-    outcome.types.emplace_back(operand.known ? operand.known->type : out_.graph.value(operand.id).type);
+    const size_t first_op = out_.graph.ops.size();
+    const Operand* failed = failed_input(message);
+    if ((failed != nullptr && is_known(message) && !begins_here(*failed)) || captures_failed(position)) {
+      coverage.note = "not checked: an input could not be made";
+      return fail_outputs(message);
+    }
+    Result<void> lowered = check_rules(message);
+    if (lowered) lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
+    coverage.note = node.note();
+    if (!lowered) {
+      outcome.code = lowered.error().code;
+      coverage.problem = lowered.error().message;
+      if (!lowered.error().help.empty()) coverage.problem += "; " + lowered.error().help;
+      return fail_outputs(message);
+    }
+    coverage.forward = true;
+    record_ops(first_op, coverage);
+    record_types(message, outcome);
+    if (!coverage.note.empty()) tell(coverage.note, coverage);
   }
-}
 
-void Driver::lower_node(int position) {
-  const onnx::NodeProto& message = model_.proto->graph().node(position);
-  NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
-  NodeCoverage& coverage = outcome.coverage;
-  Node node(lowering_, message, position);
-  coverage.name = message.name().empty() ? node.label() : message.name();
-  coverage.op_type = message.op_type();
-  coverage.domain = message.domain();
-  if (!model_.live[static_cast<size_t>(position)]) {
-    coverage.forward = coverage.gradient = true;
-    coverage.note = "no output depends on it: left out";
-    return fail_outputs(message, false);
+  void tell(const std::string& note, const NodeCoverage& coverage) {
+    if (!noted_.contains(note)) notes_.push_back(note);
+    noted_[note].push_back(&coverage);
   }
-  const size_t first_op = out_.graph.ops.size();
-  const Operand* failed = failed_input(message);
-  if ((failed != nullptr && is_known(message) && !begins_here(*failed)) || captures_failed(position)) {
-    coverage.note = "not checked: an input could not be made";
-    return fail_outputs(message);
-  }
-  Result<void> lowered = check_rules(message);
-  if (lowered) lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
-  coverage.note = node.note();
-  if (!lowered) {
-    outcome.code = lowered.error().code;
-    coverage.problem = lowered.error().message;
-    if (!lowered.error().help.empty()) coverage.problem += "; " + lowered.error().help;
-    return fail_outputs(message);
-  }
-  coverage.forward = true;
-  record_ops(first_op, coverage);
-  record_types(message, outcome);
-  if (!coverage.note.empty()) tell(coverage.note, coverage);
-}
-
-void Driver::tell(const std::string& note, const NodeCoverage& coverage) {
-  if (!noted_.contains(note)) notes_.push_back(note);
-  noted_[note].push_back(&coverage);
-}
+};
 
 }  // namespace
 

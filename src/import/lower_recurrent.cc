@@ -3,57 +3,159 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <numeric>
 
 #include "import/concat_part.h"
+#include "import/gate_blocks.h"
 #include "import/operators.h"
-#include "import/recurrent_weights.h"
 
 namespace pantoum::import {
 namespace {
 
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
 constexpr int64_t kMostSteps = 4096;
 
 enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
-using Sizes = RecurrentSizes;
+struct Sizes {
+  int64_t gates, steps, batch, inputs, hidden, directions;
+  bool batch_first = false;  // of X, Y and the states: layout 1
+};
 
 // What one direction computes with, and its state.
 struct Direction {
-  RecurrentWeights weights;
-  ValueId h = ir::kNone, c = ir::kNone;
+  Value w, r, x_bias, h_bias;   // the biases may be left out
+  std::vector<int64_t> blocks;  // of columns, by gate in ONNX's order
+  Value h, c;                   // c: of an LSTM
   bool reverse = false;
-  ValueId candidate_r = ir::kNone, candidate_bias = ir::kNone;  // of a GRU that resets its state before the product
-  std::vector<ValueId> peepholes = {};                          // of an LSTM's gates i, o, f
+  Value candidate_r, candidate_bias;  // of a GRU that resets its state before the product
+  Values peepholes;                   // of an LSTM's gates i, o, f
 };
+using Directions = std::vector<Direction>;
+
+// Carries the name of what it views.
+Value view(const Value& x, const Shape& shape) {
+  return x ? x.in().at(x.in().builder().reshape(x, shape)) : x;
+}
+
+Values parts_of(const char* suffix, const Value& x, size_t axis, const std::vector<int64_t>& extents) {
+  const Suffix named(x.in(), suffix);
+  return split(x, axis, extents);
+}
+
+Values even_parts(const char* suffix, const Value& x, size_t axis, int64_t count) {
+  return parts_of(suffix, x, axis, std::vector<int64_t>(static_cast<size_t>(count), x.shape()[axis] / count));
+}
+
+// [D, ...] -> one [...] for every direction.
+Values by_direction(const Value& x) {
+  const Shape shape = x.shape();
+  Values parts = even_parts(".directions", x, 0, shape[0]);
+  for (Value& part : parts) part = view(part, Shape(shape.begin() + 1, shape.end()));
+  return parts;
+}
+
+// The operands as they are given, of all directions.
+struct Given {
+  Value w, r, b;
+};
+
+// Of every direction, where all weights are put together from the blocks of other values (PyTorch has its gates in another order) in one
+// order: those values, so that no copy stands beside them.
+std::optional<Directions> weights_from_sources(Node& node, const Sizes& sizes, const Given& given) {
+  std::vector<int64_t> blocks;  // of what was taken so far
+  bool alike = true;
+  // Rows of `columns` elements for each gate, the `at`-th such of the operand.
+  const auto take = [&](const Value& operand, int64_t at, int64_t columns) {
+    const int64_t block = sizes.hidden * columns;
+    const auto found = gate_blocks(node.builder().graph(), operand, at * sizes.gates * block, sizes.gates, block);
+    alike = alike && found && (blocks.empty() || found->blocks == blocks);
+    if (alike) blocks = found->blocks;
+    return node.at(alike ? found->source : ir::kNone);
+  };
+  Directions made(static_cast<size_t>(sizes.directions));
+  for (int64_t d = 0; d < sizes.directions; ++d) {
+    Direction& direction = made[static_cast<size_t>(d)];
+    direction.w = take(given.w, d, sizes.inputs);
+    direction.r = take(given.r, d, sizes.hidden);
+    if (!given.b) continue;
+    direction.x_bias = take(given.b, 2 * d, 1);
+    direction.h_bias = take(given.b, 2 * d + 1, 1);
+  }
+  if (!alike) return std::nullopt;
+  const int64_t rows = sizes.gates * sizes.hidden;
+  for (Direction& direction : made) {
+    direction.w = view(direction.w, {rows, sizes.inputs});
+    direction.r = view(direction.r, {rows, sizes.hidden});
+    for (Value* const bias : {&direction.x_bias, &direction.h_bias})
+      if (*bias) *bias = view(*bias, {rows});
+    direction.blocks = blocks;
+  }
+  return made;
+}
+
+Directions weights_as_given(const Sizes& sizes, const Given& given) {
+  const Values ws = by_direction(given.w), rs = by_direction(given.r), bs = given.b ? by_direction(given.b) : Values();
+  std::vector<int64_t> blocks(static_cast<size_t>(sizes.gates));
+  std::iota(blocks.begin(), blocks.end(), int64_t{0});
+  Directions made;
+  for (size_t d = 0; d < ws.size(); ++d) {
+    const Values biases = bs.empty() ? Values(2) : even_parts(".b", bs[d], 0, 2);
+    made.push_back({ws[d], rs[d], biases[0], biases[1], blocks});
+  }
+  return made;
+}
+
+// Of every direction. `biases_apart`: the cell wants to know them, else the inputs' product takes their sum. The shapes of W, R and B
+// have been checked.
+Result<Directions> read_weights(Node& node, const Sizes& sizes, bool biases_apart) {
+  const Value w = node.real(kW), r = node.real(kR);
+  const Given given{w, r, node.optional(kB)};
+  PANTOUM_TRY(node.refusal());
+  std::optional<Directions> made = weights_from_sources(node, sizes, given);
+  if (!made) made = weights_as_given(sizes, given);
+  for (Direction& direction : *made) {
+    if (biases_apart || !direction.x_bias) continue;
+    const Suffix named(node, ".bias");
+    direction.x_bias = direction.x_bias + direction.h_bias;
+    direction.h_bias = {};
+  }
+  return *made;
+}
 
 struct Sequence {
-  std::vector<ValueId> h;  // by time
-  ValueId last_h = ir::kNone, last_c = ir::kNone;
+  Values h;  // by time
+  Value last_h, last_c;
 };
 
-// One time step: z (the inputs' product), p (the state's), the direction's state -> its next state.
-using Cell = void (*)(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state);
+Value linear(const Value& x, const Value& weight, const Value& bias) {
+  return x.in().op(Kind::k_matmul, bias ? Values{x, weight, bias} : Values{x, weight}, {{0, 1}, {}});
+}
 
-void lstm_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  const std::vector<ValueId> made =
-      node.builder().add(Kind::k_lstm_cell, name, {z, p, state.c}, {state.weights.blocks, {}});
+// One time step: z (the inputs' product), p (the state's), the direction's state -> its next state.
+using Cell = void (*)(const Value& z, const Value& p, Direction& state);
+
+void lstm_step(const Value& z, const Value& p, Direction& state) {
+  const Values made = z.in().ops(Kind::k_lstm_cell, {z, p, state.c}, {state.blocks, {}});
   state.h = made[0];
   state.c = made[1];
 }
 
-void gru_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  state.h = node.builder().add(Kind::k_gru_cell, name, {z, p, state.h}, {state.weights.blocks, {}})[0];
+void gru_step(const Value& z, const Value& p, Direction& state) {
+  state.h = z.in().op(Kind::k_gru_cell, {z, p, state.h}, {state.blocks, {}});
+}
+
+Value sum_of(const Value& z, const Value& p) {
+  const Suffix named(z.in(), ".sum");
+  return z + p;
 }
 
 template <Kind kActivation>
-void rnn_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  state.h = node.builder().op(kActivation, name, {node.builder().op(Kind::k_add, name + ".sum", {z, p})});
+void rnn_step(const Value& z, const Value& p, Direction& state) {
+  state.h = apply(kActivation, sum_of(z, p));
 }
 
 Result<void> want_shape(Node& node, size_t input, const Shape& shape, const char* what) {
@@ -86,7 +188,7 @@ Result<Sizes> sizes_of(Node& node, int64_t gates) {
 // The same where the batch may be the one that was traced, and another is bound now.
 Result<void> want_shape_of_some_batch(Node& node, size_t input, Shape shape, size_t batch, const char* what) {
   const Shape found = node.shape(input);
-  if (!node.batch_is_the_models() && found.size() == shape.size()) shape[batch] = found[batch];
+  if (!node.lowering().batch_is_the_models && found.size() == shape.size()) shape[batch] = found[batch];
   return want_shape(node, input, shape, what);
 }
 
@@ -99,9 +201,9 @@ Result<bool> full_length(Node& node, const Sizes& sizes) {
   if (lengths == nullptr) return false;
   const std::vector<int64_t> values = *to_ints(*lengths);
   const auto possible = [&](int64_t length) { return length >= 0 && length <= sizes.steps; };
-  if (!std::all_of(values.begin(), values.end(), possible))
+  if (!std::ranges::all_of(values, possible))
     return fail("E0211", fmt::format("its sequence_lens are not all between 0 and its {} time steps", sizes.steps));
-  return std::all_of(values.begin(), values.end(), [&](int64_t length) { return length == sizes.steps; });
+  return std::ranges::all_of(values, [&](int64_t length) { return length == sizes.steps; });
 }
 
 Result<void> check_form(Node& node, const Sizes& sizes) {
@@ -141,156 +243,142 @@ bool is_zero(const Tensor* tensor) {
          std::all_of(tensor->data->begin(), tensor->data->end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+// An input without layout 1: its first two dimensions are swapped where the node has that.
+Value time_first(Node& node, size_t input, const Sizes& sizes) {
+  const Value given = node.real(input);
+  return sizes.batch_first ? transpose(given, {1, 0, 2}) : given;
+}
+
 // The initial states; absent or known to be zero (of whatever batch was traced): one constant for all.
-Result<std::vector<ValueId>> initial(Node& node, size_t input, const Sizes& sizes, ValueId& zero) {
+Result<Values> initial(Node& node, size_t input, const Sizes& sizes, Value& zero) {
   if (node.has(input) && !is_zero(node.setting(input))) {
     Shape state{sizes.directions, sizes.batch, sizes.hidden};
     if (sizes.batch_first) std::swap(state[0], state[1]);
     PANTOUM_TRY(want_shape(node, input, state, "initial state"));
-    PANTOUM_ASSIGN(ValueId id, node.real(input));
-    if (sizes.batch_first) {
-      PANTOUM_ASSIGN(id, node.transpose(id, {1, 0, 2}));
-    }
-    return by_direction(node, id, sizes.directions);
+    const Value given = time_first(node, input, sizes);
+    PANTOUM_TRY(node.refusal());
+    return by_direction(given);
   }
   if (node.has(input))
     PANTOUM_TRY(
         want_shape_of_some_batch(node, input, {sizes.directions, sizes.batch, sizes.hidden}, 1, "initial state"));
-  if (zero == ir::kNone) {
+  if (!zero) {
+    const Suffix named(node, ".zero");
     const auto count = static_cast<size_t>(sizes.batch * sizes.hidden);
-    zero = node.builder().constant_f32(node.label() + ".zero", {sizes.batch, sizes.hidden},
-                                       std::vector<float>(count, 0.0F));
+    zero = node.constant(ir::DType::kF32, {sizes.batch, sizes.hidden}, std::vector<double>(count, 0));
   }
-  return std::vector<ValueId>(static_cast<size_t>(sizes.directions), zero);
+  return Values(static_cast<size_t>(sizes.directions), zero);
 }
 
-Result<std::vector<Direction>> directions_of(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state) {
-  PANTOUM_ASSIGN(const std::vector<RecurrentWeights> weights, recurrent_weights(node, sizes, biases_apart));
-  ValueId zero = ir::kNone;
-  PANTOUM_ASSIGN(const std::vector<ValueId> h, initial(node, kInitialH, sizes, zero));
-  std::vector<ValueId> c(h.size(), ir::kNone);
+Result<Directions> directions_of(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state) {
+  PANTOUM_ASSIGN(Directions directions, read_weights(node, sizes, biases_apart));
+  Value zero;
+  PANTOUM_ASSIGN(const Values h, initial(node, kInitialH, sizes, zero));
+  Values c(h.size());
   if (has_cell_state) {
     PANTOUM_ASSIGN(c, initial(node, kInitialC, sizes, zero));
   }
-  std::vector<Direction> directions(weights.size());
-  for (size_t d = 0; d < weights.size(); ++d) {
-    const bool reverse = d == 1 || node.attributes().text("direction", "forward") == "reverse";
-    directions[d] = {weights[d], h[d], c[d], reverse};
+  for (size_t d = 0; d < directions.size(); ++d) {
+    directions[d].reverse = d == 1 || node.attributes().text("direction", "forward") == "reverse";
+    directions[d].h = h[d];
+    directions[d].c = c[d];
   }
   return directions;
 }
 
-std::vector<ValueId> factors(ValueId a, ValueId b, ValueId bias) {
-  return bias == ir::kNone ? std::vector{a, b} : std::vector{a, b, bias};
-}
-
-// What one gate adds up: its block of z and, where it has one, of p.
-ValueId gate_sum(Node& node, const std::string& name, const std::vector<ValueId>& z, const std::vector<ValueId>& p,
-                 int64_t block) {
-  const auto at = static_cast<size_t>(block);
-  return node.builder().op(Kind::k_add, name + ".sum", {z[at], p[at]});
-}
-
-std::vector<ValueId> blocks_of(Node& node, const std::string& name, ValueId x, int64_t axis, int64_t count) {
-  const int64_t each = node.builder().type(x).shape[static_cast<size_t>(axis)] / count;
-  return node.builder().split(name, x, axis, std::vector<int64_t>(static_cast<size_t>(count), each));
-}
-
 // h' = u h + (1 - u) tanh(z + (r h) R' + b): p holds the gates u and r alone.
-void gru_reset_first_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  ir::Builder& builder = node.builder();
-  const std::vector<int64_t>& order = state.weights.blocks;
-  const std::vector<ValueId> zs = blocks_of(node, name + ".z", z, 1, 3), ps = blocks_of(node, name + ".p", p, 1, 2);
-  const auto gate = [&](const char* what, int64_t block, size_t of_p) {
-    const ValueId sum = builder.op(Kind::k_add, name + what, {zs[static_cast<size_t>(block)], ps[of_p]});
-    return builder.op(Kind::k_sigmoid, name + what, {sum});
-  };
-  const ValueId update = gate(".update", order[0], 0), reset = gate(".reset", order[1], 1);
-  const ValueId left = builder.op(Kind::k_mul, name + ".left", {reset, state.h});
-  const ValueId product = builder.op(Kind::k_matmul, name + ".candidate",
-                                     factors(left, state.candidate_r, state.candidate_bias), {{0, 1}, {}});
-  const ValueId sum = builder.op(Kind::k_add, name + ".candidate", {zs[static_cast<size_t>(order[2])], product});
-  const ValueId candidate = builder.op(Kind::k_tanh, name + ".candidate", {sum});
-  const ValueId difference = builder.op(Kind::k_sub, name + ".difference", {state.h, candidate});
-  const ValueId kept = builder.op(Kind::k_mul, name + ".kept", {update, difference});
-  state.h = builder.op(Kind::k_add, name, {candidate, kept});
+void gru_reset_first_step(const Value& z, const Value& p, Direction& state) {
+  const Values zs = even_parts(".z", z, 1, 3), ps = even_parts(".p", p, 1, 2);
+  const auto of = [&](size_t gate) { return zs[static_cast<size_t>(state.blocks[gate])]; };
+  const Value update = sigmoid(of(0) + ps[0]), reset = sigmoid(of(1) + ps[1]);
+  const Value product = linear(reset * state.h, state.candidate_r, state.candidate_bias);
+  const Value candidate = tanh(of(2) + product);
+  state.h = candidate + update * (state.h - candidate);
 }
 
 // Takes the candidate's rows out of R and its bias, once for all steps.
-void part_candidate(Node& node, Direction& direction) {
-  const std::vector<int64_t>& order = direction.weights.blocks;
-  const auto part = [&](ValueId& whole, ValueId& candidate) {
-    if (whole == ir::kNone) return;
-    const std::vector<ValueId> blocks = blocks_of(node, node.label() + ".gates", whole, 0, 3);
-    candidate = blocks[static_cast<size_t>(order[2])];
-    const std::vector<ValueId> gates{blocks[static_cast<size_t>(order[0])], blocks[static_cast<size_t>(order[1])]};
-    whole = node.builder().concat(node.label() + ".gates", gates, 0);
+void part_candidate(Direction& direction) {
+  const auto part = [&](Value& whole, Value& candidate) {
+    if (!whole) return;
+    const Suffix named(whole.in(), ".gates");
+    const Values blocks = even_parts("", whole, 0, 3);
+    const auto of = [&](size_t gate) { return blocks[static_cast<size_t>(direction.blocks[gate])]; };
+    candidate = of(2);
+    whole = concat({of(0), of(1)}, 0);
   };
-  part(direction.weights.r, direction.candidate_r);
-  part(direction.weights.h_bias, direction.candidate_bias);
+  part(direction.r, direction.candidate_r);
+  part(direction.h_bias, direction.candidate_bias);
 }
 
 // As the cell, but the gates see the cell's state as well: i and f the one before, o the one after.
-void lstm_peephole_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  ir::Builder& builder = node.builder();
-  const std::vector<int64_t>& order = state.weights.blocks;  // i, o, f, c
-  const std::vector<ValueId> zs = blocks_of(node, name + ".z", z, 1, 4), ps = blocks_of(node, name + ".p", p, 1, 4);
-  const auto gate = [&](size_t which, ValueId c) {
-    const ValueId sum = gate_sum(node, name, zs, ps, order[which]);
-    const ValueId seen = builder.op(Kind::k_mul, name + ".peephole", {c, state.peepholes[which]});
-    return builder.op(Kind::k_sigmoid, name + ".gate", {builder.op(Kind::k_add, name + ".gate", {sum, seen})});
+void lstm_peephole_step(const Value& z, const Value& p, Direction& state) {
+  const Values zs = even_parts(".z", z, 1, 4), ps = even_parts(".p", p, 1, 4);
+  const auto sum = [&](size_t which) {
+    const auto block = static_cast<size_t>(state.blocks[which]);  // i, o, f, c
+    return zs[block] + ps[block];
   };
-  const ValueId candidate = builder.op(Kind::k_tanh, name + ".candidate", {gate_sum(node, name, zs, ps, order[3])});
-  const ValueId added = builder.op(Kind::k_mul, name + ".added", {gate(0, state.c), candidate});
-  const ValueId kept = builder.op(Kind::k_mul, name + ".kept", {gate(2, state.c), state.c});
-  state.c = builder.op(Kind::k_add, name + ".c", {added, kept});
-  state.h = builder.op(Kind::k_mul, name, {gate(1, state.c), builder.op(Kind::k_tanh, name + ".tanh", {state.c})});
+  const auto gate = [&](size_t which) {
+    const Value given = sum(which);
+    return sigmoid(given + state.c * state.peepholes[which]);
+  };
+  const Value candidate = tanh(sum(3)), added = gate(0) * candidate, kept = gate(2) * state.c;
+  state.c = added + kept;
+  const Value opened = gate(1);
+  state.h = opened * tanh(state.c);
 }
 
 // [D, 3H] -> i, o, f of every direction.
-Result<void> read_peepholes(Node& node, const Sizes& sizes, std::vector<Direction>& directions) {
+Result<void> read_peepholes(Node& node, const Sizes& sizes, Directions& directions) {
   if (!node.has(kPeepholes)) return {};
   PANTOUM_TRY(want_shape(node, kPeepholes, {sizes.directions, 3 * sizes.hidden}, "P"));
-  PANTOUM_ASSIGN(const ValueId p, node.real(kPeepholes));
-  const std::vector<ValueId> each = by_direction(node, p, sizes.directions);
-  for (size_t d = 0; d < directions.size(); ++d)
-    directions[d].peepholes = blocks_of(node, node.label() + ".peepholes", each[d], 0, 3);
+  const Value p = node.real(kPeepholes);
+  PANTOUM_TRY(node.refusal());
+  const Values each = by_direction(p);
+  for (size_t d = 0; d < directions.size(); ++d) directions[d].peepholes = even_parts(".peepholes", each[d], 0, 3);
   return {};
 }
 
 // The input of every time step, [N, I]: what it was concatenated from (the layer below), or a piece.
-Result<std::vector<ValueId>> inputs_of(Node& node, const Sizes& sizes) {
-  PANTOUM_ASSIGN(ValueId x, node.real(kX));
-  if (sizes.batch_first) {
-    PANTOUM_ASSIGN(x, node.transpose(x, {1, 0, 2}));
-  }
-  std::vector<ValueId> steps;
+Values inputs_of(const Value& x, const Sizes& sizes) {
+  Values steps;
   for (int64_t time = 0; time < sizes.steps; ++time) {
-    const ValueId part = concat_part(node.builder(), x, 0, time);
+    const ir::ValueId part = concat_part(x.in().builder(), x, 0, time);
     if (part == ir::kNone) break;
-    steps.push_back(part);
+    steps.push_back(x.in().at(part));
   }
-  if (static_cast<int64_t>(steps.size()) < sizes.steps)
-    steps = node.builder().split(node.label() + ".x", x, 0, std::vector<int64_t>(static_cast<size_t>(sizes.steps), 1));
-  for (ValueId& step : steps) step = node.builder().reshape(step, {sizes.batch, sizes.inputs});
+  if (static_cast<int64_t>(steps.size()) < sizes.steps) steps = even_parts(".x", x, 0, sizes.steps);
+  for (Value& step : steps) step = view(step, {sizes.batch, sizes.inputs});
   return steps;
 }
 
+// The place in time of the `count`-th step, or op of several, and what is appended for it.
+struct Place {
+  size_t at;
+  std::string suffix;
+};
+Place place_of(const Direction& state, size_t count, size_t all) {
+  const size_t at = state.reverse ? all - 1 - count : count;
+  return {at, fmt::format(".{}{}", state.reverse ? "back" : "", at)};
+}
+
+Value product_of_inputs(const Value& x, const Direction& state) {
+  const Suffix named(x.in(), ".x");
+  return linear(x, state.w, state.x_bias);
+}
+
 // Two products and a cell a step: what can be dropped and computed again, or paged, step by step.
-Result<Sequence> unroll(Node& node, const std::vector<ValueId>& inputs, Direction state, Cell cell) {
-  const ir::Attrs transposed{{0, 1}, {}};
-  Sequence made;
-  made.h.resize(inputs.size());
+Sequence unroll(Node& node, const Values& inputs, Direction state, Cell cell) {
+  Sequence made{Values(inputs.size()), {}, {}};
+  const auto product_of_state = [&] {
+    const Suffix named(node, ".h");
+    return linear(state.h, state.r, state.h_bias);
+  };
   for (size_t count = 0; count < inputs.size(); ++count) {
-    const size_t time = state.reverse ? inputs.size() - 1 - count : count;
-    const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", time);
-    const std::vector<ValueId> x = factors(inputs[time], state.weights.w, state.weights.x_bias);
-    const std::vector<ValueId> h = factors(state.h, state.weights.r, state.weights.h_bias);
-    PANTOUM_TRY(ir::infer_types(Kind::k_matmul, {ir::types_of(node.builder().graph(), x), {}, transposed}));
-    const ValueId z = node.builder().op(Kind::k_matmul, name + ".x", x, transposed);
-    const ValueId p = node.builder().op(Kind::k_matmul, name + ".h", h, transposed);
-    cell(node, name, z, p, state);
-    made.h[time] = state.h;
+    const Place place = place_of(state, count, inputs.size());
+    const Suffix named(node, place.suffix);
+    const Value z = product_of_inputs(inputs[place.at], state);
+    cell(z, product_of_state(), state);
+    made.h[place.at] = state.h;
   }
   made.last_h = state.h;
   made.last_c = state.c;
@@ -309,16 +397,16 @@ std::vector<int64_t> steps_of_ops(const Sizes& sizes) {
 }
 
 // What x was joined from along time (the layer below), where its pieces have these extents; else nothing.
-std::vector<ValueId> joined_from(const ir::Builder& builder, ValueId x, const std::vector<int64_t>& steps) {
+std::vector<ir::ValueId> joined_from(const ir::Builder& builder, ir::ValueId x, const std::vector<int64_t>& steps) {
   constexpr int kMostReshapes = 8;
   const ir::Graph& graph = builder.graph();
-  const auto extent = [&](ValueId id) { return builder.type(id).shape.empty() ? 0 : builder.type(id).shape[0]; };
+  const auto extent = [&](ir::ValueId id) { return builder.type(id).shape.empty() ? 0 : builder.type(id).shape[0]; };
   for (int reshapes = 0; reshapes < kMostReshapes && graph.value(x).producer != ir::kNone; ++reshapes) {
     const ir::Op& op = graph.op(graph.value(x).producer);
     if (op.kind == Kind::k_concat && op.attrs.ints[0] == 0) {
       const bool fits = std::equal(op.inputs.begin(), op.inputs.end(), steps.begin(), steps.end(),
-                                   [&](ValueId part, int64_t count) { return extent(part) == count; });
-      return fits ? op.inputs : std::vector<ValueId>();
+                                   [&](ir::ValueId part, int64_t count) { return extent(part) == count; });
+      return fits ? op.inputs : std::vector<ir::ValueId>();
     }
     if (op.kind != Kind::k_alias || extent(op.inputs[0]) != extent(x)) break;
     x = op.inputs[0];
@@ -327,42 +415,31 @@ std::vector<ValueId> joined_from(const ir::Builder& builder, ValueId x, const st
 }
 
 // The inputs of so many steps each, as rows [steps N, I].
-Result<std::vector<ValueId>> input_rows(Node& node, const Sizes& sizes, const std::vector<int64_t>& steps) {
-  PANTOUM_ASSIGN(ValueId x, node.real(kX));
-  if (sizes.batch_first) {
-    PANTOUM_ASSIGN(x, node.transpose(x, {1, 0, 2}));
-  }
-  std::vector<ValueId> rows = joined_from(node.builder(), x, steps);
-  if (rows.empty()) rows = node.builder().split(node.label() + ".x", x, 0, steps);
-  for (size_t op = 0; op < rows.size(); ++op)
-    rows[op] = node.builder().reshape(rows[op], {steps[op] * sizes.batch, sizes.inputs});
+Values input_rows(const Value& x, const Sizes& sizes, const std::vector<int64_t>& steps) {
+  Values rows;
+  for (const ir::ValueId part : joined_from(x.in().builder(), x, steps)) rows.push_back(x.in().at(part));
+  if (rows.empty()) rows = parts_of(".x", x, 0, steps);
+  for (size_t op = 0; op < rows.size(); ++op) rows[op] = view(rows[op], {steps[op] * sizes.batch, sizes.inputs});
   return rows;
 }
 
 // A product with the inputs of many steps, and an op for all of them: `h` are [steps, N, H].
-Result<Sequence> run_in_series(Node& node, const Sizes& sizes, const std::vector<ValueId>& rows,
-                               const std::vector<int64_t>& steps, Direction state) {
-  ir::Builder& builder = node.builder();
-  const ir::Attrs transposed{{0, 1}, {}};
-  ir::Attrs attrs{state.weights.blocks, {}};
+Sequence run_in_series(Node& node, const Sizes& sizes, const Values& rows, const std::vector<int64_t>& steps,
+                       Direction state) {
+  ir::Attrs attrs{state.blocks, {}};
   attrs.ints.push_back(state.reverse ? 1 : 0);
-  Sequence made;
-  made.h.resize(rows.size());
+  Sequence made{Values(rows.size()), {}, {}};
   for (size_t count = 0; count < rows.size(); ++count) {
-    const size_t op = state.reverse ? rows.size() - 1 - count : count;
-    const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", op);
-    const std::vector<ValueId> x = factors(rows[op], state.weights.w, state.weights.x_bias);
-    PANTOUM_TRY(ir::infer_types(Kind::k_matmul, {ir::types_of(builder.graph(), x), {}, transposed}));
-    const ValueId z = builder.reshape(builder.op(Kind::k_matmul, name + ".x", x, transposed),
-                                      {steps[op], sizes.batch, sizes.gates * sizes.hidden});
-    const bool is_lstm = state.c != ir::kNone;
-    std::vector<ValueId> inputs{z, state.weights.r, state.h};
+    const Place place = place_of(state, count, rows.size());
+    const Suffix named(node, place.suffix);
+    const Value z =
+        view(product_of_inputs(rows[place.at], state), {steps[place.at], sizes.batch, sizes.gates * sizes.hidden});
+    const bool is_lstm = static_cast<bool>(state.c);
+    Values inputs{z, state.r, state.h};
     if (is_lstm) inputs.push_back(state.c);
-    if (state.weights.h_bias != ir::kNone) inputs.push_back(state.weights.h_bias);
-    const std::vector<ValueId> outputs =
-        builder.add(is_lstm ? Kind::k_lstm_sequence : Kind::k_gru_sequence, name, inputs, attrs);
-    if (outputs.size() < 4) break;  // the builder tells
-    made.h[op] = outputs[0];
+    if (state.h_bias) inputs.push_back(state.h_bias);
+    const Values outputs = node.ops(is_lstm ? Kind::k_lstm_sequence : Kind::k_gru_sequence, inputs, attrs);
+    made.h[place.at] = outputs[0];
     state.h = outputs[3];
     if (is_lstm) state.c = outputs[4];
   }
@@ -372,56 +449,56 @@ Result<Sequence> run_in_series(Node& node, const Sizes& sizes, const std::vector
 }
 
 // Values joined along a dimension that each has with extent 1 in the shape `each`.
-ValueId side_by_side(Node& node, const char* suffix, std::vector<ValueId> parts, const Shape& each, int64_t axis) {
-  for (ValueId& part : parts) part = node.builder().reshape(part, each);
-  return node.builder().concat(node.label() + suffix, std::move(parts), axis);
+Value side_by_side(Node& node, const char* suffix, Values parts, const Shape& each, size_t axis) {
+  for (Value& part : parts) part = view(part, each);
+  const Suffix named(node, suffix);
+  return concat(parts, axis);
 }
 
 // States of one or more steps each -> [T, 1, N, H]
-ValueId joined_steps(Node& node, const Sizes& sizes, std::vector<ValueId> h) {
-  for (ValueId& part : h) {
-    const int64_t steps = node.builder().graph().value(part).type.elements() / (sizes.batch * sizes.hidden);
-    part = node.builder().reshape(part, {steps, 1, sizes.batch, sizes.hidden});
-  }
-  return node.builder().concat(node.label() + ".y", std::move(h), 0);
+Value joined_steps(Node& node, const Sizes& sizes, Values h) {
+  for (Value& part : h)
+    part = view(part, {part.elements() / (sizes.batch * sizes.hidden), 1, sizes.batch, sizes.hidden});
+  const Suffix named(node, ".y");
+  return concat(h, 0);
 }
 
-void set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& sequences) {
-  const Shape whole{sizes.steps, 1, sizes.batch, sizes.hidden};
-  const Shape state{1, sizes.batch, sizes.hidden};
-  std::vector<ValueId> y, h, c;
+Result<void> set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& sequences) {
+  PANTOUM_TRY(node.refusal());
+  const Shape whole{sizes.steps, 1, sizes.batch, sizes.hidden}, state{1, sizes.batch, sizes.hidden};
+  Values y, h, c;
   for (const Sequence& sequence : sequences) {
     if (node.wants(0)) y.push_back(joined_steps(node, sizes, sequence.h));
     h.push_back(sequence.last_h);
     c.push_back(sequence.last_c);
   }
-  const auto set = [&](size_t output, ValueId made, std::vector<int64_t> batch_first) {
-    node.set(output, sizes.batch_first ? node.builder().transpose(node.label(), made, std::move(batch_first)) : made);
+  const auto set = [&](size_t output, const Value& made, const std::vector<int64_t>& batch_first) {
+    return node.set(output, sizes.batch_first ? transpose(made, batch_first) : made);
   };
-  if (node.wants(0)) set(0, side_by_side(node, ".directions", y, whole, 1), {2, 0, 1, 3});
-  if (node.wants(1)) set(1, side_by_side(node, ".h", h, state, 0), {1, 0, 2});
-  if (node.wants(2) && c[0] != ir::kNone) set(2, side_by_side(node, ".c", c, state, 0), {1, 0, 2});
+  if (node.wants(0)) PANTOUM_TRY(set(0, side_by_side(node, ".directions", y, whole, 1), {2, 0, 1, 3}));
+  if (node.wants(1)) PANTOUM_TRY(set(1, side_by_side(node, ".h", h, state, 0), {1, 0, 2}));
+  if (node.wants(2) && c[0]) PANTOUM_TRY(set(2, side_by_side(node, ".c", c, state, 0), {1, 0, 2}));
+  return {};
 }
 
 Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state, Cell cell) {
   PANTOUM_TRY(check_form(node, sizes));
-  PANTOUM_ASSIGN(std::vector<Direction> directions, directions_of(node, sizes, biases_apart, has_cell_state));
+  PANTOUM_ASSIGN(Directions directions, directions_of(node, sizes, biases_apart, has_cell_state));
   if (has_cell_state) PANTOUM_TRY(read_peepholes(node, sizes, directions));
   if (cell == gru_reset_first_step)
-    for (Direction& direction : directions) part_candidate(node, direction);
+    for (Direction& direction : directions) part_candidate(direction);
   const std::vector<int64_t> steps = steps_of_ops(sizes);
   const bool has_series = cell == lstm_step || cell == gru_step;  // several steps an op, or the steps as they are
-  const bool in_series = node.recurrent_series() && has_series && static_cast<int64_t>(steps.size()) < sizes.steps;
-  PANTOUM_ASSIGN(const std::vector<ValueId> inputs,
-                 in_series ? input_rows(node, sizes, steps) : inputs_of(node, sizes));
+  const bool in_series =
+      node.lowering().recurrent_series && has_series && static_cast<int64_t>(steps.size()) < sizes.steps;
+  const Value x = time_first(node, kX, sizes);
+  PANTOUM_TRY(node.refusal());
+  const Values inputs = in_series ? input_rows(x, sizes, steps) : inputs_of(x, sizes);
   std::vector<Sequence> sequences;
-  for (const Direction& direction : directions) {
-    PANTOUM_ASSIGN(Sequence made, in_series ? run_in_series(node, sizes, inputs, steps, direction)
-                                            : unroll(node, inputs, direction, cell));
-    sequences.push_back(std::move(made));
-  }
-  set_outputs(node, sizes, sequences);
-  return {};
+  for (const Direction& direction : directions)
+    sequences.push_back(in_series ? run_in_series(node, sizes, inputs, steps, direction)
+                                  : unroll(node, inputs, direction, cell));
+  return set_outputs(node, sizes, sequences);
 }
 
 Result<void> lower_lstm(Node& node) {
@@ -453,16 +530,14 @@ constexpr const char* kSeriesForms =
     "in training several time steps an op; unrolled with batches of 128 and more, peepholes, a reset before the "
     "product, "
     "and --disable fusions; a fixed length for the whole batch; both directions";
-constexpr std::array kRecurrentOperators = {
-    OperatorEntry{"LSTM", lower_lstm, "split transpose add matmul lstm_sequence lstm_cell sigmoid tanh mul concat",
-                  kSeriesForms},
-    OperatorEntry{"GRU", lower_gru, "split transpose add matmul gru_sequence gru_cell sigmoid tanh mul sub concat",
-                  kSeriesForms},
-    OperatorEntry{"RNN", lower_rnn, "split transpose matmul add tanh relu concat", kForms}};
+constexpr OperatorEntry kRecurrentOperators[] = {
+    {"LSTM", lower_lstm, "split transpose add matmul lstm_sequence lstm_cell sigmoid tanh mul concat", kSeriesForms},
+    {"GRU", lower_gru, "split transpose add matmul gru_sequence gru_cell sigmoid tanh mul sub concat", kSeriesForms},
+    {"RNN", lower_rnn, "split transpose matmul add tanh relu concat", kForms}};
 
 }  // namespace
 
-std::span<const OperatorEntry> recurrent_operators() {
+Family recurrent_operators() {
   return kRecurrentOperators;
 }
 

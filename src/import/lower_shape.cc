@@ -1,73 +1,151 @@
-// Operators that change a tensor's shape and nothing else: they become aliases.
-#include <algorithm>
-#include <array>
+// Operators that change a tensor's shape and nothing else, which become aliases; what is known from the model alone; casts.
+#include <cmath>
 
+#include "import/onnx_messages.h"
 #include "import/operators.h"
 #include "import/shapes.h"
-#include "import/weight_roles.h"
 
 namespace pantoum::import {
 namespace {
 
+using ir::DType;
 using ir::Shape;
-using ir::ValueId;
 
-Result<void> alias(Node& node, Shape shape) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  PANTOUM_ASSIGN(const ValueId y, node.reshape(x, std::move(shape)));
-  node.set(0, y);
-  return {};
+// Reads the operand before what may refuse its new shape.
+Result<void> alias(Node& node, Result<Shape> shape) {
+  const Value x = node.value(0);
+  PANTOUM_TRY(node.refusal());
+  PANTOUM_TRY(shape);
+  return node.set(reshape(x, *std::move(shape)));
 }
 
 Result<void> lower_reshape(Node& node) {
-  PANTOUM_TRY(node.value(0));
-  PANTOUM_ASSIGN(const std::vector<int64_t> wanted, node.integers(1, "new shape"));
+  const std::vector<int64_t> wanted = node.integers(1, "new shape");
   const bool allow_zero = node.attributes().integer("allowzero", 0) != 0;
-  PANTOUM_ASSIGN(Shape shape, resolve_reshape(node.shape(0), wanted, allow_zero));
-  return alias(node, std::move(shape));
+  return alias(node, resolve_reshape(node.shape(0), wanted, allow_zero));
 }
 
 Result<void> lower_flatten(Node& node) {
-  PANTOUM_TRY(node.value(0));
   const Shape from = node.shape(0);
   const auto rank = static_cast<int64_t>(from.size());
-  int64_t axis = node.attributes().integer("axis", 1);
-  if (axis < -rank || axis > rank) return fail("E0211", "its axis is out of range");
-  if (axis < 0) axis += rank;
-  Shape shape = {1, 1};
-  for (int64_t d = 0; d < rank; ++d) shape[d < axis ? 0 : 1] *= from[static_cast<size_t>(d)];
-  return alias(node, shape);
+  const int64_t axis = node.attributes().integer("axis", 1);
+  if (axis < -rank || axis > rank) return alias(node, fail("E0211", "its axis is out of range"));
+  return alias(node, as_matrix(from, static_cast<size_t>(axis < 0 ? axis + rank : axis)));
 }
 
 Result<void> lower_squeeze(Node& node) {
-  PANTOUM_TRY(node.value(0));
-  PANTOUM_ASSIGN(const auto axes, node.integers_or_attribute(1, "axes"));
-  PANTOUM_ASSIGN(Shape shape, squeezed(node.shape(0), axes));
-  return alias(node, std::move(shape));
+  const auto axes = node.integers_or_attribute(1, "axes");
+  return alias(node, squeezed(node.shape(0), axes));
 }
 
 Result<void> lower_unsqueeze(Node& node) {
-  PANTOUM_TRY(node.value(0));
-  PANTOUM_ASSIGN(const auto axes, node.integers_or_attribute(1, "axes"));
-  if (!axes) return fail("E0211", "it names no axes");
-  PANTOUM_ASSIGN(Shape shape, unsqueezed(node.shape(0), *axes));
-  return alias(node, std::move(shape));
+  const auto axes = node.integers_or_attribute(1, "axes");
+  return alias(node, axes ? unsqueezed(node.shape(0), *axes) : fail("E0211", "it names no axes"));
 }
 
 Result<void> lower_identity(Node& node) {
   if (!node.has(0)) return fail("E0211", "its input 0 is missing");
-  node.set(0, node.operand(0));
-  return {};
+  return node.set(0, node.operand(0));
 }
 
-constexpr std::array kShapeOperators = {
-    OperatorEntry{"Reshape", lower_reshape, "", "the new shape must be known while importing"},
-    OperatorEntry{"Flatten", lower_flatten}, OperatorEntry{"Squeeze", lower_squeeze},
-    OperatorEntry{"Unsqueeze", lower_unsqueeze}, OperatorEntry{"Identity", lower_identity, "", "folded"}};
+Result<void> lower_constant(Node& node) {
+  if (const onnx::TensorProto* value = node.attributes().tensor("value")) {
+    PANTOUM_ASSIGN(Tensor tensor, read_constant(*value, {}));
+    return node.set_known(0, std::move(tensor));
+  }
+  for (const auto& attribute : node.message().attribute()) {
+    const auto reals = [&](Shape shape, const std::vector<double>& values) {
+      return node.set_known(0, make_tensor(DType::kF32, std::move(shape), values));
+    };
+    const auto whole = [&](Shape shape, const std::vector<int64_t>& values) {
+      return node.set_known(0, make_tensor(DType::kI64, std::move(shape), values));
+    };
+    if (attribute.name() == "value_float") return reals({}, {static_cast<double>(attribute.f())});
+    if (attribute.name() == "value_int") return whole({}, {attribute.i()});
+    if (attribute.name() == "value_floats")
+      return reals({attribute.floats_size()}, {attribute.floats().begin(), attribute.floats().end()});
+    if (attribute.name() == "value_ints")
+      return whole({attribute.ints_size()}, {attribute.ints().begin(), attribute.ints().end()});
+  }
+  return unsupported("its value is neither a tensor nor numbers");
+}
+
+Result<void> lower_shape_of(Node& node) {
+  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
+  const Shape shape = node.shape(0);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? std::max(at, -rank) + rank : at, 0, rank);
+  };
+  const int64_t start = clamped(node.attributes().integer("start", 0));
+  const int64_t end = std::max(clamped(node.attributes().integer("end", rank)), start);
+  const std::vector<int64_t> extents(shape.begin() + start, shape.begin() + end);
+  return node.set_known(0, make_tensor(DType::kI64, {end - start}, extents));
+}
+
+Result<void> lower_size(Node& node) {
+  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
+  return node.set_known(0, make_tensor(DType::kI64, {}, std::vector<int64_t>{node.type(0).elements()}));
+}
+
+// In float32 the graph holds float16 and bfloat16 with the values that they have in their own type.
+Result<void> lower_cast(Node& node) {
+  const Value x = node.value(0);
+  const int64_t to = node.attributes().integer("to", 0);
+  const std::optional<DType> dtype = named_type(to);
+  if (!dtype) {
+    const std::string name = to > 0 && to < 64 ? onnx_type_name(static_cast<int32_t>(to)) : "an unknown type";
+    return unsupported("it casts to " + name, "export the model in float32");
+  }
+  const bool half = to == onnx::TensorProto::FLOAT16, brain = to == onnx::TensorProto::BFLOAT16;
+  if (node.lowering().folds) {
+    const Tensor made = converted(*node.setting(0), *dtype);
+    return node.set_known(0, half || brain ? rounded_as(to, made) : made);
+  }
+  const Value y = cast(x, runtime_dtype(*dtype));
+  if (!half && !brain) return node.set(y);
+  return node.set(apply(ir::Kind::k_round_to, y, {{half ? PT_ROUND_TO_FLOAT16 : PT_ROUND_TO_BFLOAT16}, {}}));
+}
+
+// The type of the second input alone counts: it may be a weight.
+Result<void> lower_cast_like(Node& node) {
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
+  const DType to = node.type(1).dtype;
+  if (const Tensor* known = node.setting(0)) return node.set_known(0, converted(*known, to));
+  return node.set(cast(node.value(0), runtime_dtype(to)));
+}
+
+Result<void> lower_eye_like(Node& node) {
+  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
+  const ir::TensorType like = node.type(0);
+  if (like.shape.size() != 2) return fail("E0211", "its input is no matrix");
+  const int64_t asked = node.attributes().integer("dtype", 0), above = node.attributes().integer("k", 0);
+  const std::optional<DType> dtype = asked > 0 && asked < 64 ? named_type(asked) : std::optional(like.dtype);
+  if (!dtype) return unsupported("its dtype is " + onnx_type_name(static_cast<int32_t>(asked)));
+  if (!node.spend(like.elements())) return node.refusal();
+  std::vector<int64_t> ones(static_cast<size_t>(like.elements()));
+  for (int64_t row = 0; row < like.shape[0]; ++row)
+    if (above >= -row && above < like.shape[1] - row) ones[static_cast<size_t>(row * like.shape[1] + row + above)] = 1;
+  return node.set_known(0, converted(make_tensor(DType::kI64, like.shape, ones), *dtype));
+}
+
+constexpr OperatorEntry kShapeOperators[] = {
+    {"Reshape", lower_reshape, "", "the new shape must be known while importing"},
+    {"Flatten", lower_flatten},
+    {"Squeeze", lower_squeeze},
+    {"Unsqueeze", lower_unsqueeze},
+    {"Identity", lower_identity, "", "folded"},
+    {"Constant", lower_constant},
+    {"Shape", lower_shape_of, "", "folded"},
+    {"Size", lower_size, "", "folded"},
+    {"EyeLike", lower_eye_like, "", "folded"},
+    {"Cast", lower_cast, "cast round_to",
+     "no gradient passes to or from integers; float16 and bfloat16 are rounded to, and held in float32"},
+    {"CastLike", lower_cast_like, "cast", "no gradient passes to or from integers"}};
 
 }  // namespace
 
-std::span<const OperatorEntry> shape_operators() {
+Family shape_operators() {
   return kShapeOperators;
 }
 

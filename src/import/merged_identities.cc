@@ -82,7 +82,7 @@ class Finder {
 
   // The exporter computes ahead of time, and merges by contents, in the same calls: those that are not for training.
   [[nodiscard]] bool has_computed_weight() const {
-    return std::any_of(initializers_.begin(), initializers_.end(), [](const auto& each) {
+    return std::ranges::any_of(initializers_, [](const auto& each) {
       return each.first.starts_with("onnx::") && is_real(each.second) && !each.second.tensor.type.shape.empty();
     });
   }

@@ -68,7 +68,7 @@ class Search {
   }
 
   [[nodiscard]] bool is_named(const FxCall& call, const std::string& initializer) const {
-    return std::any_of(call.references.begin(), call.references.end(), [&](const std::string& reference) {
+    return std::ranges::any_of(call.references, [&](const std::string& reference) {
       const auto name = given_.marks.names.find(reference);
       return name != given_.marks.names.end() && name->second == initializer;
     });
@@ -89,7 +89,7 @@ class Search {
     const std::string& name = node.input(input);
     if (call.target.empty() || !may_be_merged(name) || given_.separate.contains({position, input})) return false;
     if (!given_.marks.parameters.contains(name) || !rewriter_rules(node).empty()) return false;
-    return std::all_of(call.references.begin(), call.references.end(), [&](const std::string& reference) {
+    return std::ranges::all_of(call.references, [&](const std::string& reference) {
       const auto placeholder = given_.marks.names.find(reference);
       return reference != name &&
              (placeholder == given_.marks.names.end()
@@ -109,9 +109,8 @@ class Search {
     if (expected_operand(node, input, call, given_.marks) == name) return {};
     if (!rewriter_rules(node).empty() && given_.gone.empty()) return {};
     const Names lost = lost_by(call);
-    const bool same = std::all_of(lost.begin(), lost.end(), [](const std::string& each) {
-      return std::find(kSame.begin(), kSame.end(), without_number(each)) != kSame.end();
-    });
+    const bool same = std::ranges::all_of(
+        lost, [](const std::string& each) { return std::ranges::find(kSame, without_number(each)) != kSame.end(); });
     if (!lost.empty() && same && given_.gone.empty() && !given_.lacks_buffers) return {};
     if (!marked && !stands_for_lost(node, name, call, lost)) return {};
     const std::string what = lost.empty() ? "another value" : fmt::format("'%{}'", fmt::join(lost, "', '%"));
@@ -143,7 +142,7 @@ class Search {
     const auto unnamed = std::count_if(node.input().begin(), node.input().end(), [&](const std::string& input) {
       return !given_.initializers.contains(input) && !call.mentions(input);
     });
-    return arithmetic && std::count_if(lost.begin(), lost.end(), [&](const std::string& each) {
+    return arithmetic && std::ranges::count_if(lost, [&](const std::string& each) {
                            return without_number(each) != without_number(name);
                          }) > unnamed;
   }
@@ -152,7 +151,7 @@ class Search {
   [[nodiscard]] std::string left_out(int position) const {
     if (given_.gone.empty()) return {};
     for (const std::string& each : lost_by(given_.calls[static_cast<size_t>(position)]))
-      if (std::find(kLeftOut.begin(), kLeftOut.end(), without_number(each)) != kLeftOut.end())
+      if (std::ranges::find(kLeftOut, without_number(each)) != kLeftOut.end())
         return fmt::format("the exporter left out '%{}', which may have read {}: a factor of 1 or a term of 0 at first",
                            each, fmt::join(given_.gone, " or "));
     return {};

@@ -17,8 +17,8 @@ namespace pantoum::import {
 namespace {
 
 bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
-  return std::any_of(globs.begin(), globs.end(),
-                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+  return std::ranges::any_of(globs,
+                             [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
 constexpr int64_t kFirstIr = 4, kLastIr = 10, kFirstOpset = 11, kLastOpset = 21;
@@ -136,7 +136,7 @@ bool each_read(const Model& model, int node, const Visit& visit) {
   for (const std::string& input : model.proto->graph().node(node).input())
     if (!input.empty() && !visit(input)) return false;
   const std::vector<std::string>& captured = model.captures.of_node[static_cast<size_t>(node)];
-  return std::all_of(captured.begin(), captured.end(), visit);
+  return std::ranges::all_of(captured, visit);
 }
 
 // Every name that is read must be made by someone.

@@ -57,7 +57,7 @@ bool has_word(const std::string& text, const std::string& word) {
 std::string find_trace(const Model& model, std::initializer_list<const char*> words) {
   const auto betrays = [&](const std::string& text) {
     const std::string small = lower_case(text);
-    return std::any_of(words.begin(), words.end(), [&](const char* word) { return has_word(small, word); });
+    return std::ranges::any_of(words, [&](const char* word) { return has_word(small, word); });
   };
   for (const auto& [name, initializer] : model.initializers) {
     if (betrays(name)) return name;

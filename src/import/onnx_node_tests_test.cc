@@ -1,5 +1,5 @@
 // The node tests of the Python package onnx (tests/onnx/fetch.py lays them out): every case of an operator that runs
-// computes what ONNX expects, or stands in onnx_node_exceptions.h with its reason.
+// computes what ONNX expects, or stands in testing/onnx_node_exceptions.h with its reason.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 #include "import/catalog.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
-#include "import/onnx_node_exceptions.h"
 #include "import/tensor.h"
 #include "testing/evaluate.h"
+#include "testing/onnx_node_exceptions.h"
 
 namespace pantoum::import {
 namespace {

@@ -1,4 +1,4 @@
-// ONNX operators -> ops of the graph: one lowering each, one family per file (lower_conv.cc, lower_norm.cc, ...).
+// ONNX operators -> ops of the graph: one lowering each, families of them in lower_*.cc.
 #pragma once
 
 #include <span>
@@ -23,43 +23,43 @@ struct OperatorEntry {
 // Of another domain: null where the process knows no custom operator of that name.
 [[nodiscard]] const OperatorEntry* custom_entry(const std::string& domain, const std::string& op_type);
 
-// All of them, family by family.
-[[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
+// Lowers the node by the entry: what was refused first, or what its lowering returns.
+[[nodiscard]] Result<void> lower_by(const OperatorEntry& entry, Node& node);
 
-[[nodiscard]] std::span<const OperatorEntry> product_operators();
-[[nodiscard]] std::span<const OperatorEntry> conv_operators();
-[[nodiscard]] std::span<const OperatorEntry> conv_transpose_operators();
-[[nodiscard]] std::span<const OperatorEntry> pool_operators();
-[[nodiscard]] std::span<const OperatorEntry> resize_operators();
-[[nodiscard]] std::span<const OperatorEntry> arithmetic_operators();
-[[nodiscard]] std::span<const OperatorEntry> integer_operators();
-[[nodiscard]] std::span<const OperatorEntry> select_operators();
-[[nodiscard]] std::span<const OperatorEntry> math_operators();
-[[nodiscard]] std::span<const OperatorEntry> activation_operators();
-[[nodiscard]] std::span<const OperatorEntry> composed_activation_operators();
-[[nodiscard]] std::span<const OperatorEntry> norm_operators();
-[[nodiscard]] std::span<const OperatorEntry> group_norm_operators();
-[[nodiscard]] std::span<const OperatorEntry> reduce_operators();
-[[nodiscard]] std::span<const OperatorEntry> scan_operators();
-[[nodiscard]] std::span<const OperatorEntry> shape_operators();
-[[nodiscard]] std::span<const OperatorEntry> move_operators();
-[[nodiscard]] std::span<const OperatorEntry> split_operators();
-[[nodiscard]] std::span<const OperatorEntry> pad_operators();
-[[nodiscard]] std::span<const OperatorEntry> index_operators();
-[[nodiscard]] std::span<const OperatorEntry> scatter_operators();
-[[nodiscard]] std::span<const OperatorEntry> top_k_operators();
-[[nodiscard]] std::span<const OperatorEntry> random_operators();
-[[nodiscard]] std::span<const OperatorEntry> unpool_operators();
-[[nodiscard]] std::span<const OperatorEntry> grid_operators();
-[[nodiscard]] std::span<const OperatorEntry> rearrange_operators();
-[[nodiscard]] std::span<const OperatorEntry> einsum_operators();
-[[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
-[[nodiscard]] std::span<const OperatorEntry> constant_operators();
-[[nodiscard]] std::span<const OperatorEntry> control_operators();
-[[nodiscard]] std::span<const OperatorEntry> sequence_operators();
-[[nodiscard]] std::span<const OperatorEntry> lp_pool_operators();
-[[nodiscard]] std::span<const OperatorEntry> loss_operators();
-[[nodiscard]] std::span<const OperatorEntry> row_operators();
-[[nodiscard]] std::span<const OperatorEntry> fourier_operators();
+using Family = std::span<const OperatorEntry>;
+
+// All of them, family by family.
+[[nodiscard]] std::vector<Family> all_operators();
+
+[[nodiscard]] Family element_operators();
+[[nodiscard]] Family product_operators();
+[[nodiscard]] Family window_operators();
+[[nodiscard]] Family resize_operators();
+[[nodiscard]] Family norm_operators();
+[[nodiscard]] Family reduce_operators();
+[[nodiscard]] Family shape_operators();
+[[nodiscard]] Family move_operators();
+[[nodiscard]] Family index_operators();
+[[nodiscard]] Family random_operators();
+[[nodiscard]] Family grid_operators();
+[[nodiscard]] Family einsum_operators();
+[[nodiscard]] Family recurrent_operators();
+[[nodiscard]] Family control_operators();
+[[nodiscard]] Family loss_operators();
+[[nodiscard]] Family signal_operators();
+
+// Operators of one operand, by an op or by a function of both front ends.
+template <ir::Kind kKind>
+Result<void> lower_op(Node& node) {
+  return node.set(apply(kKind, node.real(0)));
+}
+template <Value (*kFunction)(const Value&)>
+Result<void> lower_real(Node& node) {
+  return node.set(kFunction(node.real(0)));
+}
+template <Value (*kFunction)(const Value&)>
+Result<void> lower_number(Node& node) {
+  return node.set(kFunction(node.numeric(0)));
+}
 
 }  // namespace pantoum::import

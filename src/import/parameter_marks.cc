@@ -33,7 +33,8 @@ std::vector<std::string> texts_in_quotes(const std::string& list) {
 }
 
 void add_mark(ParameterMarks& marks, const std::string& name, const Entries& entries) {
-  if (const auto from = entries.find(kFoldedFrom); from != entries.end()) marks.sources[name] = texts_in_quotes(from->second);
+  if (const auto from = entries.find(kFoldedFrom); from != entries.end())
+    marks.sources[name] = texts_in_quotes(from->second);
   const auto kind = entries.find(kKind);
   const Mark mark = kind == entries.end() ? Mark::kNone : mark_named(kind->second);
   if (mark == Mark::kNone) return;

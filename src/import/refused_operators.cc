@@ -1,7 +1,5 @@
 #include "import/refused_operators.h"
 
-#include <array>
-
 #include "import/operator_forms.h"
 
 namespace pantoum::import {
@@ -20,34 +18,32 @@ constexpr const char* kScores = "leave it out of the exported model: training ne
 constexpr const char* kNoKernel = "it has no kernel here";
 constexpr const char* kReplace = "replace it in the model before exporting";
 
-constexpr std::array kRefusedOperators = {
-    RefusedOperator{"ConvInteger", kQuantized, kBeforeQuantization},
-    RefusedOperator{"DeformConv", "where its windows read depends on the data", "use Conv"},
-    RefusedOperator{"DequantizeLinear", kQuantized, kBeforeQuantization},
-    RefusedOperator{"Det", kNoKernel, kReplace},
-    RefusedOperator{"DynamicQuantizeLinear", kQuantized, kBeforeQuantization},
-    RefusedOperator{"ImageDecoder", "it reads image files", kPrepare},
-    RefusedOperator{"MatMulInteger", kQuantized, kBeforeQuantization},
-    RefusedOperator{"MaxRoiPool", "where it pools depends on the data",
-                    "leave it out of the exported model, or use MaxPool"},
-    RefusedOperator{"NonMaxSuppression", kSized, kScores},
-    RefusedOperator{"Optional", kOptional, kResolve},
-    RefusedOperator{"OptionalGetElement", kOptional, kResolve},
-    RefusedOperator{"OptionalHasElement", kOptional, kResolve},
-    RefusedOperator{"QLinearConv", kQuantized, kBeforeQuantization},
-    RefusedOperator{"QLinearMatMul", kQuantized, kBeforeQuantization},
-    RefusedOperator{"QuantizeLinear", kQuantized, kBeforeQuantization},
-    RefusedOperator{"RegexFullMatch", kText, kPrepare},
-    RefusedOperator{"RoiAlign", "where it reads depends on the data",
-                    "leave it out of the exported model, or resize with Resize"},
-    RefusedOperator{"Scatter", "opset 11 replaced it", "export again: ScatterElements is the same"},
-    RefusedOperator{"SequenceMap", "it computes a graph of its own for every tensor", kTrace},
-    RefusedOperator{"StringConcat", kText, kPrepare},
-    RefusedOperator{"StringNormalizer", kText, kPrepare},
-    RefusedOperator{"StringSplit", kText, kPrepare},
-    RefusedOperator{"TfIdfVectorizer", "it counts words, of which no gradient passes", kPrepare},
-    RefusedOperator{"Unique", kSized, kFixed},
-    RefusedOperator{"Upsample", "opset 10 replaced it", "export again: Resize is the same"},
+constexpr RefusedOperator kRefusedOperators[] = {
+    {"ConvInteger", kQuantized, kBeforeQuantization},
+    {"DeformConv", "where its windows read depends on the data", "use Conv"},
+    {"DequantizeLinear", kQuantized, kBeforeQuantization},
+    {"Det", kNoKernel, kReplace},
+    {"DynamicQuantizeLinear", kQuantized, kBeforeQuantization},
+    {"ImageDecoder", "it reads image files", kPrepare},
+    {"MatMulInteger", kQuantized, kBeforeQuantization},
+    {"MaxRoiPool", "where it pools depends on the data", "leave it out of the exported model, or use MaxPool"},
+    {"NonMaxSuppression", kSized, kScores},
+    {"Optional", kOptional, kResolve},
+    {"OptionalGetElement", kOptional, kResolve},
+    {"OptionalHasElement", kOptional, kResolve},
+    {"QLinearConv", kQuantized, kBeforeQuantization},
+    {"QLinearMatMul", kQuantized, kBeforeQuantization},
+    {"QuantizeLinear", kQuantized, kBeforeQuantization},
+    {"RegexFullMatch", kText, kPrepare},
+    {"RoiAlign", "where it reads depends on the data", "leave it out of the exported model, or resize with Resize"},
+    {"Scatter", "opset 11 replaced it", "export again: ScatterElements is the same"},
+    {"SequenceMap", "it computes a graph of its own for every tensor", kTrace},
+    {"StringConcat", kText, kPrepare},
+    {"StringNormalizer", kText, kPrepare},
+    {"StringSplit", kText, kPrepare},
+    {"TfIdfVectorizer", "it counts words, of which no gradient passes", kPrepare},
+    {"Unique", kSized, kFixed},
+    {"Upsample", "opset 10 replaced it", "export again: Resize is the same"},
 };
 
 }  // namespace

@@ -166,7 +166,7 @@ class Finder {
 
   // Does every reader's call say that it is given this parameter, or one that the file lacks?
   [[nodiscard]] bool is_operand(const std::vector<Reader>& readers, const std::string& parameter) const {
-    return std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+    return std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::optional<std::string> wanted = expected(reader);
       return wanted && (*wanted == parameter || is_missing(*wanted)) && call_of(reader).alpha == 1;
     });
@@ -176,7 +176,7 @@ class Finder {
   bool scale_back(const std::string& name, const Initializer& folded, const std::vector<Reader>& readers,
                   const std::string& parameter) {
     const double alpha = call_of(readers[0]).alpha;
-    const bool same = std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+    const bool same = std::ranges::all_of(readers, [&](const Reader& reader) {
       return expected(reader) == parameter && reader.input == 1 && call_of(reader).alpha == alpha;
     });
     if (!same || alpha == 1 || !is_missing(parameter) || restored_.contains(parameter)) return false;
@@ -192,15 +192,15 @@ class Finder {
 
   // The weights of a recurrent call in ONNX's order of gates: the parameters' own elements.
   [[nodiscard]] bool are_gates(const std::vector<Reader>& readers, const std::vector<std::string>& parameters) const {
-    return std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+    return std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::string& op_type = graph_.node(reader.node).op_type();
       const FxCall& call = calls_[static_cast<size_t>(reader.node)];
       const bool recurrent = (op_type == "LSTM" && call.target.starts_with("lstm.")) ||
                              (op_type == "GRU" && call.target.starts_with("gru.")) ||
                              (op_type == "RNN" && call.target.starts_with("rnn_"));
       const std::vector<std::string> given = parameters_of(call, marks_);
-      return recurrent && reader.input <= 3 && std::all_of(parameters.begin(), parameters.end(), [&](const auto& each) {
-               return std::find(given.begin(), given.end(), each) != given.end();
+      return recurrent && reader.input <= 3 && std::ranges::all_of(parameters, [&](const auto& each) {
+               return std::ranges::find(given, each) != given.end();
              });
     });
   }
@@ -210,8 +210,8 @@ class Finder {
     const std::optional<Restoration> moved = movement(folded, readers);
     if (!moved) return false;
     if (const auto original = initializers_.find(parameter); original != initializers_.end()) {
-      const bool is_its = std::all_of(readers.begin(), readers.end(),
-                                      [&](const Reader& reader) { return expected(reader) == parameter; });
+      const bool is_its =
+          std::ranges::all_of(readers, [&](const Reader& reader) { return expected(reader) == parameter; });
       if (!is_its || !holds(original->second, folded, *moved)) return false;
       add_moved(*moved, name, parameter, readers, true);
       return true;
@@ -240,7 +240,7 @@ class Finder {
   [[nodiscard]] std::optional<Restoration> movement(const Initializer& folded,
                                                     const std::vector<Reader>& readers) const {
     const ir::Shape& shape = folded.tensor.type.shape;
-    const bool factor = std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+    const bool factor = std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::string& op_type = graph_.node(reader.node).op_type();
       return reader.input == 1 && (op_type == "MatMul" || op_type == "Gemm");
     });
@@ -249,7 +249,7 @@ class Finder {
       moved.shape = {shape[1], shape[0]};
       return moved;
     }
-    if (std::count_if(shape.begin(), shape.end(), [](int64_t extent) { return extent != 1; }) > 1) return std::nullopt;
+    if (std::ranges::count_if(shape, [](int64_t extent) { return extent != 1; }) > 1) return std::nullopt;
     moved.kind = RestorationKind::kReshaped;
     moved.shape = {folded.tensor.type.elements()};
     return moved;
@@ -265,17 +265,17 @@ class Finder {
   // What stands between the parameters and a folded value, by the names of what it was made of.
   [[nodiscard]] FoldPath path_of(const std::string& name, const std::vector<std::string>& sources,
                                  const std::vector<Reader>& readers) const {
-    if (std::all_of(readers.begin(), readers.end(), [&](const Reader& each) { return call_of(each).mentions(name); }))
+    if (std::ranges::all_of(readers, [&](const Reader& each) { return call_of(each).mentions(name); }))
       return read_fold_path(name, sources, marks_);
     // A linear call transposes its weight by itself.
     const FxCall& call = call_of(readers[0]);
     const std::string weight = call.args.size() > 1 && call.args[1].starts_with('%') ? call.args[1].substr(1) : "";
-    const bool linear = std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+    const bool linear = std::ranges::all_of(readers, [&](const Reader& reader) {
       return reader.input == 1 && graph_.node(reader.node).op_type() == "MatMul" &&
              call_of(reader).target.starts_with("linear.") && call_of(reader).args.size() > 1 &&
              call_of(reader).args[1] == "%" + weight;
     });
-    if (!linear || std::find(sources.begin(), sources.end(), weight) == sources.end()) return {};
+    if (!linear || std::ranges::find(sources, weight) == sources.end()) return {};
     FoldPath path = read_fold_path(weight, sources, marks_);
     path.turned = true;
     return path;
@@ -425,14 +425,14 @@ class Finder {
 
   // Batch norms count their batches in a buffer that no result depends on.
   [[nodiscard]] bool lacks_buffers() const {
-    return std::any_of(marks_.buffers.begin(), marks_.buffers.end(), [&](const std::string& buffer) {
+    return std::ranges::any_of(marks_.buffers, [&](const std::string& buffer) {
       return is_missing(buffer) && !restored_.contains(buffer) && !folded_.contains(buffer) && !is_source(buffer) &&
              !buffer.ends_with("num_batches_tracked");
     });
   }
   [[nodiscard]] bool is_source(const std::string& name) const {
-    return std::any_of(marks_.sources.begin(), marks_.sources.end(), [&](const auto& folded) {
-      return std::find(folded.second.begin(), folded.second.end(), name) != folded.second.end();
+    return std::ranges::any_of(marks_.sources, [&](const auto& folded) {
+      return std::ranges::find(folded.second, name) != folded.second.end();
     });
   }
 

@@ -50,8 +50,8 @@ Result<std::vector<int64_t>> normalize_axes(std::vector<int64_t> axes, size_t ra
   for (int64_t& axis : axes) {
     PANTOUM_ASSIGN(axis, normalize_axis(axis, rank));
   }
-  std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) return refuse("an axis is named twice");
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) return refuse("an axis is named twice");
   return axes;
 }
 
@@ -87,7 +87,7 @@ Result<ir::Shape> squeezed(const ir::Shape& from, const std::optional<std::vecto
   }
   ir::Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
-    const bool named = std::binary_search(gone.begin(), gone.end(), static_cast<int64_t>(d));
+    const bool named = std::ranges::binary_search(gone, static_cast<int64_t>(d));
     if (named && from[d] != 1) return refuse(fmt::format("dimension {} of {} is not 1", d, ir::to_text(from)));
     if (!named && (axes || from[d] != 1)) shape.push_back(from[d]);
   }
@@ -99,10 +99,27 @@ Result<ir::Shape> unsqueezed(const ir::Shape& from, const std::vector<int64_t>& 
   ir::Shape shape;
   size_t next = 0;
   for (size_t d = 0; d < from.size() + made.size(); ++d) {
-    const bool fresh = std::binary_search(made.begin(), made.end(), static_cast<int64_t>(d));
+    const bool fresh = std::ranges::binary_search(made, static_cast<int64_t>(d));
     shape.push_back(fresh ? 1 : from[next++]);
   }
   return shape;
+}
+
+std::optional<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
+  ir::Shape shape(std::max(a.size(), b.size()), 1);
+  for (size_t back = 1; back <= shape.size(); ++back) {
+    const int64_t left = back <= a.size() ? a[a.size() - back] : 1;
+    const int64_t right = back <= b.size() ? b[b.size() - back] : 1;
+    if (left != right && left != 1 && right != 1) return std::nullopt;
+    shape[shape.size() - back] = left == 1 ? right : left;
+  }
+  return shape;
+}
+
+ir::Shape as_matrix(const ir::Shape& shape, size_t axis) {
+  ir::Shape matrix = {1, 1};
+  for (size_t d = 0; d < shape.size(); ++d) matrix[d < axis ? 0 : 1] *= shape[d];
+  return matrix;
 }
 
 Result<std::vector<SlicePiece>> slice_pieces(const ir::Shape& from, const std::vector<int64_t>& starts,

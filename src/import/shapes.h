@@ -20,9 +20,16 @@ namespace pantoum::import {
 [[nodiscard]] Result<ir::Shape> squeezed(const ir::Shape& from, const std::optional<std::vector<int64_t>>& axes);
 [[nodiscard]] Result<ir::Shape> unsqueezed(const ir::Shape& from, const std::vector<int64_t>& axes);
 
+// The shape that both broadcast to; none if they do not.
+[[nodiscard]] std::optional<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
+
+// Two dimensions: the product of those before the axis, and of the others.
+[[nodiscard]] ir::Shape as_matrix(const ir::Shape& shape, size_t axis);
+
 // What Slice takes of every dimension.
 struct SlicePiece {
   int64_t start = 0, step = 1, count = 0;
+  bool operator==(const SlicePiece&) const = default;
 };
 // ONNX Slice with clamping; `axes` and `steps` may be empty (the first dimensions, step 1). E0211.
 [[nodiscard]] Result<std::vector<SlicePiece>> slice_pieces(const ir::Shape& from, const std::vector<int64_t>& starts,

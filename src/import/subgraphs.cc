@@ -132,7 +132,7 @@ std::vector<int> needed_nodes(const onnx::GraphProto& graph) {
   for (int at = graph.node_size(); at-- > 0;) {
     const auto& outputs = graph.node(at).output();
     const auto wanted = [&](const std::string& output) { return !output.empty() && needed.contains(output); };
-    if (std::none_of(outputs.begin(), outputs.end(), wanted)) continue;
+    if (std::ranges::none_of(outputs, wanted)) continue;
     nodes.push_back(at);
     add_reads(graph.node(at), needed);
   }

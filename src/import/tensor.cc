@@ -262,7 +262,7 @@ std::optional<std::vector<double>> to_reals(const Tensor& tensor) {
 
 bool is_filled_with(const Tensor& tensor, double value) {
   const auto reals = to_reals(tensor);
-  return reals && std::all_of(reals->begin(), reals->end(), [&](double element) { return element == value; });
+  return reals && std::ranges::all_of(*reals, [&](double element) { return element == value; });
 }
 
 Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<int64_t>& values) {
@@ -288,6 +288,20 @@ Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<double>& valu
   whole.reserve(values.size());
   for (const double value : values) whole.push_back(whole_within(dtype, value));
   return {{dtype, std::move(shape)}, narrow(dtype, whole)};
+}
+
+Tensor rounded_as(int64_t onnx_type, const Tensor& tensor) {
+  std::vector<double> values = *to_reals(tensor);
+  for (double& value : values) {
+    const auto wide = static_cast<float>(value);
+    value = onnx_type == Message::FLOAT16 ? from_half(to_half(wide)) : from_bfloat16(to_bfloat16(wide));
+  }
+  return make_tensor(tensor.type.dtype, tensor.type.shape, values);
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  if (const auto reals = to_reals(tensor)) return make_tensor(dtype, tensor.type.shape, *reals);
+  return make_tensor(dtype, tensor.type.shape, *to_ints(tensor));
 }
 
 }  // namespace pantoum::import

@@ -56,4 +56,9 @@ struct Tensor {
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<int64_t>& values);
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<double>& values);
 
+// float32 elements with the values that they have in float16 or bfloat16.
+[[nodiscard]] Tensor rounded_as(int64_t onnx_type, const Tensor& tensor);
+// The same elements in another type, narrowed as above.
+[[nodiscard]] Tensor converted(const Tensor& tensor, ir::DType dtype);
+
 }  // namespace pantoum::import

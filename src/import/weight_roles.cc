@@ -24,12 +24,12 @@ struct Role {
 };
 
 bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool matches(const std::string& name, const Globs& globs) {
-  return std::any_of(globs.begin(), globs.end(),
-                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+  return std::ranges::any_of(globs,
+                             [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
 // A glob that matches this name alone, in quotes for a shell.
@@ -163,10 +163,10 @@ std::string tell_unmatched(const std::string& glob, const Model& model) {
 Result<void> check_freeze_globs(const Model& model, const OnnxOptions& options) {
   Globs unmatched;
   for (const std::string& glob : options.freeze) {
-    const bool found = std::any_of(model.initializers.begin(), model.initializers.end(),
-                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
-    const bool table = std::any_of(model.tables.begin(), model.tables.end(),
-                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
+    const bool found =
+        std::ranges::any_of(model.initializers, [&](const auto& entry) { return matches(entry.first, {glob}); });
+    const bool table =
+        std::ranges::any_of(model.tables, [&](const auto& entry) { return matches(entry.first, {glob}); });
     if (!found && !table) unmatched.push_back(tell_unmatched(glob, model));
   }
   if (unmatched.empty()) return {};
@@ -177,7 +177,7 @@ Result<void> check_freeze_globs(const Model& model, const OnnxOptions& options) 
 Result<void> check_train_globs(const Model& model, const OnnxOptions& options, std::vector<std::string> refused) {
   Globs unmatched;
   for (const std::string& glob : options.train) {
-    const bool found = std::any_of(model.initializers.begin(), model.initializers.end(), [&](const auto& entry) {
+    const bool found = std::ranges::any_of(model.initializers, [&](const auto& entry) {
       return entry.second.is_parameter() && matches(entry.first, {glob});
     });
     if (!found) unmatched.push_back(tell_unmatched(glob, model));
@@ -232,8 +232,8 @@ std::string warn_of_ambiguous(const Model& model) {
   }
   if (names.empty()) return {};
   const bool one = names.size() == 1;
-  const bool computed = std::any_of(globs.begin(), globs.end(),
-                                    [](const std::string& glob) { return glob.find("'onnx::") != std::string::npos; });
+  const bool computed =
+      std::ranges::any_of(globs, [](const std::string& glob) { return glob.find("'onnx::") != std::string::npos; });
   return fmt::format("{} tensor{} may be {} or fixed, the file does not say which, and {} trained: {}; to fix {}: {}{}",
                      names.size(), one ? "" : "s", one ? "a parameter" : "parameters", one ? "it is" : "they are",
                      fmt::join(names, ", "), one ? "it" : "them", fmt::join(globs, " "),

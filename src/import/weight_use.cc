@@ -1,10 +1,10 @@
 #include "import/weight_use.h"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 
@@ -19,47 +19,47 @@ struct Inputs {
   int first = 0, last = INT_MAX;
 };
 
-constexpr std::array kWeighted = {Inputs{"Conv"},
-                                  Inputs{"ConvTranspose"},
-                                  Inputs{"PRelu", 1},
-                                  Inputs{"Einsum"},
-                                  Inputs{"InstanceNormalization"},
-                                  Inputs{"GroupNormalization"},
-                                  Inputs{"Gemm"},
-                                  Inputs{"MatMul"},
-                                  Inputs{"BatchNormalization", 0, 2},
-                                  Inputs{"LayerNormalization"},
-                                  Inputs{"LSTM", 0, 3},
-                                  Inputs{"GRU", 0, 3},
-                                  Inputs{"RNN", 0, 3}};
-constexpr std::array kSettings = {Inputs{"Pow", 1},
-                                  Inputs{"Dropout", 1},
-                                  Inputs{"Clip", 1},
-                                  Inputs{"Range"},
-                                  Inputs{"Resize", 1},
-                                  Inputs{"Pad", 1},
-                                  Inputs{"OneHot", 1},
-                                  Inputs{"CastLike", 1},
-                                  Inputs{"Expand", 1},
-                                  Inputs{"Where", 0, 0},
-                                  Inputs{"Reshape", 1},
-                                  Inputs{"STFT", 1},
-                                  Inputs{"MelWeightMatrix"},
-                                  Inputs{"Compress", 1},
-                                  Inputs{"NegativeLogLikelihoodLoss", 1},
-                                  Inputs{"SoftmaxCrossEntropyLoss", 1}};
+constexpr Inputs kWeighted[] = {{"Conv"},
+                                {"ConvTranspose"},
+                                {"PRelu", 1},
+                                {"Einsum"},
+                                {"InstanceNormalization"},
+                                {"GroupNormalization"},
+                                {"Gemm"},
+                                {"MatMul"},
+                                {"BatchNormalization", 0, 2},
+                                {"LayerNormalization"},
+                                {"LSTM", 0, 3},
+                                {"GRU", 0, 3},
+                                {"RNN", 0, 3}};
+constexpr Inputs kSettings[] = {{"Pow", 1},
+                                {"Dropout", 1},
+                                {"Clip", 1},
+                                {"Range"},
+                                {"Resize", 1},
+                                {"Pad", 1},
+                                {"OneHot", 1},
+                                {"CastLike", 1},
+                                {"Expand", 1},
+                                {"Where", 0, 0},
+                                {"Reshape", 1},
+                                {"STFT", 1},
+                                {"MelWeightMatrix"},
+                                {"Compress", 1},
+                                {"NegativeLogLikelihoodLoss", 1},
+                                {"SoftmaxCrossEntropyLoss", 1}};
 // Their result holds the elements of their first input and no others.
-constexpr std::array kMoving = {Inputs{"Identity", 0, 0},  Inputs{"Reshape", 0, 0},  Inputs{"Unsqueeze", 0, 0},
-                                Inputs{"Squeeze", 0, 0},   Inputs{"Flatten", 0, 0},  Inputs{"Cast", 0, 0},
-                                Inputs{"CastLike", 0, 0},  Inputs{"Slice", 0, 0},    Inputs{"Expand", 0, 0},
-                                Inputs{"Transpose", 0, 0}, Inputs{"Split", 0, 0},    Inputs{"Tile", 0, 0},
-                                Inputs{"Dropout", 0, 0},   Inputs{"Compress", 0, 0}, Inputs{"ReverseSequence", 0, 0}};
+constexpr std::string_view kMoving[] = {"Identity", "Reshape",  "Unsqueeze", "Squeeze",  "Flatten",
+                                        "Cast",     "CastLike", "Slice",     "Expand",   "Transpose",
+                                        "Split",    "Tile",     "Dropout",   "Compress", "ReverseSequence"};
 
-template <size_t count>
-bool among(const std::array<Inputs, count>& list, const std::string& op_type, int input) {
-  return std::any_of(list.begin(), list.end(), [&](const Inputs& each) {
-    return each.op_type == op_type && input >= each.first && input <= each.last;
-  });
+bool among(std::span<const Inputs> list, const std::string& op_type, int input) {
+  return std::ranges::any_of(
+      list, [&](const Inputs& each) { return each.op_type == op_type && input >= each.first && input <= each.last; });
+}
+
+bool moves(const std::string& op_type, int input) {
+  return input == 0 && std::ranges::find(kMoving, op_type) != std::end(kMoving);
 }
 
 class UseFinder {
@@ -144,7 +144,7 @@ class UseFinder {
     if (among(kSettings, op_type, input)) return kAsSetting;
     if (op_type == "Where") return kAsChoice;
     // An output of the model is read, too.
-    if (alone || among(kMoving, op_type, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
+    if (alone || moves(op_type, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
     if (op_type == "Gather" && input == 0) return gathered(node, of_outputs);
     if (among(kWeighted, op_type, input)) return kAsWeight;
     if (op_type == "Add" || op_type == "Sub" || op_type == "Sum")
@@ -178,7 +178,7 @@ class UseFinder {
       if (node.input_size() == 0) return false;
       if (node.op_type() == "Gather")
         return node.input_size() > 1 && is_activation(node.input(1)) && !is_activation(node.input(0));
-      if (!among(kMoving, node.op_type(), 0) || node.input(0) == name) return false;
+      if (!moves(node.op_type(), 0) || node.input(0) == name) return false;
       name = node.input(0);
     }
     return false;

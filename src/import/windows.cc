@@ -2,26 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace pantoum::import {
-namespace {
 
+using ir::DType;
+using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
-constexpr int64_t kMost = INT32_MAX;
-
-// SAME: as many positions as the image divided by the stride, rounded up.
-void pad_same(Window& window, int64_t extent, bool lower) {
-  const int64_t positions = (extent - 1) / window.stride + 1;
-  const int64_t span = (window.kernel - 1) * window.dilation + 1;
-  const int64_t total = std::max<int64_t>((positions - 1) * window.stride + span - extent, 0);
-  window.before = lower ? total - total / 2 : total / 2;
-  window.after = total - window.before;
+Result<void> want_space(size_t dimensions) {
+  if (dimensions >= 1 && dimensions <= 3) return {};
+  return unsupported(fmt::format("it works on {} spatial dimensions", dimensions), "one to three are supported");
 }
 
-void pad_ceil(Window& window, int64_t extent) {
+void grow_to_ceil(Window& window, int64_t extent) {
   const int64_t span = (window.kernel - 1) * window.dilation + 1;
   const int64_t slack = extent + window.before + window.after - span;
   if (slack < 0) return;
@@ -30,67 +22,131 @@ void pad_ceil(Window& window, int64_t extent) {
   window.after = std::max(window.after, last * window.stride + span - extent - window.before);
 }
 
-}  // namespace
+namespace {
 
-Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
-  std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
-  if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
-  for (const int64_t value : values) {
-    if (value < least) return fail("E0211", fmt::format("its {} contain {}, less than {}", name, value, least));
-    if (value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));
-  }
-  return values;
-}
-
-Result<std::vector<Window>> read_windows(Node& node, const Shape& spatial, const std::vector<int64_t>& kernel,
-                                         bool ceil) {
-  const size_t rank = spatial.size();
-  PANTOUM_TRY(want_space(rank));
-  if (kernel.size() != rank) return fail("E0211", "its window has another number of dimensions than the image");
-  PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * rank, 0, 0));
-  const std::string rule = node.attributes().text("auto_pad", "NOTSET");
-  const bool same = rule == "SAME_UPPER" || rule == "SAME_LOWER";
-  if (!same && rule != "NOTSET" && rule != "VALID") return fail("E0211", fmt::format("its auto_pad is '{}'", rule));
-  std::vector<Window> windows;
-  for (size_t d = 0; d < rank; ++d) {
-    if (kernel[d] < 1 || kernel[d] > kMost) return fail("E0211", fmt::format("its window spans {}", kernel[d]));
-    Window window{kernel[d], strides[d], 0, 0, dilations[d]};
-    if (rule == "NOTSET") {
-      window.before = pads[d];
-      window.after = pads[rank + d];
-    }
-    if (same) pad_same(window, spatial[d], rule == "SAME_LOWER");
-    if (ceil) pad_ceil(window, spatial[d]);
-    windows.push_back(window);
-  }
-  return windows;
-}
-
-Result<void> want_space(size_t dimensions) {
-  if (dimensions >= 1 && dimensions <= 3) return {};
-  return unsupported(fmt::format("it works on {} spatial dimensions", dimensions), "one to three are supported");
-}
-
-ir::Attrs conv_attributes(std::vector<Window> windows, int64_t groups) {
+// The integers of conv2d, where a single dimension becomes the width, or of conv3d.
+ir::Attrs conv_attributes(Windows windows, int64_t groups) {
   if (windows.size() == 1) windows.insert(windows.begin(), Window{});
   ir::Attrs attrs;
-  for (const auto part : {&Window::stride, &Window::before, &Window::after, &Window::dilation}) {
+  for (const auto part : {&Window::stride, &Window::before, &Window::after, &Window::dilation})
     for (const Window& window : windows) attrs.ints.push_back(window.*part);
-  }
   attrs.ints.push_back(groups);
   return attrs;
 }
 
-Result<ValueId> as_image(Node& node, ValueId x) {
-  const Shape shape = node.builder().type(x).shape;
-  return shape.size() == 3 ? node.reshape(x, {shape[0], shape[1], 1, shape[2]}) : Result<ValueId>(x);
+// The dimensions of space that images of 4 dimensions lack are 1.
+Value as_image(const Value& x) {
+  const Shape shape = x.shape();
+  return shape.size() == 3 ? reshape(x, {shape[0], shape[1], 1, shape[2]}) : x;
 }
 
-Result<ValueId> from_image(Node& node, ValueId y, size_t rank) {
-  const Shape shape = node.builder().type(y).shape;
-  return rank == 3 ? node.reshape(y, {shape[0], shape[1], shape[3]}) : Result<ValueId>(y);
+Value from_image(const Value& y, size_t rank) {
+  const Shape shape = y.shape();
+  return rank == 3 ? reshape(y, {shape[0], shape[1], shape[3]}) : y;
+}
+
+// An output_padding of a stride or more would make the windows one more: it takes away from the padding behind, and what is left of it is
+// zeros, whose count is returned.
+int64_t leave_unreached(Upward& up) {
+  const int64_t reached = std::min(up.extra, up.window.after);
+  up.window.after -= reached;
+  up.extent -= up.extra - reached;
+  return up.extra - reached;
+}
+
+}  // namespace
+
+Value convolution(const Value& x, const Value& weight, const Value& bias, const Windows& windows, int64_t groups) {
+  Values inputs = {as_image(x), as_image(weight)};
+  if (bias) inputs.push_back(bias);
+  const Kind kind = windows.size() == 3 ? Kind::k_conv3d : Kind::k_conv2d;
+  return from_image(x.in().op(kind, inputs, conv_attributes(windows, groups)), x.rank());
+}
+
+Value transposed_convolution(const Value& x, const Value& weight, const Value& bias, const std::vector<Upward>& up,
+                             int64_t groups) {
+  const Shape image = x.shape(), kernel = weight.shape();
+  const size_t space = up.size();
+  const int64_t channels = kernel[1] > 0 && groups > 0 && groups < INT32_MAX ? kernel[1] * groups : 0;
+  ir::TensorType made{DType::kF32, {image[0], channels}};
+  Windows windows;
+  if (space == 1) made.shape.push_back(1);
+  std::vector<int64_t> unreached;  // zeros behind, by dimension of the image
+  unreached.resize(space == 1 ? 3 : 2, 0);
+  for (size_t d = 0; d < space; ++d) {
+    Upward each = up[d];
+    if (each.extent == 0)
+      each.extent = each.window.stride * (image[d + 2] - 1) + each.extra +
+                    (each.window.kernel - 1) * each.window.dilation + 1 - each.window.before - each.window.after;
+    unreached.push_back(each.extra >= each.window.stride ? leave_unreached(each) : 0);
+    windows.push_back(each.window);
+    made.shape.push_back(each.extent);
+  }
+  const Kind kind = space == 3 ? Kind::k_conv3d_dx : Kind::k_conv2d_dx;
+  const Values inputs = {as_image(x), as_image(weight)};
+  Value y = x.in().op(kind, inputs, conv_attributes(windows, groups), {made});
+  y = with_zeros(y, std::vector<int64_t>(unreached.size(), 0), unreached);
+  if (bias) y = y + by_channel(bias, y.rank());
+  return from_image(y, image.size());
+}
+
+namespace {
+
+struct Pooling {
+  Kind kind;
+  int64_t count_padding;
+};
+
+// A window of two dimensions on a view [N,C,H,W]; none where it takes every element by itself.
+Value pool_view(const Value& x, const Pooling& how, Shape view, const Window& h, const Window& v) {
+  const auto stays = [](const Window& w) { return w.kernel == 1 && w.stride == 1 && w.before == 0 && w.after == 0; };
+  const Value image = reshape(x, std::move(view));
+  if (stays(h) && stays(v)) return image;
+  return apply(how.kind, image,
+               {{h.kernel, v.kernel, h.stride, v.stride, h.before, v.before, h.after, v.after, h.dilation, v.dilation,
+                 how.count_padding},
+                {}});
+}
+
+// A window on a volume slides over each plane, then along the depth. The largest element of all is the first largest of the planes' first; a
+// mean of means counts as many elements in each, since what the window leaves out are whole planes, rows and columns.
+Value pool(const Value& x, const Pooling& how, const Windows& windows) {
+  const Shape from = x.shape();
+  if (windows.size() < 3) {
+    const Value image = as_image(x);
+    return from_image(pool_view(image, how, image.shape(), windows.size() == 2 ? windows[0] : Window{}, windows.back()),
+                      from.size());
+  }
+  const Value by_plane = pool_view(x, how, {from[0], from[1] * from[2], from[3], from[4]}, windows[1], windows[2]);
+  const Shape planes = by_plane.shape();
+  const Value made = pool_view(by_plane, how, {from[0], from[1], from[2], planes[2] * planes[3]}, windows[0], Window{});
+  return reshape(made, {from[0], from[1], made.shape()[2], planes[2], planes[3]});
+}
+
+}  // namespace
+
+Value max_pool(const Value& x, const Windows& windows) {
+  return pool(x, {Kind::k_max_pool, 0}, windows);
+}
+
+Value average_pool(const Value& x, Windows windows, bool ceil, bool count_padding) {
+  const Windows plain = windows;
+  bool grown = false, padded = false;
+  for (size_t d = 0; d < windows.size(); ++d) {
+    if (ceil) grow_to_ceil(windows[d], x.shape()[d + 2]);
+    grown = grown || windows[d].after != plain[d].after;
+    padded = padded || plain[d].before != 0 || plain[d].after != 0;
+  }
+  if (!grown || !padded || !count_padding) return pool(x, {Kind::k_avg_pool, padded && count_padding ? 1 : 0}, windows);
+  // The zeros become the image's own; what is beyond them never counts.
+  std::vector<int64_t> before = {0, 0}, after = {0, 0};
+  for (size_t d = 0; d < windows.size(); ++d) {
+    before.push_back(plain[d].before);
+    after.push_back(plain[d].after);
+    windows[d].before = 0;
+    windows[d].after -= plain[d].after;
+  }
+  return pool(with_zeros(x, before, after), {Kind::k_avg_pool, 0}, windows);
 }
 
 }  // namespace pantoum::import

@@ -1,36 +1,37 @@
-// The attributes that convolutions and poolings share: where a window stands on an image.
+// Windows that slide over an image: convolutions, their transposes, poolings, as ops. [N,C,..] of one to three dimensions of space, which
+// [N,C,L] has as [N,C,1,L].
 #pragma once
 
-#include <vector>
-
-#include "import/node.h"
+#include "import/compose.h"
 
 namespace pantoum::import {
 
-// One spatial dimension.
+// One dimension of space.
 struct Window {
   int64_t kernel = 1, stride = 1, before = 0, after = 0, dilation = 1;
 };
-
-// Reads strides, pads, dilations, auto_pad and, where asked, ceil_mode; `spatial` are the image's spatial extents,
-// `kernel` the window's. With ceil_mode, `after` grows so that the last window fits (it begins inside the image or the
-// padding before it). One to three dimensions, the width last. E0211, E0401 (more dimensions, negative padding).
-[[nodiscard]] Result<std::vector<Window>> read_windows(Node& node, const ir::Shape& spatial,
-                                                       const std::vector<int64_t>& kernel, bool ceil);
-
-// A list of `count` integers of the node, each `least` or more; `otherwise` everywhere when absent. E0211, E0401.
-[[nodiscard]] Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t count, int64_t otherwise,
-                                                       int64_t least);
+using Windows = std::vector<Window>;
 
 // E0401 unless there are one to three dimensions of space.
 [[nodiscard]] Result<void> want_space(size_t dimensions);
 
-// As the integers of conv2d, where a single dimension becomes the width, or of conv3d.
-[[nodiscard]] ir::Attrs conv_attributes(std::vector<Window> windows, int64_t groups);
+// Makes `after` so large that the last window fits, which begins inside the image or the padding before it (ceil_mode).
+void grow_to_ceil(Window& window, int64_t extent);
 
-// [N,C,L] as [N,C,1,L]; images and volumes as they are.
-[[nodiscard]] Result<ir::ValueId> as_image(Node& node, ir::ValueId x);
-// The way back for a result.
-[[nodiscard]] Result<ir::ValueId> from_image(Node& node, ir::ValueId y, size_t rank);
+// The bias may be left out.
+Value convolution(const Value& x, const Value& weight, const Value& bias, const Windows& windows, int64_t groups);
+
+// One dimension of space of a transposed convolution. `extra` elements more are made behind than the windows determine; `extent`, where it
+// is not 0, is that of the result.
+struct Upward {
+  Window window;
+  int64_t extra = 0, extent = 0;
+};
+Value transposed_convolution(const Value& x, const Value& weight, const Value& bias, const std::vector<Upward>& up,
+                             int64_t groups);
+
+Value max_pool(const Value& x, const Windows& windows);
+// `ceil`: windows that reach behind the padding count, without what lies there. `count_padding`: the padding counts as zeros.
+Value average_pool(const Value& x, Windows windows, bool ceil, bool count_padding);
 
 }  // namespace pantoum::import

@@ -1,8 +1,7 @@
-// How Resize reads along one axis: every element of the result is a weighted sum of elements of the source.
+// Resizing: every element of the result is a weighted sum of elements of the source, axis by axis.
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include "import/compose.h"
 
 namespace pantoum::import {
 
@@ -23,6 +22,7 @@ struct ResizeRule {
   int64_t rounding = 0;  // of nearest: PT_RESIZE_FLOOR, ...
   bool antialias = false, exclude_outside = false;
   double cubic_a = -0.75;
+  double beyond = 0;  // what lies outside of the source, of kCropAndResize alone
 };
 
 struct ResizeAxis {
@@ -34,6 +34,13 @@ struct ResizeAxis {
 };
 
 // The weights [to, from], row by row, as ONNX's reference has them; a row of zeros where kCropAndResize reads outside.
-[[nodiscard]] std::vector<float> resize_weights(const ResizeRule& rule, const ResizeAxis& axis);
+[[nodiscard]] std::vector<double> resize_weights(const ResizeRule& rule, const ResizeAxis& axis);
+
+// Every dimension of x by its axis: nearest and linear are an op on the last two dimensions, the rest is a product with the weights.
+Value resized(const Value& x, const ResizeRule& rule, const std::vector<ResizeAxis>& axes);
+
+// The axis of a dimension that becomes `extent` elements, or `factor` times as many. E0211 where that is out of range.
+[[nodiscard]] Result<ResizeAxis> axis_to(int64_t from, double extent);
+[[nodiscard]] Result<ResizeAxis> axis_by(int64_t from, double factor);
 
 }  // namespace pantoum::import

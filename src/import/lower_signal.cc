@@ -1,4 +1,4 @@
-// Fourier transforms: products with a matrix of cosines and sines.
+// Signals: Fourier transforms, as products with a matrix of cosines and sines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,6 @@ namespace {
 
 using ir::Kind;
 using ir::Shape;
-using ir::ValueId;
 
 struct Transform {
   int64_t extent = 0;      // of what is transformed
@@ -27,28 +26,27 @@ struct Transform {
 
 // [extent, 2] -> [bins, 1]: the real signal whose spectrum begins with these bins. The rest mirrors them, so that each counts
 // twice but for the first and, of an even length, the middle one, whose imaginary parts count nothing.
-Result<ValueId> mirrored_matrix(Node& node, const Transform& transform) {
+Value mirrored_matrix(Node& node, const Transform& transform) {
   const int64_t length = transform.length, rows = transform.extent * 2;
-  PANTOUM_TRY(node.spend(count_elements({rows, length}).value_or(INT64_MAX)));
-  std::vector<float> matrix(static_cast<size_t>(rows * length), 0.0F);
+  if (!node.spend(count_elements({rows, length}).value_or(INT64_MAX))) return node.at(ir::kNone);
+  std::vector<double> matrix(static_cast<size_t>(rows * length), 0);
   for (int64_t k = 0; k < std::min(transform.extent, length / 2 + 1); ++k) {
     const bool alone = k == 0 || 2 * k == length;
     const double factor = (alone ? 1.0 : 2.0) / static_cast<double>(length);
     for (int64_t t = 0; t < length; ++t) {
       const double turn = 2 * std::numbers::pi * static_cast<double>(t * k % length) / static_cast<double>(length);
-      matrix[static_cast<size_t>(2 * k * length + t)] = static_cast<float>(factor * std::cos(turn));
-      matrix[static_cast<size_t>((2 * k + 1) * length + t)] =
-          alone ? 0.0F : static_cast<float>(-factor * std::sin(turn));
+      matrix[static_cast<size_t>(2 * k * length + t)] = factor * std::cos(turn);
+      matrix[static_cast<size_t>((2 * k + 1) * length + t)] = alone ? 0 : -factor * std::sin(turn);
     }
   }
-  return node.builder().constant_f32(node.label() + ".fourier", {rows, length}, matrix);
+  return node.constant(ir::DType::kF32, {rows, length}, matrix);
 }
 
 // [extent, components] -> [bins, 2]: real and imaginary parts of the sum over t of x[t] e^(-+ 2 pi i t k / length).
-Result<ValueId> fourier_matrix(Node& node, const Transform& transform) {
+Value fourier_matrix(Node& node, const Transform& transform) {
   const int64_t rows = transform.extent * transform.components, columns = transform.bins * 2;
-  PANTOUM_TRY(node.spend(count_elements({rows, columns}).value_or(INT64_MAX)));
-  std::vector<float> matrix(static_cast<size_t>(rows * columns), 0.0F);
+  if (!node.spend(count_elements({rows, columns}).value_or(INT64_MAX))) return node.at(ir::kNone);
+  std::vector<double> matrix(static_cast<size_t>(rows * columns), 0);
   const double factor = transform.inverse ? 1.0 / static_cast<double>(transform.length) : 1.0;
   const double sign = transform.inverse ? 1 : -1;
   for (int64_t t = 0; t < std::min(transform.extent, transform.length); ++t) {
@@ -56,15 +54,15 @@ Result<ValueId> fourier_matrix(Node& node, const Transform& transform) {
       const double turn = static_cast<double>(t * k % transform.length) / static_cast<double>(transform.length);
       const double cosine = factor * std::cos(2 * std::numbers::pi * turn);
       const double sine = factor * sign * std::sin(2 * std::numbers::pi * turn);
-      float* at = &matrix[static_cast<size_t>(t * transform.components * columns + 2 * k)];
-      at[0] = static_cast<float>(cosine);
-      at[1] = static_cast<float>(sine);
+      double* at = &matrix[static_cast<size_t>(t * transform.components * columns + 2 * k)];
+      at[0] = cosine;
+      at[1] = sine;
       if (transform.components == 1) continue;
-      at[columns] = static_cast<float>(-sine);
-      at[columns + 1] = static_cast<float>(cosine);
+      at[columns] = -sine;
+      at[columns + 1] = cosine;
     }
   }
-  return node.builder().constant_f32(node.label() + ".fourier", {rows, columns}, matrix);
+  return node.constant(ir::DType::kF32, {rows, columns}, matrix);
 }
 
 Result<Transform> read_transform(int64_t extent, int64_t length, int64_t components, bool one_sided,
@@ -81,17 +79,16 @@ Result<Transform> read_transform(int64_t extent, int64_t length, int64_t compone
 }
 
 // [.., extent, components] -> [.., bins, parts]
-Result<ValueId> transformed(Node& node, ValueId x, const Transform& transform) {
-  Shape shape = node.builder().type(x).shape;
-  PANTOUM_ASSIGN(const ValueId matrix,
-                 transform.parts == 1 ? mirrored_matrix(node, transform) : fourier_matrix(node, transform));
+Value transformed(Node& node, const Value& x, const Transform& transform) {
+  if (!x) return x;
+  Shape shape = x.shape();
+  const Value matrix = transform.parts == 1 ? mirrored_matrix(node, transform) : fourier_matrix(node, transform);
   int64_t rows = 1;
   for (size_t d = 0; d + 2 < shape.size(); ++d) rows *= shape[d];
-  PANTOUM_ASSIGN(x, node.reshape(x, {rows, transform.extent * transform.components}));
-  PANTOUM_ASSIGN(x, node.op(Kind::k_matmul, {x, matrix}, {{0, 0}, {}}));
+  const Value lines = reshape(x, {rows, transform.extent * transform.components});
   shape[shape.size() - 2] = transform.bins;
   shape.back() = transform.parts;
-  return node.reshape(x, shape);
+  return reshape(node.op(Kind::k_matmul, {lines, matrix}, {{0, 0}, {}}), shape);
 }
 
 // The dimensions with `axis` and the one before the last exchanged.
@@ -102,46 +99,28 @@ std::vector<int64_t> exchanged(size_t rank, size_t axis) {
   return perm;
 }
 
-// An attribute until opset 19, an input from opset 20 on.
-Result<int64_t> dft_axis(Node& node) {
-  int64_t axis = node.attributes().integer("axis", node.opset() < 20 ? 1 : -2);
-  if (node.has(2)) {
-    PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(2, "axis"));
-    if (told.size() != 1) return fail("E0211", "its axis is not one number");
-    axis = told[0];
-  }
-  return normalize_axis(axis, node.shape(0).size());
-}
-
+// Its axis is an attribute until opset 19, an input from opset 20 on.
 Result<void> lower_dft(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
-  const Shape shape = node.shape(0);
-  PANTOUM_ASSIGN(const int64_t along, dft_axis(node));
+  const Value x = node.real(0);
+  const Shape shape = x.shape();
+  int64_t told = node.attributes().integer("axis", node.opset() < 20 ? 1 : -2);
+  if (node.has(2)) told = node.integer(2, "axis");
+  PANTOUM_ASSIGN(const int64_t along, normalize_axis(told, shape.size()));
   const auto axis = static_cast<size_t>(along);
   if (shape.size() < 2 || axis + 1 == shape.size()) return fail("E0211", "its axis is that of the components");
   const bool one_sided = node.attributes().integer("onesided", 0) != 0;
   const bool inverse = node.attributes().integer("inverse", 0) != 0;
   int64_t length = one_sided && inverse ? 2 * (shape[axis] - 1) : shape[axis];
-  if (node.has(1)) {
-    PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "length"));
-    if (told.size() != 1) return fail("E0211", "its length is not one number");
-    length = told[0];
-  }
+  if (node.has(1)) length = node.integer(1, "length");
+  PANTOUM_TRY(node.refusal());
   PANTOUM_ASSIGN(const Transform transform, read_transform(shape[axis], length, shape.back(), one_sided, inverse));
-  const bool moves = axis + 2 != shape.size();
-  if (moves) {
-    PANTOUM_ASSIGN(x, node.transpose(x, exchanged(shape.size(), axis)));
-  }
-  PANTOUM_ASSIGN(x, transformed(node, x, transform));
-  if (moves) {
-    PANTOUM_ASSIGN(x, node.transpose(x, exchanged(shape.size(), axis)));
-  }
-  node.set(0, x);
-  return {};
+  if (axis + 2 == shape.size()) return node.set(transformed(node, x, transform));
+  const std::vector<int64_t> perm = exchanged(shape.size(), axis);
+  return node.set(transpose(transformed(node, transpose(x, perm), transform), perm));
 }
 
 Result<int64_t> one_number(Node& node, size_t input, const char* what) {
-  PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(input, what));
+  const std::vector<int64_t> told = node.integers(input, what);
   if (told.size() != 1 || told[0] < 1 || told[0] > INT32_MAX)
     return fail("E0211", fmt::format("its {} is out of range", what));
   return told[0];
@@ -155,49 +134,44 @@ Result<int64_t> frame_length(Node& node) {
 }
 
 // [N, time, components] -> [N, frames, length, components]
-Result<ValueId> framed(Node& node, ValueId x, int64_t step, int64_t length) {
-  const int64_t time = node.shape(0)[1];
+Value framed(Node& node, const Value& x, int64_t step, int64_t length) {
+  const int64_t time = x.shape()[1];
   if (length > time)
-    return fail("E0211", fmt::format("its frames of {} are longer than its signal of {}", length, time));
+    return node.refuse(fail("E0211", fmt::format("its frames of {} are longer than its signal of {}", length, time)));
   const int64_t frames = (time - length) / step + 1;
-  PANTOUM_TRY(node.spend(count_elements({frames, length}).value_or(INT64_MAX)));
+  if (!node.spend(count_elements({frames, length}).value_or(INT64_MAX))) return node.at(ir::kNone);
   std::vector<int64_t> read;
   for (int64_t frame = 0; frame < frames; ++frame)
     for (int64_t at = 0; at < length; ++at) read.push_back(frame * step + at);
-  const ValueId indices = node.builder().constant_i64(node.label() + ".frames", {frames, length}, read);
-  return node.op(Kind::k_gather, {x, indices}, {{1}, {}});
+  return gather(x, node.whole(ir::DType::kI64, {frames, length}, read), 1);
 }
 
 Result<void> lower_stft(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
-  const Shape shape = node.shape(0);
+  const Value x = node.real(0);
+  const Shape shape = x.shape();
   if (shape.size() != 3) return fail("E0211", "its signal is not [batch, time, components]");
   if (!node.has(1)) return fail("E0211", "it has no frame step");
   PANTOUM_ASSIGN(const int64_t step, one_number(node, 1, "frame step"));
   PANTOUM_ASSIGN(const int64_t length, frame_length(node));
   const bool one_sided = node.attributes().integer("onesided", 1) != 0;
   PANTOUM_ASSIGN(const Transform transform, read_transform(length, length, shape[2], one_sided));
-  PANTOUM_ASSIGN(x, framed(node, x, step, length));
+  Value frames = framed(node, x, step, length);
   if (node.has(2)) {
-    PANTOUM_ASSIGN(ValueId window, node.real(2));
-    if (node.shape(2) != Shape{length}) return fail("E0211", "its window is not as long as its frames");
-    PANTOUM_ASSIGN(window, node.reshape(window, {length, 1}));
-    PANTOUM_ASSIGN(x, node.op(Kind::k_mul, {x, window}));
+    const Value window = node.real(2);
+    if (window.shape() != Shape{length}) return fail("E0211", "its window is not as long as its frames");
+    frames = frames * reshape(window, {length, 1});
   }
-  PANTOUM_ASSIGN(x, transformed(node, x, transform));
-  node.set(0, x);
-  return {};
+  return node.set(transformed(node, frames, transform));
 }
 
-constexpr std::array kFourierOperators = {
-    OperatorEntry{"DFT", lower_dft, "transpose matmul", "constant length and axis; as a product with a matrix"},
-    OperatorEntry{"STFT", lower_stft, "gather mul matmul",
-                  "constant step and frame length; as a product with a matrix"}};
+constexpr OperatorEntry kSignalOperators[] = {
+    {"DFT", lower_dft, "transpose matmul", "constant length and axis; as a product with a matrix"},
+    {"STFT", lower_stft, "gather mul matmul", "constant step and frame length; as a product with a matrix"}};
 
 }  // namespace
 
-std::span<const OperatorEntry> fourier_operators() {
-  return kFourierOperators;
+Family signal_operators() {
+  return kSignalOperators;
 }
 
 }  // namespace pantoum::import

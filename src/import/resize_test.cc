@@ -1,5 +1,5 @@
 // The weights of Resize along one axis.
-#include "import/resize_axis.h"
+#include "import/resize.h"
 
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using testing::Pointwise;
 
 // Row `element` of the weights.
 std::vector<float> row_of(const ResizeRule& rule, const ResizeAxis& axis, int64_t element) {
-  const std::vector<float> weights = resize_weights(rule, axis);
+  const std::vector<double> weights = resize_weights(rule, axis);
   return {weights.begin() + element * axis.from, weights.begin() + (element + 1) * axis.from};
 }
 

@@ -1,0 +1,444 @@
+// Element by element: arithmetic, functions, activations, comparisons, logic, bits; softmax along rows; dropout. A constant scalar becomes
+// a scale op, which takes no second tensor.
+#include <cmath>
+#include <limits>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::DType;
+using ir::Kind;
+using ir::Shape;
+
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+// The finite scalar that input `which` is, if it does not widen the other input's shape.
+std::optional<double> scalar_operand(Node& node, size_t which) {
+  const std::optional<double> scalar = node.scalar(which);
+  if (!scalar || node.lowering().folds || !ir::is_float(node.type(1 - which).dtype)) return std::nullopt;
+  if (!std::isfinite(*scalar) || node.shape(which).size() > node.shape(1 - which).size()) return std::nullopt;
+  return scalar;
+}
+
+struct Pair {
+  Value a, b;
+  std::optional<double> scalar_a, scalar_b;  // where one of them is a scalar, neither is in the graph yet
+};
+
+Pair read_pair(Node& node) {
+  if (!node.has(0) || !node.has(1)) {
+    const Value none = node.refuse(fail("E0211", "it does not have two inputs"));
+    return {none, none, {}, {}};
+  }
+  if (const auto b = scalar_operand(node, 1)) return {node.real(0), {}, {}, b};
+  if (const auto a = scalar_operand(node, 0)) return {{}, node.real(1), a, {}};
+  return {node.numeric(0), node.computes_integers() ? node.value(1) : node.real(1), {}, {}};
+}
+
+Result<void> lower_add(Node& node) {
+  const Pair pair = read_pair(node);
+  if (pair.scalar_b) return node.set(pair.a + *pair.scalar_b);
+  return node.set(pair.scalar_a ? pair.b + *pair.scalar_a : pair.a + pair.b);
+}
+
+Result<void> lower_sub(Node& node) {
+  const Pair pair = read_pair(node);
+  if (pair.scalar_b) return node.set(pair.a + -*pair.scalar_b);
+  return node.set(pair.scalar_a ? scale(pair.b, -1, *pair.scalar_a) : pair.a - pair.b);
+}
+
+Result<void> lower_mul(Node& node) {
+  const Pair pair = read_pair(node);
+  if (pair.scalar_b) return node.set(pair.a * *pair.scalar_b);
+  return node.set(pair.scalar_a ? pair.b * *pair.scalar_a : pair.a * pair.b);
+}
+
+Result<void> lower_div(Node& node) {
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
+  const auto divisor = scalar_operand(node, 1);
+  if (divisor && std::isfinite(1 / *divisor)) return node.set(node.real(0) * (1 / *divisor));
+  const Value a = node.numeric(0);
+  return node.set(a / (node.computes_integers() ? node.value(1) : node.real(1)));
+}
+
+Result<void> lower_reciprocal(Node& node) {
+  const Value x = node.real(0);
+  return node.set(node.number(DType::kF32, 1) / x);
+}
+
+// The exponent of an integer, where it is whole whatever its type.
+Value whole_exponent(Node& node) {
+  const std::optional<double> told = node.scalar(1);
+  const bool whole = told && std::trunc(*told) == *told && std::fabs(*told) < 4e18;
+  if (!whole || !ir::is_float(node.type(1).dtype)) return node.value(1);
+  return node.whole(DType::kI64, node.shape(1), {static_cast<int64_t>(*told)});
+}
+
+// With an exponent of another type in what holds both: int64, or float32 beside floating point.
+Result<void> lower_integer_pow(Node& node) {
+  const Value a = node.value(0), b = whole_exponent(node);
+  const DType both = b.is_real() || a.dtype() == b.dtype() ? b.dtype() : DType::kI64;
+  const Value base = cast(a, both);
+  return node.set(cast(pow(base, cast(b, both)), a.dtype()));
+}
+
+// Squares and roots are told from the exponent; the rest is the general power. An integer exponent is read as a real one.
+Result<void> lower_pow(Node& node) {
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
+  if (node.computes_integers()) return lower_integer_pow(node);
+  const auto exponent = scalar_operand(node, 1);
+  const Value x = node.real(0);
+  if (!exponent) return node.set(pow(x, cast(node.value(1), DType::kF32)));
+  if (*exponent == 1) return node.set(x);
+  if (*exponent == -1) return node.set(node.number(DType::kF32, 1) / x);
+  if (*exponent == 2) return node.set(x * x);
+  return node.set(*exponent == 0.5 ? sqrt(x) : pow(x, node.number(DType::kF32, *exponent)));
+}
+
+// a - b * q, where q is the quotient rounded down, or for fmod = 1 towards 0 (down where it is positive, else up).
+Result<void> lower_mod(Node& node) {
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
+  const bool sign_of_a = node.attributes().integer("fmod", 0) != 0;
+  if (node.computes_integers()) {
+    const Value a = node.value(0);
+    return node.set(node.op(Kind::k_mod, {a, node.value(1)}, {{sign_of_a ? 1 : 0}, {}}));
+  }
+  const Value a = node.real(0), b = node.real(1);
+  Value quotient = a / b;
+  if (sign_of_a) {
+    const Value sign_of_quotient = sign(quotient);
+    quotient = rounded(abs(quotient), kDown) * sign_of_quotient;
+  } else {
+    quotient = rounded(quotient, kDown);
+  }
+  return node.set(a - quotient * b);
+}
+
+Value sum_of_inputs(Node& node) {
+  Value sum = node.real(0);
+  for (size_t input = 1; input < node.input_count(); ++input) sum = sum + node.real(input);
+  return sum;
+}
+
+Result<void> lower_sum(Node& node) {
+  return node.set(sum_of_inputs(node));
+}
+
+Result<void> lower_mean(Node& node) {
+  return node.set(sum_of_inputs(node) * (1 / static_cast<double>(node.input_count())));
+}
+
+// Any number of inputs, two by two.
+template <Value (*kBetter)(const Value&, const Value&)>
+Result<void> lower_extreme(Node& node) {
+  Value y = node.numeric(0);
+  const bool whole = node.computes_integers();
+  for (size_t input = 1; input < node.input_count(); ++input)
+    y = kBetter(y, whole ? node.value(input) : node.real(input));
+  return node.set(y);
+}
+
+// min(max(x, low), high), of integers and of bounds that the model computes.
+Result<void> clip_between(Node& node) {
+  Value y = node.value(0);
+  for (const size_t bound : {1u, 2u}) {
+    if (!node.has(bound)) continue;
+    const Value limit = node.value(bound);
+    if (limit.elements() != 1) return fail("E0211", "a bound is not one number");
+    y = bound == 1 ? maximum(y, reshape(limit, {})) : minimum(y, reshape(limit, {}));
+  }
+  return node.set(y);
+}
+
+// A bound that is absent, or infinite, is the largest finite number.
+Result<void> lower_clip(Node& node) {
+  if (node.computes_integers() || node.lowering().folds) return clip_between(node);
+  std::array<double, 2> bounds = {-kLargest, kLargest};
+  for (const size_t bound : {0u, 1u}) {
+    if (!node.has(bound + 1)) continue;
+    const std::optional<double> scalar = node.scalar(bound + 1);
+    if (!scalar) return clip_between(node);
+    bounds[bound] = std::clamp(*scalar, -kLargest, kLargest);  // a NaN stays one, and is refused below
+  }
+  if (!(bounds[0] <= bounds[1])) return fail("E0211", "its lower bound is above its upper bound");
+  return node.set(clip(node.real(0), bounds[0], bounds[1]));
+}
+
+template <Rounding kWay>
+Result<void> lower_round(Node& node) {
+  return node.set(rounded(node.real(0), kWay));
+}
+
+Value negative(const Value& x) {
+  return -x;
+}
+
+// tanh(x) cosh(x), which loses nothing near 0.
+Value sinh(const Value& x) {
+  const Value tangent = tanh(x);
+  return tangent * cosh(x);
+}
+
+Value softsign(const Value& x) {
+  return x / (abs(x) + 1.0);
+}
+
+template <int64_t kFunction>
+Result<void> lower_arc(Node& node) {
+  return node.set(apply(Kind::k_arc, node.real(0), {{kFunction}, {}}));
+}
+
+Result<void> lower_leaky_relu(Node& node) {
+  return node.set(apply(Kind::k_leaky_relu, node.real(0), {{}, {node.attributes().real("alpha", 0.01)}}));
+}
+
+Result<void> lower_gelu(Node& node) {
+  const std::string approximate = node.attributes().text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    return unsupported("its approximation is '" + approximate + "'", "use approximate=\"none\" or \"tanh\"");
+  return node.set(apply(Kind::k_gelu, node.real(0), {{approximate == "tanh" ? 1 : 0}, {}}));
+}
+
+// Y = X > 0 ? above X : below (e^(inner X) - 1)
+Result<void> exponential(Node& node, double above, double below, double inner) {
+  return node.set(apply(Kind::k_elu, node.real(0), {{}, {above, below, inner}}));
+}
+
+Result<void> lower_elu(Node& node) {
+  return exponential(node, 1, node.attributes().real("alpha", 1), 1);
+}
+Result<void> lower_selu(Node& node) {
+  const double alpha = node.attributes().real("alpha", 1.67326319217681884765625);
+  const double gamma = node.attributes().real("gamma", 1.05070102214813232421875);
+  return exponential(node, gamma, gamma * alpha, 1);
+}
+Result<void> lower_celu(Node& node) {
+  const double alpha = node.attributes().real("alpha", 1);
+  if (!(alpha > 0)) return fail("E0211", "its alpha is not positive");
+  return exponential(node, 1, alpha, 1 / alpha);
+}
+
+Result<void> lower_hard_sigmoid(Node& node) {
+  const double alpha = node.attributes().real("alpha", 0.2), beta = node.attributes().real("beta", 0.5);
+  if (!std::isfinite(alpha) || !std::isfinite(beta)) return fail("E0211", "its alpha or beta is not a finite number");
+  return node.set(apply(Kind::k_hard_sigmoid, node.real(0), {{}, {alpha, beta}}));
+}
+
+// relu(x) + slope * min(x, 0); the slope broadcasts to x.
+Result<void> lower_prelu(Node& node) {
+  const Value x = node.real(0), slope = node.real(1);
+  const Value above = relu(x);
+  return node.set(above + clip(x, -kLargest, 0) * slope);
+}
+
+Result<void> lower_thresholded_relu(Node& node) {
+  const Value x = node.real(0);
+  const Value above = compare(x, PT_COMPARE_GREATER, node.attributes().real("alpha", 1));
+  return node.set(where(above, x, node.number(DType::kF32, 0)));
+}
+
+// x + bias below -lambd, x - bias above lambd, 0 between.
+Result<void> lower_shrink(Node& node) {
+  const Value x = node.real(0);
+  const double bias = node.attributes().real("bias", 0), lambd = node.attributes().real("lambd", 0.5);
+  const Value below = compare(x, PT_COMPARE_LESS, -lambd), above = compare(x, PT_COMPARE_GREATER, lambd);
+  const Value risen = x + bias, sunk = x + -bias;
+  return node.set(where(below, risen, where(above, sunk, node.number(DType::kF32, 0))));
+}
+
+// Before opset 13 all dimensions from the axis on are one row.
+template <Kind kKind>
+Result<void> lower_rows(Node& node) {
+  const Value x = node.real(0);
+  const Shape shape = x.shape();
+  const bool flattens = node.opset() < 13;
+  PANTOUM_ASSIGN(const size_t axis, node.axis(shape.size(), flattens ? 1 : -1));
+  const ir::Attrs along{{static_cast<int64_t>(axis)}, {}};
+  if (!flattens || axis + 1 >= shape.size()) return node.set(apply(kKind, x, along));
+  return node.set(reshape(apply(kKind, reshape(x, as_matrix(shape, axis)), {{1}, {}}), shape));
+}
+
+// 1 at the first maximum, else 0. Before opset 13 all dimensions from the axis on are one.
+Result<void> lower_hardmax(Node& node) {
+  const Value x = node.real(0);
+  const Shape shape = x.shape();
+  const bool older = node.opset() < 13;
+  PANTOUM_ASSIGN(const size_t told, node.axis(shape.size(), older ? 1 : -1));
+  const size_t axis = older ? 1 : told;
+  const Shape rows = older ? as_matrix(shape, told) : shape;
+  const Value first = apply(Kind::k_arg_max, reshape(x, rows), {{static_cast<int64_t>(axis)}, {}});
+  Shape apart = rows, along(rows.size(), 1);
+  apart[axis] = 1;
+  along[axis] = rows[axis];
+  if (!node.spend(rows[axis])) return node.refusal();
+  const Value place = reshape(first, apart);
+  const Value hit = compare(place, PT_COMPARE_EQUAL, node.positions(rows[axis], along));
+  return node.set(reshape(cast(hit, DType::kF32), shape));
+}
+
+Result<void> lower_where(Node& node) {
+  const Value condition = node.value(0), a = node.value(1);
+  return node.set(where(condition, a, node.value(2)));
+}
+
+template <int64_t kRelation>
+Result<void> lower_compare(Node& node) {
+  const Value a = node.value(0);
+  return node.set(compare(a, kRelation, node.value(1)));
+}
+
+Result<void> lower_not(Node& node) {
+  return node.set(inverted(node.value(0)));
+}
+
+// What does not equal itself.
+Result<void> lower_is_nan(Node& node) {
+  const Value x = node.real(0);
+  return node.set(inverted(compare(x, PT_COMPARE_EQUAL, x)));
+}
+
+Result<void> lower_is_inf(Node& node) {
+  Value x = node.real(0);
+  const bool negative = node.attributes().integer("detect_negative", 1) != 0;
+  const bool positive = node.attributes().integer("detect_positive", 1) != 0;
+  if (negative && positive)
+    x = abs(x);
+  else if (!positive)
+    x = -x;
+  // Detecting neither is allowed: nothing equals NaN.
+  return node.set(compare(x, PT_COMPARE_EQUAL, node.filled(1, negative || positive ? HUGE_VALF : NAN)));
+}
+
+template <int64_t kOperation>
+Result<void> lower_bitwise(Node& node) {
+  const Value a = node.value(0);
+  return node.set(bitwise(a, kOperation, node.value(1)));
+}
+
+Result<void> lower_bitwise_not(Node& node) {
+  return node.set(bits_inverted(node.value(0)));
+}
+
+Result<void> lower_bit_shift(Node& node) {
+  const std::string direction = node.attributes().text("direction", "");
+  if (direction == "LEFT") return lower_bitwise<PT_BITWISE_SHIFT_LEFT>(node);
+  if (direction == "RIGHT") return lower_bitwise<PT_BITWISE_SHIFT_RIGHT>(node);
+  return fail("E0211", "its direction is neither LEFT nor RIGHT");
+}
+
+// What it keeps of ones: the stream is the same, so the mask is.
+Result<void> set_mask(Node& node, double ratio) {
+  const Value one = node.number(DType::kF32, 1), zero = node.number(DType::kF32, 0);
+  Value kept = node.op(Kind::k_expand, {one}, {{}, {1.0}}, {{DType::kF32, node.shape(0)}});
+  if (ratio > 0) kept = apply(Kind::k_dropout, kept, {{node.position()}, {ratio}});
+  return node.set(1, compare(kept, PT_COMPARE_GREATER, zero));
+}
+
+// The key of its random stream is the node's position in the file: the same file always draws the same masks.
+Result<void> lower_dropout(Node& node) {
+  double ratio = node.attributes().real("ratio", 0.5);
+  if (node.has(1)) {
+    const std::optional<double> scalar = node.scalar(1);
+    if (!scalar) return unsupported("its ratio is not constant", "use a fixed ratio");
+    ratio = *scalar;
+  }
+  if (!(ratio >= 0 && ratio < 1)) return fail("E0211", "its ratio is not in [0, 1)");
+  if (node.scalar(2).value_or(0) == 0) node.note("exported for inference; trained as dropout");
+  const Value x = node.value(0);
+  if (node.wants(1)) PANTOUM_TRY(set_mask(node, ratio));
+  return node.set(ratio == 0 ? x : apply(Kind::k_dropout, node.real(0), {{node.position()}, {ratio}}));
+}
+
+constexpr const char* kTypes = "float32; int64, int32 and uint8, which wrap";
+constexpr const char* kNumbers = "float32, int64, int32, uint8";
+constexpr const char* kTies = "float32, int64, int32, uint8; equal inputs share the gradient evenly";
+constexpr const char* kBool = "its result is bool: no gradient passes";
+constexpr const char* kBits = "integers: no gradient passes";
+constexpr const char* kFlat = "its gradient is 0";
+
+constexpr OperatorEntry kElementOperators[] = {
+    {"Add", lower_add, "add scale", kTypes},
+    {"Sub", lower_sub, "sub scale", kTypes},
+    {"Mul", lower_mul, "mul scale", kTypes},
+    {"Div", lower_div, "div scale",
+     "float32; int64, int32 and uint8, which are divided towards zero, and give 0 divided by 0"},
+    {"Mod", lower_mod, "mod div sign abs round mul sub", "float32; int64, int32 and uint8, which give 0 divided by 0"},
+    {"Pow", lower_pow, "cast pow mul sqrt div",
+     "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
+     "to a negative exponent are rounded towards zero"},
+    {"Reciprocal", lower_reciprocal, "div"},
+    {"Sum", lower_sum, "add"},
+    {"Mean", lower_mean, "add scale"},
+    {"Max", lower_extreme<maximum>, "maximum", kTies},
+    {"Min", lower_extreme<minimum>, "minimum", kTies},
+    {"Neg", lower_number<negative>, "sub neg", kNumbers},
+    {"Abs", lower_number<abs>, "sub maximum abs", kNumbers},
+    {"Sign", lower_number<sign>, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
+    {"Clip", lower_clip, "maximum minimum clip",
+     "float32, int64, int32, uint8; no gradient at constant bounds themselves"},
+    {"Floor", lower_round<kDown>, "round", kFlat},
+    {"Ceil", lower_round<kUp>, "round", kFlat},
+    {"Round", lower_round<kToEven>, "round", kFlat},
+    {"Sqrt", lower_op<Kind::k_sqrt>, "sqrt"},
+    {"Exp", lower_op<Kind::k_exp>, "exp"},
+    {"Log", lower_op<Kind::k_log>, "log"},
+    {"Erf", lower_op<Kind::k_erf>, "erf"},
+    {"Sin", lower_op<Kind::k_sin>, "sin"},
+    {"Cos", lower_op<Kind::k_cos>, "cos"},
+    {"Tan", lower_real<tan>, "sin cos div"},
+    {"Sinh", lower_real<sinh>, "tanh exp neg add scale mul"},
+    {"Cosh", lower_real<cosh>, "exp neg add scale"},
+    {"Tanh", lower_op<Kind::k_tanh>, "tanh"},
+    {"Asin", lower_arc<PT_ARC_SIN>, "arc"},
+    {"Acos", lower_arc<PT_ARC_COS>, "arc"},
+    {"Atan", lower_arc<PT_ARC_TAN>, "arc"},
+    {"Asinh", lower_arc<PT_ARC_SINH>, "arc"},
+    {"Acosh", lower_arc<PT_ARC_COSH>, "arc"},
+    {"Atanh", lower_arc<PT_ARC_TANH>, "arc"},
+    {"Relu", lower_real<relu>, "relu"},
+    {"LeakyRelu", lower_leaky_relu, "leaky_relu"},
+    {"PRelu", lower_prelu, "relu clip mul add"},
+    {"ThresholdedRelu", lower_thresholded_relu, "compare where"},
+    {"Shrink", lower_shrink, "compare scale where"},
+    {"Elu", lower_elu, "elu"},
+    {"Selu", lower_selu, "elu"},
+    {"Celu", lower_celu, "elu"},
+    {"Gelu", lower_gelu, "gelu"},
+    {"Sigmoid", lower_op<Kind::k_sigmoid>, "sigmoid"},
+    {"HardSigmoid", lower_hard_sigmoid, "hard_sigmoid"},
+    {"HardSwish", lower_op<Kind::k_hard_swish>, "hard_swish"},
+    {"Mish", lower_real<mish>, "softplus tanh mul"},
+    {"Softplus", lower_op<Kind::k_softplus>, "softplus"},
+    {"Softsign", lower_real<softsign>, "abs scale div"},
+    {"Softmax", lower_rows<Kind::k_softmax>, "softmax"},
+    {"LogSoftmax", lower_rows<Kind::k_log_softmax>, "log_softmax"},
+    {"Hardmax", lower_hardmax, "cast arg_max compare", "no gradient passes"},
+    {"Dropout", lower_dropout, "expand compare dropout", "trains with the ratio, whatever the model's training_mode"},
+    {"Where", lower_where, "where", "any type"},
+    {"Equal", lower_compare<PT_COMPARE_EQUAL>, "compare", kBool},
+    {"Less", lower_compare<PT_COMPARE_LESS>, "compare", kBool},
+    {"LessOrEqual", lower_compare<PT_COMPARE_LESS_EQUAL>, "compare", kBool},
+    {"Greater", lower_compare<PT_COMPARE_GREATER>, "compare", kBool},
+    {"GreaterOrEqual", lower_compare<PT_COMPARE_GREATER_EQUAL>, "compare", kBool},
+    {"And", lower_compare<PT_COMPARE_AND>, "compare", kBool},
+    {"Or", lower_compare<PT_COMPARE_OR>, "compare", kBool},
+    {"Xor", lower_compare<PT_COMPARE_XOR>, "compare", kBool},
+    {"Not", lower_not, "compare", kBool},
+    {"IsNaN", lower_is_nan, "compare", kBool},
+    {"IsInf", lower_is_inf, "abs neg compare", kBool},
+    {"BitShift", lower_bit_shift, "bitwise", "uint8: no gradient passes"},
+    {"BitwiseAnd", lower_bitwise<PT_BITWISE_AND>, "bitwise", kBits},
+    {"BitwiseNot", lower_bitwise_not, "bitwise", kBits},
+    {"BitwiseOr", lower_bitwise<PT_BITWISE_OR>, "bitwise", kBits},
+    {"BitwiseXor", lower_bitwise<PT_BITWISE_XOR>, "bitwise", kBits}};
+
+}  // namespace
+
+Family element_operators() {
+  return kElementOperators;
+}
+
+}  // namespace pantoum::import
