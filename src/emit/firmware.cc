@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,12 +12,11 @@
 #include "base/foreign_text.h"
 #include "base/json_text.h"
 #include "emit/boards.h"
-#include "emit/build_files.h"
-#include "emit/measure_stack.h"
 #include "emit/model_text.h"
+#include "emit/project/blocks.h"
 #include "emit/project/commit.h"
-#include "emit/project_folder.h"
 #include "emit/project_sources.h"
+#include "emit/stack_depth.h"
 #include "emit/step_work.h"
 #include "runtime/plan_bytes.h"
 
@@ -69,6 +69,35 @@ FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code - plan.names_size -
                    uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
   return sizes;
+}
+
+constexpr uint64_t kCommitEvery = 10;  // COMMIT_EVERY of main.c
+
+uint64_t whole_blocks(uint64_t bytes) {
+  return (bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES * PT_BLOCK_BYTES;
+}
+
+uint64_t paged_out(const pt_plan& plan, uint32_t program) {
+  uint32_t instructions = 0;
+  pt_cursor code = pt_program_code(&plan, program, &instructions);
+  uint64_t bytes = 0;
+  for (; instructions > 0; --instructions) {
+    pt_step step;
+    pt_op_view view;
+    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) break;
+    if (step.kind == PT_DO_PAGE_OUT)
+      bytes += whole_blocks(uint64_t{pt_tensor_units(&plan, step.subject)} * plan.align_bytes);
+  }
+  return bytes;
+}
+
+// Of the program "train", with main.c as it is emitted, for training that needs storage.
+StorageWrites storage_writes(const pt_plan& plan, bool check_blocks) {
+  const int32_t train = pt_plan_program(&plan, "train");
+  if (train < 0) return {};
+  return {.paged = paged_out(plan, static_cast<uint32_t>(train)),
+          .commit = pt_commit_bytes(&plan, check_blocks ? 1 : 0),
+          .commit_every = pt_commits_every_step(&plan) != 0 ? 1 : kCommitEvery};
 }
 
 std::string endurance_rows(const Firmware& firmware, const StorageWrites& writes) {
@@ -160,6 +189,131 @@ FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, cons
   return sizes;
 }
 
+// How a project is built: what Makefile and CMakeLists.txt say.
+struct Project {
+  const Board& board;
+  std::vector<std::string> sources;  // C files, inside the project
+  std::string limits;                // definitions for the compiler
+  uint64_t ram = 0, stack = 0, steps = 0, storage_blocks = 0;
+};
+
+constexpr const char* kCompile =
+    "-std=gnu99 -ffp-contract=off -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wconversion "
+    "-Wno-missing-field-initializers";
+
+// Of storage.img: an SD card's image must be a power of two; a file may be one.
+uint64_t image_bytes(const Project& project) {
+  return std::bit_ceil(std::max<uint64_t>(project.storage_blocks, 512)) * PT_BLOCK_BYTES;
+}
+
+std::string qemu(const Board& board) {
+  return fmt::format(
+      "qemu-system-arm -M {} -display none -monitor none -serial none -chardev stdio,id=c -semihosting-config "
+      "enable=on,target=native,chardev=c{}",
+      board.machine, board.storage == "sd" ? " -drive if=sd,format=raw,file=storage.img" : "");
+}
+
+// What the linker is told: the chip's memory.
+std::string memory_symbols(const Board& board, const std::string& ram, const std::string& stack) {
+  return fmt::format(
+      "-Wl,--defsym=ROM_ORIGIN={:#x},--defsym=ROM_SIZE={:#x},--defsym=RAM_ORIGIN={:#x},--defsym=RAM_SIZE={},"
+      "--defsym=STACK_SIZE={}",
+      board.rom_origin, board.rom_bytes, board.ram_origin, ram, stack);
+}
+
+// The variables above the sources: compiler, flags, memory.
+std::string make_flags(const Project& project) {
+  const Board& board = project.board;
+  std::string text = fmt::format("CC := {}\nFLAGS := {}\n", board.is_posix() ? "cc" : "arm-none-eabi-gcc", board.flags);
+  text += "OPTIMIZE := -O2\nSTEPS := " + std::to_string(project.steps) + "\nMORE :=\n";
+  text += fmt::format(
+      "CFLAGS := $(FLAGS) $(OPTIMIZE) {} {}{} -DSTEPS=$(STEPS) -Ipantoum/include -Ipantoum/src -Iboard -Imodel "
+      "$(MORE)\n",
+      kCompile, project.limits, board.is_posix() ? "" : " -specs=nano.specs");
+  if (board.is_posix()) return text + "LDFLAGS := -Wl,--gc-sections -lm\nPROGRAM := firmware\n";
+  return text + fmt::format(
+                    "RAM_SIZE := {}\nSTACK_SIZE := {}\nLDFLAGS := -nostartfiles -Wl,--gc-sections {} -T "
+                    "board/firmware.ld -lm\nPROGRAM := firmware.elf\n",
+                    project.ram, project.stack, memory_symbols(board, "$(RAM_SIZE)", "$(STACK_SIZE)"));
+}
+
+// The storage's image and `make run`.
+std::string run_rules(const Project& project) {
+  const std::string needed = project.storage_blocks > 0 ? " storage.img" : "";
+  std::string text;
+  if (project.storage_blocks > 0)
+    text += fmt::format(
+        "# Empty, as a new card: training begins; as a run left it: it goes on.\nstorage.img:\n\t@truncate -s {} "
+        "$@\n\n",
+        image_bytes(project));
+  if (project.board.is_posix()) return text + fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
+  return text + fmt::format(
+                    "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
+                    "build/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n\n"
+                    "build/sizes: $(PROGRAM)\n\t@$(CC:gcc=size) -A -d $< > $@\n",
+                    qemu(project.board), needed);
+}
+
+std::string makefile(const Project& project) {
+  std::string text = "# make        builds the firmware\n# make run    runs it\n# make clean\n" + make_flags(project);
+  text += "SOURCES :=";
+  for (const std::string& source : project.sources) text += " \\\n  " + source;
+  text += "\nOBJECTS := $(SOURCES:%.c=build/%.o)\n\n$(PROGRAM): $(OBJECTS)\n\t@$(CC) $(FLAGS) -o $@ $^ $(LDFLAGS)";
+  if (!project.board.is_posix()) text += " -specs=nano.specs";
+  text +=
+      "\n\nbuild/%.o: %.c build/flags $(wildcard board/*.h model/*.h)\n\t@mkdir -p $(@D)\n\t@$(CC) $(CFLAGS) -c -o $@ "
+      "$<\n\n";
+  return text + run_rules(project) +
+         "\n# What was compiled with other flags is compiled again.\nbuild/flags: always\n\t@mkdir -p build; echo "
+         "'$(CFLAGS)' | cmp -s - $@ || echo '$(CFLAGS)' > $@\n\nclean:\n\t@rm -rf build $(PROGRAM)\n.PHONY: run clean "
+         "always\n";
+}
+
+// "a;b;c": what CMake reads as several arguments.
+std::string listed(std::string words) {
+  words.erase(0, words.find_first_not_of(' '));
+  std::replace(words.begin(), words.end(), ' ', ';');
+  return words;
+}
+
+// `run`, as the Makefile has it: in the project's folder, where storage.img is.
+std::string cmake_run(const Project& project) {
+  const bool is_posix = project.board.is_posix();
+  const std::string image =
+      project.storage_blocks == 0
+          ? ""
+          : fmt::format("\n  COMMAND test -f storage.img || truncate -s {} storage.img", image_bytes(project));
+  return fmt::format(
+      "add_custom_target(run{}\n  COMMAND {}$<TARGET_FILE:firmware>\n  WORKING_DIRECTORY ${{CMAKE_SOURCE_DIR}} "
+      "USES_TERMINAL DEPENDS firmware)\n",
+      image, is_posix ? "" : qemu(project.board) + " -kernel ");
+}
+
+std::string cmake_lists(const Project& project) {
+  const Board& board = project.board;
+  const std::string flags = board.is_posix() ? "" : board.flags + " -specs=nano.specs ";
+  std::string text =
+      "# cmake -B build/cmake; cmake --build build/cmake --target run\ncmake_minimum_required(VERSION 3.16)\n";
+  if (!board.is_posix())
+    text +=
+        "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_C_COMPILER arm-none-eabi-gcc)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE "
+        "STATIC_LIBRARY)\n";
+  text += "project(firmware C)\n";
+  text += fmt::format("set(STEPS {} CACHE STRING \"of the whole training\")\n", project.steps);
+  text += "add_executable(firmware";
+  for (const std::string& source : project.sources) text += "\n  " + source;
+  text += ")\ntarget_include_directories(firmware PRIVATE pantoum/include pantoum/src board model)\n";
+  text += fmt::format("target_compile_options(firmware PRIVATE\n  {})\n",
+                      listed(fmt::format("{}-O2 {} {} -DSTEPS=${{STEPS}}", flags, kCompile, project.limits)));
+  std::string link = "-Wl,--gc-sections";
+  if (!board.is_posix())
+    link = fmt::format("{}-nostartfiles {} {} -T ${{CMAKE_SOURCE_DIR}}/board/firmware.ld", flags, link,
+                       memory_symbols(board, std::to_string(project.ram), std::to_string(project.stack)));
+  text += fmt::format("target_link_options(firmware PRIVATE\n  {})\ntarget_link_libraries(firmware m)\n", listed(link));
+  if (!board.is_posix()) text += "set_target_properties(firmware PROPERTIES SUFFIX .elf)\n";
+  return text + cmake_run(project);
+}
+
 // The sources that are the same for every model; those to compile go into `project`. main.c is the user's once it is there.
 std::vector<ProjectFile> common_files(const ProjectFolder& folder, const std::set<std::string>& kernels,
                                       Project& project) {
@@ -191,6 +345,11 @@ Result<void> set_stack(const ProjectFolder& own, std::vector<ProjectFile> files,
 }
 
 }  // namespace
+
+uint64_t StorageWrites::life(uint64_t endurance) const {
+  const double per_step = static_cast<double>(paged) + static_cast<double>(commit) / static_cast<double>(commit_every);
+  return per_step > 0 ? static_cast<uint64_t>(static_cast<double>(endurance) / per_step) : 0;
+}
 
 Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder) {
   PANTOUM_ASSIGN(const Board board, find_board(firmware.target, firmware.board, firmware.ram_bytes));

@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "emit/batch_tensors.h"
-#include "emit/flash_endurance.h"
 #include "pantoum/pantoum.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
@@ -47,6 +46,16 @@ struct Firmware {
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
   std::string plan_path;  // where the plan was read from, for who looks at a run of it
+};
+
+// What a training writes to storage, and how long a card lasts.
+struct StorageWrites {
+  uint64_t paged = 0;         // bytes that the pages of a step write, whole blocks
+  uint64_t commit = 0;        // bytes of a commit
+  uint64_t commit_every = 1;  // steps
+
+  // Steps until `endurance` bytes are written; 0: a step writes nothing.
+  [[nodiscard]] uint64_t life(uint64_t endurance) const;
 };
 
 // Bytes of what was written: for the user, and for the README of the project.

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "base/foreign_text.h"
-#include "emit/c_text.h"
 #include "emit/initial_values.h"
 #include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
@@ -38,6 +39,23 @@ std::string symbol(const char* function) {
 // Of what the plan's places are counted from.
 uint32_t alignment(const pt_plan& plan) {
   return std::max(uint32_t{16}, plan.align_bytes);
+}
+
+// "static const uint8_t name[N] = {...};", aligned so that it can be read as any type; one zero where it is empty.
+std::string byte_array(const std::string& name, std::span<const std::byte> bytes, uint32_t alignment = 16) {
+  std::string text = fmt::format("static const uint8_t {}[{}] __attribute__((aligned({}))) = {{", name,
+                                 bytes.empty() ? 1 : bytes.size(), alignment);
+  for (size_t at = 0; at < bytes.size(); ++at)
+    fmt::format_to(std::back_inserter(text), "{}{},", at % 24 == 0 ? "\n" : "", static_cast<unsigned>(bytes[at]));
+  return text + (bytes.empty() ? "0};\n" : "\n};\n");
+}
+
+// Numbers that read back as the same bits.
+std::string literal(double value) {
+  return fmt::format("{:a}", value);
+}
+std::string literal(float value) {
+  return fmt::format("{:a}f", value);
 }
 
 bool is_constant(const train::Schedule& schedule) {

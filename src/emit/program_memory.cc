@@ -30,7 +30,7 @@ void read_sections(const std::string& folder, const std::string& make_words, Pro
   if (pipe == nullptr) return;
   while (std::fgetc(pipe) != EOF) {
   }
-  if (::pclose(pipe) != 0) return;  // an older project has no such target, a project for this machine neither
+  if (::pclose(pipe) != 0) return;  // a project for this machine has no such target
   const auto text = base::read_file((fs::path(folder) / "build" / "sizes").string());
   if (!text) return;
   std::istringstream lines(*text);

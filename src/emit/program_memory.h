@@ -18,7 +18,7 @@ struct ProgramMemory {
 // Adds one line of `size -A` (section, bytes, address) to `memory`.
 void read_section_line(const std::string& line, ProgramMemory& memory);
 
-// Of the project in `folder`, which `make` has built with these words. What an older project does not tell is 0.
+// Of the project in `folder`, which `make` has built with these words.
 [[nodiscard]] ProgramMemory program_memory(const std::string& folder, const std::string& make_words);
 
 }  // namespace pantoum::emit

@@ -29,15 +29,14 @@ Result<ProjectFolder> ProjectFolder::open(const std::string& path) {
     for (std::string line; std::getline(lines, line);) project.own_.insert(line);
     return project;
   }
-  project.is_older_ = project.has("model/run.json") && project.has("model/plan.bin");
-  if (project.is_older_ || project.folder_.is_empty()) return project;
+  if (project.folder_.is_empty()) return project;
   return fail("E0294", "the folder holds files that `pantoum emit` did not write", path,
               "give a new or an empty folder, or that of an earlier project; nothing was changed");
 }
 
 Result<void> ProjectFolder::claim(const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    if (!is_older_ && has(name) && !own_.contains(name))
+    if (has(name) && !own_.contains(name))
       return fail("E0294", "a file stands there that `pantoum emit` did not write", path_of(name),
                   "move it to another place or name; nothing was changed");
   own_.insert(names.begin(), names.end());

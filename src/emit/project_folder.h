@@ -33,7 +33,6 @@ class ProjectFolder {
 
   base::OutputFolder folder_;
   std::set<std::string> own_;
-  bool is_older_ = false;  // of a release that kept no list: all that it would write is its own
 };
 
 }  // namespace pantoum::emit

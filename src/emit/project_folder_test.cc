@@ -51,15 +51,6 @@ TEST(ProjectFolder, OthersFilesInAProjectAreRefusedBeforeAnyIsReplaced) {
   EXPECT_EQ(*base::read_file(scratch.file("fw/Makefile")), "all:\n");
 }
 
-TEST(ProjectFolder, AProjectOfAnEarlierReleaseIsOne) {
-  const TemporaryFolder scratch;
-  fs::create_directories(scratch.file("fw/model"));
-  for (const char* name : {"fw/Makefile", "fw/model/plan.bin", "fw/model/run.json"})
-    ASSERT_TRUE(base::write_file_atomically(scratch.file(name), "old"));
-  ASSERT_TRUE(emit_into(scratch.file("fw")));
-  EXPECT_EQ(*base::read_file(scratch.file("fw/Makefile")), "all:\n");
-}
-
 TEST(ProjectFolder, WhatWasWrittenInPartIsGoneOnWith) {
   const TemporaryFolder scratch;
   {

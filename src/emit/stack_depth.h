@@ -1,4 +1,4 @@
-// How deep the stack of a firmware can become, from what the linker made of it.
+// The stack that a firmware needs, from what the linker made of it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "emit/boards.h"
+#include "emit/project_folder.h"
 
 namespace pantoum::emit {
 
@@ -26,5 +28,9 @@ struct StackDepth {
 //                                         from another such callback, but two inside one another at most
 // E0299 recursion, a frame whose size is not constant, no such function.
 [[nodiscard]] Result<StackDepth> stack_depth(std::string_view disassembly, std::string_view entry);
+
+// Builds the project, with its Makefile, in a temporary folder that is removed, and asks stack_depth. E0299 it cannot be
+// built here (arm-none-eabi-gcc, its objdump and make), or it has no bound. Cost: a build.
+[[nodiscard]] Result<StackDepth> measure_stack(const std::vector<ProjectFile>& files, const Board& board);
 
 }  // namespace pantoum::emit
