@@ -15,7 +15,7 @@
 #include "base/json_text.h"
 #include "base/system_calls.h"
 #include "problem/plan_json.h"
-#include "report/sweep_chart.h"
+#include "report/charts.h"
 
 namespace pantoum::pipeline {
 namespace {

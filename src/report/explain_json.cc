@@ -10,6 +10,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <class T, class Show>
+Json list_of(const std::vector<T>& all, Show show) {
+  Json list = Json::array();
+  for (const T& each : all) list.push_back(show(each));
+  return list;
+}
+
 Json binds(const Explanation& why, const Names& names) {
   const problem::Plan& plan = why.plan;
   Json list = Json::array();
@@ -31,78 +38,70 @@ Json binds(const Explanation& why, const Names& names) {
 }
 
 Json at_peak(const Explanation& why, const Names& names) {
-  Json list = Json::array();
-  for (const Resident& resident : why.at_peak) {
+  return list_of(why.at_peak, [&](const Resident& resident) {
     Json entry{{"tensor", resident.tensor >= 0 ? Json(resident.tensor) : Json(nullptr)}};
     if (resident.tensor >= 0) entry["name"] = names.tensor(resident.tensor);
     entry["bytes"] = resident.bytes;
     entry["role"] = name_of(resident.role);
-    list.push_back(std::move(entry));
-  }
-  return list;
+    return entry;
+  });
 }
 
 Json transfers(const Explanation& why, const Names& names) {
-  Json list = Json::array();
-  for (const Transfer& one : why.timeline.transfers) {
-    Json computes = Json::array();
-    for (const Overlap& overlap : one.computes)
-      computes.push_back({{"instruction", overlap.instruction},
-                          {"op", names.op(why.plan.instructions[overlap.instruction].subject)},
-                          {"seconds", overlap.seconds}});
-    list.push_back({{"instruction", one.instruction},
-                    {"direction", one.out ? "out" : "in"},
-                    {"tensor", one.tensor},
-                    {"name", names.tensor(one.tensor)},
-                    {"bytes", one.bytes},
-                    {"issue_s", one.issue_s},
-                    {"begin_s", one.begin_s},
-                    {"end_s", one.end_s},
-                    {"energy_j", one.energy_j},
-                    {"hidden_s", one.hidden_s},
-                    {"stall_s", one.stall_s},
-                    {"computes", std::move(computes)}});
-  }
-  return list;
+  return list_of(why.timeline.transfers, [&](const Transfer& one) -> Json {
+    return {{"instruction", one.instruction},
+            {"direction", one.out ? "out" : "in"},
+            {"tensor", one.tensor},
+            {"name", names.tensor(one.tensor)},
+            {"bytes", one.bytes},
+            {"issue_s", one.issue_s},
+            {"begin_s", one.begin_s},
+            {"end_s", one.end_s},
+            {"energy_j", one.energy_j},
+            {"hidden_s", one.hidden_s},
+            {"stall_s", one.stall_s},
+            {"computes", list_of(one.computes, [&](const Overlap& overlap) -> Json {
+               return {{"instruction", overlap.instruction},
+                       {"op", names.op(why.plan.instructions[overlap.instruction].subject)},
+                       {"seconds", overlap.seconds}};
+             })}};
+  });
 }
 
 Json again(const Explanation& why, const Names& names) {
-  Json list = Json::array();
-  for (const ComputedAgain& entry : why.again)
-    list.push_back({{"op", entry.op},
-                    {"name", names.op(entry.op)},
-                    {"times", entry.times},
-                    {"seconds", entry.seconds},
-                    {"energy_j", entry.energy_j}});
-  return list;
+  return list_of(why.again, [&](const ComputedAgain& entry) -> Json {
+    return {{"op", entry.op},
+            {"name", names.op(entry.op)},
+            {"times", entry.times},
+            {"seconds", entry.seconds},
+            {"energy_j", entry.energy_j}};
+  });
 }
 
 Json paged(const Explanation& why, const Names& names) {
-  Json list = Json::array();
-  for (const Paged& entry : why.paged)
-    list.push_back({{"tensor", entry.tensor},
-                    {"name", names.tensor(entry.tensor)},
-                    {"bytes", entry.bytes},
-                    {"out", entry.outs},
-                    {"in", entry.ins},
-                    {"seconds", entry.seconds},
-                    {"hidden_s", entry.hidden_s},
-                    {"stall_s", entry.stall_s},
-                    {"energy_j", entry.energy_j}});
-  return list;
+  return list_of(why.paged, [&](const Paged& entry) -> Json {
+    return {{"tensor", entry.tensor},
+            {"name", names.tensor(entry.tensor)},
+            {"bytes", entry.bytes},
+            {"out", entry.outs},
+            {"in", entry.ins},
+            {"seconds", entry.seconds},
+            {"hidden_s", entry.hidden_s},
+            {"stall_s", entry.stall_s},
+            {"energy_j", entry.energy_j}};
+  });
 }
 
 Json next(const Explanation& why) {
-  Json list = Json::array();
   const problem::Predicted& own = why.plan.predicted;
-  for (const Probe& probe : why.next.probes)
-    list.push_back({{"more", probe.more},
-                    {"ram_bytes", probe.ram_bytes},
-                    {"energy_j", probe.predicted.energy_j},
-                    {"time_s", probe.predicted.time_s},
-                    {"saves_j", own.energy_j - probe.predicted.energy_j},
-                    {"saves_s", own.time_s - probe.predicted.time_s}});
-  return list;
+  return list_of(why.next.probes, [&](const Probe& probe) -> Json {
+    return {{"more", probe.more},
+            {"ram_bytes", probe.ram_bytes},
+            {"energy_j", probe.predicted.energy_j},
+            {"time_s", probe.predicted.time_s},
+            {"saves_j", own.energy_j - probe.predicted.energy_j},
+            {"saves_s", own.time_s - probe.predicted.time_s}};
+  });
 }
 
 }  // namespace

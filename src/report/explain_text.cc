@@ -8,6 +8,7 @@
 #include "problem/time_source.h"
 #include "report/explain.h"
 #include "report/names.h"
+#include "report/words.h"
 
 namespace pantoum::report {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 using base::show_bytes;
 
 constexpr size_t kMost = 10;  // lines of one kind
-
-std::string show_joules(double joules) {
-  return joules == 0 ? "0 J" : base::show_joules(joules);
-}
-std::string show_seconds(double seconds) {
-  return seconds == 0 ? "0 s" : base::show_seconds(seconds);
-}
 
 // "label    first line", and the following ones below it.
 class Section {
@@ -31,8 +25,11 @@ class Section {
     text_ += fmt::format("{:<10} {}\n", label_, base::one_line(text));
     label_ = "";
   }
-  void more(size_t all) {
-    if (all > kMost) line(fmt::format("and {} more (--format json has all)", all - kMost));
+  // A line for each of the first ones, and how many there are more.
+  template <class T, class Show>
+  void list(const std::vector<T>& all, Show show) {
+    for (size_t at = 0; at < std::min(kMost, all.size()); ++at) line(show(all[at]));
+    if (all.size() > kMost) line(fmt::format("and {} more (--format json has all)", all.size() - kMost));
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -50,58 +47,51 @@ std::string binds(const Explanation& why, const Names& names) {
                              show_bytes(plan.question.budget_bytes()), why.peak_instruction, plan.instructions.size(),
                              names.of(plan.instructions[why.peak_instruction])));
   if (why.deadline_binds())
-    section.line(fmt::format("the deadline: {} of {}; without it {} in {}", show_seconds(why.found.time_s),
-                             show_seconds(*plan.question.deadline),
-                             show_joules(why.next.no_deadline->predicted.energy_j),
-                             show_seconds(why.next.no_deadline->predicted.time_s)));
+    section.line(fmt::format("the deadline: {} of {}; without it {} in {}", show_time(why.found.time_s),
+                             show_time(*plan.question.deadline),
+                             show_energy(why.next.no_deadline->predicted.energy_j),
+                             show_time(why.next.no_deadline->predicted.time_s)));
   if (section.text().empty()) section.line("nothing: with all the RAM in the world the step would cost the same");
   return section.text();
 }
 
 std::string at_peak(const Explanation& why, const Names& names) {
   Section section("at peak");
-  for (size_t at = 0; at < std::min(kMost, why.at_peak.size()); ++at) {
-    const Resident& resident = why.at_peak[at];
-    section.line(fmt::format("{:>10}  {:<9} {}", show_bytes(resident.bytes), name_of(resident.role),
-                             resident.tensor >= 0 ? names.tensor(resident.tensor) : ""));
-  }
-  section.more(why.at_peak.size());
+  section.list(why.at_peak, [&](const Resident& resident) {
+    return fmt::format("{:>10}  {:<9} {}", show_bytes(resident.bytes), name_of(resident.role),
+                       resident.tensor >= 0 ? names.tensor(resident.tensor) : "");
+  });
   return section.text();
 }
 
 std::string sums(const Explanation& why) {
   Section time("time"), energy("energy");
-  time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_seconds(why.found.time_s),
-                        show_seconds(why.timeline.compute_s), show_seconds(why.timeline.stall_s),
+  time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
+                        show_time(why.timeline.compute_s), show_time(why.timeline.stall_s),
                         base::one_line(problem::time_source(why.plan.graph.device))));
   energy.line(fmt::format("{} = {} computing + {} computing again + {} paging + {} idle (modelled)",
-                          show_joules(why.found.energy_j), show_joules(why.energy.first_j),
-                          show_joules(why.energy.again_j), show_joules(why.energy.paging_j),
-                          show_joules(why.energy.idle_j)));
+                          show_energy(why.found.energy_j), show_energy(why.energy.first_j),
+                          show_energy(why.energy.again_j), show_energy(why.energy.paging_j),
+                          show_energy(why.energy.idle_j)));
   return time.text() + energy.text();
 }
 
 std::string again(const Explanation& why, const Names& names) {
   Section section("again");
-  for (size_t at = 0; at < std::min(kMost, why.again.size()); ++at) {
-    const ComputedAgain& entry = why.again[at];
-    section.line(fmt::format("{:>10} {:>10}  {}x  {}", show_joules(entry.energy_j), show_seconds(entry.seconds),
-                             entry.times, names.op(entry.op)));
-  }
-  section.more(why.again.size());
+  section.list(why.again, [&](const ComputedAgain& entry) {
+    return fmt::format("{:>10} {:>10}  {}x  {}", show_energy(entry.energy_j), show_time(entry.seconds), entry.times,
+                       names.op(entry.op));
+  });
   return section.text();
 }
 
 std::string paged(const Explanation& why, const Names& names) {
   Section section("paged");
-  for (size_t at = 0; at < std::min(kMost, why.paged.size()); ++at) {
-    const Paged& entry = why.paged[at];
-    section.line(fmt::format("{:>10} {:>10}  {} hidden, {} waited for  {} out, {} in  {} {}",
-                             show_joules(entry.energy_j), show_seconds(entry.seconds), show_seconds(entry.hidden_s),
-                             show_seconds(entry.stall_s), entry.outs, entry.ins, show_bytes(entry.bytes),
-                             names.tensor(entry.tensor)));
-  }
-  section.more(why.paged.size());
+  section.list(why.paged, [&](const Paged& entry) {
+    return fmt::format("{:>10} {:>10}  {} hidden, {} waited for  {} out, {} in  {} {}", show_energy(entry.energy_j),
+                       show_time(entry.seconds), show_time(entry.hidden_s), show_time(entry.stall_s), entry.outs,
+                       entry.ins, show_bytes(entry.bytes), names.tensor(entry.tensor));
+  });
   return section.text();
 }
 
@@ -122,13 +112,11 @@ std::string stalls(const Explanation& why, const Names& names) {
   std::stable_sort(waits.begin(), waits.end(),
                    [](const Transfer* a, const Transfer* b) { return a->stall_s > b->stall_s; });
   Section section("waits");
-  for (size_t at = 0; at < std::min(kMost, waits.size()); ++at) {
-    const Transfer& one = *waits[at];
-    section.line(fmt::format("{:>10}  for {} {} at instruction {}: {:.6g} s to {:.6g} s, {}", show_seconds(one.stall_s),
-                             one.out ? "page_out" : "page_in", names.tensor(one.tensor), one.instruction, one.begin_s,
-                             one.end_s, hidden_by(one, why, names)));
-  }
-  section.more(waits.size());
+  section.list(waits, [&](const Transfer* one) {
+    return fmt::format("{:>10}  for {} {} at instruction {}: {:.6g} s to {:.6g} s, {}", show_time(one->stall_s),
+                       one->out ? "page_out" : "page_in", names.tensor(one->tensor), one->instruction, one->begin_s,
+                       one->end_s, hidden_by(*one, why, names));
+  });
   if (waits.empty() && !why.timeline.transfers.empty()) section.line("none: every transfer runs beside computes");
   return section.text();
 }

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
 #include "base/json_text.h"
 #include "base/units.h"
-#include "report/page_charts.h"
-#include "report/page_energy.h"
+#include "report/charts.h"
 #include "report/page_files.h"
-#include "report/page_parts.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -20,6 +19,7 @@ namespace pantoum::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Cells = std::vector<std::string>;  // of a row
 
 constexpr size_t kMostLines = 15;     // of a table that opens with the page
 constexpr size_t kMostHeld = 200;     // of one that a reader opens
@@ -32,6 +32,104 @@ std::string bytes(const Json& value) {
   return base::show_bytes(value.get<int64_t>());
 }
 
+// "10.00 MiB": the unit in small letters.
+std::string with_small_unit(const std::string& value) {
+  const size_t space = value.find(' ');
+  if (space == std::string::npos || value.find_first_of("0123456789") != 0) return text(value);
+  return fmt::format("{} <small>{}</small>", text(value.substr(0, space)), text(value.substr(space + 1)));
+}
+
+// A table that scrolls alone on a narrow screen. Columns after the first hold numbers unless they are named with a *.
+class Table {
+ public:
+  Table(const std::string& caption, const std::vector<std::string>& heads) {
+    made_ = fmt::format(
+        "<div class='scroll' role='region' tabindex='0' aria-label='{0}'><table><caption>{0}</caption><thead><tr>",
+        text(caption));
+    for (const std::string& head : heads) {
+      words_.push_back(words_.empty() || head.starts_with('*'));
+      made_ += fmt::format("<th scope='col'{}>{}</th>", words_.back() ? "" : " class='n'",
+                           text(head.starts_with('*') ? head.substr(1) : head));
+    }
+    made_ += "</tr></thead><tbody>\n";
+  }
+
+  void row(const Cells& cells) {
+    made_ += "<tr>";
+    for (size_t at = 0; at < cells.size(); ++at)
+      made_ += at == 0 ? fmt::format("<th scope='row' title='{0}'>{0}</th>", text(cells[at]))
+                       : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'", text(cells[at]));
+    made_ += "</tr>\n";
+  }
+
+  // A row for each of the first `most` entries.
+  template <class Show>
+  void rows(const Json& list, size_t most, Show show) {
+    for (size_t at = 0; at < std::min(most, list.size()); ++at) row(show(list[at]));
+  }
+
+  [[nodiscard]] std::string end() const { return made_ + "</tbody></table></div>\n"; }
+
+ private:
+  std::string made_;
+  std::vector<bool> words_;  // by column
+};
+
+// `id` and `title` are the page's own; `body` is HTML.
+std::string section(const char* id, const char* title, const std::string& body) {
+  return fmt::format("<section id='{0}' aria-labelledby='{0}-title'>\n<h2 id='{0}-title'>{1}</h2>\n{2}</section>\n", id,
+                     title, body);
+}
+
+struct Part {
+  std::string label;
+  double value = 0;
+  int style = 0;
+};
+
+// One bar of parts, with a legend that says the figures. "": there is nothing.
+std::string stacked(const std::string& title, const std::vector<Part>& parts,
+                    const std::function<std::string(double)>& show) {
+  double sum = 0;
+  for (const Part& part : parts) sum += std::max(0.0, part.value);
+  std::string bar, legend;
+  double left = 0;
+  for (const Part& part : parts) {
+    if (part.value <= 0 || sum <= 0) continue;
+    const double share = 100 * part.value / sum;
+    bar += fmt::format("<rect x='{:.3f}%' width='{:.3f}%' height='100%' class='fill{}'/>", left, share, part.style);
+    legend +=
+        fmt::format("<li><span class='swatch back{}'></span>{} <b>{}</b> <span class='soft'>{}</span></li>", part.style,
+                    text(part.label), text(show(part.value)), show_percent(part.value / sum));
+    left += share;
+  }
+  if (legend.empty()) return "";
+  return fmt::format(
+      "<div class='stack'><h3>{0} <span class='soft'>{1}</span></h3><svg class='bar' role='img' "
+      "aria-label='{0}'>{2}</svg><ul class='legend'>{3}</ul></div>\n",
+      text(title), text(show(sum)), bar, legend);
+}
+
+struct Tile {
+  std::string label, value, note;
+  double share = -1;  // of what there is; < 0: no meter
+};
+
+std::string tiles(const std::vector<Tile>& all) {
+  std::string made = "<ul class='tiles'>\n";
+  for (const Tile& tile : all) {
+    made +=
+        fmt::format("<li><span class='label'>{}</span><b>{}</b>", text(tile.label), with_small_unit(tile.value));
+    if (tile.share >= 0)
+      made += fmt::format(
+          "<svg class='meter' aria-hidden='true'><rect width='100%' height='100%' class='empty'/><rect width='{:.2f}%' "
+          "height='100%' class='fill0'/></svg>",
+          std::clamp(tile.share, 0.0, 1.0) * 100);
+    made += fmt::format("<span class='note'>{}</span></li>\n", text(tile.note));
+  }
+  return made + "</ul>\n";
+}
+
 std::string more_than(size_t all, size_t shown) {
   return all > shown
              ? fmt::format("<p class='soft'>and {} more; <code>pantoum report --format json</code> has all.</p>\n",
@@ -41,9 +139,8 @@ std::string more_than(size_t all, size_t shown) {
 
 std::string chart_figure(const PageChart& chart) {
   return fmt::format(
-      "<figure><figcaption class='hidden'>{0}: {1}</figcaption><div class='live' data-chart='{2}'></div><div "
-      "class='static'>{3}</div></figure>\n",
-      text(chart.chart.title), text(chart.text), chart.id, to_svg(chart.chart));
+      "<figure><figcaption class='hidden'>{}: {}</figcaption><div class='picture' data-chart='{}'>{}{}</div></figure>\n",
+      text(chart.chart.title), text(chart.text), chart.id, to_svg(chart.chart), to_svg(chart.chart, Width::kNarrow));
 }
 
 std::string ratio_note(double own, const Json& all, const char* key) {
@@ -142,8 +239,9 @@ std::string memory(const Json& report) {
   body += kinds.end();
   Table held("In RAM at the peak", {"tensor", "*kind", "*role", "bytes"});
   const Json& holds = peak["holds"];
-  for (size_t at = 0; at < std::min(kMostHeld, holds.size()); ++at)
-    held.row({holds[at]["name"], holds[at]["kind"], holds[at]["role"], bytes(holds[at]["bytes"])});
+  held.rows(holds, kMostHeld, [](const Json& each) -> Cells {
+    return {each["name"], each["kind"], each["role"], bytes(each["bytes"])};
+  });
   body += fmt::format("<details><summary>All that is in RAM at the peak: {}</summary>\n{}{}</details>\n",
                       show_count(static_cast<int64_t>(holds.size())), held.end(), more_than(holds.size(), kMostHeld));
   return section("memory", "RAM over time", body);
@@ -154,18 +252,24 @@ std::string returned_tables(const Json& report) {
   const Json &again = report["recomputed"], &paged = report["paged"];
   if (!again.empty()) {
     Table table("Recomputed, the dearest first", {"op", "times more", "time", "energy"});
-    for (size_t at = 0; at < std::min(kMostLines, again.size()); ++at)
-      table.row({again[at]["name"], show_count(again[at]["times"]), show_time(again[at]["seconds"]),
-                 show_energy(again[at]["energy_j"])});
+    table.rows(again, kMostLines, [](const Json& each) -> Cells {
+      return {each["name"], show_count(each["times"]), show_time(each["seconds"]), show_energy(each["energy_j"])};
+    });
     body += table.end() + more_than(again.size(), kMostLines);
   }
   if (!paged.empty()) {
     Table table("Paged, the dearest first",
                 {"tensor", "bytes", "out", "in", "transfers", "hidden", "waited for", "energy"});
-    for (size_t at = 0; at < std::min(kMostLines, paged.size()); ++at)
-      table.row({paged[at]["name"], bytes(paged[at]["bytes"]), show_count(paged[at]["outs"]),
-                 show_count(paged[at]["ins"]), show_time(paged[at]["seconds"]), show_time(paged[at]["hidden_s"]),
-                 show_time(paged[at]["stall_s"]), show_energy(paged[at]["energy_j"])});
+    table.rows(paged, kMostLines, [](const Json& each) -> Cells {
+      return {each["name"],
+              bytes(each["bytes"]),
+              show_count(each["outs"]),
+              show_count(each["ins"]),
+              show_time(each["seconds"]),
+              show_time(each["hidden_s"]),
+              show_time(each["stall_s"]),
+              show_energy(each["energy_j"])};
+    });
     body += table.end() + more_than(paged.size(), kMostLines);
   }
   return body;
@@ -224,12 +328,16 @@ std::string costs(const Json& report) {
               {"kind", "computed", "of them again", "time", "share", "of it again", "energy"});
   const Json& kinds = costs["kinds"];
   const double all = time["first_s"].get<double>() + time["again_s"].get<double>();
-  for (size_t at = 0; at < std::min(kMostLines, kinds.size()); ++at) {
-    const double own = kinds[at]["seconds"];
-    table.row({kinds[at]["kind"], show_count(kinds[at]["computed"]), show_count(kinds[at]["recomputed"]),
-               show_time(own), all > 0 ? show_percent(own / all) : "", show_time(kinds[at]["recomputed_s"]),
-               show_energy(kinds[at]["energy_j"])});
-  }
+  table.rows(kinds, kMostLines, [&](const Json& each) -> Cells {
+    const double own = each["seconds"];
+    return {each["kind"],
+            show_count(each["computed"]),
+            show_count(each["recomputed"]),
+            show_time(own),
+            all > 0 ? show_percent(own / all) : "",
+            show_time(each["recomputed_s"]),
+            show_energy(each["energy_j"])};
+  });
   return section("costs", "Where time and energy go", body + table.end() + more_than(kinds.size(), kMostLines));
 }
 
@@ -414,18 +522,10 @@ Json shown_names(const Json& names) {
   return shown;
 }
 
-Json chart_data(const PageChart& chart) {
-  Json data = to_json(chart.chart);
-  for (const char* key : {"title", "x", "y"}) data[key] = base::one_line(data[key].get<std::string>());
-  for (const char* list : {"series", "rules", "regions"})
-    for (Json& each : data[list]) each["label"] = base::one_line(each["label"].get<std::string>());
-  return data;
-}
-
 Json page_data(const Json& report) {
   Json charts = Json::object();
   const auto add = [&](const std::vector<PageChart>& all) {
-    for (const PageChart& chart : all) charts[chart.id] = chart_data(chart);
+    for (const PageChart& chart : all) charts[chart.id] = to_json(chart.chart);
   };
   add({memory_chart(report)});
   add(sweep_page_charts(report));

@@ -269,6 +269,20 @@ TEST(Words, WhatLivesInStorageIsNotKeptByRam) {
   EXPECT_FALSE(holds(page, "everything is kept"));
 }
 
+TEST(MeasuredEnergyRows, TellOfAStepAndOfAll) {
+  const auto rows = measured_energy(Json::parse(
+      R"({"energy_j":100,"energy_source":"measured by x","step_energy_j":2,"step_energy_half_width_j":0.04,"idle_w":10,"step_energy_modelled_j":1.5})"));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].second, "100.00 J (measured by x)");
+  EXPECT_EQ(rows[1].second, "2.00 J, +- 40.00 mJ with 95%, above 10 W idle; modelled: 1.50 J");
+}
+
+TEST(MeasuredEnergyRows, AreNoneOfWhatIsNoMeasurement) {
+  for (const char* end : {"null", "{}", R"({"energy_source":"modelled","step_energy_modelled_j":1})",
+                          R"({"energy_j":"x","step_energy_j":[]})"})
+    EXPECT_TRUE(measured_energy(Json::parse(end)).empty()) << end;
+}
+
 TEST(Words, NumbersAreShort) {
   EXPECT_EQ(show_count(1234567), "1,234,567");
   EXPECT_EQ(show_count(-1234), "-1,234");

@@ -57,6 +57,23 @@ std::optional<Unplanned> unplanned_of(const problem::Plan& plan) {
   return found;
 }
 
+// A table as a list for each column: a step may have 10,000 ops and more.
+class Columns {
+ public:
+  explicit Columns(std::initializer_list<const char*> names) {
+    for (const char* name : names) lists_[name] = Json::array();
+  }
+  // One value for each column, in their order.
+  void row(std::initializer_list<Json> values) {
+    auto list = lists_.begin();
+    for (const Json& value : values) (list++)->push_back(value);
+  }
+  [[nodiscard]] Json json() && { return std::move(lists_); }
+
+ private:
+  Json lists_ = Json::object();
+};
+
 class ReportWriter {
  public:
   explicit ReportWriter(const ReportRequest& request)
@@ -64,6 +81,7 @@ class ReportWriter {
         plan_(request.plan),
         names_(plan_.graph),
         kinds_(kinds_of(plan_.graph)),
+        trace_(trace_memory(plan_)),
         unplanned_(unplanned_of(plan_)),
         why_(explain(plan_, request.found, request.spans, request.next.value_or(NextBytes{}))) {
     for (size_t at = 0; at < plan_.graph.ops.size(); ++at) op_at_[plan_.graph.ops[at].id] = at;
@@ -161,8 +179,7 @@ class ReportWriter {
   }
 
   // RAM as steps: (second, bytes from then on).
-  static Json over_time(const problem::Plan& plan, const std::vector<check::Span>& spans) {
-    const std::vector<TracePoint> trace = trace_memory(plan);
+  static Json over_time(const std::vector<TracePoint>& trace, const std::vector<check::Span>& spans) {
     Json seconds = Json::array(), bytes = Json::array();
     problem::Bytes top = 0;
     for (const TracePoint& point : trace) top = std::max(top, point.ram_bytes);
@@ -178,8 +195,8 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json memory() const {
-    Json json{{"planned", over_time(plan_, request_.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
-    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(unplanned_->plan, unplanned_->spans);
+    Json json{{"planned", over_time(trace_, request_.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
+    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
     if (!plan_.instructions.empty()) json["peak"] = peak();
     return json;
   }
@@ -223,7 +240,6 @@ class ReportWriter {
 
   [[nodiscard]] int64_t ticks(double seconds) const { return std::llround(seconds / tick_s_); }
 
-  // In columns, as a step may have 10,000 ops and more.
   [[nodiscard]] Json schedule() const {
     return {{"tick_s", tick_s_},
             {"phases", phases()},
@@ -237,12 +253,11 @@ class ReportWriter {
   // When the first computations of each phase begin and end.
   [[nodiscard]] Json phases() const {
     std::map<Phase, std::pair<double, double>> spans;
-    const std::vector<TracePoint> trace = trace_memory(plan_);
-    for (size_t at = 0; at < trace.size(); ++at) {
-      if (trace[at].what != Do::kCompute || trace[at].again) continue;
+    for (size_t at = 0; at < trace_.size(); ++at) {
+      if (trace_[at].what != Do::kCompute || trace_[at].again) continue;
       const check::Span& span = request_.spans[at];
       auto& [begin, end] =
-          spans.emplace(kinds_.ops.at(trace[at].subject), std::pair(span.begin_s, span.end_s)).first->second;
+          spans.emplace(kinds_.ops.at(trace_[at].subject), std::pair(span.begin_s, span.end_s)).first->second;
       end = std::max(end, span.end_s);
     }
     Json list = Json::array();
@@ -252,76 +267,45 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json op_columns() const {
-    Json names = Json::array(), phases = Json::array(), seconds = Json::array(), joules = Json::array();
-    for (const problem::Op& op : plan_.graph.ops) {
-      names.push_back(names_.op(op.id));
-      phases.push_back(static_cast<int>(kinds_.ops.at(op.id)));
-      seconds.push_back(op.choices.front().time_s);
-      joules.push_back(op.choices.front().energy_j);
-    }
-    return {{"name", std::move(names)},
-            {"phase", std::move(phases)},
-            {"seconds", std::move(seconds)},
-            {"energy_j", std::move(joules)}};
+    Columns columns{"name", "phase", "seconds", "energy_j"};
+    for (const problem::Op& op : plan_.graph.ops)
+      columns.row({names_.op(op.id), static_cast<int>(kinds_.ops.at(op.id)), op.choices.front().time_s,
+                   op.choices.front().energy_j});
+    return std::move(columns).json();
   }
 
   [[nodiscard]] Json tensor_columns() const {
-    Json names = Json::array(), bytes = Json::array(), kinds = Json::array();
-    for (const problem::Tensor& tensor : plan_.graph.tensors) {
-      names.push_back(names_.tensor(tensor.id));
-      bytes.push_back(tensor.bytes);
-      kinds.push_back(static_cast<int>(kinds_.tensors.at(tensor.id)));
-    }
-    return {{"name", std::move(names)}, {"bytes", std::move(bytes)}, {"kind", std::move(kinds)}};
+    Columns columns{"name", "bytes", "kind"};
+    for (const problem::Tensor& tensor : plan_.graph.tensors)
+      columns.row({names_.tensor(tensor.id), tensor.bytes, static_cast<int>(kinds_.tensors.at(tensor.id))});
+    return std::move(columns).json();
   }
 
   [[nodiscard]] int64_t place_of_op(int64_t id) const { return id < 0 ? -1 : static_cast<int64_t>(op_at_.at(id)); }
 
   [[nodiscard]] Json bar_columns() const {
-    Json tensor = Json::array(), how = Json::array(), begin = Json::array(), end = Json::array(), by = Json::array(),
-         first = Json::array(), last = Json::array();
-    for (const Bar& bar : lifetimes_of(plan_, request_.spans)) {
-      tensor.push_back(tensor_at_.at(bar.tensor));
-      how.push_back(static_cast<int>(bar.how));
-      begin.push_back(ticks(bar.begin_s));
-      end.push_back(ticks(bar.end_s));
-      by.push_back(place_of_op(bar.by));
-      first.push_back(place_of_op(bar.first));
-      last.push_back(place_of_op(bar.last));
-    }
-    return {{"tensor", std::move(tensor)}, {"how", std::move(how)}, {"begin", std::move(begin)},
-            {"end", std::move(end)},       {"by", std::move(by)},   {"first", std::move(first)},
-            {"last", std::move(last)}};
+    Columns columns{"tensor", "how", "begin", "end", "by", "first", "last"};
+    for (const Bar& bar : lifetimes_of(plan_, request_.spans))
+      columns.row({tensor_at_.at(bar.tensor), static_cast<int>(bar.how), ticks(bar.begin_s), ticks(bar.end_s),
+                   place_of_op(bar.by), place_of_op(bar.first), place_of_op(bar.last)});
+    return std::move(columns).json();
   }
 
   [[nodiscard]] Json compute_columns() const {
-    Json op = Json::array(), begin = Json::array(), end = Json::array(), again = Json::array();
-    const std::vector<TracePoint> trace = trace_memory(plan_);
-    for (size_t at = 0; at < trace.size(); ++at) {
-      if (trace[at].what != Do::kCompute) continue;
-      op.push_back(op_at_.at(trace[at].subject));
-      begin.push_back(ticks(request_.spans[at].begin_s));
-      end.push_back(ticks(request_.spans[at].end_s));
-      again.push_back(trace[at].again ? 1 : 0);
-    }
-    return {{"op", std::move(op)}, {"begin", std::move(begin)}, {"end", std::move(end)}, {"again", std::move(again)}};
+    Columns columns{"op", "begin", "end", "again"};
+    for (size_t at = 0; at < trace_.size(); ++at)
+      if (trace_[at].what == Do::kCompute)
+        columns.row({op_at_.at(trace_[at].subject), ticks(request_.spans[at].begin_s), ticks(request_.spans[at].end_s),
+                     trace_[at].again ? 1 : 0});
+    return std::move(columns).json();
   }
 
   [[nodiscard]] Json transfer_columns() const {
-    Json tensor = Json::array(), out = Json::array(), begin = Json::array(), end = Json::array(),
-         hidden = Json::array(), stall = Json::array(), energy = Json::array();
-    for (const Transfer& one : why_.timeline.transfers) {
-      tensor.push_back(tensor_at_.at(one.tensor));
-      out.push_back(one.out ? 1 : 0);
-      begin.push_back(ticks(one.begin_s));
-      end.push_back(ticks(one.end_s));
-      hidden.push_back(ticks(one.hidden_s));
-      stall.push_back(ticks(one.stall_s));
-      energy.push_back(one.energy_j);
-    }
-    return {{"tensor", std::move(tensor)},  {"out", std::move(out)},       {"begin", std::move(begin)},
-            {"end", std::move(end)},        {"hidden", std::move(hidden)}, {"stall", std::move(stall)},
-            {"energy_j", std::move(energy)}};
+    Columns columns{"tensor", "out", "begin", "end", "hidden", "stall", "energy_j"};
+    for (const Transfer& one : why_.timeline.transfers)
+      columns.row({tensor_at_.at(one.tensor), one.out ? 1 : 0, ticks(one.begin_s), ticks(one.end_s),
+                   ticks(one.hidden_s), ticks(one.stall_s), one.energy_j});
+    return std::move(columns).json();
   }
 
   struct KindSum {
@@ -331,14 +315,13 @@ class ReportWriter {
 
   [[nodiscard]] std::map<std::string, KindSum> sums_by_kind() const {
     std::map<std::string, KindSum> sums;
-    const std::vector<TracePoint> trace = trace_memory(plan_);
-    for (size_t at = 0; at < trace.size(); ++at) {
-      if (trace[at].what != Do::kCompute) continue;
-      const problem::Op& op = plan_.graph.ops[op_at_.at(trace[at].subject)];
+    for (size_t at = 0; at < trace_.size(); ++at) {
+      if (trace_[at].what != Do::kCompute) continue;
+      const problem::Op& op = plan_.graph.ops[op_at_.at(trace_[at].subject)];
       const problem::Choice& choice = op.choices.at(static_cast<size_t>(plan_.instructions[at].choice));
       KindSum& sum = sums[kind_of_op(op.name)];
       sum.computed += 1, sum.seconds += choice.time_s, sum.energy_j += choice.energy_j;
-      if (trace[at].again) sum.again += 1, sum.again_s += choice.time_s, sum.again_j += choice.energy_j;
+      if (trace_[at].again) sum.again += 1, sum.again_s += choice.time_s, sum.again_j += choice.energy_j;
     }
     return sums;
   }
@@ -447,6 +430,7 @@ class ReportWriter {
   const problem::Plan& plan_;
   const Names names_;
   const Kinds kinds_;
+  const std::vector<TracePoint> trace_;  // by instruction
   const std::optional<Unplanned> unplanned_;
   const Explanation why_;
   std::unordered_map<int64_t, size_t> op_at_, tensor_at_;

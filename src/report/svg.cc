@@ -16,19 +16,33 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kWidth = 900, kPlotHeight = 250, kLeft = 76, kRight = 24, kTop = 58, kAxis = 46;
+constexpr double kRight = 24, kTop = 58, kAxis = 46;  // beside, above and below the plot
 constexpr double kLegendLine = 20, kSample = 26, kLetter = 6.6, kLegendGap = 20;
 constexpr double kHatch = 14, kApart = 2.5;  // of lines that would hide each other
 constexpr size_t kMostPoints = 3000;
 
+struct Layout {
+  double width, left, height;  // of the picture; of the margin left of the plot; of the plot
+  int x_ticks, y_ticks;
+  double near_tick;  // the share of the axis within which a tick replaces the axis' end
+  [[nodiscard]] double right() const { return width - kRight; }
+  [[nodiscard]] double bottom() const { return kTop + height; }
+};
+
+const Layout& layout_of(Width width) {
+  static constexpr Layout kWide{900, 76, 250, 8, 6, 0.05}, kNarrow{380, 58, 190, 4, 4, 0.12};
+  return width == Width::kWide ? kWide : kNarrow;
+}
+
 struct Frame {
+  const Layout& layout;
   double x_min = 0, x_max = 1, y_min = 0, y_max = 1;
   bool one_x = false;  // all points stand at one x
   [[nodiscard]] double x(double value) const {
-    return kLeft + (value - x_min) / (x_max - x_min) * (kWidth - kLeft - kRight);
+    return layout.left + (value - x_min) / (x_max - x_min) * (layout.right() - layout.left);
   }
   [[nodiscard]] double y(double value) const {
-    return kTop + kPlotHeight - (std::clamp(value, y_min, y_max) - y_min) / (y_max - y_min) * kPlotHeight;
+    return layout.bottom() - (std::clamp(value, y_min, y_max) - y_min) / (y_max - y_min) * layout.height;
   }
 };
 
@@ -54,7 +68,7 @@ void widen(double& least, double& most) {
   least -= half, most += half;
 }
 
-Frame frame_of(const Chart& chart) {
+Frame frame_of(const Chart& chart, const Layout& layout) {
   Range x, y;
   for (const Series& series : chart.series)
     for (const Point& point : series.points)
@@ -66,7 +80,7 @@ Frame frame_of(const Chart& chart) {
   for (const Series& series : chart.series)
     for (const double none : series.none) x.add(none);
   for (const Rule& rule : chart.rules) y.add(rule.y);
-  Frame frame;
+  Frame frame{layout};
   if (!x.empty()) frame.x_min = x.least(), frame.x_max = x.most();
   if (!y.empty()) frame.y_min = chart.from_zero ? std::min(0.0, y.least()) : y.least(), frame.y_max = y.most();
   frame.one_x = frame.x_min == frame.x_max;
@@ -97,31 +111,33 @@ std::string shown(double value, double step) {
 // The ticks of the x axis, and where it begins and ends unless a tick is near.
 std::vector<double> with_ends(const Frame& frame) {
   if (frame.one_x) return {(frame.x_min + frame.x_max) / 2};
-  std::vector<double> all = ticks(frame.x_min, frame.x_max, 8);
-  const double near = (frame.x_max - frame.x_min) * 0.05;
+  std::vector<double> all = ticks(frame.x_min, frame.x_max, frame.layout.x_ticks);
+  const double near = (frame.x_max - frame.x_min) * frame.layout.near_tick;
   if (all.empty() || all.front() - frame.x_min > near) all.insert(all.begin(), frame.x_min);
   if (frame.x_max - all.back() > near) all.push_back(frame.x_max);
   return all;
 }
 
 std::string axes(const Chart& chart, const Frame& frame) {
+  const Layout& layout = frame.layout;
+  const double left = layout.left, right = layout.right(), bottom = layout.bottom();
+  const double x_step = tick_step(frame.x_max - frame.x_min, layout.x_ticks),
+               y_step = tick_step(frame.y_max - frame.y_min, layout.y_ticks);
   std::string text;
-  const double bottom = kTop + kPlotHeight;
-  for (const double value : ticks(frame.y_min, frame.y_max))
+  for (const double value : ticks(frame.y_min, frame.y_max, layout.y_ticks))
     text += fmt::format(
-        "<line x1='{}' x2='{}' y1='{:.1f}' y2='{:.1f}' class='grid'/><text x='{}' y='{:.1f}' class='y'>{}</text>\n",
-        kLeft, kWidth - kRight, frame.y(value), frame.y(value), kLeft - 8, frame.y(value) + 4,
-        shown(value, tick_step(frame.y_max - frame.y_min, 6)));
+        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='grid'/><text x='{3}' y='{4:.1f}' class='y'>{5}</text>\n",
+        left, right, frame.y(value), left - 8, frame.y(value) + 4, shown(value, y_step));
   for (const double value : with_ends(frame))
     text += fmt::format(
         "<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='tick'/><text x='{0:.1f}' y='{3}' "
         "class='x'>{4}</text>\n",
-        frame.x(value), bottom, bottom + 5, bottom + 18, shown(value, tick_step(frame.x_max - frame.x_min, 8)));
-  text += fmt::format("<line x1='{}' x2='{}' y1='{}' y2='{}' class='axis'/>\n", kLeft, kWidth - kRight, bottom, bottom);
-  text += fmt::format("<text x='{}' y='{}' class='label x'>{}</text>\n", (kLeft + kWidth - kRight) / 2, bottom + 38,
-                      base::html_text(chart.x_label));
-  return text +
-         fmt::format("<text x='{}' y='{}' class='label'>{}</text>\n", 8, kTop - 22, base::html_text(chart.y_label));
+        frame.x(value), bottom, bottom + 5, bottom + 18, shown(value, x_step));
+  return text + fmt::format(
+                    "<line x1='{0}' x2='{1}' y1='{2}' y2='{2}' class='axis'/>\n<text x='{3}' y='{4}' class='label "
+                    "x'>{5}</text>\n<text x='8' y='{6}' class='label'>{7}</text>\n",
+                    left, right, bottom, (left + right) / 2, bottom + 38, base::html_text(chart.x_label), kTop - 22,
+                    base::html_text(chart.y_label));
 }
 
 // Of each run of points the one with the largest y, so that peaks stay; the first and the last always.
@@ -214,12 +230,12 @@ std::vector<double> shifts(const Chart& chart) {
 }
 
 // Leaning lines between two x, cut off at the edges.
-std::string hatch(double left, double right) {
+std::string hatch(double left, double right, const Layout& layout) {
   std::string text;
-  for (double foot = left - kPlotHeight + kHatch; foot < right; foot += kHatch) {
-    const double from = std::max(foot, left), to = std::min(foot + kPlotHeight, right);
+  for (double foot = left - layout.height + kHatch; foot < right; foot += kHatch) {
+    const double from = std::max(foot, left), to = std::min(foot + layout.height, right);
     text += fmt::format("<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' class='hatch'/>", from, to,
-                        kTop + kPlotHeight - (from - foot), kTop + kPlotHeight - (to - foot));
+                        layout.bottom() - (from - foot), layout.bottom() - (to - foot));
   }
   return text;
 }
@@ -227,7 +243,7 @@ std::string hatch(double left, double right) {
 // Just above the axis, a row for each series that has some.
 std::string crosses(const Chart& chart, const Frame& frame) {
   std::string text;
-  double y = kTop + kPlotHeight - 9;
+  double y = frame.layout.bottom() - 9;
   for (const Series& series : chart.series) {
     for (const double value : series.none)
       text += fmt::format(
@@ -244,37 +260,42 @@ std::string regions_of(const Chart& chart, const Frame& frame) {
   for (const Region& region : chart.regions) {
     const double left = frame.x(region.x_from), right = frame.x(region.x_to);
     text += fmt::format("<rect x='{:.1f}' y='{}' width='{:.1f}' height='{}' class='region{}'/>\n", left, kTop,
-                        std::max(0.0, right - left), kPlotHeight, region.hatched ? " hatched" : "");
-    if (region.hatched) text += hatch(left, right);
-    text += fmt::format("<text x='{:.1f}' y='{}' class='region'>{}</text>\n", left + 4, kTop - 5,
-                        base::html_text(region.label));
+                        std::max(0.0, right - left), frame.layout.height, region.hatched ? " hatched" : "");
+    if (region.hatched) text += hatch(left, right, frame.layout);
+    const bool has_room = right - left > kLetter * static_cast<double>(region.label.size());
+    if (has_room || region.hatched)
+      text += fmt::format("<text x='{:.1f}' y='{}' class='region'>{}</text>\n", left + 4, kTop - 5,
+                          base::html_text(region.label));
   }
   return text;
 }
 
 std::string rules_of(const Chart& chart, const Frame& frame) {
   std::string text;
+  const double right = frame.layout.right();
   for (const Rule& rule : chart.rules)
     text += fmt::format(
-        "<line x1='{}' x2='{}' y1='{:.1f}' y2='{:.1f}' class='rule s{}'/><text x='{}' y='{:.1f}' "
-        "class='rule'>{}</text>\n",
-        kLeft, kWidth - kRight, frame.y(rule.y), frame.y(rule.y), rule.style, kWidth - kRight - 4, frame.y(rule.y) - 5,
+        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='rule s{3}'/><text x='{4}' y='{5:.1f}' "
+        "class='rule'>{6}</text>\n",
+        frame.layout.left, right, frame.y(rule.y), rule.style, right - 4, frame.y(rule.y) - 5,
         base::html_text(rule.label));
   return text;
 }
 
 struct Drawing {
-  std::string body;
+  std::string frame;  // of the attribute data-frame
+  std::string body = {};
   double height = 0;
 };
 
 // Below the axis, each entry with a sample of its line.
-void add_legend(const Chart& chart, Drawing& drawing) {
-  double x = kLeft, y = kTop + kPlotHeight + kAxis + kLegendLine;
+void add_legend(const Chart& chart, const Layout& layout, Drawing& drawing) {
+  const double left = layout.left < 2 * kSample + 8 ? 8 : layout.left;
+  double x = left, y = layout.bottom() + kAxis + kLegendLine;
   for (const Series& series : chart.series) {
     const std::string label = base::one_line(series.label);
     const double width = kSample + 8 + kLetter * static_cast<double>(std::min<size_t>(label.size(), 100)) + kLegendGap;
-    if (x + width > kWidth && x > kLeft) x = kLeft, y += kLegendLine;
+    if (x + width > layout.width && x > left) x = left, y += kLegendLine;
     if (series.shape == Shape::kArea)
       drawing.body += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{}' height='10' class='area s{}'/>", x, y - 9,
                                   kSample, series.style);
@@ -290,15 +311,16 @@ void add_legend(const Chart& chart, Drawing& drawing) {
   drawing.height = y + kLegendLine * 0.7;
 }
 
-Drawing draw(const Chart& chart) {
-  const Frame frame = frame_of(chart);
-  Drawing drawing;
+Drawing draw(const Chart& chart, const Layout& layout) {
+  const Frame frame = frame_of(chart, layout);
+  Drawing drawing{.frame = fmt::format("{} {} {} {} {} {}", layout.left, layout.right(), kTop, layout.bottom(),
+                                       frame.x_min, frame.x_max)};
   drawing.body = fmt::format("<text x='8' y='16' class='title'>{}</text>\n", base::html_text(chart.title)) +
                  regions_of(chart, frame) + axes(chart, frame);
   const std::vector<double> down = shifts(chart);
   for (size_t at = 0; at < chart.series.size(); ++at) drawing.body += drawn(chart.series[at], frame, down[at]);
   drawing.body += crosses(chart, frame) + rules_of(chart, frame);
-  add_legend(chart, drawing);
+  add_legend(chart, layout, drawing);
   return drawing;
 }
 
@@ -329,35 +351,30 @@ std::vector<double> ticks(double least, double most, int count) {
   return found;
 }
 
-std::string to_svg(const Chart& chart) {
-  const Drawing drawing = draw(chart);
-  return fmt::format("<svg viewBox='0 0 {} {:.0f}' class='chart' role='img' aria-label='{}'>\n{}</svg>\n", kWidth,
-                     drawing.height, base::html_text(chart.title), drawing.body);
+std::string to_svg(const Chart& chart, Width width) {
+  const Layout& layout = layout_of(width);
+  const Drawing drawing = draw(chart, layout);
+  return fmt::format(
+      "<svg viewBox='0 0 {} {:.0f}' class='chart {}' data-frame='{}' role='img' aria-label='{}'>\n{}</svg>\n",
+      layout.width, drawing.height, width == Width::kWide ? "wide" : "narrow", drawing.frame,
+      base::html_text(chart.title), drawing.body);
 }
 
 Json to_json(const Chart& chart) {
-  Json series = Json::array(), rules = Json::array(), regions = Json::array();
+  Json series = Json::array();
   for (const Series& each : chart.series)
-    series.push_back({{"label", each.label},
-                      {"style", each.style},
+    series.push_back({{"label", base::one_line(each.label)},
                       {"shape", name_of(each.shape)},
-                      {"dashed", each.dashed},
-                      {"marked", each.marked},
-                      {"none", each.none},
                       {"points", points_json(each.points)}});
-  for (const Rule& each : chart.rules) rules.push_back({{"label", each.label}, {"y", each.y}, {"style", each.style}});
-  for (const Region& each : chart.regions)
-    regions.push_back({{"label", each.label}, {"from", each.x_from}, {"to", each.x_to}, {"hatched", each.hatched}});
-  return {{"title", chart.title},        {"x", chart.x_label},        {"y", chart.y_label},
-          {"series", std::move(series)}, {"rules", std::move(rules)}, {"regions", std::move(regions)},
-          {"fromZero", chart.from_zero}};
+  return {{"x", base::one_line(chart.x_label)}, {"series", std::move(series)}};
 }
 
 std::string svg_document(const std::vector<Chart>& charts) {
+  const Layout& layout = layout_of(Width::kWide);
   std::string body;
   double top = 0;
   for (const Chart& chart : charts) {
-    const Drawing drawing = draw(chart);
+    const Drawing drawing = draw(chart, layout);
     body += fmt::format("<g transform='translate(0 {:.0f})'>\n{}</g>\n", top, drawing.body);
     top += drawing.height + kLegendLine;
   }
@@ -365,7 +382,7 @@ std::string svg_document(const std::vector<Chart>& charts) {
       "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1:.0f}' width='{0}' height='{1:.0f}' "
       "class='chart'>\n<style>{2}</style>\n"
       "<rect width='100%' height='100%' class='paper'/>\n{3}</svg>\n",
-      kWidth, top, page_file("chart.css"), body);
+      layout.width, top, page_file("chart.css"), body);
 }
 
 }  // namespace pantoum::report

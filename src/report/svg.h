@@ -1,4 +1,5 @@
-// Charts over two axes: as self-contained SVG without a script, and as data for the page's script, which draws the same.
+// Charts over two axes, as SVG that needs no script. The page's script draws no chart: it reads values of the one that is
+// there, from the data beside it.
 //
 // Colours are classes (s0 to s7: an Okabe-Ito palette) of chart.css, in light and dark; no chart depends on colour alone.
 #pragma once
@@ -53,7 +54,14 @@ struct Chart {
 // Round values (1, 2 or 5 times a power of ten, and their multiples) inside [least, most], at most `count` + 2.
 [[nodiscard]] std::vector<double> ticks(double least, double most, int count = 6);
 
-[[nodiscard]] std::string to_svg(const Chart& chart);
+// The width that a picture is laid out for. It may be scaled to any other width, with its letters.
+enum class Width { kWide, kNarrow };
+
+// Its attribute data-frame says where the axes lie: left, right, top and bottom of the plot, in the units of the viewBox,
+// and the values of x at left and right.
+[[nodiscard]] std::string to_svg(const Chart& chart, Width width = Width::kWide);
+// What the page's script reads: {"x": label, "series": [{"label", "shape", "points": [[x..], [y..]]}]}. A y that is none
+// is null. Labels are made harmless (base/foreign_text.h).
 [[nodiscard]] nlohmann::ordered_json to_json(const Chart& chart);
 
 // Charts below each other as a file of its own, in light or dark as the reader's screen is.

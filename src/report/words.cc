@@ -329,6 +329,16 @@ std::string more(const Json& report) {
          stays_in_storage(report);
 }
 
+std::string step_energy(const Json& end) {
+  const auto has = [&](const char* key) { return end.contains(key) && end[key].is_number(); };
+  if (!has("step_energy_j")) return "";
+  std::string text = show_energy(end["step_energy_j"]);
+  if (has("step_energy_half_width_j")) text += ", +- " + show_energy(end["step_energy_half_width_j"]) + " with 95%";
+  if (has("idle_w")) text += fmt::format(", above {:.3g} W idle", end["idle_w"].get<double>());
+  if (has("step_energy_modelled_j")) text += "; modelled: " + show_energy(end["step_energy_modelled_j"]);
+  return text;
+}
+
 }  // namespace
 
 std::string show_ratio(double ratio) {
@@ -375,6 +385,18 @@ std::string show_energy(double joules) {
 
 std::string show_time(double seconds) {
   return seconds == 0 ? "0 s" : base::show_seconds(std::min(seconds, kMostSeconds));
+}
+
+std::vector<std::pair<const char*, std::string>> measured_energy(const Json& end) {
+  if (!end.is_object()) return {};
+  std::vector<std::pair<const char*, std::string>> rows;
+  if (end.contains("energy_j") && end["energy_j"].is_number()) {
+    const bool source = end.contains("energy_source") && end["energy_source"].is_string();
+    rows.emplace_back("energy, measured", show_energy(end["energy_j"]) +
+                                              (source ? " (" + end["energy_source"].get<std::string>() + ")" : ""));
+  }
+  if (std::string step = step_energy(end); !step.empty()) rows.emplace_back("energy of a step", std::move(step));
+  return rows;
 }
 
 void put_words(Json& report) {

@@ -3,7 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace pantoum::report {
 
@@ -17,6 +18,9 @@ void put_words(nlohmann::ordered_json& report);
 [[nodiscard]] std::string show_ram_asked(const nlohmann::ordered_json& report);
 // What unlimited RAM keeps: "everything", or "everything else" than what lives in storage.
 [[nodiscard]] const char* name_of_all(const nlohmann::ordered_json& report);
+
+// What a meter found: (what, value) of the last event of a run log, which is a stranger's; none where nothing was measured.
+[[nodiscard]] std::vector<std::pair<const char*, std::string>> measured_energy(const nlohmann::ordered_json& end);
 
 // "1.09x", "0.73%", "60,000"
 [[nodiscard]] std::string show_ratio(double ratio);

@@ -149,7 +149,7 @@ class Page(unittest.TestCase):
         self.browser.key("Escape")
         self.assertEqual(self.run_in_page(card), "")
         chart = "document.querySelector('[data-chart=ram]')"
-        self.run_in_page(f"{chart}.querySelector('svg').focus()")
+        self.run_in_page(f"{chart}.querySelector('svg.wide').focus()")
         self.browser.key("ArrowRight")
         self.assertIn("this plan:", self.run_in_page(f"{chart}.querySelector('.card').innerText"))
 
@@ -224,7 +224,7 @@ class Page(unittest.TestCase):
         self.assertIn("Did it fit?", json.dumps(nodes))
         with open(self.whole, encoding="utf-8") as file:
             page = file.read()
-        self.assertEqual(page.count("class='chart' role='img'"), page.count("class='static'"))
+        self.assertEqual(page.count("<svg viewBox"), 1 + page.count("class='static'") + 2 * page.count("class='picture'"))  # one is the brand's
 
     def test_it_prints(self):
         self.open(self.whole)
@@ -232,7 +232,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.run_in_page("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         shown = "[...document.querySelectorAll('{}')].filter(each => each.checkVisibility()).length"
         self.assertEqual(self.run_in_page(shown.format(".live, nav, .tools")), 0)
-        self.assertGreater(self.run_in_page(shown.format(".static svg")), 4)
+        self.assertGreater(self.run_in_page(shown.format(".static svg, .picture svg.wide")), 4)
         self.assertEqual(self.browser.pdf()[:5], b"%PDF-")
 
     # What others put into it

@@ -1,8 +1,8 @@
 'use strict';
-// Fills the page: live charts in place of the static ones, the schedule, light and dark.
+// Fills the page: values of charts, the schedule in place of its picture, light and dark.
 (() => {
   const data = JSON.parse(document.getElementById('report-data').textContent), root = document.documentElement;
-  for (const box of document.querySelectorAll('[data-chart]')) new Chart(box, data.charts[box.dataset.chart]);
+  for (const box of document.querySelectorAll('[data-chart]')) new ChartReader(box, data.charts[box.dataset.chart]);
   const schedule = document.getElementById('schedule-chart');
   if (schedule) new Schedule(schedule, data.schedule);
 

@@ -1,4 +1,4 @@
-// Before anything is drawn: scripts run, so live charts stand in place of the static ones; and the scheme that was chosen.
+// Before anything is drawn: scripts run, so the schedule that they draw stands in place of its picture; and the scheme that was chosen.
 document.documentElement.classList.add('js');
 try {
   const chosen = localStorage.getItem('pantoum-theme');

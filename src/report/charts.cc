@@ -1,4 +1,4 @@
-#include "report/page_charts.h"
+#include "report/charts.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,13 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "report/lifetimes.h"
-#include "report/sweep_chart.h"
+#include "report/sweep_rows.h"
 #include "report/words.h"
 
 namespace pantoum::report {
@@ -23,32 +25,156 @@ using Json = nlohmann::ordered_json;
 constexpr double kMuchMore = 3;  // a budget of more than so many peaks is no line of the chart
 constexpr int kBudgetStyle = 1, kKeptStyle = 5, kStyles = 8;
 
-struct PageUnit {
+struct Unit {
   const char* name;
   double size;
 };
 
-PageUnit unit_of_bytes(double most) {
-  constexpr std::array kUnits{PageUnit{"GiB", 1 << 30}, PageUnit{"MiB", 1 << 20}, PageUnit{"KiB", 1 << 10}};
-  for (const PageUnit& unit : kUnits)
+Unit unit_of_bytes(double most) {
+  constexpr std::array kUnits{Unit{"GiB", 1 << 30}, Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10}};
+  for (const Unit& unit : kUnits)
     if (most >= unit.size) return unit;
   return {"B", 1};
 }
 
-PageUnit unit_of_seconds(double most) {
-  constexpr std::array kUnits{PageUnit{"h", 3600}, PageUnit{"min", 60}, PageUnit{"s", 1}, PageUnit{"ms", 1e-3},
-                              PageUnit{"us", 1e-6}};
-  for (const PageUnit& unit : kUnits)
+Unit unit_of_seconds(double most) {
+  constexpr std::array kUnits{Unit{"h", 3600}, Unit{"min", 60}, Unit{"s", 1}, Unit{"ms", 1e-3},
+                              Unit{"us", 1e-6}};
+  for (const Unit& unit : kUnits)
     if (most >= 2 * unit.size) return unit;
   return {"ns", 1e-9};
+}
+
+constexpr int kThisPlanStyle = 3;  // no planner has it
+constexpr int kSweepStyles = 7;    // of planners
+
+Unit unit_of_ram(const Sweep& sweep) {
+  problem::Bytes largest = 0;
+  for (const SweepRow& row : sweep.rows) largest = std::max(largest, row.ram_bytes);
+  if (largest >= problem::Bytes{4} << 30) return {"GiB", 1 << 30};
+  if (largest >= problem::Bytes{4} << 20) return {"MiB", 1 << 20};
+  return {"KiB", 1 << 10};
+}
+
+Unit unit_of_values(double most, const char* large, const char* small) {
+  return most < 1 ? Unit{small, 1e-3} : Unit{large, 1};
+}
+
+// The planners in the order of their rows.
+std::vector<std::string> planners_of(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const SweepRow& row : sweep.rows)
+    if (std::find(names.begin(), names.end(), row.planner) == names.end()) names.push_back(row.planner);
+  return names;
+}
+
+int style_of_planner(size_t at) {
+  const int style = static_cast<int>(at % kSweepStyles);
+  return style < kThisPlanStyle ? style : style + 1;
+}
+
+class Painter {
+ public:
+  Painter(const Sweep& sweep, bool energy) : sweep_(sweep), energy_(energy), ram_(unit_of_ram(sweep)) {
+    double most = value_of(sweep.head.unplanned.energy_j, sweep.head.unplanned.time_s);
+    for (const SweepRow& row : sweep.rows)
+      if (row.has_plan()) most = std::max(most, value_of(row.found.energy_j, row.found.time_s));
+    unit_ = energy ? unit_of_values(most, "J", "mJ") : unit_of_values(most, "s", "ms");
+  }
+
+  Chart paint() {
+    const char* what = energy_ ? "Energy" : "Time";
+    Chart chart{.title = fmt::format("{} of a step over RAM: {} on {}", what, sweep_.head.name, sweep_.head.device),
+                .x_label = fmt::format("RAM budget, {}", ram_.name),
+                .y_label = fmt::format("{} of a step, {} ({})", energy_ ? "energy" : "time", unit_.name,
+                                       energy_ ? "modelled" : sweep_.head.time_source),
+                .from_zero = false};
+    const std::vector<std::string> planners = planners_of(sweep_);
+    for (size_t at = 0; at < planners.size(); ++at) add(planners[at], style_of_planner(at), chart);
+    const double all = value_of(sweep_.head.unplanned.energy_j, sweep_.head.unplanned.time_s);
+    if (all > 0)
+      chart.rules.push_back(
+          {fmt::format("everything kept ({:.2f} {})", ram(sweep_.head.unplanned.peak_bytes), ram_.name),
+           all / unit_.size});
+    add_refusals(chart);
+    return chart;
+  }
+
+  // After paint.
+  [[nodiscard]] Series this_plan(problem::Bytes budget, double energy_j, double time_s) const {
+    return {.label = "the plan of this page",
+            .style = kThisPlanStyle,
+            .points = {{ram(budget), value_of(energy_j, time_s) / unit_.size}},
+            .marked = true};
+  }
+
+ private:
+  [[nodiscard]] double value_of(double energy_j, double time_s) const { return energy_ ? energy_j : time_s; }
+  [[nodiscard]] double ram(problem::Bytes bytes) const { return static_cast<double>(bytes) / ram_.size; }
+
+  void add(const std::string& planner, int style, Chart& chart) const {
+    Series values{.label = planner, .style = style, .shape = Shape::kSteps, .marked = true};
+    Series bounds{.label = planner + ": proved bound", .style = style, .shape = Shape::kStepsBack, .dashed = true};
+    for (const SweepRow& row : sweep_.rows) {
+      if (row.planner != planner) continue;
+      if (!row.has_plan()) {
+        values.none.push_back(ram(row.ram_bytes));
+        continue;
+      }
+      values.points.push_back({ram(row.ram_bytes), value_of(row.found.energy_j, row.found.time_s) / unit_.size});
+      if (const auto& bound = energy_ ? row.bound.energy_j : row.bound.time_s)
+        bounds.points.push_back({ram(row.ram_bytes), *bound / unit_.size});
+    }
+    chart.series.push_back(std::move(values));
+    if (!bounds.points.empty()) chart.series.push_back(std::move(bounds));
+  }
+
+  // Up to here it is proved that there is no plan, whichever planner is asked; none: for some budget is one.
+  [[nodiscard]] problem::Bytes refused_below() const {
+    std::optional<problem::Bytes> smallest;
+    problem::Bytes bound = 0;
+    for (const SweepRow& row : sweep_.rows) {
+      if (row.has_plan()) smallest = std::min(smallest.value_or(row.ram_bytes), row.ram_bytes);
+      if (row.status == SweepStatus::kInfeasible)
+        bound = std::max(bound, std::max(row.ram_bytes, row.none.min_ram_bound_bytes));
+    }
+    return smallest ? std::min(bound, *smallest) : bound;
+  }
+
+  void add_refusals(Chart& chart) const {
+    const problem::Bytes refused = refused_below();
+    const problem::Bytes least = sweep_.head.budgets.empty() ? 0 : sweep_.head.budgets.front();
+    if (refused > 0) chart.regions.push_back({"proved: no plan", ram(std::min(least, refused)), ram(refused), true});
+    for (Series& series : chart.series)
+      if (!series.none.empty()) series.label += " (\u00d7: no plan)";
+  }
+
+  const Sweep& sweep_;
+  bool energy_;
+  Unit ram_, unit_{"", 1};
+};
+
+// The sweep that a report holds, as far as its picture needs it.
+Sweep sweep_of(const Json& json) {
+  Sweep sweep;
+  sweep.head.name = json["name"], sweep.head.device = json["device"], sweep.head.time_source = json["time_source"];
+  const Json& all = json["unplanned"];
+  sweep.head.unplanned = {.peak_bytes = all["peak_bytes"], .time_s = all["time_s"], .energy_j = all["energy_j"]};
+  for (const Json& each : json["rows"])
+    if (auto row = parse_sweep_row(each.dump(), "sweep")) {
+      sweep.head.budgets.push_back(row->ram_bytes);
+      sweep.rows.push_back(std::move(*row));
+    }
+  std::sort(sweep.head.budgets.begin(), sweep.head.budgets.end());
+  return sweep;
 }
 
 double number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-Series steps_of(const Json& curve, const std::string& label, int style, Shape shape, const PageUnit& time,
-                const PageUnit& ram, double end_s) {
+Series steps_of(const Json& curve, const std::string& label, int style, Shape shape, const Unit& time,
+                const Unit& ram, double end_s) {
   Series series{.label = label, .style = style, .shape = shape};
   const Json &seconds = curve["seconds"], &bytes = curve["bytes"];
   for (size_t at = 0; at < seconds.size(); ++at)
@@ -58,7 +184,7 @@ Series steps_of(const Json& curve, const std::string& label, int style, Shape sh
 }
 
 // Forward, and what follows it: updates stand among the ops of backward.
-std::vector<Region> phase_regions(const Json& report, const PageUnit& time) {
+std::vector<Region> phase_regions(const Json& report, const Unit& time) {
   double boundary = -1;
   for (const Json& phase : report["schedule"]["phases"])
     if (phase["phase"] == "backward") boundary = phase["begin_s"];
@@ -67,7 +193,7 @@ std::vector<Region> phase_regions(const Json& report, const PageUnit& time) {
   return {{"forward", 0, boundary / time.size}, {"backward and updates", boundary / time.size, end / time.size}};
 }
 
-void add_lines(const Json& report, const PageUnit& ram, double most, Chart& chart) {
+void add_lines(const Json& report, const Unit& ram, double most, Chart& chart) {
   const Json &budget = report["asked"]["budget_bytes"], &all = report["outcome"]["unplanned"];
   if (budget.is_number() && number(budget) <= kMuchMore * most)
     chart.rules.push_back({"budget " + base::show_bytes(budget), number(budget) / ram.size, kBudgetStyle});
@@ -79,12 +205,20 @@ void add_lines(const Json& report, const PageUnit& ram, double most, Chart& char
 
 }  // namespace
 
+std::vector<Chart> sweep_charts(const Sweep& sweep) {
+  return {Painter(sweep, true).paint(), Painter(sweep, false).paint()};
+}
+
+std::string to_svg(const Sweep& sweep) {
+  return svg_document(sweep_charts(sweep));
+}
+
 PageChart memory_chart(const Json& report) {
   const Json &outcome = report["outcome"], &memory = report["memory"], &all = outcome["unplanned"];
   double most = outcome["peak_bytes"], longest = outcome["time_s"];
   if (all.is_object())
     most = std::max(most, number(all["peak_bytes"])), longest = std::max(longest, number(all["time_s"]));
-  const PageUnit ram = unit_of_bytes(most), time = unit_of_seconds(longest);
+  const Unit ram = unit_of_bytes(most), time = unit_of_seconds(longest);
   Chart chart{.title = "RAM over one step",
               .x_label = fmt::format("time, {}", time.name),
               .y_label = fmt::format("RAM, {}", ram.name)};
@@ -108,11 +242,18 @@ PageChart memory_chart(const Json& report) {
 }
 
 std::vector<PageChart> sweep_page_charts(const Json& report) {
-  const Json& sweep = report["more_ram"]["sweep"];
-  if (!sweep.is_object() || sweep["rows"].empty()) return {};
-  std::vector<Chart> charts = sweep_charts_of_report(report);
-  const std::string text = report["questions"][4]["answer"];
-  return {{"pareto-energy", std::move(charts[0]), text}, {"pareto-time", std::move(charts[1]), text}};
+  const Json &json = report["more_ram"]["sweep"], &outcome = report["outcome"];
+  if (!json.is_object() || json["rows"].empty()) return {};
+  const Sweep sweep = sweep_of(json);
+  std::vector<PageChart> charts;
+  for (const bool energy : {true, false}) {
+    Painter painter(sweep, energy);
+    charts.push_back(
+        {energy ? "pareto-energy" : "pareto-time", painter.paint(), report["questions"][4]["answer"].get<std::string>()});
+    if (const Json& budget = report["asked"]["budget_bytes"]; budget.is_number())
+      charts.back().chart.series.push_back(painter.this_plan(budget, outcome["energy_j"], outcome["time_s"]));
+  }
+  return charts;
 }
 
 std::string name_of_run(const Json& report, size_t run) {
@@ -199,7 +340,7 @@ std::vector<PageChart> run_charts(const Json& report) {
   Chart rate{.title = "Learning rate", .x_label = "step", .y_label = "learning rate"};
   add_curves(report, "lr", "learning rate", false, 1, rate);
   add("rate", std::move(rate));
-  const PageUnit ram = unit_of_bytes(largest_of(report, "ram_bytes")),
+  const Unit ram = unit_of_bytes(largest_of(report, "ram_bytes")),
                  storage = unit_of_bytes(largest_of(report, "storage_written_bytes"));
   Chart device{.title = "RAM on the device", .x_label = "step", .y_label = fmt::format("RAM, {}", ram.name)};
   add_curves(report, "ram_bytes", "in use, stack included", true, ram.size, device);

@@ -1,4 +1,4 @@
-#include "report/sweep_chart.h"
+#include "report/charts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
