@@ -46,7 +46,7 @@ def main():
     rewrite_test = os.path.abspath(args.rewrite_test)
     bench.run(bench.asked([
         (1, "peak", lambda: layers.peaks(bench, program)),
-        (.5, "substitution", lambda: substitutions.run(bench, rewrite_test)),
+        (.5, "substitution", lambda: substitutions.run(bench, os.path.abspath(args.pantoum), rewrite_test)),
         *((.2, f"costmodel first train {name}", functools.partial(costmodel.first_measuring, bench, program, name)) for name in costmodel.NETWORKS),
         *((3, f"costmodel {name}", functools.partial(costmodel.run, bench, program, name)) for name in costmodel.NETWORKS),
         *((3, f"energy table {name}", functools.partial(energy.run, bench, program, name)) for name in energy.NETWORKS),

@@ -34,7 +34,7 @@ std::string bound_text(const PlanSummary& summary) {
                      plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
 }
 
-// "merge-products 3 times, dead-code".
+// "merge-equal-ops 3 times, sink-split".
 std::string counted(const std::vector<pipeline::Substitution>& made_by) {
   std::map<std::string, int> times;
   for (const pipeline::Substitution& made : made_by) ++times[made.rule];

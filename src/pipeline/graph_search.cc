@@ -168,11 +168,9 @@ std::vector<const rewrite::Rule*> rules_for(const PlanRequest& request, bool inf
 }
 
 std::vector<const rewrite::Rule*> cleaning_rules(const std::vector<const rewrite::Rule*>& rules) {
-  constexpr std::string_view kCleaning[] = {"fold-constants", "fold-parameters", "drop-dead-code"};
   std::vector<const rewrite::Rule*> cleaning;
   for (const rewrite::Rule* rule : rules)
-    if (std::find(std::begin(kCleaning), std::end(kCleaning), rule->name) != std::end(kCleaning))
-      cleaning.push_back(rule);
+    if (std::string_view(rule->name) == "fold-parameters") cleaning.push_back(rule);
   return cleaning;
 }
 

@@ -26,15 +26,6 @@ bool reads(const Op& op, ValueId value) {
                                                 [value](const auto& other) { return reads(other.inputs, value); });
 }
 
-std::vector<char> kept_values(const Graph& graph) {
-  std::vector<char> kept(graph.values.size(), 0);
-  for (const auto* list : {&graph.outputs, &graph.results})
-    for (const ValueId value : *list) kept[index_of(value)] = 1;
-  for (const ir::Value& value : graph.values)
-    if (value.next != kNone) kept[index_of(value.next)] = 1;
-  return kept;
-}
-
 template <class T>
 std::optional<double> uniform(const ir::Value& value) {
   const auto count = static_cast<size_t>(value.type.elements());
@@ -70,6 +61,15 @@ std::vector<OpId> readers_of(const Graph& graph, ValueId value) {
   for (OpId op = first + 1; op < static_cast<OpId>(graph.ops.size()); ++op)
     if (reads(graph.op(op), value)) readers.push_back(op);
   return readers;
+}
+
+std::vector<char> kept_values(const Graph& graph) {
+  std::vector<char> kept(graph.values.size(), 0);
+  for (const auto* list : {&graph.outputs, &graph.results})
+    for (const ValueId value : *list) kept[index_of(value)] = 1;
+  for (const ir::Value& value : graph.values)
+    if (value.next != kNone) kept[index_of(value.next)] = 1;
+  return kept;
 }
 
 bool is_kept(const Graph& graph, ValueId value) {
@@ -139,13 +139,6 @@ std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
   }
 }
 
-bool is_constant(const Graph& graph, ValueId id, bool parameters_too) {
-  const ir::Value& value = graph.value(id);
-  if (value.producer != kNone || value.next != kNone) return false;
-  return value.role == ir::Role::kConstant ||
-         (parameters_too && (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer));
-}
-
 bool differ_along(const ir::TensorType& a, const ir::TensorType& b, size_t axis) {
   if (a.dtype != b.dtype || a.shape.size() != b.shape.size() || axis >= a.shape.size()) return false;
   for (size_t d = 0; d < a.shape.size(); ++d)
@@ -198,13 +191,6 @@ ValueId Edit::constant(const std::string& name, const ir::TensorType& type, doub
 
 ValueId Edit::concat(const std::string& name, std::vector<ValueId> parts, size_t axis) {
   return op(Kind::k_concat, name, std::move(parts), {{static_cast<int64_t>(axis)}, {}});
-}
-
-void Edit::replace_by_pieces(const std::string& name, std::pair<ValueId, ValueId> old, ValueId both, size_t axis) {
-  const std::vector<ValueId> pieces =
-      add(Kind::k_split, name, {both}, {{static_cast<int64_t>(axis)}, {}}, {type(old.first), type(old.second)});
-  replace(old.first, pieces[0]);
-  replace(old.second, pieces[1]);
 }
 
 bool Edit::is_kept(ValueId value) const {

@@ -22,9 +22,10 @@ namespace pantoum::rewrite {
 // May it be moved, merged or made again: no effect, no draw at random, no alternatives?
 [[nodiscard]] bool is_ordinary(const ir::Op& op);
 // Who sees a value. `readers_of`: all ops, ascending, those with an alternative that reads it included; one pass over the
-// ops. `is_kept`: is it an output, a result or a successor? One pass over the values. `is_read_by_one`: by one op at one
-// position, and not kept.
+// ops. `kept_values`, by value, and `is_kept`: is it an output, a result or a successor, which outlives the step? One pass
+// over the values. `is_read_by_one`: by one op at one position, and not kept.
 [[nodiscard]] std::vector<ir::OpId> readers_of(const ir::Graph& graph, ir::ValueId value);
+[[nodiscard]] std::vector<char> kept_values(const ir::Graph& graph);
 [[nodiscard]] bool is_kept(const ir::Graph& graph, ir::ValueId value);
 [[nodiscard]] bool is_read_by_one(const ir::Graph& graph, ir::ValueId value);
 
@@ -35,9 +36,6 @@ namespace pantoum::rewrite {
 
 // The number that every element of a constant is; none: it is none, or they differ, or it is no float or integer.
 [[nodiscard]] std::optional<double> uniform_constant(const ir::Graph& graph, ir::ValueId value);
-// Is a value fixed before the program runs? Parameters and buffers count where nothing trains.
-[[nodiscard]] bool is_constant(const ir::Graph& graph, ir::ValueId value, bool parameters_too);
-
 // The same type but along one dimension?
 [[nodiscard]] bool differ_along(const ir::TensorType& a, const ir::TensorType& b, size_t axis);
 
@@ -61,9 +59,6 @@ class Edit {
   // One number in every element, float32 or float64.
   ir::ValueId constant(const std::string& name, const ir::TensorType& type, double number);
   ir::ValueId concat(const std::string& name, std::vector<ir::ValueId> parts, size_t axis);
-  // Two values in place of what a value that stands for both holds, one behind the other.
-  void replace_by_pieces(const std::string& name, std::pair<ir::ValueId, ir::ValueId> old, ir::ValueId both,
-                         size_t axis);
 
   // `old` and `instead` are equal: readers get one of them, and what is kept keeps its name. It fails (`done`) where
   // their types differ, or where both are kept, or the kept one has no maker.

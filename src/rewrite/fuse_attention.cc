@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,9 +29,7 @@ struct Attention {
 class AttentionFinder {
  public:
   explicit AttentionFinder(const Graph& graph)
-      : graph_(graph), users_(ir::users_of(graph)), trains_(graph.values.size(), 0) {
-    kept_.insert(graph.outputs.begin(), graph.outputs.end());
-    kept_.insert(graph.results.begin(), graph.results.end());
+      : graph_(graph), users_(ir::users_of(graph)), trains_(graph.values.size(), 0), kept_(kept_values(graph)) {
     for (size_t id = 0; id < graph.values.size(); ++id)
       trains_[id] = graph.values[id].role == ir::Role::kParameter && graph.values[id].trainable;
     for (const Op& op : graph.ops) {
@@ -66,7 +63,7 @@ class AttentionFinder {
   // The one op that reads it, at one position.
   [[nodiscard]] const Op* only_reader(ValueId value) const {
     const std::vector<OpId>& users = users_[static_cast<size_t>(value)];
-    if (users.size() != 1 || kept_.contains(value)) return nullptr;
+    if (users.size() != 1 || kept_[static_cast<size_t>(value)]) return nullptr;
     const Op& op = graph_.op(users[0]);
     return std::count(op.inputs.begin(), op.inputs.end(), value) == 1 && is_ordinary(op) ? &op : nullptr;
   }
@@ -157,8 +154,7 @@ class AttentionFinder {
 
   const Graph& graph_;
   std::vector<std::vector<OpId>> users_;
-  std::vector<char> trains_;
-  std::set<ValueId> kept_;
+  std::vector<char> trains_, kept_;  // by value
 };
 
 ValueId seen_as(Edit& edit, ValueId matrices, const Shape& batch) {

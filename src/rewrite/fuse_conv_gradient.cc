@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/op_registry.h"
+#include "rewrite/edit.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -17,27 +17,20 @@ using ir::ValueId;
 
 constexpr size_t kReals = 3;  // of conv2d_dz
 
-bool outlives_the_step(const Graph& graph, ValueId value) {
-  const auto in = [&](const std::vector<ValueId>& list) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-  };
-  return in(graph.outputs) || in(graph.results) ||
-         std::any_of(graph.values.begin(), graph.values.end(), [&](const ir::Value& of) { return of.next == value; });
-}
-
 bool is_gradient(const Op& op) {
   return ir::op_def(op.kind).traits.through_convolution && op.alternatives.empty();
 }
 
 // The conv2d_dx that this gradient alone reads; kNone where there is none, or what else the gradient reads comes later,
 // or is what the convolution reads: it must not be overwritten meanwhile.
-OpId convolution_before(const Graph& graph, OpId gradient, const std::vector<std::vector<OpId>>& users) {
+OpId convolution_before(const Graph& graph, OpId gradient, const std::vector<std::vector<OpId>>& users,
+                        const std::vector<char>& kept) {
   const ValueId dx = graph.op(gradient).inputs[0], r = graph.op(gradient).inputs[1];
   const OpId made = graph.value(dx).producer;
   if (made == kNone || graph.op(made).kind != Kind::k_conv2d_dx || graph.value(r).producer >= made) return kNone;
   for (const ValueId read : graph.op(made).inputs)
     if (ir::root_of(graph, read) == ir::root_of(graph, r)) return kNone;
-  return users[static_cast<size_t>(dx)].size() == 1 && !outlives_the_step(graph, dx) ? made : kNone;
+  return users[static_cast<size_t>(dx)].size() == 1 && !kept[static_cast<size_t>(dx)] ? made : kNone;
 }
 
 // The convolution's place becomes the fused op's: whatever overwrites the weight stands behind it. The gradient's place
@@ -60,9 +53,10 @@ void fuse(Graph& graph, OpId convolution, OpId gradient) {
 
 Graph fuse_conv_gradient(Graph graph) {
   const auto users = ir::users_of(graph);
+  const std::vector<char> kept = kept_values(graph);
   for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
     if (!is_gradient(graph.op(op))) continue;
-    const OpId convolution = convolution_before(graph, op, users);
+    const OpId convolution = convolution_before(graph, op, users, kept);
     if (convolution != kNone) fuse(graph, convolution, op);
   }
   ir::drop_dead_ops(graph);

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/op_registry.h"
+#include "rewrite/edit.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -46,14 +46,11 @@ bool slope_is_told_by_output(const Op& activation) {
 class EpilogueFusion {
  public:
   EpilogueFusion(Graph graph, bool by_back_end)
-      : graph_(std::move(graph)), by_back_end_(by_back_end), users_(ir::users_of(graph_)) {
-    outlives_.assign(graph_.values.size(), 0);
-    for (const auto* list : {&graph_.outputs, &graph_.results})
-      for (const ValueId id : *list) outlives_[at(id)] = 1;
-    for (const ir::Value& value : graph_.values)
-      if (value.next != kNone) outlives_[at(value.next)] = 1;
-    consumed_.assign(graph_.ops.size(), 0);
-  }
+      : graph_(std::move(graph)),
+        by_back_end_(by_back_end),
+        users_(ir::users_of(graph_)),
+        kept_(kept_values(graph_)),
+        consumed_(graph_.ops.size(), 0) {}
 
   // The last product first: a sum of two takes the one that is made last.
   Graph run() {
@@ -72,7 +69,7 @@ class EpilogueFusion {
   // The one op that reads the value; kNone where others do, or it outlives the step.
   [[nodiscard]] OpId only_reader(ValueId id) const {
     const std::vector<OpId>& readers = users_[at(id)];
-    if (outlives_[at(id)] || readers.size() != 1 || consumed_[at(readers[0])]) return kNone;
+    if (kept_[at(id)] || readers.size() != 1 || consumed_[at(readers[0])]) return kNone;
     return graph_.op(readers[0]).alternatives.empty() ? readers[0] : kNone;
   }
 
@@ -99,7 +96,7 @@ class EpilogueFusion {
 
   // The activation behind the value that alone needs it, once its gradients read its output in place of its input.
   [[nodiscard]] OpId activation_behind(ValueId id) const {
-    if (outlives_[at(id)]) return kNone;
+    if (kept_[at(id)]) return kNone;
     OpId found = kNone;
     for (const OpId reader : users_[at(id)])
       if (!consumed_[at(reader)] && graph_.op(reader).alternatives.empty() && finishes(graph_.op(reader)))
@@ -172,7 +169,7 @@ class EpilogueFusion {
   Graph graph_;
   bool by_back_end_;
   std::vector<std::vector<OpId>> users_;
-  std::vector<char> outlives_;  // by value
+  std::vector<char> kept_;      // by value
   std::vector<char> consumed_;  // by op
 };
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <numbers>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "rewrite/edit.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -33,9 +33,8 @@ double tanh_gelu(double x) {
 
 class Expressions {
  public:
-  explicit Expressions(const ir::Graph& graph) : graph_(graph), users_(ir::users_of(graph)) {
-    outputs_.insert(graph.outputs.begin(), graph.outputs.end());
-  }
+  explicit Expressions(const ir::Graph& graph)
+      : graph_(graph), users_(ir::users_of(graph)), kept_(kept_values(graph)) {}
 
   struct Match {
     OpId last;  // makes the result
@@ -162,7 +161,7 @@ class Expressions {
   [[nodiscard]] bool stays_inside(const Walk& walk, ValueId result) const {
     return std::all_of(walk.known.begin(), walk.known.end(), [&](const auto& made) {
       if (made.first == result) return true;
-      if (outputs_.contains(made.first)) return false;
+      if (kept_[static_cast<size_t>(made.first)]) return false;
       const std::vector<OpId>& users = users_[static_cast<size_t>(made.first)];
       return std::all_of(users.begin(), users.end(),
                          [&](OpId user) { return walk.known.contains(graph_.op(user).outputs[0]); });
@@ -172,12 +171,12 @@ class Expressions {
   // The last of the ops that read it, if all of them lead to one: exporters write x Phi(x) with Phi read once.
   [[nodiscard]] OpId only_user(ValueId value) const {
     const std::vector<OpId>& users = users_[static_cast<size_t>(value)];
-    return users.size() == 1 && !outputs_.contains(value) ? users[0] : ir::kNone;
+    return users.size() == 1 && !kept_[static_cast<size_t>(value)] ? users[0] : ir::kNone;
   }
 
   const ir::Graph& graph_;
   std::vector<std::vector<OpId>> users_;
-  std::set<ValueId> outputs_;
+  std::vector<char> kept_;  // by value
 };
 
 bool begins(Kind kind) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/op_registry.h"
+#include "rewrite/edit.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -50,7 +51,7 @@ ir::Attrs norm_activation_attrs(const Op& norm, const Op& activation) {
 
 class NormFusion {
  public:
-  explicit NormFusion(Graph graph) : graph_(std::move(graph)), users_(ir::users_of(graph_)), outlives_(outliving()) {}
+  explicit NormFusion(Graph graph) : graph_(std::move(graph)), users_(ir::users_of(graph_)), kept_(kept_values(graph_)) {}
 
   Graph run() {
     for (OpId op = 0; op < static_cast<OpId>(graph_.ops.size()); ++op)
@@ -65,15 +66,6 @@ class NormFusion {
     std::vector<std::pair<OpId, OpId>> gradients;  // of the activation, and of the norm behind it
   };
 
-  [[nodiscard]] std::vector<char> outliving() const {
-    std::vector<char> outlives(graph_.values.size(), 0);
-    for (const auto* list : {&graph_.outputs, &graph_.results})
-      for (const ValueId id : *list) outlives[static_cast<size_t>(id)] = 1;
-    for (const ir::Value& value : graph_.values)
-      if (value.next != kNone) outlives[static_cast<size_t>(value.next)] = 1;
-    return outlives;
-  }
-
   [[nodiscard]] bool is_gradient_of(const Op& op, const Op& activation) const {
     return norm_activation_grad(activation.kind) == op.kind && op.attrs == activation.attrs &&
            op.alternatives.empty() && (op.inputs[1] == activation.inputs[0] || op.inputs[1] == activation.outputs[0]);
@@ -83,7 +75,7 @@ class NormFusion {
   [[nodiscard]] OpId norm_gradient_behind(OpId gradient, const Op& norm) const {
     const ValueId dn = graph_.op(gradient).outputs[0];
     const std::vector<OpId>& readers = users_[static_cast<size_t>(dn)];
-    if (outlives_[static_cast<size_t>(dn)] || readers.size() != 1) return kNone;
+    if (kept_[static_cast<size_t>(dn)] || readers.size() != 1) return kNone;
     const Op& reader = graph_.op(readers[0]);
     if (reader.kind != Kind::k_batch_norm_grad || norm.kind != Kind::k_batch_norm || !reader.alternatives.empty())
       return kNone;
@@ -117,7 +109,7 @@ class NormFusion {
   // Nobody else needs what was normalized.
   [[nodiscard]] bool only_fused(const Found& found) const {
     const ValueId normalized = graph_.op(found.activation).inputs[0];
-    if (outlives_[static_cast<size_t>(normalized)]) return false;
+    if (kept_[static_cast<size_t>(normalized)]) return false;
     const std::vector<OpId>& readers = users_[static_cast<size_t>(normalized)];
     return std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
       return reader == found.activation || std::any_of(found.gradients.begin(), found.gradients.end(),
@@ -151,7 +143,7 @@ class NormFusion {
 
   Graph graph_;
   std::vector<std::vector<OpId>> users_;
-  std::vector<char> outlives_;  // by value
+  std::vector<char> kept_;  // by value
 };
 
 }  // namespace

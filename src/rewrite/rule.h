@@ -14,7 +14,7 @@ enum class Preserves : uint8_t {
   kValues  // up to the rounding of sums in another order; only with --allow-numerics-change
 };
 
-// One substitution: a file of its own (substitute_*.cc), which states why it holds.
+// One substitution (substitutions.h).
 struct Rule {
   const char* name;  // of --disable, reports and benchmarks: "merge-products"
   const char* does;  // one line

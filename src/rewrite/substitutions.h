@@ -1,25 +1,24 @@
-// The substitutions, one file each (substitute_*.cc, which says why it holds and what it leaves alone); rules.cc puts them
-// in order.
+// The substitutions, each as `Rule::apply` (rule.h) has it. What is written where each is defined says why it holds, within
+// which tolerance, where it fits and what it leaves alone; rules.cc lists them in the order in which a search tries them.
 #pragma once
 
-#include "rewrite/rule.h"
+#include <optional>
+
+#include "ir/graph.h"
 
 namespace pantoum::rewrite {
 
-// The same bits.
-extern const Rule kDropDeadCode, kMergeEqualOps, kDropIdentities, kDropRepeats, kMergeTransposes, kTransposeAsReshape,
-    kMergeReshapes, kCancelConcat, kSliceOfConcat, kCancelSplit, kMergeSlices, kMergeConcats, kMergeSplits,
-    kSinkTranspose, kRaiseTranspose, kSinkReshape, kRaiseReshape, kSinkConcat, kRaiseConcat, kSinkSplit, kRaiseSplit,
-    kSelectFirst, kSelectLast, kOverwriteLast, kFoldConstants;
+using Apply = std::optional<ir::Graph>(const ir::Graph& graph, ir::OpId at);
 
-// The same values.
-extern const Rule kDropZeroTerms, kMergeScales, kMeanAsSum, kSumOfExpand, kReduceFirst, kReduceThroughTranspose,
-    kSumOfOuter, kTransposeIntoProduct, kTransposeOfProduct, kReassociateProduct, kMergeProducts, kMergeProductRows,
-    kMergeConvolutions, kMergeConvolutionBatches, kMergeInputGradients, kMergeWeightGradients, kAccumulateProducts,
-    kAccumulateConvolutions, kFactorSum, kScaleIntoProduct, kScaleOutOfProduct, kFoldBias, kReassociateSum, kFoldPads, kMergeBatchNorms,
-    kSumOfPieces;
-
-// Of inference alone.
-extern const Rule kDropDropout, kFoldParameters, kFoldBatchNorm, kFoldScaleShift, kEnlargeKernel;
+// substitute_merges.cc
+Apply merge_equal_ops, merge_transposes, merge_reshapes, merge_scales, drop_zero_terms;
+// substitute_moves.cc
+Apply sink_transpose, sink_reshape, sink_split;
+// substitute_products.cc
+Apply fold_bias, transpose_into_product, transpose_of_product;
+// substitute_convolutions.cc
+Apply merge_convolutions, merge_convolution_batches, accumulate_convolutions;
+// substitute_folds.cc
+Apply fold_parameters, fold_batch_norm, fold_scale_shift;
 
 }  // namespace pantoum::rewrite

@@ -54,30 +54,12 @@ ValueId scaled(Sample& s) {
   }
 }
 
-// A kernel of 1x1 to 3x1 beside one of 3x3 on the same positions.
-ValueId smaller_kernel(Sample& s) {
-  const int64_t rows = s.between(1, 3), dilation = s.between(1, 2), more = (3 - rows) * dilation,
-                stride = s.between(1, 2);
-  const int64_t before = s.between(0, 3 - rows) * dilation;
-  const ValueId x = s.c.builder.input("x", {ir::DType::kF32, {2, 2, 8, 8}});
-  const std::vector<int64_t> large{stride, 1, 2 * dilation, 1, 2 * dilation, 1, dilation, 1, 1};
-  const std::vector<int64_t> small{stride, 1, 2 * dilation - before, 0, 2 * dilation - (more - before), 0, dilation,
-                                   1,      1};
-  const ValueId a = s.conv(x, s.parameter({3, 2, rows, 1}), small), b = s.conv(x, s.parameter({4, 2, 3, 3}), large);
-  return s.op(Kind::k_concat, {a, b}, {{1}, {}});
-}
-
 }  // namespace
 
 // why: a table, one case for each rule.
 std::vector<RuleCase> inference_rule_cases() {
   const std::vector<int64_t> plain{1, 1, 0, 0, 0, 0, 1, 1, 1}, around{1, 1, 1, 1, 1, 1, 1, 1, 1};
   return {
-      {"drop-dropout",
-       [](Sample& s) {
-         return s.op(Kind::k_relu, {s.op(Kind::k_dropout, {s.made(s.shape(2))}, {{s.between(0, 9)}, {0.0}})});
-       },
-       {[](Sample& s) { return s.op(Kind::k_relu, {s.made({2})}); }}},
       {"fold-parameters",
        [](Sample& s) {
          const ValueId w = s.op(s.unary(), s.parameter({3, 4}));
@@ -124,27 +106,6 @@ std::vector<RuleCase> inference_rule_cases() {
         [](Sample& s) {
           const ValueId y = product(s, 3);
           return s.op(Kind::k_add, {s.scale(y, 2), y});
-        }}},
-      {"enlarge-kernel",
-       smaller_kernel,
-       {[=](Sample& s) {  // other positions
-          const ValueId x = s.c.builder.input("x", {ir::DType::kF32, {2, 2, 8, 8}});
-          return s.op(Kind::k_add,
-                      {s.op(Kind::k_reduce_sum, {s.conv(x, s.parameter({3, 2, 1, 1}), around)}, {{15}, {}}),
-                       s.op(Kind::k_reduce_sum, {s.conv(x, s.parameter({3, 2, 3, 3}), around)}, {{15}, {}})});
-        },
-        [=](Sample& s) {  // larger one way and smaller the other
-          const ValueId x = s.c.builder.input("x", {ir::DType::kF32, {2, 2, 8, 8}});
-          return s.op(Kind::k_add, {s.conv(x, s.parameter({3, 2, 3, 1}), {1, 1, 1, 0, 1, 0, 1, 1, 1}),
-                                    s.conv(x, s.parameter({3, 2, 1, 3}), {1, 1, 0, 1, 0, 1, 1, 1, 1})});
-        },
-        [=](Sample& s) {  // groups
-          const ValueId x = s.c.builder.input("x", {ir::DType::kF32, {2, 2, 8, 8}});
-          return s.op(Kind::k_add, {s.conv(x, s.parameter({4, 1, 1, 1}), {1, 1, 0, 0, 0, 0, 1, 1, 2}),
-                                    s.conv(x, s.parameter({4, 1, 3, 3}), {1, 1, 1, 1, 1, 1, 1, 1, 2})});
-        },
-        [=](Sample& s) {  // alone
-          return s.conv(s.c.builder.input("x", {ir::DType::kF32, {2, 2, 8, 8}}), s.parameter({4, 2, 1, 1}), plain);
         }}},
   };
 }

@@ -1,17 +1,8 @@
-// Where the substitutions that keep values, but not every bit, fit, and near misses; products and convolutions are in
-// bilinear_rule_cases.cc.
-#include "testing/moving_ops.h"
+// Where the substitutions that keep values, but not every bit, fit, and near misses.
+#include "testing/rule_sample.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-ValueId closed(Sample& s, ValueId x) {
-  return s.op(Kind::k_softplus, {x});
-}
-
-ValueId reduced(Sample& s, Kind kind, ValueId x, int64_t mask) {
-  return s.op(kind, {x}, {{mask}, {}});
-}
 
 ValueId expanded(Sample& s, ValueId x, double a, Shape to) {
   return s.op(Kind::k_expand, {x}, {{}, {a}}, {{ir::DType::kF32, std::move(to)}});
@@ -33,76 +24,6 @@ ValueId scaled_twice(Sample& s) {
   }
 }
 
-ValueId sum_of_copies(Sample& s) {
-  const Kind kind = s.flip() ? Kind::k_reduce_sum : Kind::k_reduce_mean;
-  switch (s.between(0, 3)) {
-    case 0:
-      return closed(s, reduced(s, kind, expanded(s, s.made({4}), 0.5, {3, 4}), 0b01));
-    case 1:
-      return closed(s, reduced(s, kind, expanded(s, s.made({3, 1}), 2, {5, 3, 4}), 0b110));
-    case 2:
-      return closed(s, reduced(s, kind, expanded(s, s.made({1, 3}), 2, {4, 3}), 0b11));
-    default:
-      return closed(s, reduced(s, kind, expanded(s, s.made({2, 1}), 0.25, {3, 2, 4}), 0b100));
-  }
-}
-
-ValueId outer_sum(Sample& s) {
-  const int64_t m = s.extent(), k = s.extent(), n = s.extent(), batch = s.extent();
-  switch (s.between(0, 3)) {
-    case 0:
-      return closed(s,
-                    reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({m, k, 1}), s.made({1, k, n})}), 0b010));
-    case 1:
-      return closed(s, reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({k, n}), s.made({m, k, 1})}), 0b010));
-    case 2:
-      return closed(
-          s, reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({batch, m, k, 1}), s.made({k, n})}), 0b0100));
-    default:
-      return closed(s, reduced(s, Kind::k_reduce_sum,
-                               s.op(Kind::k_mul, {s.made({batch, m, k, 1}), s.made({batch, 1, k, n})}), 0b0100));
-  }
-}
-
-// x is made first, c last, and the sum begins with the wrong pair.
-ValueId sum_out_of_order(Sample& s) {
-  const Shape shape = s.shape(2);
-  const ValueId x = s.made(shape), b = s.made(shape), c = s.made(shape);
-  const ValueId inner = s.op(Kind::k_add, s.flip() ? std::vector{b, c} : std::vector{c, b});
-  return closed(s, s.op(Kind::k_add, s.flip() ? std::vector{x, inner} : std::vector{inner, x}));
-}
-
-// An image with zeros around it.
-ValueId padded(Sample& s, ValueId x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
-               int64_t step = 1) {
-  ir::TensorType type = s.type_of(x);
-  ir::Attrs attrs;
-  for (size_t d = 0; d < type.shape.size(); ++d) {
-    type.shape[d] = before[d] + (type.shape[d] - 1) * step + 1 + after[d];
-    attrs.ints.insert(attrs.ints.end(), {before[d], step});
-  }
-  return s.op(Kind::k_slice_grad, {x}, attrs, {type});
-}
-
-ValueId conv_of_padded(Sample& s) {
-  const size_t spatial = s.flip() ? 2 : 3;
-  std::vector<int64_t> before{0, 0}, after{0, 0};
-  for (size_t d = 0; d < spatial; ++d) {
-    before.push_back(s.between(0, 2));
-    after.push_back(s.between(0, 2));
-  }
-  const ValueId x = padded(s, s.made(s.image(spatial, 2)), before, after);
-  return s.conv(x, s.parameter(s.kernel(spatial, 3, 2)), s.conv_attrs(spatial));
-}
-
-ValueId crop_of_transposed(Sample& s) {
-  const ValueId w = s.parameter({3, 2, 3, 3}), dy = s.made({2, 3, 5, 5});
-  const ValueId x =
-      s.op(Kind::k_conv2d_dx, {dy, w}, {{1, 1, 0, 0, 0, 0, 1, 1, 1}, {}}, {{ir::DType::kF32, {2, 2, 7, 7}}});
-  const int64_t top = s.between(0, 1), left = s.between(0, 2);
-  return s.op(Kind::k_slice, {x}, {{0, 1, 0, 1, top, 1, left, 1}, {}}, {{ir::DType::kF32, {2, 2, 5, 4}}});
-}
-
 ValueId biased(Sample& s) {
   const auto added = [&](ValueId y, ValueId bias) {
     return s.op(Kind::k_add, s.flip() ? std::vector{y, bias} : std::vector{bias, y});
@@ -122,146 +43,105 @@ ValueId biased(Sample& s) {
   }
 }
 
-// Norms of the pieces of an image: y, and mean and variance, all read.
-ValueId norms_of_pieces(Sample& s, int64_t axis, double other_eps) {
-  const int64_t image_axes = s.between(0, 2);
-  Shape shape{3, 6};
-  for (int64_t d = 0; d < image_axes; ++d) shape.push_back(s.extent());
-  const auto pieces =
-      split(s, s.made(shape), axis, axis == 1 ? std::vector<int64_t>{3, 1, 2} : std::vector<int64_t>{2, 1});
-  std::vector<ValueId> normed;
-  for (size_t piece = 0; piece < pieces.size(); ++piece) {
-    const int64_t channels = s.shape_of(pieces[piece])[1];
-    const double eps = piece == 1 ? other_eps : 1e-3;
-    const auto made =
-        s.c.ops(Kind::k_batch_norm, {pieces[piece], s.parameter({channels}), s.parameter({channels})}, {{}, {eps}});
-    normed.push_back(s.op(Kind::k_relu, {made[0]}));
-  }
-  return concat(s, {normed.rbegin(), normed.rend()}, axis);
+ValueId sum(Sample& s, ValueId a, ValueId b) {
+  return s.op(Kind::k_add, {a, b});
+}
+// Both values as one output, of any shapes.
+ValueId both(Sample& s, ValueId a, ValueId b) {
+  const auto flat = [&](ValueId x) { return s.op(Kind::k_softplus, {s.reshape(x, {s.type_of(x).elements()})}); };
+  return s.op(Kind::k_concat, {flat(a), flat(b)}, {{0}, {}});
 }
 
-ValueId stored_norms_of_pieces(Sample& s) {
-  const auto pieces = split(s, s.made({2, 5, 3}), 1, {2, 3});
-  std::vector<ValueId> normed;
-  for (const ValueId piece : pieces) {
-    const Shape channels{s.shape_of(piece)[1]};
-    normed.push_back(
-        s.op(Kind::k_batch_norm_eval,
-             {piece, s.parameter(channels), s.parameter(channels), s.parameter(channels), s.c.positive(channels)},
-             {{}, {1e-3}}));
-  }
-  return concat(s, {closed(s, normed[0]), normed[1]}, 1);
+ValueId with_bias(Sample& s, ValueId a, ValueId b, ValueId bias, int64_t ta, int64_t tb) {
+  return s.op(Kind::k_matmul, {a, b, bias}, {{ta, tb}, {}});
 }
 
-ValueId sums_of_pieces(Sample& s) {
-  const Kind kind = s.flip() ? Kind::k_reduce_sum : s.flip() ? Kind::k_reduce_mean : Kind::k_reduce_max;
-  const auto pieces = split(s, s.made({2, 6, 3, 4}), 1, {3, 1, 2});
-  const int64_t mask = s.flip() ? 0b1101 : 0b1000;
-  const int64_t axis = mask == 0b1101 ? 0 : 1;
-  std::vector<ValueId> sums;
-  sums.reserve(pieces.size());
-  for (const ValueId piece : pieces) sums.push_back(reduced(s, kind, piece, mask));
-  return concat(s, {closed(s, sums[2]), sums[0], sums[1]}, axis);
+ValueId turned_factor(Sample& s) {
+  const int64_t m = s.extent(), k = s.extent(), n = s.extent(), batch = s.extent();
+  if (s.flip()) return s.matmul(s.transpose(s.made({k, m}), {1, 0}), s.made({n, k}), 0, 1);
+  if (s.flip()) return s.matmul(s.made({k, m}), s.transpose(s.parameter({n, k}), {1, 0}), 1, 0);
+  return s.matmul(s.transpose(s.made({batch, k, m}), {0, 2, 1}), s.transpose(s.made({batch, n, k}), {0, 2, 1}));
 }
 
-// why: a table, one case for each rule.
-std::vector<RuleCase> reduction_cases() {
-  return {
-      {"mean-as-sum",
-       [](Sample& s) { return closed(s, reduced(s, Kind::k_reduce_mean, s.made(s.shape(3)), s.between(1, 6))); },
-       {[](Sample& s) {
-         return reduced(s, Kind::k_reduce_sum, s.made({3, 4}), 1);
-       }}},
-      {"sum-of-expand",
-       sum_of_copies,
-       {[](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, expanded(s, s.made({4}), 2, {3, 4}), 0b10);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_max, expanded(s, s.made({4}), 2, {3, 4}), 0b01);
-        }}},
-      {"reduce-first",
-       [](Sample& s) {
-         const ValueId x = s.made({3, 4, 2});
-         if (s.flip()) return closed(s, reduced(s, Kind::k_reduce_mean, s.scale(x, 1.5, 0.5), s.between(1, 6)));
-         return closed(
-             s, reduced(s, Kind::k_reduce_sum, s.flip() ? s.scale(x, -3) : s.op(Kind::k_neg, {x}), s.between(1, 6)));
-       },
-       {[](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.scale(s.made({3, 4}), 2, 1), 1);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.scale(s.made({1, 4}), 2), 1);
-        },
-        [](Sample& s) {
-          const ValueId y = s.scale(s.made({3, 4}), 2);
-          return s.op(Kind::k_add, {y, reduced(s, Kind::k_reduce_sum, y, 1)});
-        }}},
-      {"merge-batch-norms",
-       [](Sample& s) { return s.between(0, 3) == 0 ? stored_norms_of_pieces(s) : norms_of_pieces(s, 1, 1e-3); },
-       {[](Sample& s) { return norms_of_pieces(s, 0, 1e-3); }, [](Sample& s) { return norms_of_pieces(s, 1, 2e-3); },
-        [](Sample& s) {
-          const auto pieces = split(s, s.made({3, 4}), 1, {2, 2});
-          const auto made = s.c.ops(Kind::k_batch_norm, {pieces[0], s.parameter({2}), s.parameter({2})}, {{}, {1e-3}});
-          return concat(s, {made[0], pieces[1]}, 1);
-        }}},
-      {"sum-of-pieces",
-       sums_of_pieces,
-       {[](Sample& s) {
-          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
-          return s.op(Kind::k_mul,
-                      {reduced(s, Kind::k_reduce_sum, pieces[0], 2), reduced(s, Kind::k_reduce_sum, pieces[1], 2)});
-        },
-        [](Sample& s) {
-          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
-          return s.op(Kind::k_mul,
-                      {reduced(s, Kind::k_reduce_sum, pieces[0], 1), reduced(s, Kind::k_reduce_max, pieces[1], 1)});
-        },
-        [](Sample& s) {
-          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
-          return s.op(Kind::k_mul, {reduced(s, Kind::k_reduce_sum, pieces[0], 1), pieces[1]});
-        }}},
-      {"reduce-through-transpose",
-       [](Sample& s) {
-         const Kind kind = s.flip() ? Kind::k_reduce_sum : s.flip() ? Kind::k_reduce_mean : Kind::k_reduce_max;
-         const ValueId x = s.made(s.shape(3));
-         return closed(s, s.flip() ? reduced(s, kind, s.transpose(x, {2, 0, 1}), 0b001)
-                                   : reduced(s, kind, s.transpose(x, {1, 2, 0}), 0b110));
-       },
-       {[](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.transpose(s.made({2, 3, 4}), {2, 1, 0}), 0b001);
-        },
-        [](Sample& s) {
-          return s.op(Kind::k_softmax, {s.transpose(s.made({2, 3}), {1, 0})}, {{1}, {}});
-        }}},
-      {"sum-of-outer",
-       outer_sum,
-       {[](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({2, 3, 1}), s.made({1, 3, 4})}), 0b100);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({2, 3, 4}), s.made({1, 3, 4})}), 0b010);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({2, 3, 1}), s.made({2, 3, 4})}), 0b010);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_sum, s.op(Kind::k_mul, {s.made({2, 1, 1}), s.made({1, 3, 4})}), 0b010);
-        },
-        [](Sample& s) {
-          return reduced(s, Kind::k_reduce_mean, s.op(Kind::k_mul, {s.made({2, 3, 1}), s.made({1, 3, 4})}), 0b010);
-        }}},
+ValueId turned_product(Sample& s) {
+  const bool ta = s.flip(), tb = s.flip();
+  const int64_t m = s.extent(), k = s.extent(), n = s.extent(), batch = s.extent();
+  if (s.flip()) return s.transpose(s.matmul(s.matrix(m, k, ta), s.matrix(k, n, tb), ta, tb), {1, 0});
+  return s.transpose(s.matmul(s.made({batch, m, k}), s.made({k, n})), {0, 2, 1});
+}
+
+ValueId two_convs(Sample& s, bool biased) {
+  const size_t spatial = s.flip() ? 2 : 3;
+  const auto ints = s.conv_attrs(spatial);
+  const ValueId x = s.made(s.image(spatial, 3));
+  Shape kernel = s.kernel(spatial, s.extent(), 3);
+  const auto conv = [&] {
+    kernel[0] = s.extent();
+    const ValueId w = s.parameter(kernel);
+    if (!biased) return s.conv(x, w, ints);
+    return s.op(spatial == 3 ? Kind::k_conv3d : Kind::k_conv2d, {x, w, s.parameter({kernel[0]})}, {ints, {}});
   };
+  const ValueId a = conv(), b = conv();
+  return both(s, a, b);
 }
 
-// why: a table, one case for each rule.
-std::vector<RuleCase> sum_cases() {
+ValueId one_weight(Sample& s) {
+  const size_t spatial = s.flip() ? 2 : 3;
+  const auto ints = s.conv_attrs(spatial);
+  Shape image = s.image(spatial, 3);
+  const ValueId w = s.parameter(s.kernel(spatial, s.extent(), 3)), x = s.made(image);
+  image[0] = s.extent();
+  return both(s, s.conv(x, w, ints), s.conv(s.made(image), w, ints));
+}
+
+constexpr int64_t kPlain[] = {1, 1, 1, 0, 0, 1, 1, 1, 1};
+std::vector<int64_t> plain(int64_t groups = 1) {
+  std::vector<int64_t> ints(std::begin(kPlain), std::end(kPlain));
+  ints.back() = groups;
+  return ints;
+}
+
+// Gradients as ops of the forward graph: of an image [2, channels, 6, 6] and a weight [outputs, channels, 3, 2].
+ValueId dx(Sample& s, ValueId dy, ValueId w, int64_t groups = 1) {
+  const Shape y = s.shape_of(dy), weight = s.shape_of(w);
+  return s.op(Kind::k_conv2d_dx, {dy, w}, {plain(groups), {}}, {{ir::DType::kF32, {y[0], weight[1] * groups, 6, 6}}});
+}
+ValueId dw(Sample& s, ValueId x, ValueId dy) {
+  return s.op(Kind::k_conv2d_dw, {x, dy}, {plain(), {}},
+              {{ir::DType::kF32, {s.shape_of(dy)[1], s.shape_of(x)[1], 3, 2}}});
+}
+Shape gradient_shape(int64_t outputs) {
+  return {2, outputs, 5, 6};
+}
+
+ValueId sum_of_convolutions(Sample& s) {
+  const int64_t form = s.between(0, 2), outputs = s.extent(), channels = s.extent();
+  if (form == 0) {
+    const auto conv = [&] {
+      const int64_t own = s.extent();
+      return s.conv(s.made({2, own, 6, 6}), s.parameter({outputs, own, 3, 2}), plain());
+    };
+    const ValueId a = conv(), b = conv();
+    return sum(s, a, b);
+  }
+  const auto gradient = [&] {
+    const int64_t own = s.extent();
+    if (form == 1) return dx(s, s.made(gradient_shape(own)), s.parameter({own, channels, 3, 2}));
+    return dw(s, s.made({own, channels, 6, 6}), s.made({own, outputs, 5, 6}));
+  };
+  const ValueId a = gradient(), b = gradient();
+  return sum(s, a, b);
+}
+
+}  // namespace
+
+std::vector<RuleCase> value_rule_cases() {
   return {
       {"drop-zero-terms",
        [](Sample& s) {
          const ValueId x = s.made(s.shape(2));
-         if (s.flip()) return closed(s, s.scale(x, 1, 0.0));
-         return closed(s, s.flip() ? s.op(Kind::k_add, {s.constant({}, 0.0F), x})
+         if (s.flip()) return end(s, s.scale(x, 1, 0.0));
+         return end(s, s.flip() ? s.op(Kind::k_add, {s.constant({}, 0.0F), x})
                                    : s.op(Kind::k_sub, {x, s.constant({}, -0.0F)}));
        },
        {[](Sample& s) {
@@ -273,35 +153,9 @@ std::vector<RuleCase> sum_cases() {
         [](Sample& s) { return s.scale(s.made({3}), 1, 1e-30); }}},
       {"merge-scales",
        scaled_twice,
-       {[](Sample& s) { return s.op(Kind::k_neg, {s.op(Kind::k_neg, {s.made({3})})}); },
-        [](Sample& s) { return s.scale(s.scale(s.made({3}), 1e20), 1e20); },
+       {[](Sample& s) { return s.scale(s.scale(s.made({3}), 1e20), 1e20); },
         [](Sample& s) {
           return expanded(s, s.scale(s.made({3}), 2, 1), 2, {2, 3});
-        }}},
-      {"reassociate-sum",
-       sum_out_of_order,
-       {[](Sample& s) {
-          const ValueId a = s.made({3}), b = s.made({3}), c = s.made({3});
-          return s.op(Kind::k_add, {s.op(Kind::k_add, {a, b}), c});
-        },
-        [](Sample& s) {
-          const ValueId x = s.made({3}), b = s.made({3}), c = s.made({3});
-          const ValueId inner = s.op(Kind::k_add, {b, c});
-          return s.op(Kind::k_mul, {inner, s.op(Kind::k_add, {x, inner})});
-        },
-        [](Sample& s) {
-          const ValueId x = s.made({2, 3}), b = s.made({3}), c = s.made({3});
-          return s.op(Kind::k_add, {x, s.op(Kind::k_add, {b, c})});
-        }}},
-      {"fold-pads",
-       [](Sample& s) { return s.flip() ? crop_of_transposed(s) : conv_of_padded(s); },
-       {[](Sample& s) {
-          const ValueId x = padded(s, s.made({2, 2, 4, 4}), {0, 1, 0, 0}, {0, 0, 0, 0});
-          return s.conv(x, s.parameter({2, 3, 2, 2}), {1, 1, 0, 0, 0, 0, 1, 1, 1});
-        },
-        [](Sample& s) {
-          const ValueId x = padded(s, s.made({1, 1, 3, 3}), {0, 0, 1, 0}, {0, 0, 0, 1}, 2);
-          return s.conv(x, s.parameter({2, 1, 2, 2}), {1, 1, 0, 0, 0, 0, 1, 1, 1});
         }}},
       {"fold-bias",
        biased,
@@ -321,15 +175,66 @@ std::vector<RuleCase> sum_cases() {
           const ValueId y = s.op(Kind::k_matmul, {s.made({3, 3}), s.parameter({3, 3}), s.parameter({3})}, {{0, 0}, {}});
           return s.op(Kind::k_add, {y, s.parameter({3})});
         }}},
+      {"transpose-into-product",
+       turned_factor,
+       {[](Sample& s) {
+          return s.matmul(s.transpose(s.made({2, 3, 4}), {1, 0, 2}), s.made({4, 5}));
+        },
+        [](Sample& s) {
+          return s.op(Kind::k_relu, {s.transpose(s.made({3, 4}), {1, 0})});
+        }}},
+      {"transpose-of-product",
+       turned_product,
+       {[](Sample& s) {
+          return s.transpose(with_bias(s, s.made({3, 4}), s.made({4, 5}), s.parameter({5}), 0, 0), {1, 0});
+        },
+        [](Sample& s) {
+          return s.transpose(s.matmul(s.made({2, 3, 4}), s.made({4, 5})), {1, 0, 2});
+        },
+        [](Sample& s) {
+          const ValueId y = s.matmul(s.made({3, 4}), s.made({4, 3}));
+          return s.op(Kind::k_mul, {y, s.transpose(y, {1, 0})});
+        }}},
+      {"merge-convolutions",
+       [](Sample& s) { return two_convs(s, s.flip()); },
+       {[](Sample& s) {
+          const ValueId x = s.made({2, 4, 6, 6});
+          return both(s, s.conv(x, s.parameter({4, 2, 3, 2}), plain(2)),
+                      s.conv(x, s.parameter({4, 2, 3, 2}), plain(2)));
+        },
+        [](Sample& s) {
+          const ValueId x = s.made({2, 2, 6, 6});
+          return both(s, s.conv(x, s.parameter({4, 2, 3, 2}), plain()), s.conv(x, s.parameter({4, 2, 2, 2}), plain()));
+        },
+        [](Sample& s) {
+          const ValueId x = s.made({2, 2, 6, 6});
+          return both(s, s.conv(x, s.parameter({4, 2, 3, 2}), plain()),
+                      s.conv(x, s.parameter({4, 2, 3, 2}), {2, 1, 1, 0, 0, 1, 1, 1, 1}));
+        }}},
+      {"merge-convolution-batches",
+       one_weight,
+       {[](Sample& s) {
+          const ValueId w = s.parameter({2, 2, 3, 2});
+          return both(s, s.conv(s.made({2, 2, 6, 6}), w, plain()), s.conv(s.made({2, 2, 5, 6}), w, plain()));
+        },
+        [](Sample& s) {  // the second needs the first
+          const ValueId w = s.parameter({2, 2, 1, 1});
+          return s.conv(s.conv(s.made({2, 2, 6, 6}), w, {1, 1, 0, 0, 0, 0, 1, 1, 1}), w, {1, 1, 0, 0, 0, 0, 1, 1, 1});
+        }}},
+      {"accumulate-convolutions",
+       sum_of_convolutions,
+       {[](Sample& s) {
+          return sum(s, s.conv(s.made({2, 4, 6, 6}), s.parameter({4, 2, 3, 2}), plain(2)),
+                     s.conv(s.made({2, 4, 6, 6}), s.parameter({4, 2, 3, 2}), plain(2)));
+        },
+        [](Sample& s) {
+          return sum(s, s.conv(s.made({2, 2, 6, 6}), s.parameter({4, 2, 1, 1}), {1, 1, 0, 0, 0, 0, 1, 1, 1}),
+                     s.conv(s.made({2, 2, 6, 6}), s.parameter({4, 2, 3, 3}), {1, 1, 1, 1, 1, 1, 1, 1, 1}));
+        },
+        [](Sample& s) {
+          return sum(s, s.matmul(s.made({3, 2}), s.made({2, 4})), s.matmul(s.made({3, 2}), s.made({2, 4})));
+        }}},
   };
-}
-
-}  // namespace
-
-std::vector<RuleCase> value_rule_cases() {
-  std::vector<RuleCase> all = reduction_cases();
-  for (auto& one : sum_cases()) all.push_back(std::move(one));
-  return all;
 }
 
 }  // namespace pantoum::rewrite

@@ -18,6 +18,9 @@ import keep  # noqa: E402
 import rows  # noqa: E402
 import tables  # noqa: E402
 
+sys.path.insert(0, os.path.join(pages.ROOT, "bench", "costs"))
+import substitutions  # noqa: E402
+
 PYTHON = os.path.join(pages.ROOT, "build", "docs-venv", "bin", "python")
 RESULTS = os.path.join(pages.ROOT, "docs", "results")
 IMAGES = os.path.join(pages.ROOT, "docs", "images")
@@ -62,6 +65,16 @@ class Tables(unittest.TestCase):
 
     def test_budgets_are_said_as_a_reader_says_them(self):
         self.assertEqual([rows.rounded("8GiB"), rows.rounded("107520000B")], ["8 GiB", "103 MiB"])
+
+
+class Substitutions(unittest.TestCase):
+    def test_the_page_has_the_gains_of_the_json_and_each_is_worth_its_code(self):
+        kept, page = rows.read(RESULTS, "substitutions.json"), pages.read("docs", "substitutions.md")
+        self.assertEqual(substitutions.page(page, kept["rows"], kept["algorithms"]), page, "python3 bench/costs/substitutions.py --pantoum build/release/bin/pantoum --keep")
+        for rows_of, mark in (("rows", "`"), ("algorithms", "**")):
+            named = re.findall(rf"^\| {re.escape(mark)}([\w-]+){re.escape(mark)} \|", page, re.MULTILINE)
+            self.assertEqual({row["rule"] for row in kept[rows_of]}, set(named))
+            self.assertEqual([row for row in kept[rows_of] if row["gain"] < substitutions.WORTH], [])
 
 
 @unittest.skipUnless(os.path.exists(PYTHON), "matplotlib is not here: make docs-tools (it needs PyPI)")

@@ -328,7 +328,7 @@ class OtherGraphs(Costs):
 
     def test_rules_and_searches_are_switched_off_by_name(self):
         self.assertNotIn("substitutions", self.plan("--disable", "rewriting", "--allow-numerics-change"))
-        self.plan("--disable", "merge-products", "--disable", "algorithms")
+        self.plan("--disable", "merge-convolutions", "--disable", "algorithms")
         self.refused("E0115", "plan", MODEL, *FIXED, "--ram", "1MiB", "--disable", "merge-everything")
 
     def train(self, *words):
