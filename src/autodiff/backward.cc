@@ -20,7 +20,7 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-// What of the forward graph takes part.
+// The part of the forward graph that is differentiated.
 struct Activity {
   std::vector<char> active;      // by value: a trainable parameter, or computed from one
   std::vector<char> from_input;  // by value: changes with the batch
@@ -68,7 +68,7 @@ Activity activity_of(const Graph& graph, const std::vector<WeightedLoss>& losses
   return activity;
 }
 
-// To every input that has to be reached.
+// Marks every input that has to be reached.
 bool flows_through(const Op& op, const Activity& activity) {
   for (size_t input = 0; input < op.inputs.size(); ++input)
     if (activity.active[position_of(op.inputs[input])] && !ir::has_gradient(op, input)) return false;

@@ -24,7 +24,7 @@ void skip_dropout(Graph& graph) {
   for (ValueId& output : graph.outputs) output = instead[static_cast<size_t>(output)];
 }
 
-// What is told of one term beside the sum. Results have names of their own, whatever op made them.
+// The results of one term beside the sum. Results have names of their own, whichever op computes them.
 void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& metrics) {
   const auto tell = [&](const std::string& name, ValueId value) {
     builder.rename(value, name + site.suffix);
@@ -51,7 +51,7 @@ Result<Graph> evaluated(const Graph& forward) {
   skip_dropout(graph);
   const StatsOf stats_of = stats_of_means(graph);
   for (Op& op : graph.ops) {
-    // One that keeps no statistics is evaluated with those of the batch, as PyTorch's without them is.
+    // A batch norm without running statistics is evaluated with those of the batch, as in PyTorch.
     if (op.kind == Kind::k_batch_norm && stats_of.contains(op.outputs[1]))
       PANTOUM_TRY(use_running_statistics(graph, op, stats_of));
   }

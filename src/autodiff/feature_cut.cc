@@ -20,10 +20,10 @@ using ir::Op;
 using ir::Value;
 using ir::ValueId;
 
-// By value.
+// Facts about each value.
 struct FixedValues {
-  std::vector<char> changes;  // with the batch
-  std::vector<char> fixed;    // known before training, row by row where it changes
+  std::vector<char> changes;  // changes with the batch
+  std::vector<char> fixed;    // can be computed before training, row by row where it changes with the batch
   std::vector<std::string> hindrances;
 };
 
@@ -55,7 +55,9 @@ FixedValues fixed_values(const Graph& graph, int64_t batch) {
                                               : op.recompute && op.kind != Kind::k_random);
     if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) values.hindrances.push_back(why_not(op));
     for (size_t output = 0; output < op.outputs.size(); ++output) {
-      const bool has_rows = op.kind != Kind::k_layer_norm || output == 0;  // its statistics are one for each row of it
+      const bool has_rows =
+          op.kind != Kind::k_layer_norm ||
+          output == 0;  // the statistics of a layer_norm have an element for each of its rows, not for each sample
       values.changes[position_of(op.outputs[output])] = changes;
       values.fixed[position_of(op.outputs[output])] = fixed && has_rows;
     }
@@ -67,7 +69,7 @@ bool is_ahead(const FixedValues& values, ValueId value) {
   return values.fixed[position_of(value)] != 0 && values.changes[position_of(value)] != 0;
 }
 
-// What the rest reads of it, above aliases, which cost nothing.
+// The values of the backbone that the head reads, followed upwards through aliases, which cost nothing.
 std::set<ValueId> features_of(const Graph& graph, const FixedValues& values) {
   std::set<ValueId> features;
   const auto read = [&](ValueId value) {

@@ -23,7 +23,7 @@ ValueId accumulator_of(ir::Builder& builder, ValueId parameter) {
   return builder.state(name, type);
 }
 
-// Over all micro-batches. With split_update `gradient` is their sum already.
+// The mean over all micro-batches. With split_update `gradient` is their sum already.
 ValueId GradientChain::mean_of(const std::string& name, ValueId parameter, ValueId gradient) {
   if (options_.accumulate == 1) return gradient;
   const double part = 1 / static_cast<double>(options_.accumulate);
@@ -47,7 +47,7 @@ void GradientChain::take(ValueId parameter, ValueId gradient) {
     append_update(builder_, options_, parameter, gradient);
 }
 
-// The norm of the norms, in groups of as many as an op can read.
+// The norm of the norms, in groups of as many as one op can read.
 ValueId GradientChain::norm_of_all() {
   std::vector<ValueId> norms;
   for (const Held& held : held_) norms.push_back(held.norm);

@@ -16,7 +16,7 @@ class GradientChain {
   GradientChain(ir::Builder& builder, const TrainingOptions& options) : builder_(builder), options_(options) {}
 
   void take(ir::ValueId parameter, ir::ValueId gradient);
-  // After the last gradient.
+  // Call it after the last gradient.
   void finish();
 
  private:
@@ -31,7 +31,7 @@ class GradientChain {
   std::vector<Held> held_;
 };
 
-// x + kNothing is x, bit for bit; -0 + 0 is 0.
+// The neutral element of addition: x + kNothing has the bits of x for every x. (-0 + 0 would be 0.)
 inline constexpr double kNothing = -0.0;
 
 // The state that a parameter's gradients are added to: "accumulated.<p>".

@@ -18,7 +18,7 @@ using ir::Shape;
 using ir::TensorType;
 using ir::ValueId;
 
-// The op that makes a value, aliases to the same shape passed over; null: none.
+// The op that computes a value, looking through aliases of the same shape; null: none.
 const Op* maker_of(const Graph& graph, ValueId value) {
   while (graph.value(value).producer != ir::kNone) {
     const Op& op = graph.op(graph.value(value).producer);
@@ -84,7 +84,7 @@ Result<TensorType> label_type(const Builder& builder, ValueId prediction, const 
   return TensorType{ir::DType::kI64, shape};
 }
 
-// Classes on the last dimension: every other one counts positions.
+// Reads the classes from the last dimension: all other dimensions are positions.
 void read_as_positions(Builder& builder, LossSite& site) {
   const TensorType type = builder.type(site.prediction);
   const int64_t classes = type.shape.back(), positions = type.elements() / classes;
@@ -147,7 +147,7 @@ void take_last_as_target(Builder& builder) {
   graph.labels = {last};
 }
 
-// The output that is the loss.
+// Takes the model's output that is the loss.
 Result<LossSite> captured_loss(Builder& builder, const LossTerm& term) {
   const std::vector<std::string>& names = builder.graph().output_names;
   if (std::find(names.begin(), names.end(), ir::kCapturedLoss) == names.end())
@@ -217,7 +217,7 @@ Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) 
     PANTOUM_ASSIGN(LossSite site, add_loss(builder, term, terms.size() == 1));
     losses.sites.push_back(std::move(site));
   }
-  // Only the last of the sums is the loss: a name is given once.
+  // Only the last sum is named "loss": names are unique.
   for (const LossSite& site : losses.sites) {
     const bool last = &site == &losses.sites.back();
     losses.sum = losses.sum == ir::kNone

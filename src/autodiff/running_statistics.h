@@ -1,4 +1,4 @@
-// Batch norm by its running statistics, as evaluation has it and as --freeze-stats wants it in training too.
+// Batch norm that uses its running statistics: for evaluation, and in training with --freeze-stats.
 #pragma once
 
 #include <string>

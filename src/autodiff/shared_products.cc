@@ -10,7 +10,7 @@ using ir::kNone;
 using ir::Op;
 using ir::ValueId;
 
-// A product of so many rows gains little from more.
+// With this many rows, more rows gain little.
 constexpr int64_t kTallRows = 128;
 
 // A product of matrices whose rows can be stacked, and whose factors move for less than the weight's gradient is

@@ -1,4 +1,4 @@
-// The second half of a step whose gradients are states between its halves.
+// The second half of a training step whose gradients are states between the two halves.
 #include <map>
 #include <string>
 
@@ -14,7 +14,7 @@ using ir::ValueId;
 
 constexpr const char* kSum = "accumulated.";
 
-// What becomes of a state at the end of the step -> the state.
+// Maps the value that a state has at the end of the step to the state.
 std::map<ValueId, std::string> sums_of(const Graph& gradients) {
   std::map<ValueId, std::string> sums;
   for (const Value& value : gradients.values)
@@ -23,7 +23,7 @@ std::map<ValueId, std::string> sums_of(const Graph& gradients) {
   return sums;
 }
 
-// As `from` has it.
+// A value as it is in `from`.
 ValueId same_parameter(ir::Builder& builder, const Graph& from, const std::string& name) {
   for (const Value& value : from.values)
     if (value.role == ir::Role::kParameter && value.name == name)

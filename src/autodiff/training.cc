@@ -35,7 +35,7 @@ Result<void> check_decays(const Graph& graph, const std::vector<DecayOf>& decays
               std::move(unmatched));
 }
 
-// Forward, losses and gradients; `step` says what becomes of each gradient, and of all.
+// Makes the forward pass, the losses and the gradients; `step` decides what happens with each gradient, and with all.
 template <class Step>
 Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_TRY(ir::validate(forward));
@@ -62,7 +62,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   return graph;
 }
 
-// Adds every gradient to its sum.
+// The step of one micro-batch: adds every gradient to its sum.
 class Accumulation {
  public:
   Accumulation(ir::Builder& builder, const TrainingOptions&) : builder_(builder) {}

@@ -3,8 +3,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <optional>
 
-#include "autodiff/sparse_update.h"
 #include "base/custom_operators.h"
 #include "ir/op_registry.h"
 
@@ -20,6 +20,20 @@ ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter)
   const std::string name = prefix + value.name;
   const ir::TensorType type = value.type;
   return builder.state(name, type);
+}
+
+// The update of an embedding table without its gradient. Where the gradient of `parameter` consists only of the rows that
+// gather_grad scatters, and the optimizer leaves a row without gradient as it is (SGD without momentum and weight decay):
+// the op that updates these rows, with the same bits as gather_grad and sgd. None otherwise. The gradient's op remains,
+// unused.
+std::optional<ValueId> append_row_update(ir::Builder& builder, const Sgd& sgd, ValueId parameter, ValueId gradient) {
+  const ir::Graph& graph = builder.graph();
+  const ir::OpId producer = graph.value(gradient).producer;
+  if (sgd.momentum != 0 || sgd.weight_decay != 0 || producer == ir::kNone) return std::nullopt;
+  const ir::Op& made = graph.op(producer);
+  if (made.kind != Kind::k_gather_grad || made.attrs.ints[0] != 0) return std::nullopt;
+  const ValueId dy = made.inputs[0], indices = made.inputs[1];
+  return builder.op(Kind::k_sgd_rows, graph.value(parameter).name + ".sgd_rows", {parameter, indices, dy});
 }
 
 struct Append {

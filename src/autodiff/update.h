@@ -13,7 +13,7 @@ void succeed(ir::Builder& builder, ir::ValueId value, ir::ValueId made);
 // NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
 void append_update(ir::Builder& builder, const TrainingOptions& options, ir::ValueId parameter, ir::ValueId gradient);
 
-// With the weight decay that the options give this parameter.
+// The optimizer with the weight decay that the options give this parameter.
 [[nodiscard]] Optimizer optimizer_of(const TrainingOptions& options, const std::string& parameter);
 
 }  // namespace pantoum::autodiff

@@ -55,13 +55,13 @@ OpCost flops_per_input(const OpTypes& types) {
   return {.kind = kind, .gradient = gradient, .cost = cost, .in_place = in_place, .traits = traits};
 }
 
-// A gradient, or what else no gradient passes and no row of its operands keeps apart.
+// An op without a gradient whose rows are not independent, such as a gradient itself.
 [[nodiscard]] inline OpDef backward_op(Kind kind, OpCost (*cost)(const OpTypes&),
                                        Pairs (*in_place)(const OpTypes&) = nullptr) {
   return {.kind = kind, .gradient = kNoGradient, .cost = cost, .in_place = in_place, .traits = kNoTraits};
 }
 
-// An op with an effect that may happen once a step.
+// An op whose effect may happen only once a step.
 [[nodiscard]] inline OpDef once(OpDef def) {
   def.recompute = false;
   return def;
@@ -81,7 +81,7 @@ void sum_to_input(Backward& back, size_t input, ValueId gradient);
 // The gradient of an output; zeros, named by the suffix, where the loss does not depend on it.
 [[nodiscard]] ValueId gradient_or_zeros(Backward& back, size_t output, const char* suffix);
 
-// Gradients that are one op, with the attributes of the forward op: of dY and the output, of dY and the input.
+// Gradients that are one op with the attributes of the forward op: on dY and the output, or on dY and the input.
 template <Kind kGradient>
 void from_output(Backward& back) {
   back.d_inputs[0] =
@@ -92,7 +92,8 @@ void from_input(Backward& back) {
   back.d_inputs[0] =
       back.builder.op(kGradient, back.op.name + ".dx", {back.d_outputs[0], back.op.inputs[0]}, back.op.attrs);
 }
-// Of dY alone, and of the indices at input 1 where it has one; of the input's type.
+// A gradient that is one op on dY alone, and on the indices at input 1 where the op has them; the result has the type
+// of the input.
 template <Kind kGradient>
 void from_gradient(Backward& back) {
   if (!back.wanted[0]) return;

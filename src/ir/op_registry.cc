@@ -67,7 +67,7 @@ std::string shape_text(const pt_tensor& tensor) {
   return to_text(to_type(tensor).shape);
 }
 
-// The sentence of a refusal, with what its placeholders stand for.
+// Writes the sentence of a refusal, with its placeholders filled in.
 std::string text_of(const pt_problem& problem) {
   std::string text;
   const double* number = problem.numbers;
@@ -88,7 +88,7 @@ std::string text_of(const pt_problem& problem) {
   return text;
 }
 
-// By the rule of the op's record in C.
+// Infers types by the rule of the op's record in C.
 Result<std::vector<TensorType>> recorded_types(Kind kind, const OpTypes& types) {
   std::vector<pt_tensor> operands;
   for (const TensorType& input : types.inputs) operands.push_back(to_tensor(input));
@@ -203,8 +203,9 @@ std::vector<std::pair<int, int>> in_place_pairs(const Graph& graph, const Op& op
   if (def.in_place == nullptr) return {};
   const std::vector<TensorType> inputs = types_of(graph, op.inputs), outputs = types_of(graph, op.outputs);
   std::vector<std::pair<int, int>> pairs = def.in_place({inputs, outputs, op.attrs});
-  // One tensor at two positions: where the output is written, the other position may still be read. Pointwise ops are done
-  // with an element by then, and so are updates, which go over their parameter and have no other place.
+  // Two inputs are the same tensor: where the output is written over one position, the other may still be read.
+  // Pointwise ops have finished with an element by then, and so have updates, which are always written over their
+  // parameter.
   if (!def.traits.pointwise && def.recompute)
     std::erase_if(pairs, [&](const auto& pair) {
       const ValueId over = root_of(graph, op.inputs[static_cast<size_t>(pair.second)]);  // views are the same bytes

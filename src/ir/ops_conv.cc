@@ -11,7 +11,7 @@ Pairs over_third(const OpTypes&) {
   return {{0, 2}};
 }
 
-// 2 for every weight at every output position: all ops do the same multiply-adds.
+// Two flops for every weight at every output position: all ops do the same multiply-adds.
 OpCost conv_flops(const OpTypes& types, const TensorType& w, const TensorType& y) {
   const int64_t per_output = w.elements() / w.shape[0];
   return operand_bytes(types, 2.0 * static_cast<double>(y.elements()) * static_cast<double>(per_output));

@@ -1,4 +1,4 @@
-// Operators from outside the project: every rule asks the operator that the first attribute names.
+// Operators from outside the project: every rule calls the operator that the first attribute names.
 #include <fmt/format.h>
 
 #include <algorithm>

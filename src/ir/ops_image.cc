@@ -1,5 +1,6 @@
-// Pooling and resizing of images. Every window of a pool must hold at least one element of the image; resize reads nothing of the forward pass
-// backwards; a byte tells a window's maximum in less than the image does.
+// Pooling and resizing of images. Every window of a pool must hold at least one element of the image. The gradient of
+// resize reads nothing of the forward pass. One byte per output can store the position of a window's maximum in place
+// of the image.
 #include "ir/op_families.h"
 
 namespace pantoum::ir {

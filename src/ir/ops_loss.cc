@@ -18,7 +18,7 @@ void gradient_of_prediction(Backward& back) {
   if (back.wanted[0]) back.d_inputs[0] = prediction_gradient<kGrad>(back);
 }
 
-// Of losses of pred - target.
+// Losses of pred - target.
 template <Kind kGrad>
 void gradient_of_both(Backward& back) {
   const ValueId dx = prediction_gradient<kGrad>(back);

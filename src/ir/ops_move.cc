@@ -1,4 +1,5 @@
-// Elements that move and do not change: views, transpose, concat, split; slices and what indices pick; scatter, which may join them with updates.
+// Ops that move elements without changing them: views, transpose, concat, split, slices, gathers; and scatter, which
+// may combine elements with updates.
 #include <algorithm>
 
 #include "ir/op_families.h"
@@ -76,7 +77,7 @@ void split_gradient(Backward& back) {
   back.d_inputs[0] = sum;
 }
 
-// What is not picked is not read.
+// Elements that are not selected are not read.
 OpCost picked_cost(const OpTypes& types) {
   OpCost cost = operand_bytes(types, 0);
   cost.bytes_read += types.outputs[0].bytes() - types.inputs[0].bytes();
@@ -87,7 +88,7 @@ OpCost scattered_cost(const OpTypes& types) {
   return operand_bytes(types, static_cast<double>(types.inputs[0].elements()));
 }
 
-// A sum hands its gradient on.
+// A sum passes its gradient on unchanged.
 void sum_gradient(Backward& back) {
   const Op& op = back.op;
   const ValueId dy = back.d_outputs[0], indices = op.inputs[1];

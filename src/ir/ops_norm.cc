@@ -24,7 +24,7 @@ void layer_norm_gradient(Backward& back) {
   norm_gradient(back, Kind::k_layer_norm_grad, 2, {back.op.attrs.ints, {}});
 }
 
-// Of ops that are there anyway: only networks whose statistics are frozen and whose norms are not come here.
+// Composed of other ops: only networks with frozen statistics and trained norms need it.
 void batch_norm_eval_gradient(Backward& back) {
   const ValueId d = back.d_outputs[0], x = back.op.inputs[0], scale = back.op.inputs[1], mean = back.op.inputs[3];
   if (d == kNone) return;

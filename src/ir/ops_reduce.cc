@@ -1,4 +1,5 @@
-// Sums, means and maxima over dimensions, their opposite, expand; along one axis: where the maximum is, where the k most are, running sums.
+// Sums, means and maxima over dimensions; expand, their opposite; along one axis the position of the maximum, the
+// positions of the k largest, and running sums.
 #include "ir/op_families.h"
 
 namespace pantoum::ir {
@@ -35,7 +36,7 @@ void expand_gradient(Backward& back) {
   back.d_inputs[0] = back.builder.scale(back.builder.sum_to(back.d_outputs[0], shape), back.op.attrs.reals[0]);
 }
 
-// What an element is added to, seen from the other end.
+// The sums that an element is part of: a running sum in the other direction.
 void cumsum_gradient(Backward& back) {
   Attrs attrs = back.op.attrs;
   attrs.ints[2] = 1 - attrs.ints[2];

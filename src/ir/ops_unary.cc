@@ -1,5 +1,6 @@
-// Element by element, one input; what draws at random (a function of seed, op key, step and element, so that recomputing and a gradient see the same
-// numbers); the bits that stand for an activation. Gradients read the output where that is enough, so that the input may be overwritten.
+// Elementwise ops with one input. Ops that draw random numbers (a function of seed, op key, step and element, so that
+// recomputing and the gradient see the same numbers). Bits that replace an activation. Gradients read the output
+// where that is enough, so that the input may be overwritten.
 #include <algorithm>
 
 #include "ir/op_families.h"
@@ -42,7 +43,7 @@ void hard_sigmoid_gradient(Backward& back) {
                       {{}, {alpha, std::min(zero, one), std::max(zero, one)}});
 }
 
-// Constant between its jumps.
+// Piecewise constant: the gradient is zero.
 void no_gradient_flows(Backward&) {}
 
 bool clip_keeps_zero(const Attrs& attrs) {

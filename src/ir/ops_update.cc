@@ -1,4 +1,5 @@
-// Optimizer steps, once a step in place over what they update; and gradients on their way to them: sums over micro-batches, clipping.
+// Optimizer steps, which run once a step and are written over their operands; and ops on gradients before the update:
+// sums over micro-batches, clipping.
 #include <algorithm>
 
 #include "ir/op_families.h"
@@ -6,7 +7,7 @@
 namespace pantoum::ir {
 namespace {
 
-// Over its input it touches the rows alone; elsewhere it copies the others.
+// Written over its input it touches only the rows; elsewhere it copies the other rows too.
 OpCost sgd_rows_cost(const OpTypes& types) {
   OpCost cost = operand_bytes(types, 3 * static_cast<double>(types.inputs[2].elements()));
   const Bytes untouched = std::max<Bytes>(types.inputs[0].bytes() - types.inputs[2].bytes(), 0);
@@ -15,7 +16,7 @@ OpCost sgd_rows_cost(const OpTypes& types) {
   return cost;
 }
 
-// What is updated stands before and behind the gradient: w' over w, every state over its own.
+// The updated operands stand before and behind the gradient: w' is written over w, every state over its old value.
 Pairs over_all_but_gradient(const OpTypes& types) {
   Pairs pairs{{0, 0}};
   for (int state = 2; state < static_cast<int>(types.inputs.size()); ++state) pairs.emplace_back(state - 1, state);
@@ -33,7 +34,7 @@ OpCost norm_cost(const OpTypes& types) {
   return operand_bytes(types, 2 * elements);
 }
 
-// An optimizer's step of so many flops an element.
+// An optimizer's step with this many flops for each element.
 template <int kFlops>
 OpDef update(Kind kind) {
   OpDef def = once(backward_op(kind, flops_per_output<kFlops>, over_all_but_gradient));

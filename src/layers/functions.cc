@@ -15,7 +15,7 @@ using layers::State;
 
 namespace {
 
-// One node of ONNX under the function's own name.
+// Adds one ONNX node with the function's own name.
 Tensor call_node(State& state, const char* name, const char* op_type, const std::vector<Tensor>& operands,
                  const Place& place, Attributes attributes = {}) {
   Site site(state, name, "", place);
@@ -23,7 +23,7 @@ Tensor call_node(State& state, const char* name, const char* op_type, const std:
   return site.node(op_type, operands, std::move(attributes));
 }
 
-// No axes: all but the batch.
+// Without axes it reduces all dimensions but the batch.
 Tensor reduce(State& state, const char* name, const char* op_type, const Tensor& x, std::vector<int64_t> axes,
               bool keep, const Place& place) {
   Site site(state, name, "", place);
@@ -38,6 +38,14 @@ Tensor reduce(State& state, const char* name, const char* op_type, const Tensor&
   return site.node(op_type, {x, site.integers(axes)}, {{"keepdims", keep ? 1 : 0}});
 }
 
+Tensor change_axes(State& state, const char* name, const char* op_type, const Tensor& x,
+                   const std::vector<int64_t>& axes, const Place& place) {
+  Site site(state, name, "", place);
+  if (!site.takes(x)) return site.none();
+  if (axes.empty()) return site.fail("it names no axes");
+  return site.node(op_type, {x, site.integers(axes)});
+}
+
 template <class Element>
 std::vector<std::byte> bytes_of_one(double number) {
   const auto element = static_cast<Element>(number);
@@ -46,7 +54,7 @@ std::vector<std::byte> bytes_of_one(double number) {
   return bytes;
 }
 
-// A number of the type that it is combined with.
+// A constant of the type of the tensor that it is combined with.
 Tensor number_like(Site& site, double number, DType dtype) {
   if (std::isnan(number)) return site.fail("a number is NaN");
   if (dtype == DType::f32) return site.number(static_cast<float>(number));
@@ -75,7 +83,7 @@ Tensor combine(const char* name, const char* op_type, const Operand& a, const Op
   return site.node(op_type, {first, second});
 }
 
-// From 0 on; reports an axis that there is not.
+// The axis counted from 0; reports an axis that does not exist.
 std::optional<size_t> axis_of(Site& site, const Tensor& x, int64_t axis) {
   const auto rank = static_cast<int64_t>(site.shape(x).size());
   if (axis >= -rank && axis < rank) return static_cast<size_t>(axis < 0 ? axis + rank : axis);
@@ -92,18 +100,15 @@ constexpr int64_t kMostParts = 4096;
 
 }  // namespace
 
-Tensor operator+(const Operand& a, const Operand& b) {
-  return combine("add", "Add", a, b);
-}
-Tensor operator-(const Operand& a, const Operand& b) {
-  return combine("sub", "Sub", a, b);
-}
-Tensor operator*(const Operand& a, const Operand& b) {
-  return combine("mul", "Mul", a, b);
-}
-Tensor operator/(const Operand& a, const Operand& b) {
-  return combine("div", "Div", a, b);
-}
+#define PANTOUM_OPERATOR(symbol, name, op_type)                \
+  Tensor operator symbol(const Operand& a, const Operand& b) { \
+    return combine(name, op_type, a, b);                       \
+  }
+PANTOUM_OPERATOR(+, "add", "Add")
+PANTOUM_OPERATOR(-, "sub", "Sub")
+PANTOUM_OPERATOR(*, "mul", "Mul")
+PANTOUM_OPERATOR(/, "div", "Div")
+#undef PANTOUM_OPERATOR
 Tensor operator-(const Operand& a) {
   State* const state = model_of(a, a);
   return state == nullptr ? Tensor() : call_node(*state, "neg", "Neg", {a.tensor()}, a.place());
@@ -141,6 +146,15 @@ PANTOUM_UNARY_FUNCTIONS(PANTOUM_FUNCTION)
   }
 PANTOUM_BINARY_FUNCTIONS(PANTOUM_FUNCTION)
 #undef PANTOUM_FUNCTION
+#define PANTOUM_FUNCTION(function, op_type)                                                           \
+  Tensor ModelBuilder::function(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) { \
+    return reduce(*state_, #function, op_type, x, std::move(axes), keep, place);                      \
+  }
+PANTOUM_FUNCTION(sum, "ReduceSum")
+PANTOUM_FUNCTION(mean, "ReduceMean")
+PANTOUM_FUNCTION(max, "ReduceMax")
+PANTOUM_FUNCTION(min, "ReduceMin")
+#undef PANTOUM_FUNCTION
 
 Tensor ModelBuilder::clip(const Tensor& x, double least, double most, Place place) {
   Site site(*state_, "clip", "", place);
@@ -158,18 +172,6 @@ Tensor ModelBuilder::where(const Tensor& condition, const Tensor& yes, const Ten
 
 Tensor ModelBuilder::einsum(const std::string& equation, const std::vector<Tensor>& operands, Place place) {
   return call_node(*state_, "einsum", "Einsum", operands, place, {{"equation", equation}});
-}
-Tensor ModelBuilder::sum(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) {
-  return reduce(*state_, "sum", "ReduceSum", x, std::move(axes), keep, place);
-}
-Tensor ModelBuilder::mean(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) {
-  return reduce(*state_, "mean", "ReduceMean", x, std::move(axes), keep, place);
-}
-Tensor ModelBuilder::max(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) {
-  return reduce(*state_, "max", "ReduceMax", x, std::move(axes), keep, place);
-}
-Tensor ModelBuilder::min(const Tensor& x, std::vector<int64_t> axes, bool keep, Place place) {
-  return reduce(*state_, "min", "ReduceMin", x, std::move(axes), keep, place);
 }
 Tensor ModelBuilder::argmax(const Tensor& x, int64_t axis, bool keep, Place place) {
   return call_node(*state_, "argmax", "ArgMax", {x}, place, {{"axis", axis}, {"keepdims", keep ? 1 : 0}});
@@ -191,16 +193,10 @@ Tensor ModelBuilder::transpose(const Tensor& x, int64_t a, int64_t b, Place plac
   return site.node("Transpose", {x}, {{"perm", order}});
 }
 Tensor ModelBuilder::squeeze(const Tensor& x, std::vector<int64_t> axes, Place place) {
-  Site site(*state_, "squeeze", "", place);
-  if (!site.takes(x)) return site.none();
-  if (axes.empty()) return site.fail("it names no axes");
-  return site.node("Squeeze", {x, site.integers(axes)});
+  return change_axes(*state_, "squeeze", "Squeeze", x, axes, place);
 }
 Tensor ModelBuilder::unsqueeze(const Tensor& x, std::vector<int64_t> axes, Place place) {
-  Site site(*state_, "unsqueeze", "", place);
-  if (!site.takes(x)) return site.none();
-  if (axes.empty()) return site.fail("it names no axes");
-  return site.node("Unsqueeze", {x, site.integers(axes)});
+  return change_axes(*state_, "unsqueeze", "Unsqueeze", x, axes, place);
 }
 Tensor ModelBuilder::expand(const Tensor& x, std::vector<int64_t> shape, Place place) {
   Site site(*state_, "expand", "", place);

@@ -12,7 +12,7 @@ struct ScaleAndShift {
   Tensor scale, shift;
 };
 
-// Parameters, or what changes nothing.
+// The layer's parameters or, without them, constants that change nothing.
 ScaleAndShift scale_and_shift(Site& site, const Shape& shape, bool trained) {
   if (trained)
     return {site.parameter("weight", shape, Initial::ones()), site.parameter("bias", shape, Initial::zeros())};

@@ -1,4 +1,4 @@
-// Windows of the largest and of the mean, and what changes the extents of space.
+// Max and average pooling, and layers that change the spatial extents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace pantoum::layers {
 namespace {
 
-// As PyTorch: at most half a window of padding, so that every window sees something.
+// Like PyTorch it takes at most half a window of padding, so that every window holds an element.
 template <class Layer>
 bool has_sane_windows(Site& site, const Layer& layer) {
   if (!site.all_within("kernel", layer.kernel.values, 1) || !site.all_within("stride", layer.stride.values, 0) ||
@@ -31,7 +31,7 @@ Attributes window_attributes(const Layer& layer) {
           {"ceil_mode", layer.ceil ? 1 : 0}};
 }
 
-// Every extent of space is a whole number of windows.
+// Every spatial extent is a whole number of windows.
 template <std::size_t dimensions>
 Tensor adapt(Site& site, const Extents<dimensions>& size, const Tensor& x, const char* op_type, const char* of_all) {
   if (!site.takes(x, dimensions + 2, kForms[dimensions - 1]) || !site.all_within("size", size.values, 1))

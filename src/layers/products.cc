@@ -10,7 +10,7 @@
 namespace pantoum::layers {
 namespace {
 
-// What PyTorch calls "same": one more behind than before, where the number is odd.
+// The padding that PyTorch calls "same": one more behind than before, where the number is odd.
 template <std::size_t dimensions>
 std::vector<int64_t> same_pads(const Conv<dimensions>& layer) {
   std::vector<int64_t> pads(2 * dimensions);

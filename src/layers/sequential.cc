@@ -1,4 +1,4 @@
-// Layers as values: what they hold, and how they are applied, one after another, shared, and around one another.
+// Layers as values: their contents, and how they are applied one after another, shared, and nested.
 #include <variant>
 
 #include "layers/apply.h"

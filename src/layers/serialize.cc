@@ -48,7 +48,7 @@ class Writer {
     }
   }
 
-  // A program may compute what it does not use.
+  // A program may compute values that it does not use.
   void find_needed() {
     const auto need = [&](ValueId id) {
       if (id != kNoValue) needed_[static_cast<size_t>(id)] = true;
@@ -123,7 +123,7 @@ class Writer {
     for (const ValueId output : record.outputs) node.add_output(names_[static_cast<size_t>(output)]);
   }
 
-  // An output that is an input, a parameter, or an output under another name already, is a node of its own.
+  // An output that is an input, a parameter, or another output as well is written as an Identity node.
   void write_output(const Output& output) {
     const KnownType& type = state_.value(output.value).type;
     const std::string& name = names_[static_cast<size_t>(output.value)];
@@ -136,7 +136,7 @@ class Writer {
     }
     onnx::ValueInfoProto& value = *graph().add_output();
     const Shape shape = shown(type);
-    // A dimension behind the first that the batch decides has no name in ONNX.
+    // ONNX has no name for a dimension behind the first that depends on the batch.
     const bool named = std::find(shape.begin() + (shape.empty() ? 0 : 1), shape.end(), kBatch) == shape.end() &&
                        (shape.empty() || shape[0] != kBatch || type.shapes[0][0] == kBatches[0]);
     write_value(value, output.name, type.dtype, named ? shape : Shape{});

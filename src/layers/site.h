@@ -15,7 +15,7 @@ class Site {
   // A layer of this kind; without a name it gets one.
   Site(State& state, std::string_view kind, const std::string& wanted, const Place& place)
       : Site(state, kind, state.claim(kind, wanted, place), place, 0) {}
-  // Under a name that is claimed already.
+  // A layer under a name that is claimed already.
   static Site of_name(State& state, std::string_view kind, const std::string& full_name, const Place& place) {
     return {state, kind, full_name, place, 0};
   }
@@ -36,10 +36,10 @@ class Site {
   // takes(), and has as many dimensions; `form` shows them: "[N, C, H, W]". -1: `rank` or more.
   [[nodiscard]] bool takes(const Tensor& x, size_t rank, const char* form, bool or_more = false);
 
-  // Of a valid tensor; -1 for the batch.
+  // The shape of a valid tensor; -1 for the batch.
   [[nodiscard]] Shape shape(const Tensor& x) const;
   [[nodiscard]] std::string type(const Tensor& x) const;
-  // An extent that the batch does not change. Reports one that it does.
+  // An extent that does not depend on the batch; reports one that does.
   [[nodiscard]] std::optional<int64_t> extent(const Tensor& x, size_t dimension);
   // Reports a number outside its limits under its name.
   [[nodiscard]] bool within(const char* what, int64_t number, int64_t least, int64_t most = kMostExtent);
@@ -57,7 +57,8 @@ class Site {
   [[nodiscard]] Tensor parameter(const char* local, const Shape& shape, const Initial& initial) {
     return parameter(local, shape, initial, initial);
   }
-  // What is not trained: a table under the site's name; a number or a list that a node reads, which others may share.
+  // Tensors that are not trained: a table under the site's name; a number or a list that a node reads, which nodes
+  // may share.
   [[nodiscard]] Tensor table(DType dtype, const Shape& shape, Bytes elements);
   [[nodiscard]] Tensor constant(DType dtype, const Shape& shape, Bytes elements);
   [[nodiscard]] Tensor reals(const Shape& shape, const std::vector<float>& elements);

@@ -12,7 +12,7 @@ static int reorder(pt_op_use* use) {
   return is_arranged(use, arranged);
 }
 
-/* What it means in plain tensors obeys the rule of the op that it computes. */
+/* The plain tensors that the operands stand for obey the rule of the op that it computes. */
 static int nchwc(pt_op_use* use) {
   pt_arranged arranged[PT_MAX_OPERANDS];
   pt_tensor operands[PT_MAX_OPERANDS];

@@ -16,7 +16,8 @@ static int avg_pool_grad(pt_op_use* use) {
          pt_want_dims(use, in(use, 0), &y, PT_TEXT("the output's gradient"));
 }
 
-/* Of an image [N, C, H, W], or [N, C, H, W, c] in blocks of channels; a tap is told by a byte. */
+/* `y` becomes the shape of a pool of `image`: [N, C, H, W], or [N, C, H, W, c] in blocks of channels. A byte has to hold
+ * the number of a window's tap. */
 static int taps_dims(pt_op_use* use, const pt_tensor* image, pt_tensor* y) {
   pt_tensor x = *image;
   const int64_t height = use->ints[PT_POOL_KERNEL_H], width = use->ints[PT_POOL_KERNEL_W];

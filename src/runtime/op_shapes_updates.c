@@ -1,4 +1,4 @@
-/* Updates of parameters, and gradients on their way to them. */
+/* Updates of parameters, and ops on gradients before the update. */
 #include "runtime/op_rules.h"
 
 /* w g states.. -> w' states'.. */
@@ -40,7 +40,7 @@ static int accumulated(pt_op_use* use) {
   return pt_same(use) && pt_make_all(use, in(use, 0), 1);
 }
 
-/* The rest its own rule says, which the kernel asks. */
+/* The operator's own rule, which the kernel calls, checks the rest. */
 static int keyed(pt_op_use* use) {
   return use->int_count > 0 && use->ints[0] > 0;
 }

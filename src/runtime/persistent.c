@@ -23,7 +23,7 @@ static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_
   return info.home == PT_HOME_NONE ? PT_E_STATE : PT_OK;
 }
 
-/* One transfer between a slot and the caller's buffer, waited for. A failure fails the session. */
+/* Runs one transfer between a slot and the caller's buffer, and waits for it. A failure fails the session. */
 static pt_status move(pt_session* session, int writes, uint64_t storage_at, void* buffer, size_t bytes) {
   const uint32_t ticket = pt_next_ticket(session);
   const pt_pager* pager = &session->pager;
@@ -96,7 +96,7 @@ pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, co
   status = check_buffer(session, buffer, buffer_bytes);
   while (status == PT_OK && bytes > 0) {
     const window next = next_window(session, tensor, at, bytes, buffer_bytes);
-    /* What surrounds a part of a unit is kept. */
+    /* The bytes around a part of a unit are kept. */
     if (next.payload != next.bytes) status = move(session, 0, next.storage_at, buffer, next.bytes);
     if (status == PT_OK) {
       memcpy((uint8_t*)buffer + next.skip, from, next.payload);

@@ -21,7 +21,7 @@ static inline uint64_t pt_load_u64(const uint8_t* bytes) {
 }
 /* CRC-32 as in zlib and PNG. */
 uint32_t pt_crc32(const uint8_t* bytes, size_t size);
-/* Of what had the checksum `before`, and these bytes behind it. */
+/* The checksum of data that had the checksum `before`, followed by these bytes. */
 uint32_t pt_crc32_more(uint32_t before, const uint8_t* bytes, size_t size);
 
 /* A bounded reader: past its end, or at a varint of more than 64 bits, it turns bad and gives zeros from then on. */

@@ -41,7 +41,7 @@ static pt_status check_sections(const pt_plan* plan) {
   if (!in_plan(plan, plan->programs_at, plan->program_count, PT_PROGRAM_SIZE)) return PT_E_PLAN;
   if (!in_plan(plan, plan->shapes_at, plan->shape_count, 4)) return PT_E_PLAN;
   if (!in_plan(plan, plan->names_at, plan->names_size, 1)) return PT_E_PLAN;
-  /* A zero at the end ends every name. */
+  /* A zero at the end terminates every name. */
   if (plan->names_size == 0 || plan->bytes[plan->names_at + plan->names_size - 1] != 0) return PT_E_PLAN;
   return PT_OK;
 }
@@ -101,7 +101,8 @@ static pt_status check_op(const pt_plan* plan, uint32_t op) {
   return pt_check_op(&view);
 }
 
-/* The header's flags say what there is, no less (pt_decode_op) and no more. */
+/* The header's flags match the plan: pt_decode_op refuses threads without the flag, this refuses the flag without
+ * threads. */
 static pt_status check_flags(const pt_plan* plan) {
   uint32_t op;
   pt_op_view view;

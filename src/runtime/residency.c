@@ -21,7 +21,7 @@ void pt_residency_start(pt_session* session) {
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {
     const uint8_t* record = pt_tensor_record(&session->plan, tensor);
     const uint8_t home = record[PT_TENSOR_HOME];
-    const int made_later = (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0; /* each run makes it anew */
+    const int made_later = (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0; /* each run computes it again */
     session->ram[tensor] = home == PT_HOME_RAM && !made_later ? pt_load_u32(record + PT_TENSOR_RAM) : PT_NOWHERE;
     session->flags[tensor] &= (uint8_t)~PT_STORED;
     if (home == PT_HOME_AUX && !made_later) session->flags[tensor] |= PT_STORED;

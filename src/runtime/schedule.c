@@ -38,7 +38,7 @@ static double stairs(const pt_schedule* schedule, double done, uint64_t total) {
   return power(schedule->gamma, (uint64_t)(done / (every > 1 ? every : 1)));
 }
 
-/* Of a decay whose steps are counted from its own start. */
+/* The factor of a decay, whose steps are counted from its own start. */
 static double decayed(const pt_schedule* schedule, double lr, uint64_t step, uint64_t total) {
   const double done = (double)step, share = total == 0 ? 0 : step < total ? done / (double)total : 1;
   double wave;

@@ -44,11 +44,11 @@ uint32_t pt_slot(const pt_session* session, uint32_t tensor);
 
 /* ---- where tensors are (residency.c) ---- */
 
-/* Every tensor to where a run finds it. */
+/* Resets every tensor to the place where a run finds it. */
 void pt_residency_start(pt_session* session);
-/* What the instruction does to where tensors are; PT_E_PLAN where the stream may not hold it now: an input that is not
- * in RAM, operands that overlap in a way no kernel has to bear, a misaligned operand, a page_in of what is in RAM or
- * not in storage, ... */
+/* Applies the instruction to the places of tensors. PT_E_PLAN where the instruction is not allowed now: an input that
+ * is not in RAM, operands that overlap in a way that no kernel has to support, a misaligned operand, a page_in of a
+ * tensor that is in RAM or not in storage, ... */
 pt_status pt_residency_step(pt_session* session, const pt_step* step, const pt_op_view* view);
 /* Whether the next run will find the persistent pairs in RAM. */
 pt_status pt_residency_end(const pt_session* session);

@@ -22,13 +22,13 @@ using Dims = dnnl::memory::dims;
 // float32 in a layout; weights of a grouped convolution carry the groups as a dimension of their own.
 [[nodiscard]] Desc image(const pt_tensor& logical, pt_layout layout, uint32_t block);
 [[nodiscard]] Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t block);
-// With the layout left to oneDNN.
+// A weight whose layout oneDNN chooses.
 [[nodiscard]] Desc any_weight(const uint32_t logical[4], int64_t groups);
 [[nodiscard]] Desc row_major(const Dims& dims);
 [[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
 [[nodiscard]] Desc none();
 [[nodiscard]] Dims extents(const Desc& desc);
-// The memory's bytes from now on.
+// Sets the bytes that the memory object uses from now on.
 void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 
 // ---- primitives: each throws dnnl::error where oneDNN has no implementation ----
@@ -49,7 +49,8 @@ struct ConvShape {
 enum class ConvAlgorithm { kDirect, kWinograd };
 // `later`: which implementation, as oneDNN lists them; 0 is its first.
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
-// What the primitive of a convolution or product does itself to its result: adds what lies as y, then an activation.
+// The steps that the primitive of a convolution or product applies to its result: adds a tensor with y's layout, then
+// an activation.
 enum class Finish { kNone, kRelu, kLeakyRelu };
 struct FinishedBy {
   bool adds = false;
@@ -57,8 +58,8 @@ struct FinishedBy {
   float slope = 0;                                                                   // of kLeakyRelu
   static constexpr int kAdded = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;  // the argument of what is added
 };
-// By that implementation, whose bits it has; throws dnnl::error where it finishes nothing in this way.
-// Relu makes infinity of NaN, which no sum hides again.
+// Uses the named implementation, and so has its bits; throws dnnl::error where it cannot apply these steps. Its relu
+// turns NaN into infinity, which no later sum hides.
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
                                           const FinishedBy& finish, const std::string& implementation);
 [[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
@@ -76,7 +77,7 @@ struct MatmulShape {
   Desc a, b, bias, y;  // bias: none(), or as y
 };
 [[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, int later);
-// Finished, as convolutions are.
+// With the steps of `finish`, like a convolution.
 [[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish,
                                      const std::string& implementation);
 // y += a b.

@@ -95,7 +95,7 @@ bool make_max_pool_grad(const Asked& asked, Prepared& prepared) {
 
 namespace {
 
-// Of a tensor of bytes.
+// A descriptor of a tensor of bytes.
 size_t bytes_of(const pt_tensor& tensor) {
   size_t bytes = 1;
   for (unsigned dim = 0; dim < tensor.rank; ++dim) bytes *= tensor.dims[dim];

@@ -9,19 +9,19 @@
 
 namespace pantoum::onednn {
 
-// What a call of conv2d_act, conv2d_act_nchwc or matmul_act has behind its product: all of it as a primitive would do it,
-// and as a pass over its result would.
+// The steps that follow the product of a conv2d_act, conv2d_act_nchwc or matmul_act call, for a primitive and for a
+// pass over its result.
 struct Epilogue {
   FinishedBy by_primitive;
   Rest rest;
   int inputs = 0;  // of the product itself
 };
-// None: an activation whose bits there are no kernels for here.
+// None: an activation that no kernel here computes with the same bits.
 [[nodiscard]] std::optional<Epilogue> epilogue_of(const pt_call& call);
 
-// Adds the product with what follows it: as much as its primitive finishes in the bits of the ops apart, then a pass over
-// the result, y. `plain` is the primitive alone; `finishing` makes that of the same implementation with a finish, and
-// throws dnnl::error where there is none.
+// Adds the product and the steps that follow it. The primitive applies as many steps as it can with the bits of the
+// separate ops; the others are one pass over the result, y. `plain` is the primitive alone; `finishing` makes the
+// primitive of the same implementation with a finish, and throws dnnl::error where there is none.
 void add_finished(const Epilogue& epilogue, const PrimitiveHandle& plain, const Desc& y,
                   std::vector<Argument> arguments, const std::function<PrimitiveHandle(const FinishedBy&)>& finishing,
                   Prepared& prepared);

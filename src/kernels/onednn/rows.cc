@@ -46,7 +46,7 @@ struct Product {
   std::vector<Argument> arguments;
 };
 
-// Of a call whose first inputs are the product's.
+// The shape of a product, for a call whose first inputs are those of the product.
 class ProductCall {
  public:
   ProductCall(const pt_call& call, int inputs)

@@ -35,7 +35,7 @@ constexpr pt_kernel row() {
 #define PT_WINOGRAD(op, maker) row<op, kWinograd, maker>("onednn:winograd", "onednn:winograd")
 #define PT_SPREAD(op, maker) row<op, kSpread, maker>("onednn:spread", "onednn")
 
-// Of the portable sources, with the tiles of fused_tiles.h.
+// Kernels of the portable sources, compiled with the tiles of fused_tiles.h.
 template <uint16_t kOp>
 constexpr pt_kernel fused_row(pt_status (*submit)(const pt_call*), size_t (*workspace)(const pt_call*)) {
   return {kOp, PT_F32, 0, kDirect, "fused", "fused", submit, nullptr, workspace};

@@ -1,7 +1,8 @@
-/* Attention in blocks of rows: scores stand in the workspace alone, some whole rows of them at a time, and backward
- * makes them again. Every number is made by the operations, in the order, of the ops that it stands for (matmul, scale,
- * add, where, softmax and their gradients): the same bits. What several rows add to (dK, dV) is one chain over
- * ascending rows, as in kernels.h; threads split rows forward, matrices of the batch backward. */
+/* Attention in blocks of rows: the workspace holds only some whole rows of scores at a time, and the backward pass
+ * computes them again. Every number is computed by the same operations in the same order as by the ops that attention
+ * stands for (matmul, scale, add, where, softmax and their gradients), so the bits are the same. dK and dV, to which
+ * several rows contribute, are sums over ascending rows, as in kernels.h. Threads split rows in the forward pass and
+ * matrices of the batch in the backward pass. */
 #ifndef PANTOUM_KERNELS_PORTABLE_ATTENTION_H
 #define PANTOUM_KERNELS_PORTABLE_ATTENTION_H
 
@@ -17,12 +18,13 @@ typedef struct pt_factor {
   size_t row_step, column_step;
 } pt_factor;
 
-/* c[row * c_row + column] = sum over k of a(row, k) b(k, column), from +0 or, where it goes on, from what C has. */
+/* c[row * c_row + column] = sum over k of a(row, k) b(k, column); the sum starts from +0 or, if `goes_on`, from the
+ * value in C. */
 typedef void (*pt_attention_product)(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on,
                                      pt_real* c, size_t c_row, void* scratch);
 
-/* How products are made, and how many rows stand in the workspace: `rows`, or more of them as long as they have no more
- * than so many elements. Every share of the work has `scratch` bytes of its own for them, a multiple of 64. */
+/* How products are computed, and how many rows of scores the workspace holds: `rows`, or more as long as they have at
+ * most `elements` elements. Each thread's share of the work has `scratch` bytes of its own, a multiple of 64. */
 typedef struct pt_attention_form {
   pt_attention_product product;
   size_t rows, elements, scratch;
@@ -30,10 +32,10 @@ typedef struct pt_attention_form {
 
 void PT_NAME(pt_attention_run)(const pt_call* call, const pt_attention_form* form);
 void PT_NAME(pt_attention_grad_run)(const pt_call* call, const pt_attention_form* form);
-/* Calls the form's product as the first two blocks of the first matrix and its last one do: for their extents and
- * strides, whatever the operands hold. */
+/* Calls the form's product with the extents and strides of the first two blocks of the first matrix and of its last
+ * block; the contents of the operands do not matter. */
 void PT_NAME(pt_attention_show)(const pt_call* call, int backward, const pt_attention_form* form);
-/* In bytes. */
+/* Size of the workspace in bytes. */
 size_t PT_NAME(pt_attention_bytes)(const pt_call* call, const pt_attention_form* form);
 size_t PT_NAME(pt_attention_grad_bytes)(const pt_call* call, const pt_attention_form* form);
 

@@ -5,7 +5,7 @@
 
 enum { kRows = 4 };
 
-/* Up to four terms more of every chain. */
+/* Adds up to four further terms (k <= 4) to every sum in C. */
 static void add_terms(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, pt_real* c, size_t c_row) {
   const size_t x = a->column_step, y = b->row_step;
   for (size_t row = 0; row < m; ++row, c += c_row) {

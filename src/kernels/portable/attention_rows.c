@@ -26,7 +26,7 @@ typedef struct attention {
   size_t batches, m, n, d, e;
   size_t rows, blocks; /* rows of a block; blocks of a matrix */
   size_t kept;         /* blocks in the workspace */
-  int shows;           /* its products alone, whatever the operands hold */
+  int shows;           /* call only the products; the contents of the operands do not matter */
   void (*softmax)(pt_real* x, size_t n);
   void (*softmax_gradient)(const pt_real* y, pt_real* dx, size_t n);
   const pt_tensor *dy, *q, *k, *v;
@@ -72,7 +72,7 @@ static attention describe(const pt_call* call, int backward, const pt_attention_
   return a;
 }
 
-/* A share's part of the workspace: scratch, then rows of scores, backward and those of their gradients. */
+/* One share's part of the workspace: the scratch, then rows of scores, then (backward) rows of their gradients. */
 static size_t share_bytes(const attention* a) {
   const size_t rows = a->kept * a->rows * a->n * sizeof(pt_real);
   return a->form->scratch > 0 ? a->form->scratch + (rows + 63) / 64 * 64 : rows;
@@ -126,7 +126,7 @@ static void through_step(const step* s, size_t at, size_t n, pt_real* x) {
   }
 }
 
-/* The gradient of a score before the step from the one behind it. */
+/* The gradient of a score before the step, computed from its gradient after the step. */
 static void back_through_step(const step* s, size_t at, size_t n, pt_real* dx) {
   if (s->kind == PT_STEP_ADD) return;
   if (s->kind == PT_STEP_SCALE) {
@@ -142,7 +142,7 @@ static size_t mask_row(const attention* a, const step* s, size_t batch, size_t r
   return s->mask == NULL ? 0 : mask_at(a, s->mask, batch) + row * s->row_step;
 }
 
-/* In the order of softmax and softmax_grad. */
+/* The order of operations is that of softmax and softmax_grad. */
 ROW_FUNCTION void softmax_row(pt_real* x, size_t n) {
   pt_real top = x[0];
   for (size_t at = 1; at < n; ++at) top = x[at] > top ? x[at] : top;
@@ -173,7 +173,7 @@ PT_ROW_FORMS(avx2, __attribute__((target("avx2"))))
 PT_ROW_FORMS(avx512, __attribute__((target("avx512f"))))
 #endif
 
-/* Wider vectors, the same bits. */
+/* Uses wider vectors; the bits are the same. */
 static void choose_rows(attention* a) {
   a->softmax = softmax_plain, a->softmax_gradient = softmax_gradient_plain;
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -182,7 +182,7 @@ static void choose_rows(attention* a) {
 #endif
 }
 
-/* Some rows of softmax(steps(Q K')). */
+/* Computes some rows of softmax(steps(Q K')). */
 static void weights(const attention* a, size_t batch, size_t row, size_t rows, pt_real* made, void* scratch) {
   const int64_t* ints = a->call->ints;
   const pt_factor q = rows_from(factor(a->q, batch, a->m, a->d, ints[PT_ATTENTION_TRANS_Q] != 0), row),
@@ -244,7 +244,7 @@ static void score_gradients(const attention* a, size_t batch, size_t row, size_t
   }
 }
 
-/* dQ comes last: it may be written over Q or dY, of which nobody reads these rows any more. */
+/* dQ is written last: it may lie over Q or dY, whose rows of this block are not read any more. */
 static void backward_block(const attention* a, size_t batch, size_t row, pt_real* p, pt_real* ds, void* scratch) {
   const int64_t* ints = a->call->ints;
   const int trans_q = ints[PT_ATTENTION_TRANS_Q] != 0, trans_k = ints[PT_ATTENTION_TRANS_K] != 0,
@@ -290,7 +290,7 @@ size_t PT_NAME(pt_attention_grad_bytes)(const pt_call* call, const pt_attention_
 void PT_NAME(pt_attention_show)(const pt_call* call, int backward, const pt_attention_form* form) {
   attention a = describe(call, backward, form);
   a.shows = 1;
-  const size_t shown[] = {0, 1, a.blocks - 1}; /* the first begins chains, the others go on */
+  const size_t shown[] = {0, 1, a.blocks - 1}; /* the first block starts the sums, the others continue them */
   for (size_t at = 0; at < sizeof shown / sizeof *shown; ++at) {
     if (shown[at] >= a.blocks) continue;
     if (backward)

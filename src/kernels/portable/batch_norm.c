@@ -16,15 +16,11 @@ typedef struct norm {
 } norm;
 
 static norm describe(const pt_call* call, const pt_tensor* x) {
-  norm n = {x->dims[0], x->dims[1], pt_extent(x, 2, x->rank),
-            NULL,       NULL,       NULL,
-            NULL,       NULL,       NULL,
-            NULL,       NULL,       NULL,
-            NULL,       NULL,       NULL,
-            0,          {0, 0, 0}};
-  n.x = x->data;
-  n.eps = (pt_real)call->reals[0];
-  return n;
+  return (norm){.samples = x->dims[0],
+                .channels = x->dims[1],
+                .positions = pt_extent(x, 2, x->rank),
+                .x = x->data,
+                .eps = (pt_real)call->reals[0]};
 }
 
 static size_t plane_of(const norm* n, size_t sample, size_t channel) {

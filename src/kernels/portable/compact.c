@@ -8,13 +8,13 @@
 #define INLINE static inline
 #endif
 
-/* There calls of the library are nearly all of a product's time: loops of their own for strides that are known would be
- * flash for nothing. */
+/* Without a floating-point unit nearly all of a product's time is spent in library calls: separate loops for known
+ * strides would only cost flash. */
 #if defined(__arm__) && !defined(__ARM_FP)
 #define PT_FLOATS_IN_SOFTWARE
 #endif
 
-/* Four elements of C side by side; where four operands lie, and how they move on. */
+/* Four neighbouring elements of C, and the addresses of four operands with the step between them. */
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(PT_REAL_DOUBLE)
 #include <arm_mve.h>
 typedef float32x4_t lanes;
@@ -77,7 +77,8 @@ INLINE lanes go_on(const pt_real* at, int first) {
   return first ? kZero : load(&four);
 }
 
-/* 4 rows, 4 columns. The strides of the innermost loop are given apart, for where they are known. */
+/* Computes 4 rows and 4 columns. The strides of the innermost loop are parameters, so that callers can pass
+ * constants. */
 INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
                      const pt_real* b, pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
@@ -102,8 +103,8 @@ INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdi
 }
 
 #ifndef PT_FLOATS_IN_SOFTWARE
-/* The same where the innermost loop has three terms, which lie together in A, as a kernel's row has them: unrolled, and
- * columns that lie together share what they read. */
+/* The same for an innermost loop of three terms that are contiguous in A, such as a row of a 3 x 3 kernel: the loop
+ * is unrolled, and contiguous columns share their loads. */
 INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z) {
   return add(add(add(sum, a[0], x), a[1], y), a[2], z);
 }
@@ -130,7 +131,8 @@ INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step,
 }
 #endif
 
-/* One or two terms of 4 rows, whose chains go on in C where these are not the first. Columns come in fours. */
+/* Adds one or two terms to 4 rows. The sums start from +0 if these are the first terms, else from the values in C.
+ * The number of columns is a multiple of four. */
 INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, const pt_real* b, pt_real* c) {
   const ptrdiff_t row = n->a_row, k = terms > 1 ? n->a_step[2] : 0, c_row = n->c_row;
   const pt_real a0 = a[0], a1 = a[row], a2 = a[2 * row], a3 = a[3 * row];
@@ -148,7 +150,7 @@ INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, 
   }
 }
 
-/* 8 rows of one column. */
+/* Computes 8 rows of one column. */
 INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
                      pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero;
@@ -179,7 +181,8 @@ INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real
   *c = sum;
 }
 
-/* All rows of 4 columns; the last tile reaches back over rows that are there already, and makes the same of them. */
+/* Computes all rows of 4 columns. The last tile overlaps rows that are computed already, and writes the same values
+ * again. */
 INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
                          const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
@@ -204,44 +207,28 @@ INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const 
   }
 }
 
-/* Each with its strides of 1 known, and with registers of its own. */
-PT_APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, 1, n->a_step[2], n->b_step[2], a, b, c);
-}
-PT_APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c);
-}
+/* Separate functions, so that strides of 1 are constants and each loop has all registers. */
+#define PT_PASS(name, run)                                                               \
+  PT_APART void name(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) { \
+    run;                                                                                 \
+  }
+PT_PASS(columns_together, four_columns(n, 1, n->a_step[2], n->b_step[2], a, b, c))
+PT_PASS(columns_apart, four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c))
 #ifndef PT_FLOATS_IN_SOFTWARE
-PT_APART void columns_and_a_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, 1, 1, n->b_step[2], a, b, c);
-}
-PT_APART void a_and_b_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, n->b_column, 1, 1, a, b, c);
-}
-PT_APART void threes_forward(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  columns_of_threes(n, 1, 1, a, b, c);
-}
-PT_APART void threes_backward(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  columns_of_threes(n, 1, -1, a, b, c);
-}
-PT_APART void threes_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  columns_of_threes(n, n->b_column, 1, a, b, c);
-}
+PT_PASS(columns_and_a_together, four_columns(n, 1, 1, n->b_step[2], a, b, c))
+PT_PASS(a_and_b_together, four_columns(n, n->b_column, 1, 1, a, b, c))
+PT_PASS(threes_forward, columns_of_threes(n, 1, 1, a, b, c))
+PT_PASS(threes_backward, columns_of_threes(n, 1, -1, a, b, c))
+PT_PASS(threes_apart, columns_of_threes(n, n->b_column, 1, a, b, c))
 #endif
-PT_APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  one_column(n, 1, n->a_step[2], a, b, c);
-}
-PT_APART void steps_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  one_column(n, n->a_row, 1, a, b, c);
-}
-PT_APART void rows_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  one_column(n, n->a_row, n->a_step[2], a, b, c);
-}
+PT_PASS(rows_together, one_column(n, 1, n->a_step[2], a, b, c))
+PT_PASS(steps_together, one_column(n, n->a_row, 1, a, b, c))
+PT_PASS(rows_apart, one_column(n, n->a_row, n->a_step[2], a, b, c))
 PT_APART void one_by_one(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, a, b, c);
 }
 
-/* The innermost loops are those with something to do. */
+/* Moves loops of one turn outwards, so that the innermost loops have work to do. */
 static void sink_loops(pt_nest* n) {
   for (int turn = 0; turn < 2 && n->count[2] == 1; ++turn) {
     for (int loop = 2; loop > 0; --loop) {
@@ -258,7 +245,7 @@ INLINE void swap(ptrdiff_t* left, ptrdiff_t* right) {
   *left = *right, *right = kept;
 }
 
-/* The product's transpose: factors change sides, which leaves every bit as it is. */
+/* Transposes the product: A and B change places, which changes no bit. */
 static void turn(pt_nest* n) {
   const size_t rows = n->rows;
   n->rows = n->columns, n->columns = rows;
@@ -308,7 +295,7 @@ PT_APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_
   add_terms(n, 2, first, a, b, c);
 }
 
-/* Up to 4 terms are too few for a tile to pay. */
+/* With up to 4 terms a tile is not faster. */
 static int is_flat(const pt_nest* n) {
   return n->rows >= 4 && n->columns >= 4 && n->b_column == 1 && n->c_column == 1 && n->count[2] > 0 &&
          n->count[2] <= 4 && n->count[1] == 1 && n->count[0] == 1;
@@ -344,13 +331,14 @@ void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_rea
   }
 }
 
-/* Where the next four of a line of `count` begin: the last reach back over positions that are there already. */
+/* The start of the next four positions of a line of `count`. The last four overlap positions that are computed
+ * already. */
 INLINE ptrdiff_t four_from(size_t at, size_t count) {
   return (ptrdiff_t)(at + 4 <= count ? at : count - 4);
 }
 
-/* Three by three, four positions or more in a line: the window stays in registers, and four positions share what they
- * read. */
+/* A 3 x 3 window over lines of four positions or more: the window stays in registers, and four positions share their
+ * loads. */
 INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along, ptrdiff_t step) {
   const places p0 = places_of(x, step), p1 = places_of(x + along, step), p2 = places_of(x + 2 * along, step);
   const lanes x0 = load(&p0), x1 = load(&p1), x2 = load(&p2);
@@ -374,20 +362,16 @@ INLINE void three_columns(const pt_window* t, size_t lines, size_t count, const 
   }
 }
 
-PT_APART void window_forward(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                             pt_real* c) {
-  three_columns(t, lines, count, w, x, 1, 1, c, 1);
-}
-PT_APART void window_backward(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                              pt_real* c) {
-  three_columns(t, lines, count, w, x, -1, 1, c, 1);
-}
-PT_APART void window_apart(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                           pt_real* c) {
-  three_columns(t, lines, count, w, x, t->x_along, t->x_move, c, t->c_move);
-}
+#define PT_WINDOW(name, run)                                                                                           \
+  PT_APART void name(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x, pt_real* c) { \
+    run;                                                                                                               \
+  }
+PT_WINDOW(window_forward, three_columns(t, lines, count, w, x, 1, 1, c, 1))
+PT_WINDOW(window_backward, three_columns(t, lines, count, w, x, -1, 1, c, 1))
+PT_WINDOW(window_apart, three_columns(t, lines, count, w, x, t->x_along, t->x_move, c, t->c_move))
 
-/* Any window, four positions at a time; one that is left alone, and what is left of those that go on, one by one. */
+/* A window of any size, four positions at a time. The remaining positions are computed one by one where there is only
+ * one, or where the sums continue from C. */
 INLINE lanes four_under(const pt_window* t, lanes sum, const pt_real* w, const pt_real* x, ptrdiff_t x_move) {
   for (size_t r = t->rows; r > 0; --r, x += t->x_down, w += t->w_down) {
     places four = places_of(x, x_move);
@@ -420,15 +404,9 @@ INLINE void any_columns(const pt_window* t, size_t lines, size_t count, const pt
     }
   }
 }
-PT_APART void window_of_any_size(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                                 pt_real* c) {
-  any_columns(t, lines, count, w, x, t->x_move, c, t->c_move);
-}
+PT_WINDOW(window_of_any_size, any_columns(t, lines, count, w, x, t->x_move, c, t->c_move))
 #ifndef PT_FLOATS_IN_SOFTWARE
-PT_APART void window_together(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                              pt_real* c) {
-  any_columns(t, lines, count, w, x, 1, c, 1);
-}
+PT_WINDOW(window_together, any_columns(t, lines, count, w, x, 1, c, 1))
 #else
 #define window_together window_of_any_size
 #endif

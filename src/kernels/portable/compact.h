@@ -1,10 +1,10 @@
-/* Products for in-order processors with little memory: C[m, n] = sum over k of A[m, k] B[k, n], each element ONE chain
- * of additions in ascending k from +0, which grows in a register from its first term to its last. Chains that share
- * operands grow side by side. Nothing is packed; the stack holds a few hundred bytes.
+/* Products for in-order processors with little memory: C[m, n] = sum over k of A[m, k] B[k, n]. Each element is ONE
+ * sum in ascending k from +0, which stays in a register from its first term to its last. Sums that share operands are
+ * computed side by side. Nothing is packed; the stack holds a few hundred bytes.
  *
- * k runs through a nest of three loops, the innermost last; with other strides per loop the same nest is a matrix
- * product or a convolution's three. MVE (Cortex-M55) takes subnormal numbers for zero: there bits are the reference's
- * as long as none occur. */
+ * k runs through a nest of three loops, the innermost last; depending on the strides the nest is a matrix product or
+ * one of a convolution's three. MVE (Cortex-M55) treats subnormal numbers as zero: there the bits equal the
+ * reference's as long as no subnormal number occurs. */
 #ifndef PANTOUM_KERNELS_PORTABLE_COMPACT_H
 #define PANTOUM_KERNELS_PORTABLE_COMPACT_H
 
@@ -17,11 +17,12 @@ typedef struct pt_nest { /* strides in elements */
   ptrdiff_t a_row, b_column, c_row, c_column;
 } pt_nest;
 
-/* C must not overlap A or B. Loops of one turn may change places in the nest, which stays the same one. */
+/* C must not overlap A or B. May reorder loops of one turn in `nest`, which describes the same product afterwards. */
 void PT_NAME(pt_nest_run)(pt_nest* nest, const pt_real* a, const pt_real* b, pt_real* c);
 
-/* A few channels under a window: C = sum over the window's elements (r, q) of W X, ascending from +0, or from what C
- * has. Element (r, q) of position (line, i) is read at x + line * x_line + i * x_move + r * x_down + q * x_along. */
+/* The product of a few channels and a window: C = sum over the window's elements (r, q) of W X, ascending, from +0
+ * or, if `goes_on`, from the value in C. Element (r, q) of position (line, i) is read at x + line * x_line + i *
+ * x_move + r * x_down + q * x_along. */
 enum { PT_TAPS = 3 };
 typedef struct pt_window {
   size_t rows, columns;
@@ -31,17 +32,18 @@ typedef struct pt_window {
 void PT_NAME(pt_window_run)(const pt_window* window, size_t lines, size_t count, const pt_real* w, const pt_real* x,
                             pt_real* c);
 
-/* c[sample][row][column] += bias[row]: after the chains, as everywhere. */
+/* c[sample][row][column] += bias[row], once the sum is complete. */
 void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns);
 
-/* conv2d_dx, and conv2d without its bias, for whoever wants their elements as they are made; PT_COMPACT_ROWS rows of the
- * image in scratch. */
+/* conv2d_dx, and conv2d without its bias, which pass their elements to `finish` as they are computed. Its scratch
+ * holds PT_COMPACT_ROWS rows of the image. */
 enum { PT_COMPACT_ROWS = 8 };
 void PT_NAME(pt_conv2d_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish);
 
-/* matmul, and a weight's gradient, for whoever wants their elements as they are made: `take` gets batch 0, row 0, and
- * their place in the result as the column. The output of `call` says its extents; scratch in elements. */
+/* matmul and conv2d_dw, which pass their elements to `finish` as they are computed: `take` gets batch 0, row 0, and
+ * the element's index in the result as the column. The output of `call` gives the extents; scratch sizes are in
+ * elements. */
 void PT_NAME(pt_matmul_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dw_compact_finish)(const pt_call* call, const pt_finish* finish);
 size_t PT_NAME(pt_matmul_compact_scratch)(const pt_call* call);

@@ -1,16 +1,16 @@
-/* A convolution for whoever wants its elements as they are made (gemm.h).
+/* A convolution that passes its elements to a finish as they are computed (gemm.h).
  *
- * `call` is one of conv2d, or begins like one. Batches are sample * groups + group, rows outputs of the group, columns
- * positions of the image. */
+ * `call` is a call of conv2d, or starts with the operands of one. Batches are sample * groups + group, rows are
+ * outputs of the group, columns are positions of the image. */
 #ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_H
 #define PANTOUM_KERNELS_PORTABLE_CONV2D_H
 
 #include "kernels/portable/compact.h"
 #include "kernels/portable/gemm.h"
 
-/* The blocked one; a finish without scratch takes elements from where they belong, once they are whole. */
+/* The blocked algorithm. A finish without scratch reads complete elements from the output. */
 pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish);
-/* Elements of scratch for a finish of it. */
+/* Number of elements that a finish needs as scratch. */
 size_t PT_NAME(pt_conv2d_scratch)(const pt_call* call);
 
 #endif

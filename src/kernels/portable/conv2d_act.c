@@ -4,7 +4,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* A convolution's result on its way to what follows it (epilogue.h); the bias is added there. */
+/* Passes a convolution's result to the steps that follow it (epilogue.h), which also add the bias. */
 typedef struct conv_epilogue {
   pt_epilogue rest;
   const pt_real* bias;               /* NULL: none */
@@ -32,7 +32,7 @@ pt_status PT_NAME(pt_conv2d_act_by)(const pt_call* call, pt_convolve convolve, p
   return convolve(&own, &finish);
 }
 
-/* The reference makes the convolution whole in the workspace, then the rest of it. */
+/* The reference computes the whole convolution in the workspace, then the steps that follow. */
 typedef struct planes {
   const pt_finish* finish;
   const pt_real* made;
@@ -77,7 +77,8 @@ size_t PT_NAME(pt_conv2d_act_blocked_workspace)(const pt_call* call) {
   return pt_act_may_lie_over(call) ? PT_NAME(pt_conv2d_scratch)(call) * sizeof(pt_real) : 0;
 }
 
-/* In strips, where the result lies over what is added; else where it belongs, and then once over it. */
+/* In strips where the result is written over the tensor that is added to it; otherwise in the output, followed by one
+ * pass over it. */
 static pt_status convolve_compact(const pt_call* call, const pt_finish* finish) {
   if (finish->scratch != NULL) {
     PT_NAME(pt_conv2d_compact_finish)(call, finish);
@@ -94,7 +95,7 @@ pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call) {
 size_t PT_NAME(pt_conv2d_act_compact_workspace)(const pt_call* call) {
   const pt_tensor* y = &call->outputs[0];
   const size_t outputs = y->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
-  const size_t rows = outputs > 1 ? outputs : y->dims[2]; /* of one output, or one of each */
+  const size_t rows = outputs > 1 ? outputs : y->dims[2]; /* rows of one output, or one row of each output */
   if (!pt_act_may_lie_over(call)) return 0;
   return (rows < PT_COMPACT_ROWS ? rows : PT_COMPACT_ROWS) * y->dims[3] * sizeof(pt_real);
 }

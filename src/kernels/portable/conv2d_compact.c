@@ -2,9 +2,11 @@
 #include "kernels/portable/conv2d_work.h"
 #include "kernels/portable/kernels.h"
 
-/* Directly: the image falls into rectangles whose positions have the same kernel elements inside of the source. */
+/* Direct convolution: the image is cut into rectangles whose positions read the same kernel elements inside the
+ * source. */
 
-/* The columns' spans, where one phase has them all and they are few: they are the same for every row. */
+/* The spans of the columns. They are the same for every row, and kept where one phase has all of them and they are
+ * few. */
 enum { kKnownSpans = 3 };
 typedef struct known_spans {
   conv_axis h;
@@ -61,8 +63,8 @@ PT_APART void run_rows(const conv_work* c, const known_spans* known, const conv_
   }
 }
 
-/* Strips of one row of the image and a few channels, or of one channel and a few rows where they lie together, go to
- * the scratch, and on from there. */
+/* Strips (one image row of a few channels, or a few rows of one channel where they are contiguous) are computed in
+ * the scratch and passed on from there. */
 PT_APART void finish_rows(conv_work* c, const known_spans* known, const conv_axis* v, const conv_span* down,
                           const pt_finish* finish) {
   const pt_real* source = c->source;

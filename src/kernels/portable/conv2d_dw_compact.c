@@ -2,8 +2,8 @@
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/kernels.h"
 
-/* Per kernel element a product: rows are output channels, columns input channels, and k the output positions whose
- * input lies inside of the image. */
+/* One product for each kernel element: rows are output channels, columns are input channels, and k runs over the
+ * output positions whose input lies inside the image. */
 
 /* Channels of one group: `outputs` from `output` on, `channels` from `channel` on, their elements row by row. */
 typedef struct part {
@@ -34,8 +34,8 @@ PT_APART void run_tap(const conv_shape* s, const pt_call* call, const part* p, s
   PT_NAME(pt_nest_run)(&nest, dy, x, p->made + (ptrdiff_t)(r * s->kernel_w + q));
 }
 
-/* Depthwise: up to three kernel elements of a row share what they load of dY, in the columns that all of them read; the
- * others are pieces of one element each, before and after. */
+/* Depthwise: up to three kernel elements of a row share their loads of dY in the columns that all of them read. The
+ * columns before and after are computed for one element at a time. */
 enum { kFew = 4, kTaps = 3 };
 
 typedef struct piece {
@@ -77,7 +77,7 @@ static void add_three(const pt_real* dy, const pt_real* x, ptrdiff_t move, ptrdi
   sums[0] = sum0, sums[1] = sum1, sums[2] = sum2;
 }
 
-/* What elements q .. q + taps of a kernel's row have in common, and what not. */
+/* The columns that elements q .. q + taps of a kernel's row have in common, and those that they do not. */
 typedef struct columns {
   size_t q, taps, begin, count;
   pieces before, after;

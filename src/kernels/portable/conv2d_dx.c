@@ -89,7 +89,7 @@ static int is_shifted(const conv* c, const pt_shifted* shifted) {
   return c->s.stride_h == 1 && c->s.stride_w == 1 && PT_NAME(pt_shifted_fits)(shifted);
 }
 
-/* One row of dX at a time, kernel element after kernel element. */
+/* Computes one row of dX at a time, one kernel element after the other. */
 static void reference_rows(void* arg, size_t share, size_t begin, size_t end) {
   const conv* c = arg;
   const conv_shape* s = &c->s;

@@ -50,7 +50,7 @@ static inline ptrdiff_t conv_output_row(const conv_shape* s, size_t row, size_t 
   return numerator / s->stride_h;
 }
 
-/* The positions of [0, count) that read inside of [0, extent), where position 0 reads at `at`, the next at + move. */
+/* The positions i in [0, count) that read inside [0, extent); position i reads at `at` + i * move. */
 typedef struct conv_range {
   size_t begin, count;
 } conv_range;

@@ -28,7 +28,7 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Do outputs grow in a scratch? */
+/* Are outputs accumulated in a scratch? */
 static int is_apart(const pt_shifted* c) {
   return c->finish != NULL && c->finish->scratch != NULL;
 }
@@ -55,8 +55,8 @@ static double work_of(const strips* s, size_t rows, size_t* planes) {
   return (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
 }
 
-/* The strip height of least work; with a finish for few images, whose scratch would be as large as they are, the lowest
- * one with little more. */
+/* The strip height of least work. With a finish and few images, whose scratch would be as large as the images, the
+ * lowest strip that takes little more work. */
 static void choose_strips(strips* s) {
   const pt_shifted* c = s->c;
   const size_t most = least(c->out_height, kMostRows);
@@ -127,7 +127,7 @@ static void tap_offsets(const strips* s, size_t planes, size_t rows, size_t* a_a
   }
 }
 
-/* Where the outputs of a strip grow: those of one plane are contiguous. */
+/* Where the outputs of a strip are accumulated; those of one plane are contiguous. */
 typedef struct target {
   pt_real* y;
   size_t plane;
@@ -163,7 +163,8 @@ static size_t output_runs(const strips* s, size_t rows, size_t column0, run* run
   return count;
 }
 
-/* One panel of columns for all outputs: continues the chains of y, or begins them; the last chunk adds the bias. */
+/* Computes one panel of columns for all outputs: continues the sums in y, or starts them; the last chunk adds the
+ * bias. */
 static void run_panel(const strips* s, size_t image, target to, size_t plane0, size_t count, const size_t* a_at,
                       const size_t* b_at, const pt_real* panel, const run* runs, size_t run_count, int last) {
   const pt_shifted* c = s->c;

@@ -1,8 +1,9 @@
-/* conv2d and conv2d_dx of few channels by strips of the source's rows in the workspace, with zeros around: all positions
- * of a strip read all kernel elements, each the same places shifted, where the direct way falls into pieces along the
- * image's edges. Zeros are added as products: the same bits for finite weights.
+/* conv2d and conv2d_dx of few channels, computed on strips of the source's rows that are padded with zeros in the
+ * workspace. All positions of a strip read all kernel elements at the same offsets, where the direct algorithm cuts
+ * the image into pieces along its edges. Products with the padding's zeros are added: the same bits for finite
+ * weights.
  *
- * Workspace: the strip, then, where a finish has a scratch, PT_COMPACT_ROWS channels of what a strip makes. */
+ * Workspace: the strip, then, where a finish has a scratch, PT_COMPACT_ROWS channels of a strip's result. */
 #include <stdint.h>
 #include <string.h>
 
@@ -14,14 +15,15 @@
 
 enum { kStrip = 2048 }; /* elements that a strip aims at; what one row reads is the least */
 
-/* What positions of all phases read of the source: the first of each [low, low + reach], the next one further. */
+/* What positions of all phases read of the source: the first position of each reads [low, low + reach], the next one
+ * reads further on. */
 typedef struct sight {
   ptrdiff_t low, reach;
 } sight;
 
 typedef struct strips {
   sight down, along;
-  size_t rows;                /* made by a strip: whole turns of the phases */
+  size_t rows;                /* rows computed by a strip: a multiple of the number of phases */
   size_t height, pitch;       /* of the strip */
   size_t before, from, count; /* of a strip's row: zeros, then the source's elements [from, from + count), then zeros */
 } strips;
@@ -37,7 +39,7 @@ static size_t phases_along(const conv_work* c) {
   return c->backward ? (size_t)c->s.stride_w : 1;
 }
 
-/* Phases beyond what is made have no position. */
+/* Phases beyond the result's extent have no position. */
 static sight look(const conv_work* c, int down, size_t phases) {
   const size_t made = down ? c->height : c->width;
   ptrdiff_t low = PTRDIFF_MAX, high = PTRDIFF_MIN;
@@ -75,7 +77,7 @@ static strips strips_of(const conv_work* c) {
   return s;
 }
 
-/* In fours by hand: short runs, which a small processor's memset and memcpy go through byte by byte. */
+/* Copies four elements at a time: runs are short, and a small processor's memset and memcpy copy byte by byte. */
 static inline void put_zeros(pt_real* to, size_t count) {
   for (; count >= 4; count -= 4, to += 4) to[0] = 0, to[1] = 0, to[2] = 0, to[3] = 0;
   if (count > 2) to[2] = 0;
@@ -125,7 +127,7 @@ static void multiply(const conv_work* c, const strips* s, size_t rows) {
   }
 }
 
-/* What is made of a strip goes where it belongs or, where the finish has a scratch, by parts to `scratch`. */
+/* A strip's result goes to the output or, where the finish has a scratch, in parts to `scratch`. */
 static void make_strip(conv_work* c, const strips* s, size_t first_row, size_t rows, pt_real* y,
                        const pt_finish* finish, pt_real* scratch) {
   const int apart = finish != NULL && finish->scratch != NULL;
@@ -155,13 +157,14 @@ static void run(const conv_work* c, const pt_call* call, const pt_finish* finish
   }
 }
 
-/* Does any of `made` positions read beside the source? */
+/* Does any of `made` positions read outside the source? */
 static int has_edges(const sight* s, size_t made, size_t extent) {
   return s->low < 0 || s->low + (ptrdiff_t)seen(s, made) > (ptrdiff_t)extent;
 }
 
-/* Bytes of workspace; `apart`: a finish has a scratch. Many channels gain nothing, as their products with zeros cost more
- * than the edges' pieces, nor do strides, but where the direct way makes dX row by row for a finish. */
+/* Size of the workspace in bytes; `apart`: a finish has a scratch. PT_NO_KERNEL for many channels, whose products
+ * with zeros cost more than the pieces along the edges, and for strides, unless the direct algorithm would compute dX
+ * row by row for a finish. */
 static size_t bytes_of(const conv_work* c, int apart) {
   const int strided = c->s.stride_h > 1 || c->s.stride_w > 1;
   if (c->rows >= PT_FEW_CHANNELS || c->reduced >= PT_FEW_CHANNELS) return PT_NO_KERNEL;
@@ -170,7 +173,7 @@ static size_t bytes_of(const conv_work* c, int apart) {
   const strips s = strips_of(c);
   if (!strided && !has_edges(&s.down, c->height, c->source_height) && !has_edges(&s.along, c->width, c->source_width))
     return PT_NO_KERNEL;
-  /* Padding alone may make a strip larger than what can be addressed. */
+  /* The padding may make a strip larger than the address space. */
   const size_t most = SIZE_MAX / sizeof(pt_real) / 2;
   if (s.pitch > most / c->reduced / s.height) return PT_NO_KERNEL;
   const size_t made = apart ? least(c->rows, PT_COMPACT_ROWS) * (least(s.rows, c->height) * c->width) : 0;
@@ -201,7 +204,7 @@ pt_status PT_NAME(pt_conv2d_dx_shift_compact)(const pt_call* call) {
   return PT_OK;
 }
 
-/* dX on its way through an activation's gradient. */
+/* Passes dX to an activation's gradient. */
 static void through(const pt_call* call, const pt_finish* finish) {
   const conv_work c = PT_NAME(pt_conv2d_dx_work)(call);
   run(&c, call, finish);
@@ -215,7 +218,8 @@ pt_status PT_NAME(pt_conv2d_dz_shift_compact)(const pt_call* call) {
   return PT_NAME(pt_conv2d_through)(call, through);
 }
 
-/* A convolution on its way through what follows it; apart from Y where that lies over what is added. */
+/* Passes a convolution's result to the steps that follow it; it is not accumulated in Y where Y lies over the tensor
+ * that is added. */
 static pt_status convolve(const pt_call* call, const pt_finish* finish) {
   const conv_work c = PT_NAME(pt_conv2d_work)(call);
   run(&c, call, finish);

@@ -2,8 +2,8 @@
 
 #include "kernels/portable/kernels.h"
 
-/* A convolution's dX on its way through an activation: strips of dX stay in the workspace, where the activation's own
- * gradient reads them. dZ may be written over R, each element of which is read right before. */
+/* Passes a convolution's dX to an activation's gradient: strips of dX stay in the workspace, where the activation's
+ * own gradient kernel reads them. dZ may be written over R, each element of which is read immediately before. */
 typedef struct through {
   const pt_call* call;
   pt_status (*gradient)(const pt_call* call);
@@ -21,7 +21,7 @@ static pt_status (*gradient_of(int64_t op))(const pt_call*) {
   }
 }
 
-/* Processors guess along a row of R, not from row to row. */
+/* Hardware prefetchers follow a row of R, but not the step from one row to the next. */
 static void fetch(const pt_real* r, size_t count) {
 #if defined(__GNUC__)
   for (size_t at = 0; at < count; at += 64 / sizeof(pt_real)) __builtin_prefetch(r + at, 1);

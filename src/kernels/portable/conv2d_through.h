@@ -1,4 +1,4 @@
-/* conv2d_dz by any way to make dX (gemm.h says how its elements are handed on). */
+/* conv2d_dz on top of a given function that computes dX (gemm.h describes how elements are passed on). */
 #ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_THROUGH_H
 #define PANTOUM_KERNELS_PORTABLE_CONV2D_THROUGH_H
 

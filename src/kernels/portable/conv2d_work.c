@@ -91,8 +91,8 @@ static pt_nest nest_of(const conv_work* c, const conv_axis* v, const conv_axis* 
                    0};
 }
 
-/* A rectangle of `height` times `width` positions: columns of the product along the image's rows, then down the image
- * where fewer than four are left. */
+/* Computes a rectangle of `height` times `width` positions: columns of the product run along the image's rows, or
+ * down the image where fewer than four are left. */
 static void run_rectangle(const conv_work* c, pt_nest* n, const conv_axis* v, const conv_axis* h, size_t height,
                           size_t width, const pt_real* a, const pt_real* b, pt_real* made) {
   const ptrdiff_t b_down = v->move * (ptrdiff_t)c->source_width, c_down = (ptrdiff_t)(v->step * c->width);
@@ -122,8 +122,8 @@ static void run_spans(const conv_work* c, const conv_axis* v, const conv_axis* h
                   c->made + (plane - c->plane) * c->part * c->c_row + to);
 }
 
-/* Depthwise: too few terms and channels for tiles. Positions of a window side by side, in columns where rows are short,
- * and where one column is left. */
+/* Depthwise convolutions have too few terms and channels for tiles. Positions of a window are computed side by side;
+ * down the image where rows are short or one column is left. */
 static void run_window(const conv_work* c, pt_window* t, const conv_axis* v, const conv_axis* h, size_t height,
                        size_t width, const pt_real* w, const pt_real* x, pt_real* made) {
   const ptrdiff_t x_down = v->move * (ptrdiff_t)c->source_width, c_down = (ptrdiff_t)(v->step * c->width);
@@ -139,7 +139,7 @@ static void run_window(const conv_work* c, pt_window* t, const conv_axis* v, con
   (t, width - along, height, w, x + (ptrdiff_t)along * x_along, made + (ptrdiff_t)along * c_along);
 }
 
-/* Every channel that is read after the other. */
+/* Adds the channels of the source one after the other. */
 PT_APART void run_windows(const conv_work* c, const conv_axis* v, const conv_axis* h, const conv_span* down,
                           const conv_span* along) {
   const ptrdiff_t width = (ptrdiff_t)c->source_width, kernel = (ptrdiff_t)c->s.kernel_w,

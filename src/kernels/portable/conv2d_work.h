@@ -1,6 +1,6 @@
-/* conv2d and conv2d_dx as products for processors without caches: rows of the product are channels of what is made,
- * columns its positions. Where all positions of a rectangle have the same kernel elements inside of the source, the
- * product needs no test. */
+/* conv2d and conv2d_dx as products for processors without caches: rows of the product are channels of the result,
+ * columns are its positions. A rectangle whose positions read the same kernel elements inside the source needs no
+ * test within the product. */
 #ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_WORK_H
 #define PANTOUM_KERNELS_PORTABLE_CONV2D_WORK_H
 
@@ -10,19 +10,19 @@
 typedef struct conv_work {
   conv_shape s;
   int backward;
-  size_t rows, reduced;               /* channels made, and summed over, of one group */
-  size_t height, width;               /* of what is made */
-  size_t source_height, source_width; /* of what is read */
+  size_t rows, reduced;               /* channels of the result and of the source, of one group */
+  size_t height, width;               /* of the result */
+  size_t source_height, source_width; /* of the source */
   ptrdiff_t w_row, w_reduced;         /* strides of the weights */
   const pt_real *w, *source;          /* of the first group; of plane `plane` */
-  /* What to make now, for planes (sample * groups + group) [plane, planes): `part` channels from `row` on. The element
-   * `origin` of each plane's first is at `made`; channels are `c_row` apart. */
+  /* The part to compute now: for planes (sample * groups + group) in [plane, planes) the `part` channels from `row`
+   * on. `made` points at element `origin` of the first of them in each plane; channels are `c_row` elements apart. */
   size_t plane, planes, row, part, origin, c_row;
   pt_real* made;
 } conv_work;
 
-/* One direction: position `at` = first + move * index is made at index * step + phase, tap i of it reads
- * source at + i * tap_move, its weight is tap_first + i * tap_step. */
+/* One direction. Position index * step + phase of the result reads, with its tap i, the source at first + index *
+ * move + i * tap_move; the weight of the tap is tap_first + i * tap_step. */
 typedef struct conv_axis {
   size_t count, taps, extent, phase, step;
   ptrdiff_t first, move, tap_move, tap_first, tap_step;
@@ -33,14 +33,15 @@ typedef struct conv_span {
   size_t begin, end, tap, taps;
 } conv_span;
 
-/* All planes whole. conv2d_dx with a stride has a phase for every remainder of a position's division by it; all else
- * has phase 0 alone. */
+/* Describes all of the result. conv2d_dx with a stride has one phase for each remainder of a position divided by it;
+ * everything else has only phase 0. */
 conv_work PT_NAME(pt_conv2d_work)(const pt_call* call);
 conv_work PT_NAME(pt_conv2d_dx_work)(const pt_call* call);
 conv_axis PT_NAME(pt_conv_rows)(const conv_work* c, size_t phase);
 conv_axis PT_NAME(pt_conv_columns)(const conv_work* c, size_t phase);
 
-/* Makes a rectangle of positions. Groups of fewer channels, made and read, have no tiles but windows. */
+/* Computes a rectangle of positions. Groups with fewer channels than this, in result and source, use windows in place
+ * of tiles. */
 enum { PT_FEW_CHANNELS = 4 };
 void PT_NAME(pt_conv_rectangle)(const conv_work* c, const conv_axis* v, const conv_axis* h, const conv_span* down,
                                 const conv_span* along);

@@ -45,7 +45,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
                panel);
 }
 
-/* One row of Y at a time, kernel element after kernel element. */
+/* Computes one row of Y at a time, one kernel element after the other. */
 static void reference_rows(void* arg, size_t begin, size_t end) {
   const biased* b = arg;
   const conv3d* c = &b->c;

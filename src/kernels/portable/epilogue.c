@@ -4,9 +4,10 @@
 
 #include "kernels/portable/kernels.h"
 
-enum { kMostExtent = 1 << 30 }; /* of what one pass is given */
+enum { kMostExtent = 1 << 30 }; /* elements in one pass */
 
-/* Those that are a pass of their own. A firmware that has none of them says so, and need not hold their code. */
+/* Activations that take a separate pass. A firmware without any of them defines PT_CHEAP_EPILOGUES and leaves out
+ * their code. */
 static pt_status (*kernel_of(int64_t op))(const pt_call*) {
   switch (op) {
 #ifndef PT_CHEAP_EPILOGUES
@@ -36,7 +37,7 @@ pt_status PT_NAME(pt_epilogue_of)(const pt_call* call, pt_epilogue* made) {
   return op != 0 && made->cheap.op == 0 && made->other == NULL ? PT_E_ARGUMENT : PT_OK;
 }
 
-/* Every element of y is read, where it is, before it is written. */
+/* Each element of y is read from its own place before it is written. */
 static void finish(const pt_epilogue* e, const pt_real* made, const pt_real* first, const pt_real* residual, pt_real* y,
                    size_t count) {
   const pt_real p = e->cheap.p, q = e->cheap.q, bias = first != NULL ? *first : 0;

@@ -6,7 +6,8 @@
 #define EXP_FUNCTION static inline
 #endif
 
-/* Differences lie apart, so that no store can change what is read later: compilers then take vectors in place, too. */
+/* The differences are stored separately, so that no store can change a later load: compilers then vectorize in-place
+ * calls too. */
 EXP_FUNCTION void exps_of_columns(const pt_real* x, const pt_real* top, pt_real* e) {
   pt_real below[PT_COLUMNS];
   for (size_t column = 0; column < PT_COLUMNS; ++column) below[column] = x[column] - top[column];

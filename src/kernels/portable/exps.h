@@ -1,13 +1,13 @@
-/* e^(x - top) of many numbers at once, by the widest vectors there are: in all of them the bits of pt_real_exp. Beside
- * it, rows of softmax's kin: element k of a row lies at x[k * step]. */
+/* e^(x - top) of many numbers at once, by the widest vectors of the processor, with the bits of pt_real_exp in all of
+ * them; and the rows of softmax and related ops, where element k of a row lies at x[k * step]. */
 #ifndef PANTOUM_KERNELS_PORTABLE_EXPS_H
 #define PANTOUM_KERNELS_PORTABLE_EXPS_H
 
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/real_math.h"
 
-/* Rows that lie side by side, as positions of an image do, of which so many are done together; and elements of a row. Small
- * processors have neither the vectors nor the stack. */
+/* The number of adjacent rows (such as positions of an image) that are computed together, and the number of elements
+ * of a row in one part. Small processors have neither the vectors nor the stack for them. */
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 enum { PT_SIDE_BY_SIDE = 0, PT_COLUMNS = 1, PT_ROW_PART = PT_LANES };
 #else
@@ -25,13 +25,13 @@ static inline pt_exps pt_exps_where_worth_it(void) {
   return PT_SIDE_BY_SIDE ? PT_NAME(pt_exps_here)() : none;
 }
 
-/* May the rows from here on, PT_COLUMNS of those before `end`, be done together? Rows are numbered so that `step` of them
- * lie side by side. */
+/* May the next PT_COLUMNS rows, which must end before `end`, be computed together? Rows are numbered so that `step`
+ * of them are adjacent. */
 static inline int pt_are_columns(size_t row, size_t end, size_t step) {
   return PT_SIDE_BY_SIDE && step >= PT_COLUMNS && row + PT_COLUMNS <= end && row % step + PT_COLUMNS <= step;
 }
 
-/* The row's first element, of rows of so many elements. */
+/* The index of a row's first element, for rows of so many elements. */
 static inline size_t pt_row_begin(size_t row, size_t count, size_t step) {
   return step == 1 ? row * count : row / step * step * count + row % step;
 }
@@ -42,11 +42,12 @@ static inline pt_real pt_row_top(const pt_real* x, size_t count, size_t step) {
   return top;
 }
 
-/* The row's e^(x - top) from element `first` on, at most PT_ROW_PART; how many. */
+/* Computes the row's e^(x - top) from element `first` on, at most PT_ROW_PART of them; returns how many. */
 static inline size_t pt_row_exps(const pt_exps* exps, const pt_real* x, size_t first, size_t count, size_t step,
                                  pt_real top, pt_real* e) {
   const size_t part = count - first < PT_ROW_PART ? count - first : PT_ROW_PART;
-  if (PT_SIDE_BY_SIDE && step == 1 && part >= PT_COLUMNS) /* fewer have no vectors, and a call would be all they take */
+  if (PT_SIDE_BY_SIDE && step == 1 &&
+      part >= PT_COLUMNS) /* too few elements for vectors: the call itself would take most of the time */
     exps->row(x + first, part, top, e);
   else
     for (size_t at = 0; at < part; ++at) e[at] = pt_real_exp(x[(first + at) * step] - top);

@@ -5,7 +5,7 @@
 /* Compiled into the float library alone: the look-up is the same for every table. */
 #ifndef PT_REAL_DOUBLE
 
-/* Movement kernels stand under the first type of their element size. */
+/* Kernels that move elements are listed under the first type of their element size. */
 static uint8_t moved_as(uint16_t op, uint8_t dtype) {
   switch (op) {
     case PT_OP_transpose:

@@ -10,7 +10,7 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Do elements grow in a scratch? */
+/* Are elements accumulated in a scratch? */
 static int is_apart(const pt_product* product) {
   return product->finish != NULL && product->finish->scratch != NULL;
 }
@@ -19,17 +19,17 @@ typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
   size_t width, column_blocks, row_blocks, rows_per_block;
-  int goes_on; /* from what C has */
+  int goes_on; /* sums continue from the values in C */
 } run_state;
 
-/* Up to PT_GEMM_NB columns of some rows, over all of k: (row, column) of them lies at c[row * c_row + column]. */
+/* Computes up to PT_GEMM_NB columns of some rows, over all of k; (row, column) lies at c[row * c_row + column]. */
 typedef struct job {
   size_t batch, row0, rows, column0, columns;
   pt_real* c;
   size_t c_row;
 } job;
 
-/* One k block of one (row tile, panel): continues the chains of C, which are zero before the first block. */
+/* Computes one k block of one (row tile, panel): continues the sums in C, which are zero before the first block. */
 static void run_tile(const run_state* state, const job* j, size_t row0, size_t column0, size_t k0, size_t count,
                      const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;

@@ -1,8 +1,8 @@
-/* The engine of all products: C[m,n] = sum over k of A[m,k] B[k,n], each output element ONE chain of additions in
- * ascending k from +0, a multiplication rounded before its addition. Tiles of k continue the chain through C itself.
+/* The engine of all products: C[m,n] = sum over k of A[m,k] B[k,n]. Each output element is ONE sum in ascending k
+ * from +0, a multiplication rounded before its addition. Tiles of k continue the sum through C itself.
  *
- * A is read in place through a table of k offsets; B is packed into small panels on the stack by the caller's function,
- * so that convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
+ * A is read in place through a table of k offsets. The caller's function packs B into small panels on the stack, so
+ * that convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
 #ifndef PANTOUM_KERNELS_PORTABLE_GEMM_H
 #define PANTOUM_KERNELS_PORTABLE_GEMM_H
 
@@ -10,13 +10,12 @@
 
 enum { PT_GEMM_MR = 8, PT_GEMM_NR = 32, PT_GEMM_KC = 64, PT_GEMM_NB = 128 };
 
-/* Takes elements as soon as they are made, in place of C: `count` of one row, from `column` on. */
+/* Takes elements as soon as they are complete, in place of a store to C: `count` of one row, from `column` on. */
 typedef struct pt_finish {
   void (*take)(const void* context, size_t batch, size_t row, size_t column, size_t count, const pt_real* made);
   const void* context;
   pt_real*
-      scratch; /* where chains grow meanwhile: as many elements as the product's scratch function says; NULL: in C, of
-                       which `take` gets the elements where they are */
+      scratch; /* where sums accumulate: as many elements as the product's scratch function says; NULL: in C, from which `take` gets the elements */
 } pt_finish;
 
 typedef struct pt_product {
@@ -31,15 +30,15 @@ typedef struct pt_product {
   void (*pack_b)(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel);
   pt_real* (*c_of)(const void* context, size_t batch);
   size_t c_row;
-  /* Added once, after the chain: per row or per column, or NULL. */
+  /* Added once, after the sum: per row or per column, or NULL. */
   const pt_real* (*bias_of)(const void* context, size_t batch);
   int bias_per_row;
   const pt_finish* finish; /* NULL: elements go to C; with a scratch c_of is not called */
 } pt_product;
 
-/* Runs the product; threads split outputs alone. */
+/* Runs the product; threads share the outputs, never one sum. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
-/* The same on one thread, without a finish; where it goes on, each chain begins with what C has. */
+/* The same on one thread, without a finish. With `goes_on` each sum continues from the value in C. */
 void PT_NAME(pt_product_run_on)(const pt_product* product, int goes_on);
 /* Elements of scratch for a product that has a finish. */
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool);
@@ -47,7 +46,7 @@ size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* poo
 /* Calls body over [0, count), on the pool's threads where there are some. */
 void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end), void* arg);
 
-/* The same in pt_shares pieces, each of which knows its number: whoever needs scratch has a share of it. */
+/* The same in pt_shares pieces, each of which gets its number: code that needs scratch gives each piece its own. */
 typedef void (*pt_share_body)(void* arg, size_t share, size_t begin, size_t end);
 void PT_NAME(pt_split_shares)(const pt_pool* pool, size_t count, pt_share_body body, void* arg);
 static inline size_t pt_shares(const pt_pool* pool, size_t count) {

@@ -4,7 +4,7 @@
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
 
-/* Between the backward sweep and the updates: clipping as torch.nn.utils has it, sums over micro-batches. */
+/* Ops between the backward pass and the updates: clipping as in torch.nn.utils, and sums over micro-batches. */
 typedef struct gradient {
   const pt_real *g, *sum;
   pt_real *out, *sum_out;

@@ -1,7 +1,9 @@
-/* The rows of the portable kernels' table, for whoever makes something of each:
- *   PT_KERNEL_ROW(op, dtype, algorithm, algorithm's name, numerics, function, workspace's function)
- * Functions are named without the suffix of their precision. Which rows an operator has, its line in operators.h says: KERNELS there is
- * PT_ROWS_KERNELS here. */
+/* The rows of the portable kernels' table. Code that needs something of each row defines
+ *
+ * PT_KERNEL_ROW(op, dtype, algorithm, algorithm's name, numerics, function, workspace's function)
+ *
+ * and writes PT_KERNEL_ROWS. Functions are named without the suffix of their precision. An operator's line in
+ * operators.h says which rows it has: KERNELS there is PT_ROWS_KERNELS here. */
 #ifndef PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
 #define PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
 

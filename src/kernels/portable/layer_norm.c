@@ -32,22 +32,10 @@ static void forward_rows(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_layer_norm)(const pt_call* call) {
   const pt_tensor* x = &call->inputs[0];
-  norm n = {0,
-            0,
-            x->data,
-            call->inputs[1].data,
-            call->inputs[2].data,
-            NULL,
-            NULL,
-            NULL,
-            call->outputs[0].data,
-            call->outputs[1].data,
-            call->outputs[2].data,
-            NULL,
-            NULL,
-            (pt_real)call->reals[0]};
-  n.count = pt_extent(x, 0, (size_t)call->ints[0]);
-  n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  norm n = {.x = x->data, .scale = call->inputs[1].data, .bias = call->inputs[2].data};
+  n.count = pt_extent(x, 0, (size_t)call->ints[0]), n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  n.y = call->outputs[0].data, n.mean_out = call->outputs[1].data, n.invstd_out = call->outputs[2].data;
+  n.eps = (pt_real)call->reals[0];
   if (n.length > 0) PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 2, forward_rows, &n);
   return PT_OK;
 }
@@ -95,22 +83,10 @@ static void backward_rows(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
   const pt_tensor* x = &call->inputs[1];
-  norm n = {0,
-            0,
-            x->data,
-            call->inputs[2].data,
-            NULL,
-            call->inputs[3].data,
-            call->inputs[4].data,
-            call->inputs[0].data,
-            call->outputs[0].data,
-            NULL,
-            NULL,
-            call->outputs[1].data,
-            call->outputs[2].data,
-            0};
-  n.count = pt_extent(x, 0, (size_t)call->ints[0]);
-  n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  norm n = {.dy = call->inputs[0].data, .x = x->data, .scale = call->inputs[2].data};
+  n.count = pt_extent(x, 0, (size_t)call->ints[0]), n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  n.mean = call->inputs[3].data, n.invstd = call->inputs[4].data;
+  n.y = call->outputs[0].data, n.dscale = call->outputs[1].data, n.dbias = call->outputs[2].data;
   if (n.length == 0) return PT_OK;
   PT_NAME(pt_parallel)(call, (n.length + kColumns - 1) / kColumns, n.count * n.length * 2, parameter_blocks, &n);
   return PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 4, backward_rows, &n);

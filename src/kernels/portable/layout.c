@@ -44,7 +44,7 @@ static int same_extents(const pt_tensor* tensor, const uint32_t* dims, uint8_t r
   return 1;
 }
 
-/* An operand that is what it seems. */
+/* Describes an operand in the plain layout. */
 static void arrange_plain(const pt_tensor* operand, pt_arranged* arranged) {
   arranged->plain = *operand;
   arranged->layout = PT_LAYOUT_PLAIN;
@@ -89,7 +89,8 @@ static int arrange_weight(const pt_tensor* operand, const int64_t* ints, uint32_
   return arrange_as(operand, logical, (pt_layout)layout, block, arranged);
 }
 
-/* image and weight, and the other image; dY or Y tells the block. */
+/* Operands of a convolution: an image and a weight (or two images), and the other image. The block is that of dY or
+ * Y. */
 static int arrange_conv(uint16_t op, const pt_tensor* operands, unsigned inputs, const int64_t* ints,
                         pt_arranged* arranged) {
   const unsigned x = op == PT_OP_conv2d_dx_nchwc ? inputs : 0,
@@ -127,7 +128,7 @@ static int arrange_norm(const pt_tensor* operands, unsigned images, unsigned inp
   return 1;
 }
 
-/* Every channel for itself, those of the padding too. */
+/* Operands of a pool: channels are independent, those of the padding too. */
 static int arrange_pool(const pt_tensor* operands, unsigned count, pt_arranged* arranged) {
   const uint32_t block = block_of(&operands[0]);
   unsigned operand;
@@ -137,7 +138,7 @@ static int arrange_pool(const pt_tensor* operands, unsigned count, pt_arranged* 
   return 1;
 }
 
-/* One side is plain: it tells the extents; the other side tells the block. */
+/* Operands of a reorder: the plain side gives the extents, the other side the block. */
 static int arrange_reorder(const pt_tensor* operands, const int64_t* ints, pt_arranged* arranged) {
   const unsigned plain = ints[0] == PT_LAYOUT_PLAIN ? 0 : 1;
   const int64_t layout = ints[1 - plain];
@@ -178,34 +179,24 @@ int pt_arrange(uint16_t op, const pt_tensor* operands, unsigned inputs, unsigned
 
 uint16_t pt_plain_op(uint16_t op) {
   switch (op) {
-    case PT_OP_conv2d_nchwc:
-      return PT_OP_conv2d;
-    case PT_OP_conv2d_dx_nchwc:
-      return PT_OP_conv2d_dx;
-    case PT_OP_conv2d_dw_nchwc:
-      return PT_OP_conv2d_dw;
-    case PT_OP_conv2d_act_nchwc:
-      return PT_OP_conv2d_act;
-    case PT_OP_batch_norm_nchwc:
-      return PT_OP_batch_norm;
-    case PT_OP_batch_norm_grad_nchwc:
-      return PT_OP_batch_norm_grad;
-    case PT_OP_batch_norm_eval_nchwc:
-      return PT_OP_batch_norm_eval;
-    case PT_OP_batch_norm_act_nchwc:
-      return PT_OP_batch_norm_act;
-    case PT_OP_batch_norm_act_grad_nchwc:
-      return PT_OP_batch_norm_act_grad;
-    case PT_OP_batch_norm_act_eval_nchwc:
-      return PT_OP_batch_norm_act_eval;
-    case PT_OP_max_pool_nchwc:
-      return PT_OP_max_pool;
-    case PT_OP_max_pool_grad_nchwc:
-      return PT_OP_max_pool_grad;
-    case PT_OP_avg_pool_nchwc:
-      return PT_OP_avg_pool;
-    case PT_OP_avg_pool_grad_nchwc:
-      return PT_OP_avg_pool_grad;
+#define PT_PLAIN(name)       \
+  case PT_OP_##name##_nchwc: \
+    return PT_OP_##name;
+    PT_PLAIN(conv2d)
+    PT_PLAIN(conv2d_dx)
+    PT_PLAIN(conv2d_dw)
+    PT_PLAIN(conv2d_act)
+    PT_PLAIN(batch_norm)
+    PT_PLAIN(batch_norm_grad)
+    PT_PLAIN(batch_norm_eval)
+    PT_PLAIN(batch_norm_act)
+    PT_PLAIN(batch_norm_act_grad)
+    PT_PLAIN(batch_norm_act_eval)
+    PT_PLAIN(max_pool)
+    PT_PLAIN(max_pool_grad)
+    PT_PLAIN(avg_pool)
+    PT_PLAIN(avg_pool_grad)
+#undef PT_PLAIN
     default:
       return op;
   }

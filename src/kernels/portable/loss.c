@@ -38,7 +38,7 @@ static int64_t stored_label(const pt_tensor* labels, size_t position) {
   }
 }
 
-/* Below 0: ignored. */
+/* Gives a number below 0 for positions that are ignored. */
 static int64_t label_at(const classes* c, size_t position) {
   const int64_t label = stored_label(c->labels, position);
   return label == c->ignore ? -1 : label;
@@ -89,7 +89,7 @@ static inline void row_losses(const classes* c, size_t begin, size_t end, loss_o
   }
 }
 
-/* In the order of positions, whatever the threads. */
+/* Adds in the order of positions, so that the bits do not depend on the threads. */
 static pt_real sum_of_losses(const pt_call* call, classes* c, pt_body losses_of_rows) {
   enum { kSpan = PT_LANES * (PT_SIDE_BY_SIDE ? PT_ROW_PART : 1) };
   pt_real losses[kSpan];
@@ -105,7 +105,7 @@ static pt_real sum_of_losses(const pt_call* call, classes* c, pt_body losses_of_
 
 /* ---- cross-entropy: log-softmax and labels ---- */
 
-/* What smoothing makes of the probability p of a class. */
+/* The probability p of a class after label smoothing. */
 static pt_real smoothed(const classes* c, pt_real p) {
   return c->smoothing == 0 ? p : p * (1 - c->smoothing) + c->smoothing / (pt_real)c->count;
 }

@@ -1,12 +1,13 @@
-/* A product for whoever wants its elements as they are made (gemm.h); `call` is one of matmul, or begins like one. */
+/* A product that passes its elements to a finish as they are computed (gemm.h). `call` is a call of matmul, or starts
+ * with the operands of one. */
 #ifndef PANTOUM_KERNELS_PORTABLE_MATMUL_H
 #define PANTOUM_KERNELS_PORTABLE_MATMUL_H
 
 #include "kernels/portable/gemm.h"
 
-/* The blocked one; a finish without scratch takes elements from where they belong, once they are whole. */
+/* The blocked algorithm. A finish without scratch reads complete elements from the output. */
 pt_status PT_NAME(pt_matmul_fast)(const pt_call* call, const pt_finish* finish);
-/* Elements of scratch for a finish of it. */
+/* Number of elements that a finish needs as scratch. */
 size_t PT_NAME(pt_matmul_scratch)(const pt_call* call);
 
 #endif

@@ -5,7 +5,7 @@
 #include "kernels/portable/matmul_shape.h"
 #include "kernels/portable/parallel.h"
 
-/* A product on its way to what follows it (epilogue.h); its kernels add the bias. */
+/* Passes a product's result to the steps that follow it (epilogue.h). The product's kernel adds the bias. */
 typedef struct matmul_epilogue {
   pt_epilogue rest;
   size_t m, n;
@@ -30,7 +30,7 @@ static pt_status finish_by(const pt_call* call, multiply product, pt_real* scrat
   return product(&own, &finish);
 }
 
-/* What was made whole. */
+/* A result that is complete. */
 typedef struct whole {
   const pt_finish* finish;
   const pt_real* made;
@@ -46,7 +46,7 @@ static void finish_all(const pt_call* call, const pt_finish* finish, const pt_re
   PT_NAME(pt_split)(call->pool, pt_elements(&call->outputs[0]), finish_elements, &w);
 }
 
-/* The reference makes the product whole in the workspace, then the rest of it. */
+/* The reference computes the whole product in the workspace, then the steps that follow. */
 static pt_status multiply_apart(const pt_call* call, const pt_finish* finish) {
   pt_tensor made = call->outputs[0];
   pt_call own = *call;
@@ -71,7 +71,8 @@ size_t PT_NAME(pt_matmul_act_blocked_workspace)(const pt_call* call) {
   return pt_act_may_lie_over(call) ? PT_NAME(pt_matmul_scratch)(call) * sizeof(pt_real) : 0;
 }
 
-/* In strips, where the result lies over what is added; else where it belongs, and then once over it. */
+/* In strips where the result is written over the tensor that is added to it; otherwise in the output, followed by one
+ * pass over it. */
 static pt_status multiply_compact(const pt_call* call, const pt_finish* finish) {
   if (finish->scratch != NULL) {
     PT_NAME(pt_matmul_compact_finish)(call, finish);

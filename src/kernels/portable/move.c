@@ -3,7 +3,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* Transpose, concat, split, slice, assign: any element type, told by its size. */
+/* Transpose, concat, split, slice, assign: elements of any type, copied by their size. */
 typedef struct copy {
   size_t rank, dims[PT_MAX_RANK];      /* of the side that is walked densely */
   ptrdiff_t steps[PT_MAX_RANK], start; /* of the other side, in elements */
@@ -42,10 +42,11 @@ static void copy_rows(void* arg, size_t begin, size_t end) {
   }
 }
 
-static void run_copy(const pt_call* call, copy* c) {
+static pt_status run_copy(const pt_call* call, copy* c) {
   size_t count = 1;
   for (size_t dim = 0; dim < c->rank; ++dim) count *= c->dims[dim];
-  if (count > 0) PT_NAME(pt_parallel)(call, c->rank > 0 ? count / c->dims[c->rank - 1] : 1, count * 2, copy_rows, c);
+  if (count == 0) return PT_OK;
+  return PT_NAME(pt_parallel)(call, c->rank > 0 ? count / c->dims[c->rank - 1] : 1, count * 2, copy_rows, c);
 }
 
 pt_status PT_NAME(pt_transpose)(const pt_call* call) {
@@ -55,39 +56,32 @@ pt_status PT_NAME(pt_transpose)(const pt_call* call) {
     c.dims[dim] = y->dims[dim];
     c.steps[dim] = (ptrdiff_t)pt_extent(x, (size_t)call->ints[dim] + 1, x->rank);
   }
-  run_copy(call, &c);
-  return PT_OK;
+  return run_copy(call, &c);
 }
 
-/* start and step of every dimension: the offset and steps of the sliced side. */
-static void slice_steps(const pt_call* call, const pt_tensor* whole, copy* c) {
-  for (size_t dim = 0; dim < whole->rank; ++dim) {
+/* Copies between `whole` and its slice. The call's integers are start and step of every dimension. */
+static pt_status copy_slice(const pt_call* call, const pt_tensor* slice, const pt_tensor* whole, int scatter) {
+  copy c = {slice->rank, {0}, {0}, 0, pt_element_size(whole->dtype), slice->data, whole->data, scatter};
+  for (size_t dim = 0; dim < slice->rank; ++dim) {
     const ptrdiff_t unit = (ptrdiff_t)pt_extent(whole, dim + 1, whole->rank);
-    c->start += (ptrdiff_t)call->ints[2 * dim] * unit;
-    c->steps[dim] = (ptrdiff_t)call->ints[2 * dim + 1] * unit;
+    c.dims[dim] = slice->dims[dim];
+    c.start += (ptrdiff_t)call->ints[2 * dim] * unit;
+    c.steps[dim] = (ptrdiff_t)call->ints[2 * dim + 1] * unit;
   }
+  return run_copy(call, &c);
 }
 
 pt_status PT_NAME(pt_slice)(const pt_call* call) {
-  const pt_tensor *x = &call->inputs[0], *y = &call->outputs[0];
-  copy c = {y->rank, {0}, {0}, 0, pt_element_size(y->dtype), y->data, x->data, 0};
-  for (size_t dim = 0; dim < y->rank; ++dim) c.dims[dim] = y->dims[dim];
-  slice_steps(call, x, &c);
-  run_copy(call, &c);
-  return PT_OK;
+  return copy_slice(call, &call->outputs[0], &call->inputs[0], 0);
 }
 
 pt_status PT_NAME(pt_slice_grad)(const pt_call* call) {
-  const pt_tensor *dy = &call->inputs[0], *dx = &call->outputs[0];
-  copy c = {dy->rank, {0}, {0}, 0, pt_element_size(dx->dtype), dy->data, dx->data, 1};
-  memset(dx->data, 0, pt_elements(dx) * c.element);
-  for (size_t dim = 0; dim < dy->rank; ++dim) c.dims[dim] = dy->dims[dim];
-  slice_steps(call, dx, &c);
-  run_copy(call, &c);
-  return PT_OK;
+  const pt_tensor* dx = &call->outputs[0];
+  memset(dx->data, 0, pt_elements(dx) * pt_element_size(dx->dtype));
+  return copy_slice(call, &call->inputs[0], dx, 1);
 }
 
-/* Copies the parts of a whole along an axis: in one direction concat, in the other split. */
+/* Copies between a tensor and its parts along an axis: for concat into the tensor, for split out of it. */
 static void move_parts(const pt_call* call, const pt_tensor* whole, const pt_tensor* parts, size_t count, int split) {
   const size_t axis = (size_t)call->ints[0], element = pt_element_size(whole->dtype);
   const size_t outer = pt_extent(whole, 0, axis), row = pt_extent(whole, axis, whole->rank) * element;

@@ -58,7 +58,7 @@ static void copy_rows(void* arg, size_t begin, size_t end) {
   }
 }
 
-/* Every logical element of `x` to its place in `y`. */
+/* Copies every logical element of `x` to its place in `y`. */
 static void copy_arranged(const pt_call* call, const pt_arranged* x, const pt_arranged* y) {
   copying c = {steps_of(x), steps_of(y), x->plain.dims, x->plain.data, y->plain.data};
   const size_t rows = (size_t)c.dims[0] * c.dims[1] * c.dims[2];

@@ -1,5 +1,5 @@
-/* The activations that a batch normalization finishes itself (PT_NORM_ACTIVATIONS), and their slopes told from what was
- * normalized. Element by element the same bits as the ops that they stand for. */
+/* The activations that batch normalization applies itself (PT_NORM_ACTIVATIONS), and their slopes as functions of the
+ * normalized value. The bits of every element are those of the separate ops. */
 #ifndef PANTOUM_KERNELS_PORTABLE_NORM_ACTIVATION_H
 #define PANTOUM_KERNELS_PORTABLE_NORM_ACTIVATION_H
 
@@ -54,7 +54,7 @@ static inline pt_real pt_activation_grad(int64_t op, pt_real p, pt_real q, pt_re
   }
 }
 
-/* The loop once for every activation, which is a constant in it. */
+/* Repeats the loop for every activation, so that the activation is a constant within it. */
 #define PT_BY_ACTIVATION(of, LOOP) \
   do {                             \
     switch ((of).op) {             \

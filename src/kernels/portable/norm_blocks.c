@@ -84,7 +84,7 @@ typedef struct norm {
 
 static const pt_activation kNone = {0, 0, 0};
 
-/* Fewer blocks than that are shared by threads plane by plane once their sums are known. */
+/* With fewer blocks than this, threads share the planes once the sums are known. */
 enum { kFewBlocks = 4 };
 
 /* X in blocks, with what follows it. 0: not for these loops. */
@@ -133,7 +133,7 @@ static void set_line(const norm* n, pt_block* g, size_t block, size_t c, pt_real
   g->b[c] = n->bias[channel];
 }
 
-/* Activations that make something of 0 do not reach the padding. */
+/* Activations f with f(0) != 0 must not change the zeros of the padding. */
 static void clear_padding(const norm* n, size_t block, pt_real* y) {
   const size_t channels = true_channels(n, block);
   if (channels == n->block) return;

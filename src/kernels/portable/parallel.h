@@ -1,4 +1,4 @@
-/* Work split over outputs: pieces run on the pool's threads where there is enough to do. */
+/* Splits work over outputs: pieces run on the pool's threads where there is enough to do. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PARALLEL_H
 #define PANTOUM_KERNELS_PORTABLE_PARALLEL_H
 
@@ -6,7 +6,8 @@
 
 typedef void (*pt_body)(void* arg, size_t begin, size_t end);
 
-/* Calls body over [0, count); `work` is about the number of elements touched in all. Returns PT_OK: kernels end with it. */
+/* Calls body over [0, count); `work` is roughly the total number of elements touched. Always returns PT_OK, so that a
+ * kernel can end with this call. */
 pt_status PT_NAME(pt_parallel)(const pt_call* call, size_t count, size_t work, pt_body body, void* arg);
 
 static inline size_t pt_elements(const pt_tensor* tensor) {

@@ -1,4 +1,4 @@
-/* Some threads of a pool: what an op runs on whose plan gives it fewer than all. */
+/* A part of a pool's threads, for an op whose plan gives it fewer than all. */
 #ifndef PANTOUM_KERNELS_PORTABLE_POOL_PART_H
 #define PANTOUM_KERNELS_PORTABLE_POOL_PART_H
 

@@ -2,9 +2,10 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* A weight's update as its gradient is made: the gradient is never a tensor. "reference" and "compact_whole" make it in
- * the workspace, and then update; "compact" updates a strip of the weight as soon as that strip's gradient is finished.
- * All call the products' and the optimizers' own kernels, so that bits are those of the two ops. */
+/* Updates a weight while its gradient is computed, so that the gradient is never a tensor. "reference" and
+ * "compact_whole" compute the gradient in the workspace and then update; "compact" updates a strip of the weight as
+ * soon as the strip's gradient is complete. All call the kernels of the product and of the optimizer, so that the
+ * bits are those of the two ops. */
 enum { kWeight = 2, kMostInputs = 5, kMostOutputs = 4 }; /* w g and three states */
 
 typedef struct update {
@@ -81,34 +82,23 @@ static pt_status strip_by_strip(const pt_call* call, int product_ints, strips gr
   return status;
 }
 
-pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call) {
-  return whole(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_reference));
-}
-pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call) {
-  return strip_by_strip(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_compact_finish));
-}
-pt_status PT_NAME(pt_matmul_update_compact_whole)(const pt_call* call) {
-  return whole(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_compact));
-}
-pt_status PT_NAME(pt_conv2d_dw_update_reference)(const pt_call* call) {
-  return whole(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_reference));
-}
-pt_status PT_NAME(pt_conv2d_dw_update_compact)(const pt_call* call) {
-  return strip_by_strip(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_compact_finish));
-}
-pt_status PT_NAME(pt_conv2d_dw_update_compact_whole)(const pt_call* call) {
-  return whole(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_compact));
-}
+/* Defines the kernels of one product and the functions for their workspace: the whole gradient, or a strip of it. */
+#define PT_UPDATE_KERNELS(update, gradient, ints)                          \
+  pt_status PT_NAME(update##_reference)(const pt_call* call) {             \
+    return whole(call, ints, PT_NAME(gradient##_reference));               \
+  }                                                                        \
+  pt_status PT_NAME(update##_compact)(const pt_call* call) {               \
+    return strip_by_strip(call, ints, PT_NAME(gradient##_compact_finish)); \
+  }                                                                        \
+  pt_status PT_NAME(update##_compact_whole)(const pt_call* call) {         \
+    return whole(call, ints, PT_NAME(gradient##_compact));                 \
+  }                                                                        \
+  size_t PT_NAME(update##_workspace)(const pt_call* call) {                \
+    return pt_elements(&call->outputs[0]) * sizeof(pt_real);               \
+  }                                                                        \
+  size_t PT_NAME(update##_compact_workspace)(const pt_call* call) {        \
+    return PT_NAME(gradient##_compact_scratch)(call) * sizeof(pt_real);    \
+  }
 
-size_t PT_NAME(pt_matmul_update_workspace)(const pt_call* call) {
-  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
-}
-size_t PT_NAME(pt_conv2d_dw_update_workspace)(const pt_call* call) {
-  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
-}
-size_t PT_NAME(pt_matmul_update_compact_workspace)(const pt_call* call) {
-  return PT_NAME(pt_matmul_compact_scratch)(call) * sizeof(pt_real);
-}
-size_t PT_NAME(pt_conv2d_dw_update_compact_workspace)(const pt_call* call) {
-  return PT_NAME(pt_conv2d_dw_compact_scratch)(call) * sizeof(pt_real);
-}
+PT_UPDATE_KERNELS(pt_matmul_update, pt_matmul, PT_MATMUL_ATTRS)
+PT_UPDATE_KERNELS(pt_conv2d_dw_update, pt_conv2d_dw, PT_CONV_ATTRS)

@@ -16,7 +16,7 @@ typedef float pt_real;
 #define PT_NAME(name) name##_f32
 #endif
 
-/* A function with a frame and registers of its own: whoever takes another way need not pay for them. */
+/* A function that is not inlined: other paths of its caller do not pay for its registers and its stack. */
 #if defined(__GNUC__)
 #define PT_APART static __attribute__((noinline))
 #else

@@ -1,4 +1,4 @@
-/* Time steps of an LSTM or a GRU: one of them row by row of the batch, and many as one op. */
+/* Time steps of an LSTM or a GRU: one step, or many steps as one op. */
 #ifndef PANTOUM_KERNELS_PORTABLE_RECURRENT_H
 #define PANTOUM_KERNELS_PORTABLE_RECURRENT_H
 
@@ -20,7 +20,8 @@ typedef struct pt_cell_rows {
 /* The fastest ones for this processor; all give the same bits. */
 const pt_cell_rows* PT_NAME(pt_cell_rows_here)(void);
 
-/* What the states of a step are multiplied with: B = R' (forward, [H, gates H]) or R (backward, [gates H, H]). */
+/* The matrix that the states of a step are multiplied with: B = R' (forward, [H, gates H]) or R (backward, [gates H,
+ * H]). */
 typedef struct pt_step_weight {
   const pt_call* call;
   const pt_tensor* r;
@@ -30,7 +31,7 @@ typedef struct pt_step_weight {
   void* prepared; /* the end of the workspace */
 } pt_step_weight;
 
-/* How its products are made: c[rows, n] = a[rows, k] B, each element one chain in ascending k from +0. */
+/* The product: c[rows, n] = a[rows, k] B, each element one sum in ascending k from +0. */
 typedef struct pt_step_product {
   void (*prepare)(const pt_step_weight* weight); /* once, before all steps; may use the threads */
   void (*multiply)(const pt_step_weight* weight, const pt_real* a, pt_real* c, size_t rows);
@@ -41,7 +42,7 @@ typedef enum pt_sequence_kind { PT_LSTM_FORWARD, PT_LSTM_BACKWARD, PT_GRU_FORWAR
 /* Runs an op over all its time steps; threads take rows of the batch, each through all steps alone. */
 pt_status PT_NAME(pt_sequence_run)(const pt_call* call, pt_sequence_kind kind, const pt_step_product* product);
 pt_step_weight PT_NAME(pt_sequence_weight)(const pt_call* call, pt_sequence_kind kind);
-/* Elements of the workspace that the steps themselves take; what is prepared lies behind. */
+/* Number of elements of the workspace that the steps themselves use; the prepared matrix lies behind them. */
 size_t PT_NAME(pt_sequence_scratch)(const pt_call* call, pt_sequence_kind kind);
 
 #endif

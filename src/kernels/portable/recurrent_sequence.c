@@ -47,7 +47,7 @@ size_t PT_NAME(pt_sequence_scratch)(const pt_call* call, pt_sequence_kind kind) 
   }
 }
 
-/* The time of a step, counted as they are taken forward. */
+/* The time index of a step that is counted in forward order. */
 static size_t time_of(const sequence* s, size_t count) {
   return s->reverse ? s->steps - 1 - count : count;
 }
@@ -76,7 +76,7 @@ static void add_rows(const sequence* s, pt_real* to, const pt_real* from, size_t
   for (size_t at = begin * s->width; at < end * s->width; ++at) to[at] += from[at];
 }
 
-/* P of a step, in the scratch. */
+/* The product P of a step, in the scratch. */
 static void multiply_state(const sequence* s, const pt_real* h, size_t begin, size_t end) {
   s->product->multiply(&s->weight, h + begin * s->weight.k, s->scratch + begin * s->weight.n, end - begin);
 }
@@ -132,7 +132,7 @@ static void gru_forward(void* arg, size_t begin, size_t end) {
   copy_rows(s, s->call->outputs[3].data, h, begin, end);
 }
 
-/* A state's gradient: of the outputs, plus what flows past the product, plus what flows through it. */
+/* The gradient of a state: that of the outputs, plus the parts that flow past the product and through it. */
 static void gru_backward(void* arg, size_t begin, size_t end) {
   const sequence* s = arg;
   pt_cell cell = cell_of(s);

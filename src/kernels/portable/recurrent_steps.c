@@ -1,5 +1,5 @@
-/* Many time steps of an LSTM or a GRU, each step's product by the kernels of matmul: the reference, and what small
- * processors run. */
+/* Many time steps of an LSTM or a GRU, with each step's product computed by the kernels of matmul: the reference, and
+ * the algorithm for small processors. */
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/recurrent.h"
 

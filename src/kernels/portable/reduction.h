@@ -1,4 +1,4 @@
-/* The dimensions of a mask are reduced: which elements make an output. */
+/* Describes a reduction over the dimensions of a mask: which elements belong to an output. */
 #ifndef PANTOUM_KERNELS_PORTABLE_REDUCTION_H
 #define PANTOUM_KERNELS_PORTABLE_REDUCTION_H
 
@@ -15,7 +15,7 @@ typedef struct reduction {
   pt_real divisor; /* 0: none */
 } reduction;
 
-/* Dimensions that are walked alike are merged. */
+/* Appends a dimension, merged with the one before it where one step walks both. */
 static inline void pt_reduction_append(size_t* dims, size_t* steps, size_t* rank, size_t extent, size_t step) {
   if (*rank > 0 && steps[*rank - 1] == extent * step) {
     dims[*rank - 1] *= extent;

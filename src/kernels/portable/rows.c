@@ -2,7 +2,8 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* Softmax and its kin along one axis: a row is x[at * step], at < length. Y may be X; dX may be dY. */
+/* Softmax, log-softmax and their gradients along one axis: a row is x[at * step], at < length. Y may be X; dX may be
+ * dY. */
 typedef struct rows {
   const pt_real *a, *b;
   pt_real* y;
@@ -24,8 +25,8 @@ static pt_status run(const pt_call* call, pt_body some_rows) {
   return PT_OK;
 }
 
-/* An op by what it does with a row and with PT_COLUMNS of them side by side, by their first element: direct calls, so that
- * short rows take no more and what a processor never does is not in its program. */
+/* Defines an op by its function of one row and its function of PT_COLUMNS adjacent rows. They are called directly, so
+ * that short rows cost no more and functions that a processor never uses are not linked. */
 #define PT_ROWS(op)                                                       \
   static void op##_rows(void* arg, size_t begin, size_t end) {            \
     const rows* state = arg;                                              \

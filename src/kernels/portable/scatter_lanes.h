@@ -1,4 +1,5 @@
-/* Updates U of X at I along an axis, as lanes along that axis: whoever has a lane has all updates of its elements. */
+/* The updates U of X at the indices I along an axis, as lanes along that axis: all updates of an element are in one
+ * lane. */
 #ifndef PANTOUM_KERNELS_PORTABLE_SCATTER_LANES_H
 #define PANTOUM_KERNELS_PORTABLE_SCATTER_LANES_H
 

@@ -12,7 +12,7 @@ typedef struct choice {
   char* y;
   size_t element;
   int64_t relation;
-  uint8_t dtype; /* of what is compared */
+  uint8_t dtype; /* element type of the operands */
 } choice;
 
 static choice describe(const pt_call* call, size_t element) {

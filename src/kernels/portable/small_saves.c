@@ -1,8 +1,8 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* Signs of an activation, eight to a byte, and the gradients that need no more of it: the same bits as relu_grad and
- * leaky_relu_grad. */
+/* The signs of an activation, eight to a byte, and the gradients that need only these signs, with the same bits as
+ * relu_grad and leaky_relu_grad. */
 typedef struct signs {
   const pt_real* x; /* the activation, or the output's gradient */
   pt_real* dx;

@@ -1,4 +1,4 @@
-/* Small blocks of outputs held in registers: where all products spend their time. */
+/* Small blocks of outputs that are held in registers: the inner loops of all products. */
 #ifndef PANTOUM_KERNELS_PORTABLE_TILES_H
 #define PANTOUM_KERNELS_PORTABLE_TILES_H
 

@@ -26,8 +26,8 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
 #define PT_IVDEP
 #endif
 
-/* A loop over elements x, or dy and x, under the name of its function; p, q, r are the first reals. PT_UNARY and PT_GRADIENT make
- * kernels of the table of it. */
+/* A loop over the elements x, or dy and x, under the name of its function; p, q, r are the first reals. PT_UNARY and
+ * PT_GRADIENT define a kernel by it. */
 #define PT_UNARY_LOOP(name, weight, expression)                            \
   static void name##_elements(void* arg, size_t begin, size_t end) {       \
     const elements* state = arg;                                           \

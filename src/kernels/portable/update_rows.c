@@ -42,7 +42,7 @@ static uint32_t* sort_by_row(const pt_tensor* indices, size_t extent, size_t cou
   return from;
 }
 
-/* One row's update; `begin` to `end` are its places in the order. */
+/* Updates one row; `begin` to `end` are its places in the order. */
 static void update_row(const rows* r, size_t begin, size_t end) {
   const size_t at = row_at(r, begin) * r->inner;
   for (size_t first = 0; first < r->inner; first += kBlock) {
@@ -58,7 +58,7 @@ static void update_row(const rows* r, size_t begin, size_t end) {
   }
 }
 
-/* Pieces of the order; one that begins within a row leaves that row to the piece before it. */
+/* Splits the order into pieces. A piece that begins within a row leaves that row to the piece before it. */
 static void update_places(void* arg, size_t begin, size_t end) {
   const rows* r = arg;
   while (begin < end && begin > 0 && row_at(r, begin) == row_at(r, begin - 1)) ++begin;

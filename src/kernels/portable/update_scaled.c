@@ -12,7 +12,7 @@ typedef struct update {
   pt_real decay, beta1, beta2, eps, root_correction, momentum_factor;
 } update;
 
-/* Correctly rounded in either precision; a processor whose unit knows floats alone has the one for floats. */
+/* The square root, correctly rounded in either precision; units for floats alone compute sqrtf. */
 static pt_real root(pt_real x) {
 #ifdef PT_REAL_DOUBLE
   return sqrt(x);

@@ -156,7 +156,7 @@ static void fill_source(const plan* p, const pt_winograd_grid* grid, size_t tile
       memset(made + line * p->strip + count, 0, (p->strip - count) * sizeof(pt_real));
 }
 
-/* Outputs of one output channel: the sums' rows of a strip, through At, to their places in the image. */
+/* Transforms the sums of one output channel's strip by At and writes them to the image. */
 static void store_output(const plan* p, const pt_winograd_grid* grid, size_t output, size_t tile0, size_t count,
                          const pt_real* sums, pt_real* half) {
   const pt_shifted* c = p->c;

@@ -4,8 +4,8 @@
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/winograd.h"
 
-/* A kernel's gradient: for every (output, channel) n x n sums over all tiles. A job has a block of outputs and one of
- * channels, whose sums stay in the workspace from the first tile to the last. */
+/* The gradient of a kernel: n x n sums over all tiles for every (output, channel). A job has a block of outputs and a
+ * block of channels, whose sums stay in the workspace from the first tile to the last. */
 enum { kMostSide = 6, kLeastChannels = 2 };
 
 typedef struct plan {

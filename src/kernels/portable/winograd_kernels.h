@@ -23,7 +23,7 @@
     return PT_NAME(pt_winograd_run)(&c, &form, call->pool, call->workspace); \
   }
 
-/* dX on its way through an activation's gradient. */
+/* Passes dX to an activation's gradient. */
 #define PT_WINOGRAD_THROUGH(name, form_of)                                                  \
   static void name##_of_dz(const pt_call* call, const pt_finish* finish) {                  \
     const pt_winograd_form form = form_of();                                                \
@@ -38,7 +38,7 @@
     return PT_NAME(pt_conv2d_through)(call, name##_of_dz);                                  \
   }
 
-/* A convolution on its way through what follows it; lines of results are no part of Y before they are finished. */
+/* Passes a convolution's result to the steps that follow it; lines of the result are not in Y before these are done. */
 #define PT_WINOGRAD_ACT(name, form_of)                                                       \
   static pt_status name##_of_act(const pt_call* call, const pt_finish* finish) {             \
     const pt_winograd_form form = form_of();                                                 \
