@@ -163,7 +163,7 @@ struct FitSummary {
 
 struct Usage {  // exact
   uint64_t arena_bytes = 0, steps = 0, bytes_paged_in = 0, bytes_paged_out = 0;
-  std::string io_backend, page_encryption;
+  std::string io_backend, cipher;
 };
 
 struct TensorInfo {

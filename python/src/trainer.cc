@@ -285,7 +285,7 @@ Row usage(PythonTrainer& self) {
   made["bytes_paged_in"] = usage.bytes_paged_in;
   made["bytes_paged_out"] = usage.bytes_paged_out;
   made["io_backend"] = usage.io_backend;
-  made["page_encryption"] = usage.page_encryption;
+  made["page_encryption"] = usage.cipher;
   return made;
 }
 

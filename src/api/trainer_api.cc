@@ -348,7 +348,7 @@ Usage Trainer::usage() const {
           .bytes_paged_in = usage.bytes_paged_in,
           .bytes_paged_out = usage.bytes_paged_out,
           .io_backend = usage.io_backend,
-          .page_encryption = usage.page_encryption};
+          .cipher = usage.cipher};
 }
 
 }  // namespace pantoum

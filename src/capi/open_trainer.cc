@@ -50,7 +50,7 @@ Result<train::TrainerOptions> trainer_options(const pt_train_options& options, c
   train::TrainerOptions made{.page_file = options.page_file != nullptr ? options.page_file : "",
                              .threads = static_cast<int>(options.threads),
                              .direct_io = options.cached_pages == 0,
-                             .encrypt_pages = options.plain_pages == 0,
+                             .encrypt = options.plain_pages == 0,
                              .seed = options.seed,
                              .lr = options.learning_rate > 0 ? options.learning_rate : 0.01,
                              .micro_batches = std::max<uint32_t>(1, options.accumulate)};

@@ -247,7 +247,7 @@ pt_train_usage described(Handle& handle) {
           used.storage_bytes,
           handle.kernel_name.c_str(),
           handle.usage.io_backend.c_str(),
-          handle.usage.page_encryption.c_str()};
+          handle.usage.cipher.c_str()};
 }
 
 Result<void> check_path(const char* path, const char* function) {

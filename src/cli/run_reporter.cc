@@ -88,7 +88,7 @@ Json end_event(const ReportedRun& run, const train::RunSummary& summary) {
   event["seconds"] = summary.seconds;
   event["direct_io"] = usage.direct_io;
   event["io_backend"] = usage.io_backend;
-  event["page_encryption"] = usage.page_encryption;
+  event["page_encryption"] = usage.cipher;
   event["encryption_bytes"] = usage.encryption_bytes;
   event["final_loss"] = summary.loss;
   return event;

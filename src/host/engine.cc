@@ -106,7 +106,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
                                                     .bytes = engine->plan_.storage_bytes,
                                                     .direct = options.direct_io,
                                                     .align_bytes = engine->plan_.align_bytes,
-                                                    .encrypt = options.encrypt_pages,
+                                                    .encrypt = options.encrypt,
                                                     .cuts = cuts}));
   }
   PANTOUM_TRY(engine->make_buffers());

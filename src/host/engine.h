@@ -25,7 +25,7 @@ struct EngineOptions {
   std::string page_file;
   int threads = 0;
   bool direct_io = true;
-  bool encrypt_pages = true;
+  bool encrypt = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   const pt_pool* pool = nullptr;             // outlives the engine; null: the engine makes a team of `threads`
 };

@@ -95,7 +95,7 @@ Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const hos
   train::TrainerOptions made{.page_file = options.page_file.value_or(""),
                              .threads = step.threads,
                              .direct_io = options.direct_io,
-                             .encrypt_pages = options.page_encryption,
+                             .encrypt = options.page_encryption,
                              .seed = options.seed,
                              .lr = lr,
                              .micro_batches = step.model.options.accumulate,

@@ -24,7 +24,7 @@ Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& 
     PANTOUM_TRY(plan_model(compiled, planning, request.reuse, infeasible));
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
                                                          .page_file = planning.settings.page_file.value_or(""),
-                                                         .encrypt_pages = planning.settings.page_encryption,
+                                                         .encrypt = planning.settings.page_encryption,
                                                          .stop = request.plan.options.stop,
                                                          .next = request.next_step,
                                                          .done = request.step_done}));

@@ -66,7 +66,7 @@ Result<StepTimes> time_steps(const Compiled& compiled, const TimingRequest& requ
                  artifact::compile_programs({{program.kind.name, "", program.graph, program.cost, program.plan}}));
   PANTOUM_ASSIGN(std::vector<std::byte> bytes, artifact::encode(binary));
   PANTOUM_ASSIGN(const auto engine, host::Engine::open(std::move(bytes), {.page_file = request.page_file,
-                                                                          .encrypt_pages = request.encrypt_pages,
+                                                                          .encrypt = request.encrypt,
                                                                           .kernels = compiled.kernels->table(),
                                                                           .pool = compiled.kernels->pool()}));
   PANTOUM_TRY(engine->start());

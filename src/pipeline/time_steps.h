@@ -13,7 +13,7 @@ namespace pantoum::pipeline {
 struct TimingRequest {
   int steps = 20;         // after two that warm up
   std::string page_file;  // as train::TrainerOptions has it
-  bool encrypt_pages = true;
+  bool encrypt = true;
   std::stop_token stop = {};                        // fewer steps, but one
   std::function<bool()> next = {};                  // if not empty, asked before each step that counts: false ends them
   std::function<void(problem::Seconds)> done = {};  // if not empty, told of each step that counts

@@ -94,7 +94,7 @@ class PlanTrainer final : public Trainer {
                   .numerics = options.numerics,
                   .threads = options.threads},
         other_kernels_(options.other_kernels),
-        encrypt_pages_(options.encrypt_pages),
+        encrypt_(options.encrypt),
         preparation_(options.preparation),
         piece_(kPieceBytes),
         loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
@@ -250,7 +250,7 @@ class PlanTrainer final : public Trainer {
             .storage_bytes = engine_->plan().storage_bytes,
             .direct_io = pager != nullptr && pager->direct_io(),
             .io_backend = pager != nullptr ? pager->backend() : "",
-            .page_encryption = pager != nullptr ? pager->cipher() : "off",
+            .cipher = pager != nullptr ? pager->cipher() : "off",
             .encryption_bytes = pager != nullptr ? pager->encryption_bytes() : 0};
   }
 
@@ -258,7 +258,7 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
   Progress progress_;
-  bool other_kernels_, encrypt_pages_;
+  bool other_kernels_, encrypt_;
   data::Preparation preparation_;
   std::vector<std::byte> piece_;
   // In the arena: the inputs, then the labels of each loss. What a step reads, and what the model reads.
@@ -439,7 +439,7 @@ Result<data::Dataset> PlanTrainer::make_features(const data::Dataset& data, cons
     made.back().data = bytes_of(table_.made_features[feature]);
   }
   PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache,
-                 FeatureCache::create(folder, data.count(), made, encrypt_pages_));
+                 FeatureCache::create(folder, data.count(), made, encrypt_));
   // An input that the head reads too is kept before the backbone runs, which may put other things in its place.
   const auto keep = [&](bool inputs, int64_t begin, int64_t rows) -> Result<void> {
     for (size_t feature = 0; feature < made.size(); ++feature)
@@ -534,7 +534,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                  host::Engine::open(std::move(plan), {.page_file = options.page_file,
                                                       .threads = options.threads,
                                                       .direct_io = options.direct_io,
-                                                      .encrypt_pages = options.encrypt_pages,
+                                                      .encrypt = options.encrypt,
                                                       .kernels = options.kernels,
                                                       .pool = options.pool}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));

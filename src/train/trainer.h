@@ -30,7 +30,7 @@ struct TrainerOptions {
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
   int threads = 0;            // 0: all cores
   bool direct_io = true;      // O_DIRECT; falls back, and says so, where the file system refuses it
-  bool encrypt_pages = true;  // page file and feature cache
+  bool encrypt = true;        // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
   Schedule schedule = {};     // of lr
@@ -90,7 +90,7 @@ struct Usage {                                                     // exact figu
   uint64_t storage_bytes = 0;  // of the page file; 0: nothing is paged
   bool direct_io = false;
   std::string io_backend;               // "io_uring", "threads"; "": nothing is paged
-  std::string page_encryption = "off";  // the cipher
+  std::string cipher = "off";           // of what is paged out
   uint64_t encryption_bytes = 0;        // in RAM beside the arena: the seals of the page file's blocks, and staging
 };
 
