@@ -230,16 +230,6 @@ TEST(PlanJson, CarriesTheOptionsOfAModelUnread) {
   EXPECT_EQ(refused.error().where, "test: x-model");
 }
 
-TEST(PlanJson, ReadsPlansThatKeptTheWordsOfTheirCommand) {
-  Plan plan;
-  plan.question.budget = 1;
-  auto old = to_json(plan);
-  old["x-command"] = {"cnn.onnx", "--small-saves"};
-  const auto read = parse_plan(base::json_text(old), "test");
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(read->model, "");
-}
-
 TEST(PlanJson, RefusesEveryTruncation) {
   for (size_t length = 0; length < kWhole.size(); ++length)
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;

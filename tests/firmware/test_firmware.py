@@ -299,7 +299,6 @@ class Firmware(Projects):
         refused = self.refuse(3, "E0230", "emit", self.path("bach.json"), "--target", "posix", *words)
         self.assertIn("x-model", refused.stderr)
         del text["x-model"]
-        text["x-command"] = ["small.onnx", "--batch", "2"]  # of a release that kept the words
         with open(self.path("bare.json"), "w") as file:
             json.dump(text, file)
         self.refuse(3, "E0293", "emit", self.path("bare.json"), "--target", "posix", *words)
