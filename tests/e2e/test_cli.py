@@ -99,7 +99,7 @@ class Help(House):
 
     def test_help_has_defaults_and_groups(self):
         text = self.succeed("train", "--help-all").stdout
-        for words in ("\nmodel:", "\ndata:", "\ntraining:", "\nlimits:", "\nplan:", "\ndevice:", "\noutput:", "\nresearch (", "(default sgd)", "(default cross_entropy)",
+        for words in ("\nmodel:", "\ndata:", "\ntraining:", "\nlimits:", "\nplan:", "\ndevice:", "\noutput:", "\nresearch (", "(default sgd)", "cross_entropy)",
                       "(default host)", "(required)", "sgd, adam, adamw, rmsprop or", "--ram BYTES", "--deadline DURATION", "(from 0 to 64)"):
             self.assertIn(words, text)
         self.assertNotIn("research", self.help_of("train"))

@@ -19,8 +19,8 @@ from house import MODEL, make_data, tensors
 FLIPS = {"checkpoint": 250, "weights": 250, "binary plan": 250, "features": 125, "page file": 125}
 COMMON = ("--batch", 16, "--effort", 1, "--seed", 3, "--kernels", "portable", "--threads", 1)
 LIVE = {
-    "features": ("--ram", "8MiB", "--epochs", 8, "--freeze", "stage*", "--freeze-stats", "stage*", "--feature-cache", "1MiB", "--checkpoint-every", 0),
-    "page file": ("--ram", "1MiB", "--epochs", 2, "--checkpoint-every", 0),
+    "features": ("--ram", "8MiB", "--epochs", 8, "--freeze", "stage*", "--freeze-stats", "stage*", "--feature-cache", "1MiB", "--checkpoint-every", 10**6),
+    "page file": ("--ram", "1MiB", "--epochs", 2, "--checkpoint-every", 10**6),
 }
 DAMAGED = r"error\[E024[034]\]"
 
