@@ -62,11 +62,11 @@ PlanRequest some_request() {
                                             .page_encryption = false,
                                             .prefetch = 2,
                                             .planner = "poet",
-                                            .disable = {"fusions", "layouts", "merge-products"},
+                                            .disable = {"fusions", "layouts", "merge-convolutions"},
                                             .without = {"write-completion"}})
                             .value();
   request.rewrite.attention = true;
-  request.rewrite.substitutions = {{"merge-products", "b0"}};
+  request.rewrite.substitutions = {{"merge-convolutions", "b0"}};
   return request;
 }
 
@@ -154,7 +154,7 @@ TEST(PlanRequest, IsMadeOfTheSettings) {
   EXPECT_EQ(request.kernels, host::KernelSet::Choice::kPortable);
   EXPECT_FALSE(request.runs("fusions"));
   EXPECT_TRUE(request.runs("updates"));
-  EXPECT_EQ(request.rewrite.without, std::vector<std::string>{"merge-products"});
+  EXPECT_EQ(request.rewrite.without, std::vector<std::string>{"merge-convolutions"});
 }
 
 TEST(PlanRequest, IsRefusedByTheOption) {

@@ -16,7 +16,7 @@ enum class Preserves : uint8_t {
 
 // One substitution (substitutions.h).
 struct Rule {
-  const char* name;  // of --disable, reports and benchmarks: "merge-products"
+  const char* name;  // of --disable, reports and benchmarks: "merge-convolutions"
   const char* does;  // one line
   Preserves preserves;
   // Of kValues: a result differs by no more than this share of the largest sum of magnitudes that is added up in it,
