@@ -115,7 +115,7 @@ Result<pipeline::SweepRequest> sweep_request(const Device& device, const SweepOp
   if (request.budgets.empty()) return fail("E0300", "there is no budget", "SweepOptions::budgets", "give one or more");
   std::sort(request.budgets.begin(), request.budgets.end());
   request.budgets.erase(std::unique(request.budgets.begin(), request.budgets.end()), request.budgets.end());
-  PANTOUM_ASSIGN(request.planners, pipeline::planners_named(options.planners));
+  PANTOUM_ASSIGN(request.planners, plan::planners_named(options.planners));
   return request;
 }
 
@@ -137,7 +137,7 @@ Result<std::vector<SweepRow>> rows_of(const pipeline::SweptGraphs& graphs, pipel
 Result<std::vector<SweepRow>> api::swept_rows(const pipeline::SweptGraphs& graphs, const pipeline::PlanRequest& request,
                                               std::vector<int64_t> budgets) {
   pipeline::SweepRequest asked{.version = version(), .plan = request, .budgets = std::move(budgets), .folder = ""};
-  PANTOUM_ASSIGN(asked.planners, pipeline::planners_named({"pantoum"}));
+  PANTOUM_ASSIGN(asked.planners, plan::planners_named({"pantoum"}));
   return rows_of(graphs, std::move(asked));
 }
 

@@ -34,12 +34,12 @@ class Arena {
   void use_until(int64_t at, int64_t size, double until);  // bytes in use that belong to nobody: a workspace
   void forget(double now);                                 // what ended by `now` can delay nobody any more
 
-  [[nodiscard]] Block& block(size_t tensor) { return blocks_[tensor]; }
-  [[nodiscard]] bool holds(size_t tensor) const { return blocks_[tensor].held; }
-  [[nodiscard]] int64_t at(size_t tensor) const { return blocks_[tensor].at; }
-  [[nodiscard]] size_t staging() const { return blocks_.size() - 1; }  // the pager's buffer stands behind the tensors
-  [[nodiscard]] int64_t bytes_held() const { return bytes_held_; }
-  [[nodiscard]] int64_t top() const { return top_; }  // largest offset + size that was ever claimed
+  Block& block(size_t tensor) { return blocks_[tensor]; }
+  bool holds(size_t tensor) const { return blocks_[tensor].held; }
+  int64_t at(size_t tensor) const { return blocks_[tensor].at; }
+  size_t staging() const { return blocks_.size() - 1; }  // the pager's buffer stands behind the tensors
+  int64_t bytes_held() const { return bytes_held_; }
+  int64_t top() const { return top_; }  // largest offset + size that was ever claimed
 
  private:
   struct InUse {
@@ -56,7 +56,7 @@ class Arena {
   int64_t align_, bytes_held_ = 0, top_ = 0;
 };
 
-[[nodiscard]] inline bool overlap(int64_t at, int64_t size, int64_t other_at, int64_t other_size) {
+inline bool overlap(int64_t at, int64_t size, int64_t other_at, int64_t other_size) {
   return size > 0 && other_size > 0 && at < other_at + other_size && other_at < at + size;
 }
 

@@ -8,33 +8,31 @@
 #include <vector>
 
 #include "check/certificate.h"
-#include "check/certificate_faults.h"
 #include "check/least_costs.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 namespace {
 
-using problem::Certificate;
-
 struct Freedom {
-  bool problem::Freedoms::*allowed;
+  bool Freedoms::*allowed;
   const char *key, *does;
 };
-constexpr Freedom kFreedoms[] = {{&problem::Freedoms::paging, "paging", "page"},
-                                 {&problem::Freedoms::recomputing, "recomputing", "recompute"},
-                                 {&problem::Freedoms::in_place, "in_place", "compute in place"},
-                                 {&problem::Freedoms::reordering, "reordering", "reorder"},
-                                 {&problem::Freedoms::numerics, "numerics", "change numerics"}};
+constexpr Freedom kFreedoms[] = {{&Freedoms::paging, "paging", "page"},
+                                 {&Freedoms::recomputing, "recomputing", "recompute"},
+                                 {&Freedoms::in_place, "in_place", "compute in place"},
+                                 {&Freedoms::reordering, "reordering", "reorder"},
+                                 {&Freedoms::numerics, "numerics", "change numerics"}};
 
-bool several_numerics(const problem::CostGraph& graph) {
-  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const problem::Op& op) {
+bool several_numerics(const CostGraph& graph) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
     return std::any_of(op.choices.begin(), op.choices.end(),
-                       [&](const problem::Choice& choice) { return choice.numerics != op.choices.front().numerics; });
+                       [&](const Choice& choice) { return choice.numerics != op.choices.front().numerics; });
   });
 }
 
 // A plan that does what no plan of the certificate does may be below its bound.
-Result<void> check_freedoms(const problem::CostGraph& graph, problem::Freedoms asked, const problem::Freedoms& of) {
+Result<void> check_freedoms(const CostGraph& graph, Freedoms asked, const Freedoms& of) {
   if (!several_numerics(graph)) asked.numerics = false;  // nothing could be made of it
   for (const auto& [allowed, key, does] : kFreedoms)
     if (asked.*allowed && !(of.*allowed))
@@ -43,11 +41,11 @@ Result<void> check_freedoms(const problem::CostGraph& graph, problem::Freedoms a
   return {};
 }
 
-Result<void> check_same_order(const problem::Plan& plan, const Certificate& certificate) {
+Result<void> check_same_order(const Plan& plan, const Certificate& certificate) {
   std::set<int64_t> computed;
   size_t next = 0;
-  for (const problem::Instruction& step : plan.instructions) {
-    if (step.what != problem::Do::kCompute || !computed.insert(step.subject).second) continue;
+  for (const Instruction& step : plan.instructions) {
+    if (step.what != Do::kCompute || !computed.insert(step.subject).second) continue;
     while (next < certificate.order.size() && certificate.order[next] != step.subject) ++next;
     if (next == certificate.order.size())
       return broken(fmt::format("the plan computes op {} first in another order", step.subject), ".order");
@@ -56,9 +54,9 @@ Result<void> check_same_order(const problem::Plan& plan, const Certificate& cert
 }
 
 // The certificate's question includes the plan's, and so do its objective and its order.
-Result<void> check_same_question(const problem::Plan& plan, const Certificate& certificate) {
-  const problem::Question &asked = plan.question, &of = certificate.question;
-  if (asked.objective != problem::Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
+Result<void> check_same_question(const Plan& plan, const Certificate& certificate) {
+  const Question &asked = plan.question, &of = certificate.question;
+  if (asked.objective != Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
     return broken("bounds another objective than the plan's", ".question.objective");
   PANTOUM_TRY(check_covers(plan.graph, certificate, asked));
   return certificate.any_order ? Result<void>{} : check_same_order(plan, certificate);
@@ -117,22 +115,22 @@ Error at_line(Error error, size_t line) {
 }
 
 // What one certificate adds to what is proved.
-Result<void> add_certificate(const problem::Plan& plan, const Certificate& certificate, ProvedBounds& proved,
+Result<void> add_certificate(const Plan& plan, const Certificate& certificate, ProvedBounds& proved,
                              std::vector<Line>& lines) {
   PANTOUM_TRY(check_same_question(plan, certificate));
   PANTOUM_ASSIGN(const double bound, check_certificate(plan.graph, certificate));
   if (plan.bound.any_order && !certificate.any_order) return {};
   ++proved.certificates;
-  if (certificate.question.objective == problem::Objective::kTime)
+  if (certificate.question.objective == Objective::kTime)
     proved.time_s = std::max(proved.time_s, bound);
-  else if (certificate.question.objective == problem::Objective::kEnergy && certificate.second_price > 0)
+  else if (certificate.question.objective == Objective::kEnergy && certificate.second_price > 0)
     lines.push_back({certificate.second_price, bound});
-  else if (certificate.question.objective == problem::Objective::kEnergy)
+  else if (certificate.question.objective == Objective::kEnergy)
     proved.energy_j = std::max(proved.energy_j, bound);
   return {};
 }
 
-Result<void> add_certificates(const problem::Plan& plan, ProvedBounds& proved, std::vector<Line>& lines) {
+Result<void> add_certificates(const Plan& plan, ProvedBounds& proved, std::vector<Line>& lines) {
   if (plan.certificate) PANTOUM_TRY(add_certificate(plan, *plan.certificate, proved, lines));
   for (size_t line = 0; line < plan.lines.size(); ++line) {
     auto added = add_certificate(plan, plan.lines[line], proved, lines);
@@ -143,10 +141,9 @@ Result<void> add_certificates(const problem::Plan& plan, ProvedBounds& proved, s
 
 }  // namespace
 
-Result<void> check_covers(const problem::CostGraph& graph, const Certificate& certificate,
-                          const problem::Question& asked) {
-  const problem::Question& of = certificate.question;
-  const bool any_budget = of.objective == problem::Objective::kRam;  // it is of whoever needs less than it proves
+Result<void> check_covers(const CostGraph& graph, const Certificate& certificate, const Question& asked) {
+  const Question& of = certificate.question;
+  const bool any_budget = of.objective == Objective::kRam;  // it is of whoever needs less than it proves
   if (!any_budget && of.budget_bytes() < asked.budget_bytes())
     return broken(fmt::format("is for {} bytes, and the plan's budget is {}", of.budget_bytes(), asked.budget_bytes()),
                   ".question.budget_bytes");
@@ -162,36 +159,36 @@ Result<void> check_covers(const problem::CostGraph& graph, const Certificate& ce
 namespace {
 
 // `costs`: null where certificates alone count.
-Result<ProvedBounds> prove_from(const problem::Plan& plan, const PricedCosts* costs) {
-  const problem::Question& asked = plan.question;
+Result<ProvedBounds> prove_from(const Plan& plan, const PricedCosts* costs) {
+  const Question& asked = plan.question;
   ProvedBounds proved;
   if (costs != nullptr) {
-    const bool in_time = asked.objective == problem::Objective::kEnergy && asked.deadline;
-    const bool spared = asked.objective == problem::Objective::kTime && asked.energy_limit;
+    const bool in_time = asked.objective == Objective::kEnergy && asked.deadline;
+    const bool spared = asked.objective == Objective::kTime && asked.energy_limit;
     proved = {.energy_j = costs->at(1, 0).cost, .time_s = costs->at(0, 1).cost};
     if (in_time) proved.energy_j = std::max(proved.energy_j, costs->energy_within(*asked.deadline));
     if (spared) proved.time_s = std::max(proved.time_s, costs->time_within(*asked.energy_limit));
   }
   std::vector<Line> lines;
   PANTOUM_TRY(add_certificates(plan, proved, lines));
-  proved.edp_js = product_of(proved, lines, asked.objective == problem::Objective::kEdp ? costs : nullptr);
+  proved.edp_js = product_of(proved, lines, asked.objective == Objective::kEdp ? costs : nullptr);
   return proved;
 }
 
 }  // namespace
 
-Result<ProvedBounds> prove_bounds(const problem::Plan& plan) {
+Result<ProvedBounds> prove_bounds(const Plan& plan) {
   PANTOUM_TRY(problem::validate(plan.graph));
   const PricedCosts costs = priced_costs(plan.graph, plan.question.freedoms);
   return prove_from(plan, &costs);
 }
 
-Result<double> check_bound(const problem::Plan& plan, double value) {
-  const problem::Objective objective = plan.question.objective;
-  const bool product = objective == problem::Objective::kEdp;
+Result<double> check_bound(const Plan& plan, double value) {
+  const Objective objective = plan.question.objective;
+  const bool product = objective == Objective::kEdp;
   if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
   PANTOUM_ASSIGN(const ProvedBounds bounds, prove_from(plan, nullptr));
-  const bool energy = objective == problem::Objective::kEnergy;
+  const bool energy = objective == Objective::kEnergy;
   const double proved = product ? bounds.edp_js : energy ? bounds.energy_j : bounds.time_s;
   const std::optional<double>& claimed = product ? plan.bound.edp_js : energy ? plan.bound.energy_j : plan.bound.time_s;
   if (claimed && plan.bound.any_order && bounds.certificates == 0)

@@ -1,13 +1,12 @@
 // Proves a bound again from its certificate. Shares no code with the planner, and trusts no solver of linear programs.
 //
 // Every row is made here from the cost graph alone (step_facts.h), by the rule and for the ops, tensors and segments that
-// the certificate names; why each rule holds for every plan stands beside it (certificate_rows.h). Whatever the
+// the certificate names; why each rule holds for every plan stands beside it (certificate.cc). Whatever the
 // multipliers are, what they make of the rows is a lower bound (row_sums.h). Where a certificate tells cases apart, each
 // is proved alone, and the cases are those of a binary tree of decisions: no plan is in none.
 #pragma once
 
-#include "problem/cost_graph.h"
-#include "problem/plan.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 
@@ -15,13 +14,11 @@ namespace pantoum::check {
 //   errors  E0805 with the row that is none of these plans', E0806 a bound that the rows do not prove (beyond a relative
 //           1e-9), E0221 for a graph that problem::validate refuses
 //   cost    linear in the graph and in the terms of the rows
-[[nodiscard]] Result<double> check_certificate(const problem::CostGraph& graph,
-                                               const problem::Certificate& certificate);
+Result<double> check_certificate(const CostGraph& graph, const Certificate& certificate);
 
 // Does a question include another one: no less RAM, no tighter limits, no fewer freedoms? Then what is proved of the plans
 // of the certificate is proved of all that answer `asked`. Orders and objectives are not compared. E0805 where not.
-[[nodiscard]] Result<void> check_covers(const problem::CostGraph& graph, const problem::Certificate& certificate,
-                                        const problem::Question& asked);
+Result<void> check_covers(const CostGraph& graph, const Certificate& certificate, const Question& asked);
 
 // What every plan takes at the least that answers the plan's question in its own order of first computations, or in any
 // where plan.bound.any_order says so: as the certificates prove it, and as it can be read off the cost graph.
@@ -30,7 +27,7 @@ struct ProvedBounds {
   double energy_j = 0, time_s = 0, edp_js = 0;
   int64_t certificates = 0;  // that count
 };
-[[nodiscard]] Result<ProvedBounds> prove_bounds(const problem::Plan& plan);
+Result<ProvedBounds> prove_bounds(const Plan& plan);
 
 // Checks that the plan's certificate (of edp: its lines, all of them), which it must have, is one of its question and
 // of its own order, and that it alone proves the bound that the plan claims. A certificate's question includes the plan's where
@@ -39,6 +36,6 @@ struct ProvedBounds {
 //   returns  the bound
 //   errors   as above; E0805 a certificate of another question, E0806 a claim that is not proved, or a bound above
 //            `value`
-[[nodiscard]] Result<double> check_bound(const problem::Plan& plan, double value);
+Result<double> check_bound(const Plan& plan, double value);
 
 }  // namespace pantoum::check

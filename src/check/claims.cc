@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "check/directed.h"
+#include "check/rounding.h"
 #include "problem/objective_values.h"
 #include "problem/weighted_graph.h"
 
 namespace pantoum::check {
 namespace {
-
-using problem::Objective;
-using problem::Plan;
-using problem::Question;
 
 constexpr double kPrediction = 1e-9, kFirstPrediction = 1e-6;  // relative
 
@@ -23,7 +19,7 @@ Failure forbidden(const char* does, const char* option, int64_t instruction) {
               fmt::format("instruction {}", instruction));
 }
 
-Result<void> check_freedoms_used(const problem::Freedoms& allowed, const Found& found) {
+Result<void> check_freedoms_used(const Freedoms& allowed, const Found& found) {
   const FreedomsUsed& used = found.used;
   if (used.paging && !allowed.paging) return forbidden("pages", "paging", *used.paging);
   if (used.recomputing && !allowed.recomputing) return forbidden("recomputes", "recomputing", *used.recomputing);
@@ -90,7 +86,7 @@ double gap_of(const Interval& value, double bound) {
 Result<void> check_gap(const Plan& plan, double gap) {
   if (plan.gap < gap)
     return fail("E0808", fmt::format("the plan claims a gap of {}, and {} is proved", plan.gap, gap), "solver.gap");
-  if (plan.status == problem::Status::kOptimal && gap > plan.asked_gap)
+  if (plan.status == Status::kOptimal && gap > plan.asked_gap)
     return fail("E0808",
                 fmt::format("the plan claims to be optimal within {}, and a gap of {} is proved", plan.asked_gap, gap),
                 "status");
@@ -98,7 +94,7 @@ Result<void> check_gap(const Plan& plan, double gap) {
 }
 
 Result<void> check_bounds(const Plan& plan, const Found& found, const ProvedBounds& proved) {
-  const problem::Bound& bound = plan.bound;
+  const Bound& bound = plan.bound;
   PANTOUM_TRY(check_claimed(bound.energy_j, proved.energy_j, found.energy, "J", bound.any_order));
   PANTOUM_TRY(check_claimed(bound.time_s, proved.time_s, found.time, "s", bound.any_order));
   return check_claimed(bound.edp_js, proved.edp_js, value_of(Objective::kEdp, found), "J s", bound.any_order);

@@ -22,9 +22,9 @@ struct Judgement {
 //   errors  those of replay() and prove_bounds(); E0802 a limit that is not surely kept, E0803 a prediction that is wrong,
 //           E0804 storage without a table, E0806 a bound that is not proved, E0807 what the question forbids,
 //           E0808 a gap or a status that does not follow
-[[nodiscard]] Result<Judgement> judge(const problem::Plan& plan);
+Result<Judgement> judge(const Plan& plan);
 
 // The parts that a plan needs to be one, whatever it claims of its bound: limits and freedoms of a question.
-[[nodiscard]] Result<void> check_question_kept(const problem::Question& question, const Found& found);
+Result<void> check_question_kept(const Question& question, const Found& found);
 
 }  // namespace pantoum::check

@@ -1,6 +1,7 @@
 #include "check/least_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -12,12 +13,6 @@
 namespace pantoum::check {
 namespace {
 
-using problem::Choice;
-using problem::CostGraph;
-using problem::Home;
-using problem::Op;
-using problem::Tensor;
-
 // Sizes are rounded up to an alignment that may be huge: sums stop at what no arena has.
 int64_t add(int64_t bytes, int64_t more) {
   constexpr int64_t kEnough = int64_t{1} << 61;
@@ -26,7 +21,7 @@ int64_t add(int64_t bytes, int64_t more) {
 
 class Accountant {
  public:
-  Accountant(const CostGraph& graph, const problem::Freedoms& freedoms) : graph_(graph), free_(freedoms) {
+  Accountant(const CostGraph& graph, const Freedoms& freedoms) : graph_(graph), free_(freedoms) {
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       always_read_.push_back(always_read(graph.ops[op]));
@@ -40,7 +35,7 @@ class Accountant {
     return {.energy_j = costs.at(1, 0).cost, .time_s = costs.at(0, 1).cost, .ram_bytes = least_ram()};
   }
 
-  [[nodiscard]] PricedCosts priced() const {
+  PricedCosts priced() const {
     std::vector<std::vector<PricedCosts::Costs>> ways;
     for (const Op& op : graph_.ops) {
       if (op.optional) continue;
@@ -52,26 +47,24 @@ class Accountant {
   }
 
  private:
-  [[nodiscard]] const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
-  [[nodiscard]] int64_t size_of(size_t index) const {
+  const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
+  int64_t size_of(size_t index) const {
     return base::round_up(tensor(index).bytes, std::max<int64_t>(1, graph_.device.align_bytes));
   }
-  [[nodiscard]] size_t input(const Op& op, int position) const {
-    return tensor_of_.at(op.inputs[static_cast<size_t>(position)]);
-  }
-  [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
+  size_t input(const Op& op, int position) const { return tensor_of_.at(op.inputs[static_cast<size_t>(position)]); }
+  bool permitted(const Op& op, const Choice& choice) const {
     return free_.numerics || choice.numerics == op.choices.front().numerics;
   }
 
   // Without what is in rom.
-  [[nodiscard]] std::set<size_t> reads(const Op& op, const Choice& choice) const {
+  std::set<size_t> reads(const Op& op, const Choice& choice) const {
     std::set<size_t> read;
     for (const int position : choice.reads)
       if (tensor(input(op, position)).start != Home::kRom) read.insert(input(op, position));
     return read;
   }
 
-  [[nodiscard]] std::set<size_t> always_read(const Op& op) const {
+  std::set<size_t> always_read(const Op& op) const {
     std::set<size_t> always = reads(op, op.choices.front());
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
@@ -97,10 +90,10 @@ class Accountant {
 
   // ---- joules and seconds -----------------------------------------------------------------------
 
-  [[nodiscard]] PricedCosts::Costs must_move() const {
-    const problem::Pager& pager = graph_.device.pager;
+  PricedCosts::Costs must_move() const {
+    const Pager& pager = graph_.device.pager;
     PricedCosts::Costs moved;
-    const auto add = [&](const problem::Link& link, size_t index) {
+    const auto add = [&](const Link& link, size_t index) {
       const double seconds = transfer(link, tensor(index).bytes);
       moved.seconds = down_.sum(moved.seconds, seconds);
       moved.joules = down_.sum(moved.joules, down_.product(seconds, link.w));
@@ -108,15 +101,15 @@ class Accountant {
     for (const size_t index : read_from_storage()) add(pager.in, index);
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
       if (ends_in_aux_[index] && tensor(index).start != Home::kAux) add(pager.out, index);
-    if (pager.mode != problem::PagerMode::kSync) return {.joules = moved.joules};
+    if (pager.mode != PagerMode::kSync) return {.joules = moved.joules};
     moved.joules = down_.sum(moved.joules, idling(moved.seconds));
     return moved;
   }
 
   // Joules.
-  [[nodiscard]] double idling(double seconds) const { return down_.product(graph_.device.idle_w, seconds); }
+  double idling(double seconds) const { return down_.product(graph_.device.idle_w, seconds); }
 
-  [[nodiscard]] std::set<size_t> read_from_storage() const {
+  std::set<size_t> read_from_storage() const {
     std::set<size_t> read;
     for (size_t op = 0; op < graph_.ops.size(); ++op)
       for (const size_t index : always_read_[op])
@@ -124,7 +117,7 @@ class Accountant {
     return read;
   }
 
-  [[nodiscard]] double transfer(const problem::Link& link, int64_t bytes) const {
+  double transfer(const Link& link, int64_t bytes) const {
     const int64_t block = std::max<int64_t>(1, graph_.device.pager.block_bytes);
     return down_.sum(link.latency_s, down_.quotient(base::round_up(bytes, block), link.bytes_per_s));
   }
@@ -140,7 +133,7 @@ class Accountant {
   static constexpr size_t kNobody = SIZE_MAX;
   static constexpr int64_t kMarks = int64_t{1} << 26;
 
-  [[nodiscard]] int64_t least_ram() {
+  int64_t least_ram() {
     const int64_t staging = graph_.device.pager.staging_bytes;
     int64_t most = staging;
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
@@ -151,7 +144,7 @@ class Accountant {
     return std::max<int64_t>(1, most - (std::max<int64_t>(1, graph_.device.align_bytes) - 1));
   }
 
-  [[nodiscard]] int64_t leanest(size_t op, const std::vector<Pinned>& pinned) const {
+  int64_t leanest(size_t op, const std::vector<Pinned>& pinned) const {
     int64_t least = INT64_MAX;
     for (const Choice& choice : graph_.ops[op].choices)
       if (permitted(graph_.ops[op], choice)) least = std::min(least, held_bytes(op, choice, pinned));
@@ -159,7 +152,7 @@ class Accountant {
   }
 
   // While one choice runs: inputs, outputs that can take over nothing, workspace, what is pinned besides.
-  [[nodiscard]] int64_t held_bytes(size_t index, const Choice& choice, const std::vector<Pinned>& pinned) const {
+  int64_t held_bytes(size_t index, const Choice& choice, const std::vector<Pinned>& pinned) const {
     const Op& op = graph_.ops[index];
     std::set<size_t> held = reads(op, choice);
     for (const int position : choice.writes)
@@ -171,7 +164,7 @@ class Accountant {
   }
 
   // Of what is pinned until the end, the bytes of those that the op does not touch.
-  [[nodiscard]] int64_t staying_beside(const std::set<size_t>& held) const {
+  int64_t staying_beside(const std::set<size_t>& held) const {
     int64_t bytes = staying_bytes_;
     for (const size_t each : held) {
       const auto stay = stay_of_.find(each);
@@ -191,7 +184,7 @@ class Accountant {
   }
 
   // The input whose bytes an output may take over; the last pair counts.
-  [[nodiscard]] size_t source_of(const Op& op, const Choice& choice, int position) const {
+  size_t source_of(const Op& op, const Choice& choice, int position) const {
     int source = -1;
     for (const auto& [out, in] : choice.overwrites)
       if (out == position) source = in;
@@ -232,7 +225,7 @@ class Accountant {
   }
 
   // By tensor: the one that may take over its bytes.
-  [[nodiscard]] std::unordered_map<size_t, size_t> takers() const {
+  std::unordered_map<size_t, size_t> takers() const {
     std::unordered_map<size_t, size_t> takers;
     for (const Op& op : graph_.ops)
       for (const Choice& choice : op.choices)
@@ -243,7 +236,7 @@ class Accountant {
   }
 
   // By op: is it first computed before `last` is, whatever the order, or is it `last`?
-  [[nodiscard]] std::vector<bool> computed_before(size_t last) const {
+  std::vector<bool> computed_before(size_t last) const {
     std::vector<bool> before(graph_.ops.size(), false);
     std::vector<size_t> waiting{last};
     while (!waiting.empty()) {
@@ -259,8 +252,8 @@ class Accountant {
   }
 
   // Once it is made, nothing can bring it back, and it must be there at the end.
-  [[nodiscard]] bool stays_to_the_end(size_t index) const {
-    const bool storage = graph_.device.pager.mode != problem::PagerMode::kNone;
+  bool stays_to_the_end(size_t index) const {
+    const bool storage = graph_.device.pager.mode != PagerMode::kNone;
     const bool pages = storage && !tensor(index).pinned && (free_.paging || ends_in_aux_[index]);
     const bool again = free_.recomputing && graph_.ops[producer_of_.at(index)].recompute;
     const bool overwritten = tensor(index).next >= 0;  // and computed once more
@@ -268,7 +261,7 @@ class Accountant {
   }
 
   const CostGraph& graph_;
-  const problem::Freedoms& free_;
+  const Freedoms& free_;
   const Rounded down_{Rounding::kDown};
   std::unordered_map<int64_t, size_t> tensor_of_;
   std::unordered_map<size_t, size_t> producer_of_;  // op of a tensor
@@ -280,12 +273,107 @@ class Accountant {
 
 }  // namespace
 
-LeastCosts least_costs(const CostGraph& graph, const problem::Freedoms& freedoms) {
+LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms) {
   return Accountant(graph, freedoms).run();
 }
 
-PricedCosts priced_costs(const CostGraph& graph, const problem::Freedoms& freedoms) {
+PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms) {
   return Accountant(graph, freedoms).priced();
+}
+
+namespace {
+
+const Rounded kDown{Rounding::kDown};
+
+// Exact at a price of 1.
+double at_price(double price, double figure) {
+  return price == 1 ? figure : kDown.product(price, figure);
+}
+
+constexpr int kHalvings = 50;  // of the range of prices
+// The planner's constants (plan/bound/bounds.cc) are stricter: it draws fewer of the same lines, so that what it claims is proved.
+constexpr size_t kLines = 60;
+constexpr double kApart = 1.0001;  // prices that are nearer tell less than the rounding of where lines meet
+constexpr double kFlattest = 1e-5, kSteepest = 1e5;  // nor do prices beyond these, times the least joules a second
+
+}  // namespace
+
+PricedCosts::PricedCosts(std::vector<std::vector<Costs>> ways, Costs moved) : ways_(std::move(ways)), moved_(moved) {}
+
+PricedCosts::Sum PricedCosts::at(double joule, double second) const {
+  const auto priced = [&](const Costs& costs) {
+    return kDown.sum(at_price(joule, costs.joules), at_price(second, costs.seconds));
+  };
+  Sum sum{.cost = priced(moved_), .taken = moved_};
+  for (const std::vector<Costs>& ways : ways_) {
+    const Costs* best = nullptr;
+    double least = HUGE_VAL;
+    for (const Costs& way : ways)
+      if (const double cost = priced(way); best == nullptr || cost < least) best = &way, least = cost;
+    sum.cost = kDown.sum(sum.cost, least);
+    sum.taken = {sum.taken.joules + best->joules, sum.taken.seconds + best->seconds};
+  }
+  return sum;
+}
+
+double PricedCosts::energy_within(double deadline) const {
+  return at_best_price(deadline, true);
+}
+
+double PricedCosts::time_within(double energy_limit) const {
+  return at_best_price(energy_limit, false);
+}
+
+// By halving: at a price that is too low, more is taken than the limit allows.
+double PricedCosts::at_best_price(double limit, bool limits_time) const {
+  const Costs cheapest = at(1, 0).taken;
+  if (cheapest.joules <= 0 || cheapest.seconds <= 0) return 0;
+  const double second = cheapest.joules / cheapest.seconds;  // where both count the same
+  double most = 0, below = 0, above = 1;
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double share = (below + above) / 2;
+    const double price = share / (1 - share) * (limits_time ? second : 1 / second);
+    const auto [cost, taken] = limits_time ? at(1, price) : at(price, 1);
+    most = std::max(most, sum_down(cost, -up(price * limit)));
+    ((limits_time ? taken.seconds : taken.joules) > limit ? below : above) = share;
+  }
+  return most;
+}
+
+// Of the ranges of prices between plans that are known, always the one whose lines leave the least product: its price is the
+// slope between its plans, and parts it until no plan lies below that slope.
+std::vector<PricedCosts::Line> PricedCosts::lines_below_product() const {
+  struct Range {
+    Line slow, fast;       // the fast one of the time alone has an infinite price
+    Costs thrifty, quick;  // what the plans take that these touch
+    double product = 0;
+  };
+  const Sum thrifty = at(1, 0), quick = at(0, 1);
+  const double scale = thrifty.taken.joules / quick.taken.seconds;
+  const auto with_product = [&](Range range) {
+    const bool last = std::isinf(range.fast.second);
+    const double time =
+        last ? quick.cost : (range.fast.least - range.slow.least) / (range.fast.second - range.slow.second);
+    range.product = std::max(0.0, time) * std::max(0.0, range.slow.least - range.slow.second * time);
+    return range;
+  };
+  std::vector<Line> lines{{0, thrifty.cost}};
+  std::vector<Range> open{with_product({lines.front(), {HUGE_VAL, 0}, thrifty.taken, quick.taken})};
+  while (lines.size() < kLines) {
+    const auto least = std::min_element(open.begin(), open.end(),
+                                        [](const Range& a, const Range& b) { return a.product < b.product; });
+    const Range range = *least;
+    const double more = range.quick.joules - range.thrifty.joules, sooner = range.thrifty.seconds - range.quick.seconds;
+    const double price = more / sooner;
+    const bool apart = price > kApart * range.slow.second && price * kApart < range.fast.second;
+    if (!(more > 0 && sooner > 0 && apart && price > kFlattest * scale && price < kSteepest * scale)) break;
+    const Sum sum = at(1, price);
+    const Line line{price, sum.cost};
+    lines.push_back(line);
+    *least = with_product({range.slow, line, range.thrifty, sum.taken});
+    open.push_back(with_product({line, range.fast, sum.taken, range.quick}));
+  }
+  return lines;
 }
 
 }  // namespace pantoum::check

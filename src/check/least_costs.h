@@ -2,12 +2,45 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "check/priced_costs.h"
-#include "problem/cost_graph.h"
-#include "problem/question.h"
+#include "check/words.h"
 
 namespace pantoum::check {
+
+class PricedCosts {
+ public:
+  // Joules with those of idling over these seconds, and seconds of the engine; rounded down.
+  struct Costs {
+    double joules = 0, seconds = 0;
+  };
+  // `ways`: of each op those that are permitted, at least one. `moved`: of all transfers.
+  PricedCosts(std::vector<std::vector<Costs>> ways, Costs moved);
+
+  // No plan costs less, joules and seconds together; rounded down. And what the cheapest ways take, to the nearest.
+  struct Sum {
+    double cost = 0;
+    Costs taken = {};
+  };
+  Sum at(double joule, double second) const;
+
+  // The least energy within a deadline, or the least time within a limit on the energy: at any price of what is limited,
+  // the sum above less what the limit itself costs is a bound, and the most over some prices counts. 50 sums.
+  double energy_within(double deadline) const;
+  double time_within(double energy_limit) const;
+
+  // energy + second * time >= least, for every plan, near the least product of both: at most 60.
+  struct Line {
+    double second = 0, least = 0;
+  };
+  std::vector<Line> lines_below_product() const;
+
+ private:
+  double at_best_price(double limit, bool limits_time) const;
+
+  std::vector<std::vector<Costs>> ways_;
+  Costs moved_;
+};
 
 // Rounded down.
 //
@@ -24,9 +57,9 @@ struct LeastCosts {
 
 // Of plans with these freedoms; budget and limits are not asked. The graph has passed problem::validate. Cost: pinned
 // tensors times ops.
-[[nodiscard]] LeastCosts least_costs(const problem::CostGraph& graph, const problem::Freedoms& freedoms);
+LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms);
 
 // The same of the ops and transfers, at any prices.
-[[nodiscard]] PricedCosts priced_costs(const problem::CostGraph& graph, const problem::Freedoms& freedoms);
+PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms);
 
 }  // namespace pantoum::check

@@ -14,10 +14,6 @@
 namespace pantoum::check {
 namespace {
 
-using problem::Objective;
-using problem::Question;
-using problem::Refusal;
-
 constexpr const char* kUnits[] = {"J", "s", "J s", "bytes", ""};
 
 // What the question allows of it; none: any number.
@@ -37,7 +33,7 @@ double least_of(const Refusal& refusal) {
 }
 
 Result<double> least_by_certificate(const Refusal& refusal) {
-  const problem::Certificate& certificate = *refusal.certificate;
+  const Certificate& certificate = *refusal.certificate;
   if (certificate.question.objective != refusal.of || certificate.second_price > 0)
     return fail("E0805", "bounds something else than what the refusal is of", "certificate.question.objective");
   PANTOUM_TRY(check_covers(refusal.graph, certificate, refusal.question));
@@ -51,7 +47,7 @@ Result<double> least_by_certificate(const Refusal& refusal) {
 
 Result<void> check_known_plan(const Refusal& refusal) {
   if (!refusal.plan) return {};
-  problem::Plan plan = *refusal.plan;
+  Plan plan = *refusal.plan;
   plan.graph = refusal.graph;
   const Result<Judgement> judged = judge(plan);
   if (!judged) {

@@ -1,7 +1,7 @@
 // Refusals: is it proved, from the cost graph alone, that no plan answers the question?
 #pragma once
 
-#include "problem/refusal.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 
@@ -11,6 +11,6 @@ namespace pantoum::check {
 //   returns  what is proved, in bytes, seconds or joules: no less than is claimed
 //   errors   E0221 the graph; E0805 and E0806 as of certificates; E0809 a proof of less, of another order, or of
 //            nothing that was asked; as judge() has them of the plan, with its place
-[[nodiscard]] Result<double> check_refusal(const problem::Refusal& refusal);
+Result<double> check_refusal(const Refusal& refusal);
 
 }  // namespace pantoum::check

@@ -13,16 +13,6 @@
 namespace pantoum::check {
 namespace {
 
-using problem::Choice;
-using problem::CostGraph;
-using problem::Do;
-using problem::Home;
-using problem::Instruction;
-using problem::Op;
-using problem::PagerMode;
-using problem::Plan;
-using problem::Tensor;
-
 Failure broken(std::string rule) {
   return fail("E0801", std::move(rule));
 }
@@ -83,15 +73,15 @@ class Replay {
 
   // ---- names ------------------------------------------------------------------------------------
 
-  [[nodiscard]] std::string named(size_t tensor) const {
+  std::string named(size_t tensor) const {
     const std::string& name = graph_.tensors[tensor].name;
     return fmt::format("tensor {}{}", graph_.tensors[tensor].id, name.empty() ? "" : " (" + name + ")");
   }
-  [[nodiscard]] static std::string named(const Op& op) {
+  static std::string named(const Op& op) {
     return fmt::format("op {}{}", op.id, op.name.empty() ? "" : " (" + op.name + ")");
   }
-  [[nodiscard]] const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
-  [[nodiscard]] size_t index_of(int64_t id) const { return tensor_of_.at(id); }
+  const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
+  size_t index_of(int64_t id) const { return tensor_of_.at(id); }
 
   // ---- start and end ----------------------------------------------------------------------------
 
@@ -140,7 +130,7 @@ class Replay {
     return {};
   }
 
-  [[nodiscard]] bool keeps_order() const {
+  bool keeps_order() const {
     size_t next = 0;
     for (const int64_t id : graph_.order) {
       if (!computed_[op_of_.at(id)]) continue;
@@ -329,9 +319,9 @@ class Replay {
 
   // Queues one transfer on its channel; returns the second at which it ends.
   Result<double> transfer(size_t index, bool out, int64_t size, double earliest) {
-    const problem::Pager& pager = graph_.device.pager;
+    const Pager& pager = graph_.device.pager;
     if (pager.mode == PagerMode::kNone) return broken("the device has no auxiliary storage");
-    const problem::Link& link = out ? pager.out : pager.in;
+    const Link& link = out ? pager.out : pager.in;
     const int64_t block = std::max<int64_t>(1, pager.block_bytes);
     const int64_t moved = (size / block + (size % block > 0 ? 1 : 0)) * block;
     const double seconds = rounded_.sum(link.latency_s, rounded_.quotient(moved, link.bytes_per_s));
@@ -395,7 +385,7 @@ bool refuted(double claimed, double found) {
   return !std::isnan(claimed) && std::abs(claimed - found) > 1e-6 * std::max(1e-12, std::abs(found));
 }
 
-Result<void> check_limits(const problem::Question& asked, const Found& found) {
+Result<void> check_limits(const Question& asked, const Found& found) {
   if (asked.budget && found.arena_bytes > *asked.budget)
     return fail("E0802",
                 fmt::format("the arena takes {} bytes and the budget is {}", found.arena_bytes, *asked.budget));
@@ -441,8 +431,7 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
 
 }  // namespace
 
-Result<Found> replay(const CostGraph& graph, const Plan& plan, const problem::Question& question,
-                     std::vector<Span>* spans) {
+Result<Found> replay(const CostGraph& graph, const Plan& plan, const Question& question, std::vector<Span>* spans) {
   PANTOUM_TRY(problem::validate(graph));
   PANTOUM_ASSIGN(Found found, Replay(graph, plan, spans, Rounding::kNearest).run());
   PANTOUM_ASSIGN(const Found least, Replay(graph, plan, nullptr, Rounding::kDown).run());

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "problem/cost_graph.h"
-#include "problem/plan.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 
@@ -53,8 +52,8 @@ struct Span {
 //             `problem::validate` refuses
 //   unasked   a prediction that is negative (bytes) or NaN counts as not made; an empty storage table is not checked
 //   cost      near linear in the instructions, but for transfers in flight
-[[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan,
-                                   const problem::Question& question, std::vector<Span>* spans = nullptr);
-[[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan);
+Result<Found> replay(const CostGraph& graph, const Plan& plan, const Question& question,
+                     std::vector<Span>* spans = nullptr);
+Result<Found> replay(const CostGraph& graph, const Plan& plan);
 
 }  // namespace pantoum::check

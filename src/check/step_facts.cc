@@ -7,20 +7,13 @@
 
 #include "base/index.h"
 #include "base/round_up.h"
-#include "check/certificate_faults.h"
-#include "check/directed.h"
+#include "check/rounding.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 namespace {
 
 using base::round_up;
-using problem::Certificate;
-using problem::Choice;
-using problem::CostGraph;
-using problem::Home;
-using problem::Op;
-using problem::PagerMode;
-using problem::Tensor;
 
 constexpr __int128 kMostBytes = __int128{1} << 62;
 
@@ -57,9 +50,9 @@ class FactFinder {
   }
 
  private:
-  [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[tensor_of_.at(id)]; }
-  [[nodiscard]] const Tensor& in_graph(int32_t index) const { return graph_.tensors[static_cast<size_t>(index)]; }
-  [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
+  TensorFacts& tensor(int64_t id) { return facts_.tensors_[tensor_of_.at(id)]; }
+  const Tensor& in_graph(int32_t index) const { return graph_.tensors[static_cast<size_t>(index)]; }
+  bool permitted(const Op& op, const Choice& choice) const {
     return asked_.question.freedoms.numerics || choice.numerics == op.choices.front().numerics;
   }
 
@@ -94,7 +87,7 @@ class FactFinder {
   }
 
   void add_tensors() {
-    const problem::Pager& pager = graph_.device.pager;
+    const Pager& pager = graph_.device.pager;
     for (const Tensor& each : graph_.tensors) {
       TensorFacts facts{.bytes = each.bytes, .size = round_up(each.bytes, graph_.device.align_bytes)};
       facts.starts_in_ram = each.start == Home::kRam;
@@ -113,7 +106,7 @@ class FactFinder {
   }
 
   // At most the seconds that semantics.md gives it.
-  [[nodiscard]] double transfer(const problem::Link& link, int64_t bytes) const {
+  double transfer(const Link& link, int64_t bytes) const {
     const int64_t block = graph_.device.pager.block_bytes;
     const double moved = at_most(round_up(bytes, block));
     return std::max(0.0, down(link.latency_s + down(moved / link.bytes_per_s)));
@@ -166,7 +159,7 @@ class FactFinder {
   }
 
   // The ops that make what it reads whatever its choice.
-  [[nodiscard]] std::vector<int32_t> makers(const OpFacts& op) const {
+  std::vector<int32_t> makers(const OpFacts& op) const {
     std::vector<int32_t> positions;
     for (const int32_t read : op.reads)
       if (const int32_t producer = facts_.tensors_[read].producer; producer >= 0) positions.push_back(producer);
@@ -211,7 +204,7 @@ class FactFinder {
     return facts;
   }
 
-  [[nodiscard]] std::vector<int32_t> inputs_of(const Op& op, const Choice& choice) const {
+  std::vector<int32_t> inputs_of(const Op& op, const Choice& choice) const {
     std::vector<int32_t> reads;
     for (const int position : choice.reads) {
       const int32_t input = tensor_of_.at(op.inputs[static_cast<size_t>(position)]);
@@ -222,7 +215,7 @@ class FactFinder {
   }
 
   // Bytes that one computation holds at its end, at the least: an output that may stand inside an input's bytes does.
-  [[nodiscard]] int64_t held_bytes(const Op& op, const Choice& choice, const std::vector<int32_t>& reads) const {
+  int64_t held_bytes(const Op& op, const Choice& choice, const std::vector<int32_t>& reads) const {
     int64_t bytes = round_up(choice.workspace_bytes, graph_.device.align_bytes);
     for (const int32_t input : reads) bytes += facts_.tensors_[input].size;
     for (const int position : choice.writes)
@@ -232,7 +225,7 @@ class FactFinder {
   }
 
   // The last pair of an output counts. What is pinned yields its bytes to its successor alone.
-  [[nodiscard]] bool may_share(const Op& op, const Choice& choice, int position) const {
+  bool may_share(const Op& op, const Choice& choice, int position) const {
     int source = -1;
     for (const auto& [out, in] : choice.overwrites)
       if (out == position) source = in;

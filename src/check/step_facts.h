@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "base/index.h"
-#include "problem/cost_graph.h"
-#include "problem/plan.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 
@@ -44,36 +43,36 @@ struct OpFacts {
 class StepFacts {
  public:
   // The graph has passed problem::validate. E0805 for an order or boundaries that are none. Cost: linear.
-  static Result<StepFacts> make(const problem::CostGraph& graph, const problem::Certificate& certificate);
+  static Result<StepFacts> make(const CostGraph& graph, const Certificate& certificate);
 
-  [[nodiscard]] int32_t segments() const { return boundaries_.next_index(); }
-  [[nodiscard]] const base::Indexed<int32_t, TensorFacts>& tensors() const { return tensors_; }
-  [[nodiscard]] const base::Indexed<int32_t, OpFacts>& ops() const { return ops_; }
-  [[nodiscard]] int32_t op_count() const { return ops_.next_index(); }
-  [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[index]; }
-  [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[position]; }
+  int32_t segments() const { return boundaries_.next_index(); }
+  const base::Indexed<int32_t, TensorFacts>& tensors() const { return tensors_; }
+  const base::Indexed<int32_t, OpFacts>& ops() const { return ops_; }
+  int32_t op_count() const { return ops_.next_index(); }
+  const TensorFacts& tensor(int32_t index) const { return tensors_[index]; }
+  const OpFacts& op(int32_t position) const { return ops_[position]; }
   // In any order: nothing is known of what happens before what but by the segments.
-  [[nodiscard]] bool any_order() const { return any_order_; }
+  bool any_order() const { return any_order_; }
   // The op whose first computation ends the segment; not of the last one.
-  [[nodiscard]] int32_t boundary_op(int32_t segment) const { return boundaries_[segment] - 1; }
+  int32_t boundary_op(int32_t segment) const { return boundaries_[segment] - 1; }
 
   // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional or floats,
   // computed)?
-  [[nodiscard]] bool in_ram(int32_t segment, int32_t tensor) const;
-  [[nodiscard]] bool paged_in(int32_t segment, int32_t tensor) const;
-  [[nodiscard]] bool recomputed(int32_t segment, int32_t op) const;
+  bool in_ram(int32_t segment, int32_t tensor) const;
+  bool paged_in(int32_t segment, int32_t tensor) const;
+  bool recomputed(int32_t segment, int32_t op) const;
   // In RAM at some time in segments first..last whatever a plan does: nothing brings it there.
-  [[nodiscard]] bool available(int32_t first, int32_t last, int32_t tensor) const;
+  bool available(int32_t first, int32_t last, int32_t tensor) const;
   // Is it read in the segment by a first computation under every choice, or must it be in RAM at its end?
-  [[nodiscard]] bool needed(int32_t segment, int32_t tensor) const;
-  [[nodiscard]] bool reads(int32_t op, int32_t tensor) const;
-  [[nodiscard]] bool touches(int32_t op, int32_t tensor) const;
+  bool needed(int32_t segment, int32_t tensor) const;
+  bool reads(int32_t op, int32_t tensor) const;
+  bool touches(int32_t op, int32_t tensor) const;
   // Bytes for all that the op does not touch, while it runs in the segment and at any time in it: the budget without
   // the staging buffer and what is pinned, and with what the topmost block need not be rounded up.
-  [[nodiscard]] int64_t budget_beside(int32_t segment, int32_t op) const;
+  int64_t budget_beside(int32_t segment, int32_t op) const;
   // May its successor's op, which floats, have taken its bytes by the end of the segment, and may it not? Else they
   // count in budget_beside, or not at all.
-  [[nodiscard]] bool pinned_or_replaced(int32_t segment, int32_t tensor) const;
+  bool pinned_or_replaced(int32_t segment, int32_t tensor) const;
 
  private:
   friend class FactFinder;

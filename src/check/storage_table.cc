@@ -11,7 +11,7 @@ namespace pantoum::check {
 namespace {
 
 struct Slot {
-  const problem::Tensor* tensor;
+  const Tensor* tensor;
   const StorageUse* use;
   int64_t at;
 };
@@ -38,13 +38,13 @@ Result<void> check_apart(std::vector<Slot>& slots) {
 
 }  // namespace
 
-Result<void> check_storage(const problem::CostGraph& graph, const std::map<int64_t, int64_t>& storage,
+Result<void> check_storage(const CostGraph& graph, const std::map<int64_t, int64_t>& storage,
                            const std::vector<StorageUse>& uses) {
   std::unordered_set<int64_t> known;
   std::vector<Slot> slots;
   const int64_t capacity = graph.device.pager.capacity_bytes;
   for (size_t index = 0; index < graph.tensors.size(); ++index) {
-    const problem::Tensor& tensor = graph.tensors[index];
+    const Tensor& tensor = graph.tensors[index];
     known.insert(tensor.id);
     if (!uses[index].ever) continue;
     const auto place = storage.find(tensor.id);

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "problem/cost_graph.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 
@@ -18,7 +18,7 @@ struct StorageUse {            // of one tensor, by index of instructions
 
 // E0804 unless every tensor that is ever in storage has a place within the capacity and no two share bytes. A tensor
 // and its `next` may have the same place when nothing of the former moves any more once the latter is first written.
-[[nodiscard]] Result<void> check_storage(const problem::CostGraph& graph, const std::map<int64_t, int64_t>& storage,
-                                         const std::vector<StorageUse>& uses);
+Result<void> check_storage(const CostGraph& graph, const std::map<int64_t, int64_t>& storage,
+                           const std::vector<StorageUse>& uses);
 
 }  // namespace pantoum::check

@@ -7,7 +7,7 @@
 
 #include "base/foreign_text.h"
 #include "base/units.h"
-#include "pipeline/objective_expression.h"
+#include "plan/attempts/objective_expression.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -19,7 +19,7 @@ namespace {
 // What a formula is worth for the plan; nothing is proved of it.
 std::optional<double> formula_value(const PlanSummary& summary) {
   if (summary.expression.empty()) return std::nullopt;
-  const auto formula = pipeline::ObjectiveExpression::parse(summary.expression, "--objective");
+  const auto formula = plan::ObjectiveExpression::parse(summary.expression, "--objective");
   if (!formula) return std::nullopt;
   return formula->at({.time_s = summary.found.time_s, .energy_j = summary.found.energy_j}).value;
 }

@@ -18,7 +18,7 @@
 #include "cli/profile_store_path.h"
 #include "cost/device.h"
 #include "pipeline/planned_step.h"
-#include "pipeline/planners.h"
+#include "plan/attempts/planners.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -46,7 +46,7 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line) {
   using Clock = std::chrono::steady_clock;
   measuring.progress = [&line, begin = std::optional<std::pair<Clock::time_point, size_t>>()](size_t done, size_t all,
-                                                                                            bool last) mutable {
+                                                                                              bool last) mutable {
     const std::string text = fmt::format("measured {} of {} kernels", done, all);
     if (last) return line.finish(text);
     if (!begin) begin = {Clock::now(), done};  // those before were known
@@ -62,7 +62,9 @@ void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::stri
   verb.add_settings(settings::fields_of(asked.options), without);
   verb.add_settings(settings::fields_of(asked.device), without);
   verb.add_settings(settings::fields_of(asked.plan), without);
-  const auto is_out = [&](const char* name) { return std::find(without.begin(), without.end(), name) != without.end(); };
+  const auto is_out = [&](const char* name) {
+    return std::find(without.begin(), without.end(), name) != without.end();
+  };
   const auto know = [&](const char* name, const char* option, const std::vector<std::string>& names) {
     if (!is_out(name)) verb.option(option).known(names);
   };
@@ -73,7 +75,7 @@ void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::stri
   know("loss", "--loss", {kLossNames.begin(), kLossNames.end()});
   if (is_out("planner")) return;
   std::vector<std::string> planners;
-  for (const pipeline::NamedPlanner& planner : pipeline::planners()) planners.push_back(planner.name);
+  for (const plan::NamedPlanner& planner : plan::planners()) planners.push_back(planner.name);
   verb.option("--planner").one_of(planners);
 }
 
@@ -130,7 +132,8 @@ const std::vector<std::string> kPasses{"import", "autodiff", "rewrite", "cost", 
 }  // namespace
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes) {
-  verb.add_option("--dump-after", passes, "print what a pass made: import, autodiff, rewrite, cost, plan").known(kPasses);
+  verb.add_option("--dump-after", passes, "print what a pass made: import, autodiff, rewrite, cost, plan")
+      .known(kPasses);
 }
 
 Result<pipeline::Dump> dump_of(const std::vector<std::string>& passes) {

@@ -105,9 +105,8 @@ Result<int> make(const PlanVerbOptions& options) {
     return Failure(unless_interrupted(answer.error()));
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{
-      answer->plan,        answer->found,   answer->unplanned,   options.step.options.accumulate,
-      answer->micro_batch, answer->made_by, answer->measuring_s, request.expression};
+  const PlanSummary summary{answer->plan,        answer->found,   answer->unplanned,   options.step.options.accumulate,
+                            answer->micro_batch, answer->made_by, answer->measuring_s, request.expression};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (was_interrupted()) return interrupted_after(*answer, options);
   if (options.require_gap && answer->plan.gap > request.options.gap)

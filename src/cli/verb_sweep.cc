@@ -51,13 +51,13 @@ Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::P
 
 std::vector<std::string> known_planners() {
   std::vector<std::string> names;
-  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names.push_back(planner.name);
+  for (const plan::NamedPlanner& planner : plan::planners()) names.push_back(planner.name);
   return names;
 }
 
 // With what was meant by the first name that is not known.
-auto planners_of(const std::vector<std::string>& names) -> decltype(pipeline::planners_named(names)) {
-  auto planners = pipeline::planners_named(names);
+auto planners_of(const std::vector<std::string>& names) -> decltype(plan::planners_named(names)) {
+  auto planners = plan::planners_named(names);
   const std::vector<std::string> known = known_planners();
   for (const std::string& name : names) {
     if (planners || std::find(known.begin(), known.end(), name) != known.end()) continue;

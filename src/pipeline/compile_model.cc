@@ -15,7 +15,7 @@
 #include "pipeline/costing.h"
 #include "pipeline/import_model.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/plan_programs.h"
+#include "plan/attempts/attempts.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/fusions.h"
 #include "rewrite/unplanned_bytes.h"
@@ -204,7 +204,7 @@ Result<void> add_costs(Compiled& compiled, const PlanRequest& request, const Dum
   costing.tell(compiled);
   std::vector<const problem::CostGraph*> graphs{&compiled.training().cost.graph};
   for (const Alternative& each : compiled.alternatives) graphs.push_back(&each.program.cost.graph);
-  if (std::string warning = warning_of_start(request.options, graphs); !warning.empty())
+  if (std::string warning = plan::warning_of_start(request.options, graphs); !warning.empty())
     compiled.warnings.push_back(std::move(warning));
   tell("rewrite", ir::to_text(compiled.training().graph));
   tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "cost/read_in_place.h"
 #include "ir/graph_hash.h"
-#include "pipeline/planners.h"
 #include "pipeline/request_json.h"
+#include "plan/attempts/planners.h"
+#include "plan/simulate/time_limit.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
@@ -20,8 +20,7 @@
 namespace pantoum::pipeline {
 namespace {
 
-constexpr double kShareOfTimeLimit = 0.05;  // for the search over graphs
-constexpr size_t kGraphsOfEffort = 40;      // that are looked at for one unit of effort
+constexpr size_t kGraphsOfEffort = 40;  // that are looked at for one unit of effort
 constexpr size_t kMostOpsLookedAt = 400'000;
 constexpr size_t kMostOpsOfSameBits = 100'000;  // fewer rules, which gain less
 constexpr double kWorthPlanning = 0.995;        // of the first graph's cost
@@ -79,7 +78,8 @@ ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
   if (request_.runs("fusions") && kind.backward && kernels.back_end() == nullptr)
     graph = rewrite::fuse_conv_gradient(std::move(graph));
   // Gradients that need not be tensors; the host's products are made for whole ones.
-  if (request_.runs("fusions") && request_.runs("updates") && kind == kTrain && !device_.host) graph = rewrite::fuse_updates(std::move(graph));
+  if (request_.runs("fusions") && request_.runs("updates") && kind == kTrain && !device_.host)
+    graph = rewrite::fuse_updates(std::move(graph));
   return graph;
 }
 
@@ -124,12 +124,12 @@ Result<void> Costing::add_costs(Compiled& compiled) {
 
 bool Costing::searches() const {
   const ProgramKind& kind = compiled_.training().kind;
-  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.settings.planner == kOwnPlanner &&
-         (kind == kTrain || kind == kInfer);
+  return request_.rewrite.search && request_.rewrite.substitutions.empty() &&
+         request_.settings.planner == plan::kOwnPlanner && (kind == kTrain || kind == kInfer);
 }
 
 // As an alternative to the first graph, where it costs less by what its ops take now, or is given.
-Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim, bool given) {
+Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const plan::Aim& aim, bool given) {
   if (found.made_by.empty() && remakes == remakes_) return {};
   const bool usual = std::exchange(remakes_, remakes);
   Programs one;
@@ -138,8 +138,8 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
   if (!program) return Failure(program.error());
   one.push_back(*std::move(program));
   const double share = machine_.measure_ops(one).share;
-  const double now = assign_algorithms(one.front().cost.graph, aim).value;
-  const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
+  const double now = plan::assign_algorithms(one.front().cost.graph, aim).value;
+  const double first = plan::assign_algorithms(compiled.training().cost.graph, aim).value;
   const double doubt = 1 + kDoubtOfModel * std::max(0.0, compiled.measured.share - share);
   if (given || doubt * now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
     compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now, doubt, given});
@@ -148,7 +148,8 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
 
 // The search need not come upon the graph of an earlier plan again. A plan of another model, or one whose rules are off, has
 // no graph here.
-Result<void> Costing::offer_start(Compiled& compiled, const std::vector<const rewrite::Rule*>& rules, const Aim& aim) {
+Result<void> Costing::offer_start(Compiled& compiled, const std::vector<const rewrite::Rule*>& rules,
+                                  const plan::Aim& aim) {
   RewriteOptions made;
   if (request_.options.warm_start == nullptr || !take_graph_of(*request_.options.warm_start, made)) return {};
   const bool allowed = std::all_of(made.substitutions.begin(), made.substitutions.end(), [&](const Substitution& by) {
@@ -162,18 +163,17 @@ Result<void> Costing::offer_start(Compiled& compiled, const std::vector<const re
 
 Result<void> Costing::search(Compiled& compiled) {
   if (!searches()) return {};
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  std::optional<ObjectiveExpression> expression;
+  const plan::TimeLimit time(request_.options.time_limit);
+  std::optional<plan::ObjectiveExpression> expression;
   if (!request_.expression.empty()) {
-    PANTOUM_ASSIGN(expression, ObjectiveExpression::parse(request_.expression, "--objective"));
+    PANTOUM_ASSIGN(expression, plan::ObjectiveExpression::parse(request_.expression, "--objective"));
   }
   PlanRequest sized = request_;
   sized.batch = batch_of(compiled);
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(compiled.training().cost.graph, sized));
   problem::Question question = request_.options.question;
   if (const auto deadline = step_deadline_of(sized, unplanned)) question.deadline = *deadline;  // else it is told later
-  const Aim aim{question, expression ? &*expression : nullptr};
+  const plan::Aim aim{question, expression ? &*expression : nullptr};
   const ProgramKind kind = compiled.training().kind;
   const int64_t effort = request_.options.effort;
   const size_t most = effort > 0 ? kGraphsOfEffort * static_cast<size_t>(effort) : SIZE_MAX;
@@ -185,9 +185,8 @@ Result<void> Costing::search(Compiled& compiled) {
       .cleaning = kind == kInfer ? cleaning_rules(rules) : std::vector<const rewrite::Rule*>(),
       .most_graphs = std::min(most, most_ops / std::max<size_t>(1, first_.ops.size())),
       .is_over = [&] {
-        const std::chrono::duration<double> taken = Clock::now() - begin;
         return request_.options.stop.stop_requested() ||
-               (effort == 0 && taken.count() > kShareOfTimeLimit * request_.options.time_limit);
+               (effort == 0 && time.elapsed() > time.for_attempt(plan::Attempt::kFindGraphs));
       }};
   const CostOfGraph cost = [&](const ir::Graph& graph) -> std::optional<double> {
     Programs one;
@@ -195,7 +194,7 @@ Result<void> Costing::search(Compiled& compiled) {
     if (!program) return std::nullopt;
     one.push_back(*std::move(program));
     machine_.know_ops(one);
-    return assign_algorithms(one.front().cost.graph, aim).value;
+    return plan::assign_algorithms(one.front().cost.graph, aim).value;
   };
   PANTOUM_TRY(offer_start(compiled, rules, aim));
   const auto is_known = [&](const FoundGraph& found, bool remakes) {

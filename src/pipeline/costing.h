@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cost/device.h"
-#include "pipeline/algorithm_search.h"
 #include "pipeline/graph_search.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
+#include "plan/attempts/algorithm_search.h"
 
 namespace pantoum::pipeline {
 
@@ -33,10 +33,10 @@ class Costing {
   // With the model's costs.
   [[nodiscard]] Result<Program> program_of(ir::Graph graph, const ProgramKind& kind) const;
   [[nodiscard]] bool searches() const;
-  [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim,
+  [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const plan::Aim& aim,
                                    bool given = false);
   [[nodiscard]] Result<void> offer_start(Compiled& compiled, const std::vector<const rewrite::Rule*>& rules,
-                                         const Aim& aim);
+                                         const plan::Aim& aim);
 
   const Compiled& compiled_;
   const PlanRequest& request_;

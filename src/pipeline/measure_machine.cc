@@ -11,13 +11,13 @@
 #include "base/units.h"
 #include "host/this_machine.h"
 #include "pipeline/measure_storage.h"
+#include "plan/simulate/time_limit.h"
 
 namespace pantoum::pipeline {
 namespace {
 
-constexpr double kShareOfShort = 0.1, kShareOfLong = 0.075, kShareOfStorage = 0.5;
-constexpr problem::Seconds kMostOfShort = 4.5;  // of a limit of a minute, which is that of whoever gives none
-constexpr double kShareOfMemory = 0.5;          // of what is free: planning has other data too
+constexpr problem::Seconds kLeastOverLongLimit = 4.5;  // what a limit of a minute gives, the default limit
+constexpr double kShareOfMemory = 0.5;                 // of what is free: planning has other data too
 
 constexpr const char* kInMemory = ":memory:";
 
@@ -71,8 +71,7 @@ Result<void> MachineMeasurement::open_store() {
   const std::string& cache = request_.measuring.cache_store;
   const bool named = options.profile_store.has_value();
   std::error_code none;  // the store says so
-  if (!named && !cache.empty())
-    std::filesystem::create_directories(std::filesystem::path(cache).parent_path(), none);
+  if (!named && !cache.empty()) std::filesystem::create_directories(std::filesystem::path(cache).parent_path(), none);
   const std::string& store = named ? *options.profile_store : cache;
   const bool nothing_known = measure_ == Measure::known && !std::filesystem::exists(store, none);
   if (nothing_known && named && options.measure == Measure::known)
@@ -96,8 +95,10 @@ Result<void> MachineMeasurement::do_without_store(const Error& error) {
 problem::Seconds MachineMeasurement::left() const {
   if (request_.measuring.only_known || measure_ == Measure::known) return 0;
   if (measure_ == Measure::all || request_.measuring.settle) return std::numeric_limits<problem::Seconds>::infinity();
-  const problem::Seconds limit = request_.options.time_limit;
-  const problem::Seconds share = std::min(kShareOfShort * limit, std::max(kMostOfShort, kShareOfLong * limit));
+  const plan::TimeLimit time(request_.options.time_limit);
+  const problem::Seconds share =
+      std::min(time.for_attempt(plan::Attempt::kMeasureMachine),
+               std::max(kLeastOverLongLimit, time.for_attempt(plan::Attempt::kMeasureOverLongLimit)));
   return std::max(0.0, share - (seconds_ - overrun_));
 }
 
@@ -111,7 +112,7 @@ Result<void> MachineMeasurement::take_storage() {
                                  .encrypt = options.page_encryption,
                                  .pool = kernels_.pool(),
                                  .anew = measure_ == Measure::all,
-                                 .seconds = kShareOfStorage * left()};
+                                 .seconds = plan::share_of(plan::Attempt::kMeasureStorage) * left()};
   if (request_.measuring.only_known || measure_ == Measure::known) {
     PANTOUM_ASSIGN(storage_, known_storage(question, *store_));
     return {};
@@ -123,7 +124,7 @@ Result<void> MachineMeasurement::take_storage() {
 void MachineMeasurement::measure_storage(problem::Pager& pager) {
   const bool pages = pager.mode != problem::PagerMode::kNone && request_.options.question.freedoms.paging;
   if (store_ == nullptr || !pages || !is_host_) return;
-  const problem::Seconds before = since_begin(), share = kShareOfStorage * left();
+  const problem::Seconds before = since_begin(), share = plan::share_of(plan::Attempt::kMeasureStorage) * left();
   Result<void> taken = take_storage();
   if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage();
   if (!taken)

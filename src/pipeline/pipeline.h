@@ -85,6 +85,10 @@ using SweptGraphs = std::vector<problem::CostGraph>;
 // by chance.
 [[nodiscard]] double worth_of_another_graph(const Compiled& compiled);
 
+// How long a step of a training plan takes here: where the storage was measured, with what a waiting step finds it to take,
+// and with what transfers take of the processor.
+problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan);
+
 // A bare cost graph, the same way.
 struct PlannedGraph {
   problem::Plan plan;

@@ -8,12 +8,11 @@
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/replay.h"
-#include "pipeline/expected_time.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/plan_programs.h"
+#include "pipeline/request_json.h"
 #include "pipeline/step_deadline.h"
 #include "pipeline/training_data.h"
-#include "plan/planner.h"
+#include "plan/attempts/attempts.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 
@@ -54,7 +53,7 @@ Error with_reserve(Error error, Bytes reserve) {
   return error;
 }
 
-// A deadline that is refused is refused by somebody's times: whose they are decides what the refusal is worth.
+// A deadline is refused by times that are measured or modelled: which of the two decides what the refusal is worth.
 Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
   const bool by_time = infeasible.refusal && infeasible.refusal->of == problem::Objective::kTime;
   const std::string source = device.costs_of.empty() ? "modelled by profile " + device.name : device.costs_of;
@@ -62,14 +61,65 @@ Error with_source_of_times(Error error, const plan::Infeasible& infeasible, cons
   return error;
 }
 
-// The last news are of the answer: what was told before may be of another graph, or nothing where the answer was soon there.
-void tell_of_answer(const plan::PlanOptions& options, const problem::Plan& plan, const PlanRequest& request,
-                    Clock::time_point begin) {
-  if (!options.progress) return;
-  const double bound = request.expression.empty() ? bound_of(plan).value_or(0) : 0;
-  options.progress({.elapsed = std::chrono::duration<double>(Clock::now() - begin).count(),
-                    .best = value_of_plan(plan, request),
-                    .bound = bound});
+// Tells the answer as the last progress: what was told before may be of another graph, or nothing where the answer came soon.
+void tell_of_answer(const plan::Asked& asked, const problem::Plan& plan, Clock::time_point begin) {
+  if (!asked.options.progress) return;
+  asked.options.progress({.elapsed = std::chrono::duration<double>(Clock::now() - begin).count(),
+                          .best = asked.value_of(plan),
+                          .bound = asked.formula ? 0 : bound_of(plan).value_or(0)});
+}
+
+// The storage as a step finds it; `pager`: where it was not measured as a waiting step finds it.
+plan::StorageTimes storage_times(const Compiled& compiled, const problem::Pager& pager) {
+  plan::StorageTimes times{.pager = compiled.waited_for.value_or(pager)};
+  times.delayed = times.pager;
+  compiled.storage->delay(times.delayed);
+  const auto engine = [](const cost::LinkSample& link) {
+    return plan::StorageTimes::Engine{link.engine_s, link.engine_s_per_byte};
+  };
+  times.in = engine(compiled.storage->in), times.out = engine(compiled.storage->out);
+  return times;
+}
+
+// The step as the planner sees it: cost graphs.
+plan::Step step_of(const Compiled& compiled) {
+  plan::Step step{.worth = worth_of_another_graph(compiled)};
+  for (const Program& program : compiled.programs)
+    step.programs.push_back({program.kind.backward, program.cost.graph, program.plan});
+  for (const Alternative& each : compiled.alternatives)
+    step.candidates.push_back({each.program.cost.graph, each.least, each.doubt, each.given});
+  if (compiled.waited_for) step.storage = storage_times(compiled, *compiled.waited_for);
+  return step;
+}
+
+// The step's plans, and the graph that they are of.
+void take_plans(plan::Step& step, Compiled& compiled) {
+  std::vector<Alternative> alternatives = std::exchange(compiled.alternatives, {});
+  if (step.chosen) {
+    Alternative& chosen = alternatives[*step.chosen];
+    compiled.training() = std::move(chosen.program);
+    compiled.made_by = std::move(chosen.made_by);
+    compiled.remakes = chosen.remakes;
+  }
+  for (size_t program = 0; program < step.programs.size(); ++program) {
+    compiled.programs[program].cost.graph = std::move(step.programs[program].graph);
+    compiled.programs[program].plan = std::move(step.programs[program].plan);
+  }
+}
+
+// Keeps model and request in a plan, so that it can be used again, with the graph that it is of: an alternative, or the
+// compiled step's own.
+void keep_request(problem::Plan& plan, const Compiled& compiled, PlanRequest request, const Alternative* of = nullptr) {
+  // A plan names the kernels and the threads that it was made for: they may be others where it is run.
+  request.settings.kernels = static_cast<Kernels>(request.kernels);
+  if (request.device == "host" && request.settings.kernels == Kernels::automatic)
+    request.settings.kernels = compiled.kernels->back_end() != nullptr ? Kernels::onednn : Kernels::portable;
+  request.settings.threads = request.kernel_threads;
+  request.rewrite.substitutions = of != nullptr ? of->made_by : compiled.made_by;
+  request.rewrite.remake = of != nullptr ? of->remakes : compiled.remakes;
+  request.rewrite.attention = compiled.attention;
+  plan.model = model_json(compiled.model);
+  plan.request = request_json(request);
 }
 
 }  // namespace
@@ -124,17 +174,30 @@ int64_t batch_of(const Compiled& compiled) {
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
-Result<void> plan_model(Compiled& compiled, const PlanRequest& asked, const problem::Plan* reuse,
+double worth_of_another_graph(const Compiled& compiled) {
+  constexpr double kWorthByMeasuredTimes = 0.97;
+  return compiled.measured.share > 0 ? kWorthByMeasuredTimes : 1;
+}
+
+problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan) {
+  if (!compiled.storage) return plan.predicted.time_s;
+  const auto found = plan::expected(storage_times(compiled, plan.graph.device.pager), plan);
+  return found ? found->time_s : plan.predicted.time_s;
+}
+
+Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   const Clock::time_point begin = Clock::now();
-  PlanRequest request = asked;
-  request.reserve += prefetch_bytes(asked.settings.prefetch, compiled.training().graph);
+  PlanRequest request = original;
+  request.reserve += prefetch_bytes(original.settings.prefetch, compiled.training().graph);
   request.batch = batch_of(compiled);
-  const CostGraph& first = compiled.training().cost.graph;
+  plan::Step step = step_of(compiled);
+  PANTOUM_ASSIGN(plan::Asked asked, plan::asked_of(request.options, request.settings.planner, request.expression));
+  const CostGraph& first = step.programs.front().graph;
   if (reuse != nullptr)
-    take_costs_of(reuse->graph, compiled.training().cost.graph);
+    take_costs_of(reuse->graph, step.programs.front().graph);
   else
-    choose_storage_costs(compiled, request);
+    plan::choose_storage_times(step, asked);
   PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(first, request));
   problem::Predicted unplanned_as_waited_for = compiled.unplanned;
   if (compiled.waited_for && reuse == nullptr) {
@@ -143,16 +206,18 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& asked, const prob
     PANTOUM_ASSIGN(unplanned_as_waited_for, unplanned_step(graph, request));
   }
   // Keep, drop, recompute or page every tensor, inside the budget.
-  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, request, compiled.unplanned));
-  options.time_limit = std::max(0.0, options.time_limit - compiled.costing_s);
+  PANTOUM_ASSIGN(asked.options, planner_options(first, request, compiled.unplanned));
+  asked.options.time_limit = std::max(0.0, asked.options.time_limit - compiled.costing_s);
   plan::Infeasible none;
-  const Result<void> found = reuse != nullptr ? find_plans(compiled, request, options, reuse, &none)
-                                              : find_plans_as_expected(compiled, request, options, &none);
+  const Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
+                                              : plan::plan_step(step, asked, &none);
+  if (none.min_plan)
+    keep_request(*none.min_plan, compiled, request,
+                 step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = none;
+  if (!found) return Failure(with_reserve(with_source_of_times(found.error(), none, first.device), request.reserve));
+  take_plans(step, compiled);
   Program& training = compiled.training();
-  if (!found)
-    return Failure(
-        with_reserve(with_source_of_times(found.error(), none, training.cost.graph.device), request.reserve));
   const bool as_waited_for = compiled.waited_for && reuse == nullptr &&
                              training.cost.graph.device.pager.in.latency_s == compiled.waited_for->in.latency_s;
   if (as_waited_for) compiled.unplanned = unplanned_as_waited_for;  // it is compared with the plan
@@ -163,7 +228,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& asked, const prob
     PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)
                                         : checked(program.cost.graph, program.plan, program.kind.words));
   }
-  if (reuse == nullptr) tell_of_answer(options, training.plan, request, begin);
+  if (reuse == nullptr) tell_of_answer(asked, training.plan, begin);
   return {};
 }
 
@@ -171,20 +236,22 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   const Clock::time_point begin = Clock::now();
   PlannedGraph planned;
   PANTOUM_ASSIGN(planned.unplanned, unplanned_step(graph, request));
-  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
+  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
+  PANTOUM_ASSIGN(const plan::Asked asked,
+                 plan::asked_of(std::move(options), request.settings.planner, request.expression));
   plan::Infeasible none;
-  Result<problem::Plan> plan = make_plan(request, graph, options, &none);
+  Result<problem::Plan> plan = plan::make_plan(asked, graph, asked.options, &none);
   if (!plan) {
-    PANTOUM_TRY(check_infeasibility(none));
+    PANTOUM_TRY(plan::check_infeasibility(none));
     Error error = with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), request.reserve);
     if (infeasible != nullptr) *infeasible = std::move(none);
     return Failure(std::move(error));
   }
   planned.plan = std::move(*plan);
-  if (std::string warning = warning_of_start(options, {&graph}); !warning.empty())
+  if (std::string warning = plan::warning_of_start(asked.options, {&graph}); !warning.empty())
     planned.warnings.push_back(std::move(warning));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
-  tell_of_answer(options, planned.plan, request, begin);
+  tell_of_answer(asked, planned.plan, begin);
   return planned;
 }
 

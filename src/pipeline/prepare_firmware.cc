@@ -71,8 +71,8 @@ Result<void> set_run(const FirmwareRequest& request, const PlannedStep& step, em
   firmware.plan_path = request.plan_path;
   firmware.endurance = static_cast<uint64_t>(options.endurance.count());
   firmware.check_blocks = options.check_blocks;
-  firmware.stack_bytes = static_cast<uint64_t>(options.stack.value_or(Bytes()).count());
-  const Bytes planned(step.plan.question.budget_bytes() + step.settings.reserve.count());
+  firmware.stack_bytes = static_cast<uint64_t>(options.stack.value_or(pantoum::Bytes()).count());
+  const pantoum::Bytes planned(step.plan.question.budget_bytes() + step.settings.reserve.count());
   firmware.ram_bytes = static_cast<uint64_t>(options.ram.value_or(planned).count());
   return {};
 }

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "pipeline/expected_time.h"
 #include "pipeline/request_json.h"
 #include "problem/time_source.h"
 

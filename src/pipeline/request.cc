@@ -9,8 +9,8 @@
 
 #include "base/custom_operators.h"
 #include "base/nearest_name.h"
-#include "pipeline/objective_expression.h"
-#include "pipeline/planners.h"
+#include "plan/attempts/objective_expression.h"
+#include "plan/attempts/planners.h"
 #include "plan/simulate/switches.h"
 #include "problem/plan_json.h"
 #include "rewrite/rule.h"
@@ -51,7 +51,7 @@ Result<void> set_objective(PlanRequest& request) {
     question.objective = problem::Objective::kEdp;
     return {};
   }
-  PANTOUM_ASSIGN(const auto formula, ObjectiveExpression::parse(words, "--objective"));
+  PANTOUM_ASSIGN(const auto formula, plan::ObjectiveExpression::parse(words, "--objective"));
   if (const auto exact = formula.exact()) {
     question.objective = exact->objective;
     question.weights = exact->weights;
@@ -95,7 +95,7 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
                 "give the RAM that the step may use, as in --ram 256KiB");
   PANTOUM_TRY(check_names(settings.disable, names_to_disable(), "--disable"));
   PANTOUM_TRY(check_names(settings.without, names_to_leave_out(), "--without"));
-  PANTOUM_TRY(planners_named({settings.planner}));
+  PANTOUM_TRY(plan::planners_named({settings.planner}));
   PlanRequest request{.device = device, .settings = std::move(settings)};
   const PlanOptions& asked = request.settings;
   request.options.question = question_of(asked);

@@ -56,7 +56,7 @@ struct PlanRequest {
   std::string device = "host";
   PlanOptions settings;
   plan::PlanOptions options;     // of one attempt of the planner; its deadline follows from the graph (step_deadline_of)
-  std::string expression = {};   // the objective, where no question asks for it (objective_expression.h)
+  std::string expression = {};   // the objective, where no question asks for it (plan/attempts/objective_expression.h)
   problem::Bytes reserve = 0;    // taken off the budget: the settings' and, with a graph, the batches made ahead
   int kernel_threads = 1;        // measured with; workspace sizes may depend on it
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones

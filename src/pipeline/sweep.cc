@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "check/claims.h"
 #include "pipeline/sweep_folder.h"
-#include "plan/planner.h"
+#include "plan/attempts/attempts.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/time_source.h"
@@ -56,7 +56,7 @@ bool set_gap(problem::Plan& plan, double gap) {
 // The curve of one planner, from the smallest budget up.
 class Curve {
  public:
-  Curve(const SweptGraphs& graphs, const report::SweepHead& head, const NamedPlanner& planner, SweepFolder& folder)
+  Curve(const SweptGraphs& graphs, const report::SweepHead& head, const plan::NamedPlanner& planner, SweepFolder& folder)
       : graphs_(graphs), head_(head), planner_(planner), folder_(folder) {}
 
   // False: stopped.
@@ -128,11 +128,11 @@ class Curve {
   // Of the graph whose plan costs least; the last plan's graph where others cost the same.
   Result<problem::Plan> best_plan(const plan::PlanOptions& options, plan::Infeasible& none) const {
     Result<problem::Plan> best = planned(graphs_.front(), options, none);
-    const size_t count = planner_.name == kOwnPlanner ? graphs_.size() : 1;
+    const size_t count = planner_.name == plan::kOwnPlanner ? graphs_.size() : 1;
     for (size_t at = 1; at < count && !options.stop.stop_requested(); ++at) {
       plan::Infeasible other_none;
       Result<problem::Plan> other = planned(graphs_[at], options, other_none);
-      if (best ? other && is_better(*other, *best) : other || says_less(other.error(), other_none, best.error(), none))
+      if (best ? other && is_better(*other, *best) : other || plan::says_less(other.error(), other_none, best.error(), none))
         best = std::move(other), none = std::move(other_none);
     }
     return best;
@@ -187,7 +187,7 @@ class Curve {
 
   const SweptGraphs& graphs_;
   const report::SweepHead& head_;
-  const NamedPlanner& planner_;
+  const plan::NamedPlanner& planner_;
   SweepFolder& folder_;
   std::optional<problem::Plan> last_;  // of the largest budget so far
   plan::Infeasible none_;              // of the largest budget that was proved infeasible
@@ -195,9 +195,9 @@ class Curve {
 
 // By planner as planners() has them, budgets upward: the same whatever the order of the runs.
 std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
-  const std::vector<NamedPlanner> all = planners();
+  const std::vector<plan::NamedPlanner> all = plan::planners();
   const auto rank = [&](const SweepRow& row) {
-    return std::find_if(all.begin(), all.end(), [&](const NamedPlanner& known) { return known.name == row.planner; });
+    return std::find_if(all.begin(), all.end(), [&](const plan::NamedPlanner& known) { return known.name == row.planner; });
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const SweepRow& a, const SweepRow& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.ram_bytes < b.ram_bytes;
@@ -207,7 +207,7 @@ std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
 
 Result<void> draw_curves(const SweptGraphs& graphs, const SweepRequest& request, const report::SweepHead& head,
                          SweepFolder& folder) {
-  for (const NamedPlanner& planner : request.planners) {
+  for (const plan::NamedPlanner& planner : request.planners) {
     Curve curve(graphs, head, planner, folder);
     for (size_t at = 0; at < request.budgets.size(); ++at) {
       if (request.started) request.started(planner.name, at);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pipeline/pipeline.h"
-#include "pipeline/planners.h"
+#include "plan/attempts/planners.h"
 #include "report/sweep_rows.h"
 
 namespace pantoum::pipeline {
@@ -15,7 +15,7 @@ struct SweepRequest {
   std::string version;                  // of the program: another one's rows are not mixed with this one's
   PlanRequest plan;                     // options.question.budget_bytes() is not used
   std::vector<problem::Bytes> budgets;  // upward, each once
-  std::vector<NamedPlanner> planners;
+  std::vector<plan::NamedPlanner> planners;
   std::string folder;
   bool keeps_costs = false;  // in the folder: times of this machine are others tomorrow
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty

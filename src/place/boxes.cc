@@ -118,7 +118,7 @@ class Gatherer {
   }
 
   // Fixed boxes in the order of their offsets; those below reach up to `top_` at each moment.
-  [[nodiscard]] Result<void> fixed_apart() const {
+  Result<void> fixed_apart() const {
     std::vector<const Box*> fixed;
     for (const Box& box : result_.boxes)
       if (box.fixed) fixed.push_back(&box);

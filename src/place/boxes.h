@@ -26,6 +26,14 @@ struct Box {
   std::optional<Bytes> fixed;
 };
 
+// Do both live at some moment?
+inline bool meet(const Box& a, const Box& b) {
+  for (const Interval& one : a.live)
+    for (const Interval& other : b.live)
+      if (one.begin < other.end && other.begin < one.end) return true;
+  return false;
+}
+
 struct Boxes {
   std::vector<Box> boxes;        // none of size 0, none without a moment
   std::vector<int32_t> box_of;   // by allocation; -1: size 0 or never alive, and in no group that has a box
@@ -35,12 +43,12 @@ struct Boxes {
 
 // E0311: a negative size or offset, an offset that is not aligned, two fixed offsets in a group, fixed boxes that
 // collide.
-[[nodiscard]] Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align);
+Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align);
 
 // By moment: the sum of the rounded sizes of the boxes alive then.
-[[nodiscard]] std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes);
+std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes);
 
 // The largest over the moments of: all sizes rounded but the one for which rounding adds most. No arena is smaller.
-[[nodiscard]] Bytes least_arena(const Boxes& boxes);
+Bytes least_arena(const Boxes& boxes);
 
 }  // namespace pantoum::place

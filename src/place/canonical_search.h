@@ -26,12 +26,12 @@ enum class Outcome { kFound, kNone, kLimit };  // kNone: proved that no solution
 inline constexpr size_t kMostSearchedBoxes = 5000;
 inline constexpr int64_t kMostSearchedIncidences = 20'000'000;  // boxes * moments that they live
 
-[[nodiscard]] bool searchable(const Boxes& boxes);
+bool searchable(const Boxes& boxes);
 
 // What a visit counts as: it goes through all boxes that are open, and through the sections that they live in.
-[[nodiscard]] int64_t nodes_of_visit(size_t boxes, int32_t sections);
+int64_t nodes_of_visit(size_t boxes, int32_t sections);
 // What it takes to place each box once: half of the boxes are open in the middle.
-[[nodiscard]] int64_t nodes_of_descent(const Boxes& boxes);
+int64_t nodes_of_descent(const Boxes& boxes);
 
 // Offsets with at + bytes <= budget for all boxes. What no box connects in time is solved apart, and stays solved.
 class CanonicalSearch {
@@ -41,10 +41,10 @@ class CanonicalSearch {
 
   // Goes on with all that is not solved yet, within the limit; `rank` breaks ties between boxes that may go next (lower
   // first). May be run again while it says kLimit. Recurses once per box.
-  [[nodiscard]] Outcome run(const std::vector<int32_t>& rank, SearchLimit& limit);
+  Outcome run(const std::vector<int32_t>& rank, SearchLimit& limit);
 
   // By box, once found.
-  [[nodiscard]] const std::vector<Bytes>& at() const { return skyline_.at(); }
+  const std::vector<Bytes>& at() const { return skyline_.at(); }
 
  private:
   struct Level {
@@ -74,9 +74,9 @@ class CanonicalSearch {
   bool limit_reached(const Part& open);
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
-  [[nodiscard]] const Box& box(int32_t number) const { return boxes_.boxes[index(number)]; }
-  [[nodiscard]] bool below(int32_t box, Level level) const;
-  [[nodiscard]] bool splits(int32_t box) const;
+  const Box& box(int32_t number) const { return boxes_.boxes[index(number)]; }
+  bool below(int32_t box, Level level) const;
+  bool splits(int32_t box) const;
 
   const Boxes& boxes_;
   const Bytes budget_;

@@ -74,12 +74,6 @@ void OverlapSearch::find_pairs() {
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     return all[index(a)].live.front().begin < all[index(b)].live.front().begin;
   });
-  const auto meet = [&](const Box& a, const Box& b) {
-    for (const Interval& one : a.live)
-      for (const Interval& other : b.live)
-        if (one.begin < other.end && other.begin < one.end) return true;
-    return false;
-  };
   for (const int32_t box : order) {
     const Box& entry = all[index(box)];
     std::erase_if(open, [&](int32_t other) { return all[index(other)].live.back().end <= entry.live.front().begin; });

@@ -20,7 +20,7 @@ namespace pantoum::place {
 inline constexpr int64_t kMostPairs = 20'000'000;  // of boxes that live at the same time
 
 // Are there few enough pairs, and sizes that can be counted in an int32? Cost: linear.
-[[nodiscard]] bool has_few_pairs(const Boxes& boxes);
+bool has_few_pairs(const Boxes& boxes);
 
 class OverlapSearch {
  public:
@@ -29,17 +29,17 @@ class OverlapSearch {
 
   // kFound: at() has no overlap, and at + bytes <= budget for all boxes; kNone: what is fixed, or one box alone, does not
   // fit. A node is a box that is looked at, or a part of those that live beside it. May be run again while it says kLimit.
-  [[nodiscard]] Outcome run(SearchLimit& limit);
+  Outcome run(SearchLimit& limit);
 
   // By box.
-  [[nodiscard]] std::vector<Bytes> at() const;
+  std::vector<Bytes> at() const;
 
   struct Overlap {
     int32_t one = 0, other = 0;  // boxes
     Bytes bytes = 0;
   };
   // Of the offsets seen so far with the fewest bytes of overlap, looked at whenever no move helped; after kLimit.
-  [[nodiscard]] const std::vector<Overlap>& least_overlaps() const { return least_; }
+  const std::vector<Overlap>& least_overlaps() const { return least_; }
 
  private:
   using Units = int32_t;          // what all offsets and sizes are multiples of is 1
@@ -59,11 +59,11 @@ class OverlapSearch {
   void find_pairs();
   void wake(int32_t box);
   void move(int32_t box);
-  [[nodiscard]] Units shared(int32_t box, const Pair& pair) const;
-  [[nodiscard]] double weighted(int32_t box) const;
+  Units shared(int32_t box, const Pair& pair) const;
+  double weighted(int32_t box) const;
   void find_kinks(int32_t box);
   void sort_kinks();
-  [[nodiscard]] Least least_overlap(int32_t box);
+  Least least_overlap(int32_t box);
   bool punish();
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }

@@ -7,7 +7,7 @@
 
 #include "place/greedy.h"
 #include "place/place.h"
-#include "place/wide_boxes.h"
+#include "place/wide_boxes_fixture.h"
 
 namespace pantoum::place {
 namespace {

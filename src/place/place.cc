@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/random.h"
 #include "place/boxes.h"
 #include "place/canonical_search.h"
 #include "place/greedy.h"
-#include "place/hill_climb.h"
 #include "place/overlap_search.h"
 #include "place/rank_walk.h"
 #include "place/windows.h"
@@ -41,6 +41,58 @@ std::vector<int32_t> ranks_by(const std::vector<Bytes>& offsets) {
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return at(a) < at(b); });
   return ranks_in(order);
 }
+
+// ---- small changes of a greedy order, kept when the arena does not grow ----
+
+size_t drawn(base::Random& random, size_t below) {
+  return static_cast<size_t>(random.next() % below);
+}
+
+// A box that ends at the top of the arena, or half of the time one that lives beside it.
+int32_t culprit(const Boxes& boxes, const Offsets& offsets, base::Random& random) {
+  std::vector<int32_t> highest, beside;
+  for (size_t box = 0; box < boxes.boxes.size(); ++box)
+    if (!boxes.boxes[box].fixed && offsets.at[box] + boxes.boxes[box].bytes >= offsets.arena)
+      highest.push_back(static_cast<int32_t>(box));
+  if (highest.empty()) return -1;
+  const int32_t top = highest[drawn(random, highest.size())];
+  if (drawn(random, 2) == 0) return top;
+  for (size_t box = 0; box < boxes.boxes.size(); ++box)
+    if (meet(boxes.boxes[box], boxes.boxes[static_cast<size_t>(top)])) beside.push_back(static_cast<int32_t>(box));
+  return beside[drawn(random, beside.size())];
+}
+
+bool take(SearchLimit& limit, size_t nodes) {
+  limit.nodes -= static_cast<int64_t>(nodes);
+  return limit.nodes > 0 && !past(limit.deadline);
+}
+
+// From `order` and its offsets: moves boxes that stick out above `goal`, or their neighbours, forward in the order, and
+// places again (first fit). Stops at the goal or the limit (a placement counts as many nodes as it has boxes).
+// Deterministic.
+void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, Bytes goal, SearchLimit& limit,
+                Offsets& best) {
+  base::Random random(seed);
+  Offsets current = greedy(boxes, order, Fit::kFirst, limit.deadline);
+  while (take(limit, boxes.boxes.size())) {
+    if (current.arena < best.arena) best = current;
+    if (best.arena <= goal) return;
+    const int32_t moved = culprit(boxes, current, random);
+    if (moved < 0) return;
+    std::vector<int32_t> next = order;
+    const auto from = std::find(next.begin(), next.end(), moved);
+    const auto to =
+        next.begin() + static_cast<std::ptrdiff_t>(drawn(random, static_cast<size_t>(from - next.begin()) + 1));
+    std::rotate(to, from, from + 1);
+    Offsets found = greedy(boxes, next, Fit::kFirst, limit.deadline);
+    if (found.arena > current.arena) continue;
+    current = std::move(found);
+    order = std::move(next);
+  }
+  if (current.arena < best.arena) best = std::move(current);
+}
+
+// ---- the attempts, in turn ----
 
 // What is known so far; everything that looks for a smaller arena gets it.
 struct Attempt {
@@ -122,13 +174,13 @@ class Stripes {
   }
 
  private:
-  [[nodiscard]] bool is_stripe(const Box& box) const {
+  bool is_stripe(const Box& box) const {
     return box.live.size() == 1 && box.live[0].begin == 0 && box.live[0].end == boxes_.moments;
   }
   static Bytes rounding(const Box& box) { return box.size - box.bytes; }
 
   // The free stripe that stays a box: topmost, the one with most rounding may spare it.
-  [[nodiscard]] const Box* spare() const {
+  const Box* spare() const {
     const Box* found = nullptr;
     for (const Box& box : boxes_.boxes) {
       if (box.fixed || !is_stripe(box) || rounding(box) == 0) continue;

@@ -45,24 +45,24 @@ struct Placement {
 };
 
 // The most live bytes at one moment (a group that overlaps itself in time counts once): no arena is smaller.
-[[nodiscard]] Bytes peak_live_bytes(const std::vector<Allocation>& allocations, Bytes align);
+Bytes peak_live_bytes(const std::vector<Allocation>& allocations, Bytes align);
 
 // Offsets within the budget, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
 // allocations collide. First best-fit and first-fit over several orders, then the canonical depth-first search of
 // MiniMalloc (Moffitt, ASPLOS 2023). Allocations of size 0 are placed at 0. Cost: O(n^2) for the heuristics; where the
 // time ends before them, what is left is put on top.
-[[nodiscard]] Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceOptions& options,
-                                      Shortfall* shortfall = nullptr);
+Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceOptions& options,
+                        Shortfall* shortfall = nullptr);
 
 // Offsets within the budget, from those given by allocation, where there are any: what overlaps is moved, by guided local
 // search; then the canonical search goes through the boxes in the order of these offsets, and in orders near it. `steps`
 // and `seconds` as for place(). E0310 when none were found.
-[[nodiscard]] Result<Placement> adjust(const std::vector<Allocation>& allocations,
-                                       const std::vector<std::optional<Bytes>>& near, const PlaceOptions& options);
+Result<Placement> adjust(const std::vector<Allocation>& allocations, const std::vector<std::optional<Bytes>>& near,
+                         const PlaceOptions& options);
 
 // E0312 unless no two allocations overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with
 // the search.
-[[nodiscard]] Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
-                                    const PlaceOptions& options);
+Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
+                      const PlaceOptions& options);
 
 }  // namespace pantoum::place

@@ -26,7 +26,7 @@ class RankWalk {
   Outcome run(Offsets& best, SearchLimit& limit, int64_t nodes);
 
  private:
-  [[nodiscard]] std::vector<int32_t> near_rank();
+  std::vector<int32_t> near_rank();
   void learn(bool found);
   double normal();
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "place/place.h"
-#include "place/wide_boxes.h"
+#include "place/wide_boxes_fixture.h"
 
 namespace pantoum::place {
 namespace {

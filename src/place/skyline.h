@@ -28,18 +28,18 @@ class Skyline {
   // An open box below the level of the search goes no lower than upon one of its open neighbours. False: a dead end.
   bool raise_sunk(const std::vector<int32_t>& sunk, Bytes level);
 
-  [[nodiscard]] size_t mark() const { return trail_.size(); }
+  size_t mark() const { return trail_.size(); }
   void undo(size_t mark);
 
   // The top of what is placed below an open box: where it would lie if it went next.
-  [[nodiscard]] Bytes offset(int32_t box) const { return offset_[index(box)]; }
+  Bytes offset(int32_t box) const { return offset_[index(box)]; }
   // At least `offset`: no solution has the open box lower.
-  [[nodiscard]] Bytes bound(int32_t box) const { return bound_[index(box)]; }
-  [[nodiscard]] bool open(int32_t box) const { return open_[index(box)] != 0; }
-  [[nodiscard]] bool crossed(int32_t moment) const { return crossing_[index(moment)] > 0; }
+  Bytes bound(int32_t box) const { return bound_[index(box)]; }
+  bool open(int32_t box) const { return open_[index(box)] != 0; }
+  bool crossed(int32_t moment) const { return crossing_[index(moment)] > 0; }
   // The smallest headroom of any section in a range: no box may go higher there until the headroom grows.
-  [[nodiscard]] Bytes least_headroom(Interval range) const;
-  [[nodiscard]] const std::vector<Bytes>& at() const { return at_; }
+  Bytes least_headroom(Interval range) const;
+  const std::vector<Bytes>& at() const { return at_; }
 
  private:
   struct Change {
@@ -60,7 +60,7 @@ class Skyline {
   bool each_open_neighbour(int32_t box, const Visit& visit) const;  // until one says false
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
-  [[nodiscard]] Bytes headroom(int32_t moment) const { return roof_[index(moment)] - left_[index(moment)]; }
+  Bytes headroom(int32_t moment) const { return roof_[index(moment)] - left_[index(moment)]; }
 
   const std::vector<Box>& boxes_;
   const Bytes budget_;

@@ -12,6 +12,6 @@ namespace pantoum::place {
 
 // True when the boxes that live in some window of 2 * reach + 1 moments do not fit in the budget. Looks at the
 // windows of most live bytes first, until the limit. The boxes must be searchable.
-[[nodiscard]] bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, SearchLimit& limit);
+bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, SearchLimit& limit);
 
 }  // namespace pantoum::place

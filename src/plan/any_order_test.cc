@@ -17,7 +17,6 @@
 #include "plan/bound/relaxation.h"
 #include "plan/planner.h"
 #include "plan/simulate/model.h"
-#include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
 #include "testing/exhaustive_questions.h"
 #include "testing/random_graph.h"
@@ -31,16 +30,16 @@ using plan_test::exhaustive_optimum;
 
 struct Tally {
   int graphs = 0, questions = 0;
-  int planless = 0;                    // questions without a plan in any order
-  int bounds = 0, raised = 0;          // above what the computes cost alone
-  int tight = 0;                       // the optimum
-  int rams = 0;                        // bounds of the RAM
-  int planned = 0, any_order = 0;      // by the planner; with a bound for any order
-  int refused = 0;                     // E0301
-  int false_refusals = 0;              // of questions with a plan, and of RAM that a plan does with
-  int bounds_above = 0;                // the optimum
-  int refusals_checked = 0;            // whose certificate proves them from the graph alone
-  std::map<problem::Rule, int> rules;  // of the rows of certificates
+  int planless = 0;                // questions without a plan in any order
+  int bounds = 0, raised = 0;      // above what the computes cost alone
+  int tight = 0;                   // the optimum
+  int rams = 0;                    // bounds of the RAM
+  int planned = 0, any_order = 0;  // by the planner; with a bound for any order
+  int refused = 0;                 // E0301
+  int false_refusals = 0;          // of questions with a plan, and of RAM that a plan does with
+  int bounds_above = 0;            // the optimum
+  int refusals_checked = 0;        // whose certificate proves them from the graph alone
+  std::map<Rule, int> rules;       // of the rows of certificates
 };
 
 // Of three to seven ops: towers that meet again, or what the generator of all features makes of so few.
@@ -52,7 +51,7 @@ CostGraph graph_of(uint64_t seed) {
 
 PlanOptions options_of(Random& random, Bytes peak) {
   PlanOptions options{.effort = 1, .threads = 1};
-  problem::Question& asked = options.question;
+  Question& asked = options.question;
   asked.budget = std::max<Bytes>(1, peak * random.between(60, 120) / 100);
   asked.objective = random.chance(0.3) ? Objective::kTime : Objective::kEnergy;
   asked.freedoms = {.paging = !random.chance(0.4),
@@ -63,9 +62,9 @@ PlanOptions options_of(Random& random, Bytes peak) {
   return options;
 }
 
-void limit(Random& random, const CostGraph& graph, problem::Question& asked) {
+void limit(Random& random, const CostGraph& graph, Question& asked) {
   const bool hurries = random.chance(0.5);
-  problem::Question of = asked;
+  Question of = asked;
   of.objective = hurries ? Objective::kTime : Objective::kEnergy;
   if (!exact(graph, Objective::kTime) || !exact(graph, of.objective)) return;
   const auto least = exhaustive_optimum(graph, of, 20'000);
@@ -73,9 +72,9 @@ void limit(Random& random, const CostGraph& graph, problem::Question& asked) {
   (hurries ? asked.deadline : asked.energy_limit) = *least * (0.97 + 0.3 * random.unit());
 }
 
-void hold_certificate(const CostGraph& graph, const problem::Certificate& certificate, Tally& tally) {
+void hold_certificate(const CostGraph& graph, const Certificate& certificate, Tally& tally) {
   EXPECT_TRUE(certificate.any_order);
-  for (const problem::Certificate::Row& row : certificate.rows) ++tally.rules[row.rule];
+  for (const Certificate::Row& row : certificate.rows) ++tally.rules[row.rule];
   const auto proved = check::check_certificate(graph, certificate);
   EXPECT_TRUE(proved) << to_text(proved.error());
 }
@@ -125,7 +124,7 @@ void hold_ram(const CostGraph& graph, const Model& model, const PlanOptions& opt
   const RamBound bound = ram_bound(model, options, 1e9, 2000, true);
   if (bound.certificate) hold_certificate(graph, *bound.certificate, tally);
   if (bound.bytes <= 1) return;
-  problem::Question less = options.question;
+  Question less = options.question;
   less.budget = bound.bytes - 1;
   const auto below = exhaustive_optimum(graph, less, 50'000);
   if (!below) return;

@@ -9,14 +9,12 @@
 #include "check/replay.h"
 #include "plan/planner.h"
 #include "plan/simulate/switches.h"
-#include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
 #include "testing/exhaustive_questions.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
 
-using problem::Status;
 namespace {
 
 using plan_test::exhaustive_optimum;
@@ -248,13 +246,13 @@ TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
 TEST(ExhaustiveSearch, MovesTheFewestBytesAmongTheFastestPlans) {
   int known = 0, equal = 0, moving = 0;
   for (const auto& [seed, given, budgets] : questions()) {
-    if (seed % 2 != 0 || given.device.pager.mode == problem::PagerMode::kNone) continue;
+    if (seed % 2 != 0 || given.device.pager.mode == PagerMode::kNone) continue;
     CostGraph graph = given;
     graph.device.idle_w = 0;
     graph.device.pager.block_bytes = 1;
     graph.device.pager.in = graph.device.pager.out = {.latency_s = 0, .bytes_per_s = 1e30, .w = 1e30};
-    for (problem::Op& op : graph.ops)
-      for (problem::Choice& choice : op.choices) choice.energy_j = 0;
+    for (Op& op : graph.ops)
+      for (Choice& choice : op.choices) choice.energy_j = 0;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
       PlanOptions options = options_for(ram);
       options.question.objective = Objective::kTime;
@@ -262,7 +260,7 @@ TEST(ExhaustiveSearch, MovesTheFewestBytesAmongTheFastestPlans) {
       const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       const Result<Plan> plan = make_plan(graph, options);
       if (!plan || !soonest || plan->predicted.time_s > *soonest * (1 + 1e-6)) continue;
-      problem::Question as_soon = question_for(ram);
+      Question as_soon = question_for(ram);
       as_soon.deadline = plan->predicted.time_s * (1 + kRounding);
       const auto fewest = exhaustive_optimum(graph, as_soon);
       if (!fewest) continue;
@@ -297,7 +295,7 @@ TEST(ExhaustiveSearch, NeverProvesAwayTheRamThatAPlanNeeds) {
         options.without.add(Switch::kFlowCuts);
         EXPECT_FALSE(make_plan(graph, options)) << options.question.budget_bytes() << " bytes do: " << why.why;
       } else {
-        problem::Question less = options.question;
+        Question less = options.question;
         less.budget = why.min_ram_bound_bytes - 1;
         const auto below = exhaustive_optimum(graph, less);
         EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;

@@ -5,20 +5,17 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "plan/bound/tolerances.h"
-#include "plan/freedoms_used.h"
 #include "plan/realize/other_program.h"
 #include "plan/realize/predict.h"
-#include "plan/realize/upper_end.h"
 #include "plan/solver.h"
-#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 
-using problem::Instruction;
-using problem::Status;
 namespace {
 
 // Does the plan first compute its ops in the model's order, for which alone certificates of one order hold?
@@ -28,7 +25,7 @@ bool keeps_order(const Plan& plan, const Model& model) {
   std::set<int64_t> computed;
   int32_t last = 0;
   for (const Instruction& instruction : plan.instructions) {
-    if (instruction.what != problem::Do::kCompute || !computed.insert(instruction.subject).second) continue;
+    if (instruction.what != Do::kCompute || !computed.insert(instruction.subject).second) continue;
     const int32_t stage = stages.at(instruction.subject);
     if (stage < last) return false;
     last = stage;
@@ -60,6 +57,88 @@ double gap_of(const Plan& plan, double value, double bound) {
   return std::clamp((value - bound) / value * (1 + kRoundings), 0.0, 1.0);
 }
 
+// ---- what a plan makes use of, of what a question may forbid ----
+
+class FreedomFinder {
+ public:
+  FreedomFinder(const CostGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+    for (const Tensor& tensor : graph.tensors) tensors_.emplace(tensor.id, &tensor);
+    for (const Op& op : graph.ops) ops_.emplace(op.id, &op);
+    for (const Tensor& tensor : graph.tensors) {
+      if (tensor.end == Home::kAux) ends_in_storage_.insert(tensor.id);
+      if (tensor.start == Home::kAux && tensor.next >= 0) ends_in_storage_.insert(tensor.next);
+    }
+  }
+
+  // Those that are made use of.
+  Freedoms run() {
+    used_ = {.paging = false, .recomputing = false, .in_place = false, .reordering = false, .numerics = false};
+    at_.insert(plan_.initial.begin(), plan_.initial.end());
+    for (const Instruction& step : plan_.instructions) note(step);
+    std::vector<int64_t> kept = graph_.order;
+    std::erase_if(kept, [&](int64_t op) { return !computed_.contains(op); });
+    used_.reordering = kept != first_;
+    return used_;
+  }
+
+ private:
+  void note(const Instruction& step) {
+    if (step.what == Do::kCompute) return note_compute(step);
+    // What must end in storage may go there early and come back; nothing else comes back that did not go or start there.
+    if (step.what == Do::kPageOut && !ends_in_storage_.contains(step.subject)) used_.paging = true;
+    if (step.what == Do::kPageIn) at_[step.subject] = step.at.front();
+    if (step.what == Do::kFree) at_.erase(step.subject);
+  }
+
+  void note_compute(const Instruction& step) {
+    const Op& op = *ops_.at(step.subject);
+    const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    if (choice.numerics != op.choices.front().numerics) used_.numerics = true;
+    if (computed_.insert(op.id).second)
+      first_.push_back(op.id);
+    else
+      used_.recomputing = true;
+    std::unordered_set<int64_t> taken;
+    for (size_t write = 0; write < choice.writes.size(); ++write) {
+      const int64_t output = op.outputs[static_cast<size_t>(choice.writes[write])];
+      if (!at_.contains(output)) note_takeover(op, choice, write, step.at[write], taken);
+    }
+    for (const int64_t source : taken) at_.erase(source);
+    for (size_t write = 0; write < choice.writes.size(); ++write)
+      at_[op.outputs[static_cast<size_t>(choice.writes[write])]] = step.at[write];
+  }
+
+  // The last pair of an output counts; bytes are shared only at the very offset of the source.
+  void note_takeover(const Op& op, const Choice& choice, size_t write, Bytes at, std::unordered_set<int64_t>& taken) {
+    const int64_t output = op.outputs[static_cast<size_t>(choice.writes[write])];
+    int64_t source = -1;
+    for (const auto& [out, in] : choice.overwrites)
+      if (out == choice.writes[write]) source = op.inputs[static_cast<size_t>(in)];
+    const auto held = at_.find(source);
+    if (held == at_.end() || held->second != at) return;
+    if (tensors_.at(output)->bytes == 0 || tensors_.at(source)->bytes == 0) return;
+    taken.insert(source);
+    if (tensors_.at(source)->next != output) used_.in_place = true;
+  }
+
+  const CostGraph& graph_;
+  const Plan& plan_;
+  std::unordered_map<int64_t, const Tensor*> tensors_;
+  std::unordered_map<int64_t, const Op*> ops_;
+  std::unordered_set<int64_t> ends_in_storage_, computed_;
+  std::unordered_map<int64_t, Bytes> at_;  // of what is in RAM
+  std::vector<int64_t> first_;             // op ids, as they are first computed
+  Freedoms used_;
+};
+
+// Does what the other programs hold have room where this plan leaves what they share?
+bool serves_others(const Plan& plan, const PlanOptions& options, Bytes align) {
+  if (options.others == nullptr) return true;
+  return std::all_of(options.others->begin(), options.others->end(), [&](const OtherProgram& other) {
+    return offsets_beside(other, plan.initial, align, options.question.budget_bytes()).has_value();
+  });
+}
+
 }  // namespace
 
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
@@ -89,8 +168,15 @@ Plan without_proof(Plan plan) {
   return plan;
 }
 
+bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& freedoms) {
+  const Freedoms used = FreedomFinder(graph, plan).run();
+  return (freedoms.paging || !used.paging) && (freedoms.recomputing || !used.recomputing) &&
+         (freedoms.in_place || !used.in_place) && (freedoms.reordering || !used.reordering) &&
+         (freedoms.numerics || !used.numerics);
+}
+
 bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options) {
-  if (problem::structure_hash(other.graph) != problem::structure_hash(graph) ||
+  if (structure_hash(other.graph) != structure_hash(graph) ||
       other.predicted.arena_bytes > options.question.budget_bytes())
     return false;
   for (const auto& [tensor, at] : options.fixed_initial)
@@ -101,18 +187,6 @@ bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& optio
          (!options.question.energy_limit || upper_end(other, now->energy_j) <= *options.question.energy_limit) &&
          keeps_freedoms(graph, other, options.question.freedoms);
 }
-
-namespace {
-
-// Does what the other programs hold have room where this plan leaves what they share?
-bool serves_others(const Plan& plan, const PlanOptions& options, Bytes align) {
-  if (options.others == nullptr) return true;
-  return std::all_of(options.others->begin(), options.others->end(), [&](const OtherProgram& other) {
-    return offsets_beside(other, plan.initial, align, options.question.budget_bytes()).has_value();
-  });
-}
-
-}  // namespace
 
 void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options) {
   if (options.warm_start == nullptr || !answers(*options.warm_start, graph, options)) return;

@@ -14,10 +14,13 @@ class Solver;
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
 
 // The plan with no bound: what it was proved to be was another question, or another graph's.
-[[nodiscard]] Plan without_proof(Plan plan);
+Plan without_proof(Plan plan);
+
+// Does the plan, which holds on the graph, do nothing that these freedoms leave out? Cost: near linear.
+bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& freedoms);
 
 // Is a plan that was made for another question an answer to this one?
-[[nodiscard]] bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
+bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
 
 // options.warm_start in place of `best`, where it answers the question and is no worse; where it may leave other programs no
 // room, only where it is better.

@@ -24,8 +24,6 @@ namespace pantoum::plan {
 namespace {
 
 using check::Random;
-using problem::Question;
-using problem::Refusal;
 
 #ifdef PANTOUM_SANITIZER
 constexpr int kForged = 2000;
@@ -45,8 +43,8 @@ struct Known {
 
 std::vector<int64_t> order_of(const Plan& plan) {
   std::vector<int64_t> order;
-  for (const problem::Instruction& step : plan.instructions)
-    if (step.what == problem::Do::kCompute && std::find(order.begin(), order.end(), step.subject) == order.end())
+  for (const Instruction& step : plan.instructions)
+    if (step.what == Do::kCompute && std::find(order.begin(), order.end(), step.subject) == order.end())
       order.push_back(step.subject);
   return order;
 }
@@ -90,9 +88,9 @@ std::vector<Question> questions_of(const CostGraph& graph) {
 
 // Another topological order.
 std::vector<int64_t> shuffled(const CostGraph& graph, Random& random) {
-  std::map<int64_t, const problem::Op*> ops;
+  std::map<int64_t, const Op*> ops;
   std::map<int64_t, int64_t> producers;
-  for (const problem::Op& op : graph.ops) {
+  for (const Op& op : graph.ops) {
     ops[op.id] = &op;
     for (const int64_t output : op.outputs) producers[output] = op.id;
   }
@@ -112,19 +110,19 @@ std::vector<int64_t> shuffled(const CostGraph& graph, Random& random) {
 
 // What an op needs just before it: a tower is done before the next one is begun.
 std::vector<int64_t> depth_first(const CostGraph& graph) {
-  std::map<int64_t, const problem::Op*> producers;
-  for (const problem::Op& op : graph.ops)
+  std::map<int64_t, const Op*> producers;
+  for (const Op& op : graph.ops)
     for (const int64_t output : op.outputs) producers[output] = &op;
   std::vector<int64_t> order;
-  const std::function<void(const problem::Op&)> visit = [&](const problem::Op& op) {
+  const std::function<void(const Op&)> visit = [&](const Op& op) {
     if (std::find(order.begin(), order.end(), op.id) != order.end()) return;
     for (const int64_t input : op.inputs)
       if (const auto producer = producers.find(input); producer != producers.end()) visit(*producer->second);
     order.push_back(op.id);
   };
-  for (const problem::Op& op : graph.ops)  // in the order of their last ops
+  for (const Op& op : graph.ops)  // in the order of their last ops
     if (op.name == "last") visit(op);
-  for (const problem::Op& op : graph.ops) visit(op);
+  for (const Op& op : graph.ops) visit(op);
   return order;
 }
 
@@ -148,7 +146,7 @@ CostGraph two_towers(int64_t length) {
 void add_known(World& world, Plan plan) {
   plan.graph = world.graph;
   plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1;
-  plan.status = problem::Status::kFeasible;
+  plan.status = Status::kFeasible;
   plan.question.freedoms = {.numerics = true};
   const auto judged = check::judge(plan);
   if (judged) world.known.push_back({plan, judged->found, order_of(plan)});
@@ -211,7 +209,7 @@ int64_t nudged(int64_t value, Random& random) {
   return random.chance(0.5) ? value + random.between(-2, 2) : value * random.between(0, 3);
 }
 
-void forge(problem::Freedoms& freedoms, Random& random) {
+void forge(Freedoms& freedoms, Random& random) {
   bool* all[] = {&freedoms.paging, &freedoms.recomputing, &freedoms.in_place, &freedoms.reordering, &freedoms.numerics};
   bool& one = *all[random.index(std::size(all))];
   one = !one;
@@ -251,7 +249,7 @@ void forge_row(Certificate& certificate, Random& random) {
       if (!row.of.empty()) row.of[random.index(row.of.size())] += random.between(-2, 2);
       break;
     case 2:
-      row.rule = static_cast<problem::Rule>(random.between(0, 14));
+      row.rule = static_cast<Rule>(random.between(0, 14));
       break;
     case 3:
       certificate.rows.push_back(row);
@@ -266,7 +264,7 @@ void forge_case(Certificate& certificate, Random& random) {
   Certificate::Case& entry = certificate.cases[random.index(certificate.cases.size())];
   if (entry.decision && random.chance(0.5)) {
     entry.decision->index += static_cast<int32_t>(random.between(-1, 1));
-    entry.decision->variable = static_cast<problem::Variable>(random.between(0, 3));
+    entry.decision->variable = static_cast<Variable>(random.between(0, 3));
   } else if (!entry.parts.empty()) {
     Certificate::Part& part = entry.parts[random.index(entry.parts.size())];
     part.multiplier = nudged(part.multiplier, random);
@@ -356,7 +354,7 @@ Plan forged(const Plan& honest, const std::vector<Certificate>& certificates, co
         for (std::optional<double>* bound : {&plan.bound.energy_j, &plan.bound.time_s, &plan.bound.edp_js})
           if (*bound && random.chance(0.5)) *bound = nudged(**bound, random);
         plan.gap = random.chance(0.5) ? nudged(plan.gap, random) : plan.gap;
-        plan.status = random.chance(0.3) ? problem::Status::kOptimal : plan.status;
+        plan.status = random.chance(0.3) ? Status::kOptimal : plan.status;
         break;
       default:
         if (plan.certificate) forge(*plan.certificate, plan.question, world, random);
@@ -458,7 +456,7 @@ std::string contradiction(const Plan& accepted, World& world) {
       if (bound && *bound > high_of(each, known.found)) return "a plan that is known is below the bound";
     }
   }
-  const bool exact = world.graph.device.pager.mode != problem::PagerMode::kAsync;
+  const bool exact = world.graph.device.pager.mode != PagerMode::kAsync;
   const bool any = accepted.bound.any_order || order == world.graph.order;
   if (!exact || !any || !accepted.bound.energy_j) return "";
   Question question = accepted.question;

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "plan/realize/realize.h"
-
 namespace pantoum::plan {
 
 Instance::Instance(const CostGraph& from, const PlanOptions& how, Until latest)
     : graph(from),
       options(how),
-      begin(Clock::now()),
+      time(options.time_limit),
       until(latest),
       model(make_model(graph, options)),
       bounds(lower_bounds(model)),
@@ -21,11 +19,7 @@ Instance::Instance(const CostGraph& from, const PlanOptions& how, Until latest)
       turns(by_clock() && thread_count() == 1) {
   if (options.question.freedoms.recomputing) return;
   for (TensorModel& tensor : model.tensors)  // the bounds above know it by the freedom
-    if (tensor.start != problem::Home::kAux) tensor.can_drop = false;
-}
-
-Seconds Instance::elapsed() const {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+    if (tensor.start != Home::kAux) tensor.can_drop = false;
 }
 
 bool Instance::stopped() const {
@@ -34,7 +28,7 @@ bool Instance::stopped() const {
 
 Seconds Instance::seconds_left_to_prove() const {
   if (options.stop.stop_requested()) return 0;
-  return options.time_limit * (1 - kPlacementShare) - kReserve - elapsed();
+  return time.left() - time.for_attempt(Attempt::kPlacing) - kReserve;
 }
 
 int Instance::thread_count() const {

@@ -10,11 +10,10 @@
 #include "plan/realize/placed_search.h"
 #include "plan/realize/realize.h"
 #include "plan/realize/reserve.h"
-#include "plan/search/parallel_annealing.h"
 #include "plan/search/policy_of_plan.h"
+#include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
 #include "plan/simulate/switches.h"
-#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
@@ -24,477 +23,498 @@ constexpr int64_t kRoundsPerEffort = 1000;
 constexpr int kMostAttempts = 10;
 constexpr double kMostShare = 1 - 1e-12;  // of a limit: the search's sums and the plan's differ by rounding
 
-constexpr double kStartShare = 0.2;    // of the time limit, for the search for a start where time counts
-constexpr double kSame = 1 + 1e-12;    // values so near are the same: sums in another order
-constexpr double kTieShare = 0.05;     // of the time taken so far, for the best of plans of the same value
-constexpr Seconds kTieSeconds = 0.02;  // the same, at the least, and where there is a proof
-constexpr int64_t kTieRounds = 4;      // the part of the rounds that effort gives
-constexpr double kHopeShare = 0.75;    // of the time limit, for a search that finds nothing
-constexpr double kFirstShare = 0.6;    // of the time limit, for the first search, where offsets can cost time
-constexpr double kSecondShare = 0.5;   // the same, where they cannot: they may still need less RAM
-constexpr double kRamShare = 0.25;     // the same, where nothing moves to storage
-constexpr double kSliceShare = 0.08;   // of the time limit, for each search after that
-constexpr double kSlicesShare = 0.75;  // of the time limit, by which these have ended
-constexpr double kSlicePlacing = 0.3;  // of what placing may take, for each of them
-constexpr double kNextShare = 0.06;    // for each search after the first; twice that, as long as none had offsets
-constexpr double kRoundShare = 0.1;    // of the time limit, for a round of the annealings
-constexpr double kMostLost = 1e-4;     // of the value that the search found, by offsets
+constexpr double kSame = 1 + 1e-12;  // values so near are the same: sums in another order
+constexpr Seconds kTieSeconds =
+    0.02;                           // for the best of plans of the same value, at the least, and where there is a proof
+constexpr int64_t kTieRounds = 4;   // the part of the rounds that effort gives
+constexpr double kMostLost = 1e-4;  // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
 constexpr Bytes kWritePart = 50;        // the budget's part that is left to bytes that are being written out
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
-constexpr double kFirstPlacing = 0.05;  // of what placing may take, for the first of these; without a clock for all
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
   if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
 }
 
+class PlanSearch {
+ public:
+  // Keeps all three by reference. `best_value`: of the best policy so far, which the search tells and others may read
+  // at any time. The search stops at the prover's bound and takes up its policies, while it runs.
+  PlanSearch(const Instance& instance, Prover& prover, std::atomic<double>& best_value)
+      : instance_(instance), prover_(prover), best_value_(best_value) {}
+
+  // A plan that meets the budget and the limits, or nothing within the time limit. Its bound, method and status are
+  // not filled in.
+  std::optional<Plan> search() {
+    const Run run = whole_question();
+    const Starts starts = find_starts(run);
+    Found found{.plan = first_plan(run, starts.best), .placed = starts.best};
+    if (!found.plan) found.plan = unplanned_step();
+    if (found.plan && is_over()) return std::move(found.plan);
+    if (instance_.model.paging)
+      search_with_transfers(starts, found);
+    else
+      search_in_ram(starts.best, found);
+    settle_ties(found.placed, found.plan);
+    if (!found.plan || found.lost)
+      for (const SearchResult& start : starts.by_energy) keep_better(found.plan, realize(whole_question(), start).plan);
+    return std::move(found.plan);
+  }
+
+  // The plan without budget and limits that retains every tensor until its last use.
+  std::optional<Plan> keep_everything() {
+    const Model& model = instance_.model;
+    const Limit limit{.question = {.objective = instance_.objective()}};
+    const Policy keep = keep_all(model, first_choices(model, instance_.options.question));
+    return place_policy(limit, greedy(model, limit, keep, limits(whole_question())).policy, 1, false).plan;
+  }
+
+ private:
+  // What one attempt searches under: less than the question allows where offsets have cost some of it.
+  struct Run {
+    Limit limit;
+    double time_share = 0;  // of the time limit, by which it ends
+    bool sliced = false;    // even where there is no plan yet
+    double placing = 1;     // of what placing may take
+  };
+  struct Starts {
+    SearchResult best;
+    std::vector<SearchResult> by_energy;  // where time counts: the policies of least energy
+  };
+  struct Found {
+    std::optional<Plan> plan;
+    SearchResult placed;    // its policy
+    bool annealed = false;  // it is: not the first plan's
+    bool lost = false;      // offsets cost time that the search had found
+  };
+  using Stagnant = std::function<bool(Seconds improved_at)>;
+
+  void search_with_transfers(const Starts& starts, Found& best) {
+    Run run = whole_question();
+    SearchResult found = starts.best;
+    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    int losses = 0;
+    for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
+      run.time_share =
+          number == 0 ? first_share() : next_share((best.annealed ? 1 : 2) * share_of(Attempt::kSearchAgain));
+      run.sliced = number > 0;
+      best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
+      found = improved(run, found);
+      if (!found.outcome.fits() && number > 0) {
+        if (!run.limit.reserve || no_time_left()) break;
+        give_way(run, reserve, found);
+        continue;
+      }
+      Realized realized = realize(run, found);
+      const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
+      if (fits) best.placed = found, best.annealed = true;
+      keep_better(best.plan, std::exchange(realized.plan, std::nullopt));
+      if (best.plan && proved(*best.plan)) break;
+      if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
+        best.lost = true;
+        if (no_time_left()) break;
+        const Bytes whole = instance_.options.question.budget_bytes(), last = run.limit.question.budget_bytes();
+        run.limit.question.budget = last - whole / kWritePart;
+        run.time_share = next_share(share_of(Attempt::kSearchAgain));
+        found = greedy(instance_.model, run.limit, found.policy, limits(run));
+        continue;
+      }
+      if (found.outcome.excess > 0 || !found.outcome.sound) break;
+      const bool cut_off = out_of_time(run);
+      const bool again =
+          fits ? (!waits && reserve.shrink()) || cut_off : reserve.grow(realized) || end_earlier(run.limit, realized);
+      run.limit.reserve = reserve.by_stage();
+      if (!again || no_time_left()) break;
+      if (fits && !waits) found = best.placed;
+      found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
+      if (!best.annealed) found = greedy(instance_.model, run.limit, found.policy, limits(run));
+    }
+  }
+
+  // Where nothing moves to storage, offsets cost RAM alone: bytes are kept in reserve for them, as many as they lacked the last
+  // time, and each annealing goes on from the policy of the last.
+  void search_in_ram(SearchResult found, Found& best) {
+    Run run = whole_question();
+    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    const auto finished = [&] { return instance_.stopped() || (best.plan && proved(*best.plan)); };
+    for (int number = 0; number < kMostAttempts && !finished(); ++number) {
+      run.limit.reserve = reserve.by_stage();
+      run.sliced = number > 0;
+      run.time_share = number == 0 ? share_of(Attempt::kSearchInRam) : next_share(share_of(Attempt::kSearchInRamAgain));
+      if (number > 0 && instance_.by_clock() && run.time_share > share_of(Attempt::kSearchesInRam)) break;
+      best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
+      found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
+      found = improved(run, found);
+      if (!found.outcome.sound) break;
+      if (!found.outcome.fits()) {
+        reserve.give_way(found.policy);
+        continue;
+      }
+      const double share = share_of(Attempt::kPlacingAgain),
+                   placing = best.plan ? std::min(share, placing_left()) : share;
+      Realized realized = place_policy(run.limit, found.policy, placing);
+      const bool fits = realized.plan.has_value();
+      if (fits && (!best.plan || value_of(*realized.plan) < value_of(*best.plan))) {
+        best.plan = std::move(realized.plan);
+        best.placed = found;
+        best.annealed = true;
+      }
+      const bool cut_off = fits && !run.limit.reserve && out_of_time(run);
+      if (!cut_off && !(fits ? reserve.shrink() : reserve.grow(realized))) break;
+    }
+    if (!finished() && best.annealed && instance_.model.uses(Switch::kPlacedAnnealing)) use_all_room(best);
+  }
+
+  // With the time that is left, among plans whose offsets are near those of the best.
+  void use_all_room(Found& best) {
+    instance_.doing.search = "annealing with offsets";
+    Run run = whole_question();
+    run.time_share = 1 - share_of(Attempt::kPlacing);
+    SearchLimits limits = this->limits(run);
+    if (!instance_.by_clock()) limits.rounds = instance_.options.effort * kRoundsPerEffort;
+    std::optional<PlacedResult> found = improve_placed(instance_.graph, instance_.model, run.limit, instance_.options,
+                                                       best.placed.policy, *best.plan, limits);
+    if (!found) return;
+    best.plan = std::move(found->plan);
+    best.placed.policy = std::move(found->policy);
+    best.placed.outcome = Simulator(instance_.model, run.limit).reset(best.placed.policy);
+  }
+
+  // The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much. By the clock
+  // this goes on while there is time: what a policy costs is no matter as long as there is no plan.
+  std::optional<Plan> first_plan(Run run, SearchResult found) {
+    const auto is_there_time = [&] { return instance_.by_clock() && instance_.model.paging && !no_time_left(); };
+    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    for (int number = 0; found.outcome.fits() && (number < kFirstAttempts || is_there_time()); ++number) {
+      const bool again = number > 0 && is_there_time();
+      const double placing = share_of(again ? Attempt::kPlacingAgain : Attempt::kPlacingFirst);
+      Realized realized = place_policy(run.limit, found.policy, placing);
+      if (realized.plan) {
+        best_value_ = value_of(*realized.plan);
+        return std::move(realized.plan);
+      }
+      if (!reserve.grow(realized) && !end_earlier(run.limit, realized)) break;
+      run.limit.reserve = reserve.by_stage();
+      found = greedy(instance_.model, run.limit, found.policy, limits(run));
+      while (run.limit.reserve && !found.outcome.fits() && is_there_time()) {
+        found = anneal_in_parallel(instance_.model, run.limit, found, first_annealing(run));
+        if (!found.outcome.fits()) give_way(run, reserve, found);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // For a policy that fits, whatever it costs.
+  ParallelLimits first_annealing(const Run& run) const {
+    ParallelLimits annealing = annealing_limits(run);
+    annealing.search.target = std::numeric_limits<double>::infinity();
+    annealing.search.stop = [this, until = instance_.elapsed() + instance_.time.for_attempt(Attempt::kSearchAgain)] {
+      instance_.turns.pass();
+      return instance_.elapsed() > until || no_time_left();
+    };
+    return annealing;
+  }
+
+  // A policy that has too many bytes with what is kept in reserve, with less of it.
+  void give_way(Run& run, Reserve& reserve, SearchResult& found) const {
+    reserve.give_way(found.policy);
+    run.limit.reserve = reserve.by_stage();
+    found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
+  }
+
+  // Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
+  // machine.
+  std::optional<Plan> unplanned_step() const {
+    const Model& model = instance_.model;
+    Simulator simulator(model, {.question = {.objective = instance_.objective()}});
+    simulator.reset(keep_all(model, first_choices(model, instance_.options.question)));
+    Bytes peak = 0;
+    for (Stage stage = 0; stage <= model.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
+    if (peak - model.align >= instance_.options.question.budget_bytes()) return std::nullopt;
+    PlanOptions placing = instance_.options;
+    placing.effort = 1;
+    Realized realized = plan::realize(instance_.graph, model, simulator.events(), placing, std::nullopt);
+    const bool fits =
+        realized.plan && realized.plan->predicted.arena_bytes <= instance_.options.question.budget_bytes();
+    return fits ? std::move(realized.plan) : std::nullopt;
+  }
+
+  // Is it proved that no plan is better by more than the gap?
+  bool proved(const Plan& plan) const { return value_of(plan) <= target(); }
+
+  // The same of the best policy so far, by the clock: the bound rises meanwhile.
+  bool settled() const { return instance_.by_clock() && best_value_.load() <= target(); }
+
+  // What the proof leaves of the threads.
+  int search_threads() const { return std::max(1, instance_.thread_count() - (prover_.running() ? 1 : 0)); }
+
+  Run whole_question() const {
+    Run run{.limit = {.question = instance_.options.question}, .time_share = first_share()};
+    if (run.limit.question.energy_limit) *run.limit.question.energy_limit *= kMostShare;
+    if (run.limit.question.deadline) *run.limit.question.deadline *= kMostShare;
+    return run;
+  }
+
+  double first_share() const {
+    const Model& model = instance_.model;
+    const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
+    return share_of(offsets_cost_time ? Attempt::kSearchWithTransfers : Attempt::kSearchByEnergy);
+  }
+
+  // From now on so much more of the time limit.
+  double next_share(double more) const {
+    return std::min(1 - share_of(Attempt::kPlacing), instance_.elapsed() / instance_.options.time_limit + more);
+  }
+
+  // A large step's first plan may take longer than the limit.
+  bool is_over() const {
+    return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > instance_.options.time_limit);
+  }
+
+  // For another attempt.
+  bool no_time_left() const {
+    const Seconds placing = instance_.time.for_attempt(Attempt::kPlacing);
+    return instance_.stopped() || (instance_.by_clock() && instance_.time.left() < placing + kReserve);
+  }
+
+  bool out_of_time(const Run& run) const {
+    instance_.turns.pass();
+    if (instance_.stopped()) return true;
+    if (!instance_.by_clock()) return false;
+    const Seconds limit = instance_.options.time_limit;
+    if (run.sliced || std::isfinite(best_value_.load())) return instance_.elapsed() > limit * run.time_share - kReserve;
+    return instance_.elapsed() > std::max(instance_.time.for_attempt(Attempt::kUntilAnyPlan) - kReserve, kFirstSeconds);
+  }
+
+  // Of what placing may take, the part for which there is time.
+  double placing_left() const {
+    if (!instance_.by_clock()) return 1;
+    return std::clamp((instance_.time.left() - kReserve) / instance_.time.for_attempt(Attempt::kPlacing), 0.0, 1.0);
+  }
+
+  // Nothing better for twice as long as it took to come here, and a share of the limit.
+  bool stagnant(Seconds improved_at) const {
+    return instance_.elapsed() > 3 * improved_at + 0.2 * std::min<Seconds>(instance_.options.time_limit, 60);
+  }
+
+  double target() const {
+    const bool energy = instance_.objective() == Objective::kEnergy;
+    const double proved = std::max(prover_.bound(), energy ? instance_.stage_priced_energy : 0);
+    return proved / std::max(1e-9, 1 - instance_.options.gap);
+  }
+
+  SearchLimits limits(const Run& run) const {
+    return {.rounds = 0, .stop = [this, &run] { return out_of_time(run) || settled(); }, .target = target()};
+  }
+
+  Starts find_starts(const Run& run) {
+    const Model& model = instance_.model;
+    std::optional<SearchResult> given = start_given(run);
+    const Policy keep = keep_all(model, first_choices(model, run.limit.question));
+    const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
+    const bool alone = instance_.options.goes_on || (hurried && !Simulator(model, run.limit).reset(keep).fits());
+    if (alone && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
+    instance_.doing.search = "evicting until it fits";
+    // However short the limit: a plan that is known to exist is found.
+    const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};
+    SearchResult found = greedy(model, run.limit, keep, whole);
+    if (!(found.policy == keep) || !found.outcome.fits()) found = with_lean_reads(run, keep, std::move(found));
+    Starts starts{.best = with_lean_choices(run, std::move(found)), .by_energy = {}};
+    const auto consider = [&](const SearchResult& start) {
+      if (better(start.outcome, starts.best.outcome)) starts.best = start;
+    };
+    if (given) consider(*given);
+    const bool clocked = Simulator(model, run.limit).clocked();
+    if (instance_.objective() == Objective::kEnergy && clocked && model.idle_w > 0) {
+      const Choices own = least_joules(model);  // idle watts count anyhow where a step waits for its storage
+      if (own != keep.choices) consider(greedy(model, run.limit, keep_all(model, own), limits(run)));
+    }
+    if (instance_.objective() == Objective::kEnergy || !clocked) return starts;
+    starts.by_energy.push_back(least_energy(run));
+    const Policy prefetched = prefetch(model, run.limit, starts.by_energy.front().policy, limits(run));
+    starts.by_energy.push_back({prefetched, Simulator(model, run.limit).reset(prefetched)});
+    consider(starts.by_energy.back());
+    return starts;
+  }
+
+  // The plan that was given to begin with, as far as a policy can say what it does.
+  std::optional<SearchResult> start_given(const Run& run) const {
+    const Plan* given = instance_.options.warm_start;
+    if (given == nullptr || !instance_.model.uses(Switch::kWarmStart)) return std::nullopt;
+    std::optional<Policy> policy = policy_of(*given, instance_.model);
+    if (!policy) return std::nullopt;
+    const Outcome outcome = Simulator(instance_.model, run.limit).reset(*policy);
+    if (!outcome.sound) return std::nullopt;
+    if (outcome.fits()) return SearchResult{std::move(*policy), outcome};
+    return greedy(instance_.model, run.limit, std::move(*policy), limits(run));
+  }
+
+  // Where something has to be evicted: from the choices that read the fewest bytes, less has to be.
+  SearchResult with_lean_reads(const Run& run, const Policy& keep, SearchResult found) const {
+    const Model& model = instance_.model;
+    if (!model.uses(Switch::kLeanReads)) return found;
+    Choices lean = lean_reads(model, keep.choices);
+    if (lean == keep.choices) return found;
+    SearchResult from = greedy(model, run.limit, keep_all(model, std::move(lean)), limits(run));
+    return better(from.outcome, found.outcome) ? from : found;
+  }
+
+  // Where even evicting everything does not fit: leaner kernels for the ops that are too large.
+  SearchResult with_lean_choices(const Run& run, SearchResult found) const {
+    const Model& model = instance_.model;
+    if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
+    const SearchResult lean = with_leaner_kernels(model, run.limit, found.policy);
+    if (lean.outcome.excess >= found.outcome.excess) return found;
+    return greedy(model, run.limit, lean.policy, limits(run));
+  }
+
+  // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
+  // page-ins moved ahead, is often the better start.
+  SearchResult least_energy(const Run& run) {
+    const Model& model = instance_.model;
+    Run by_energy = run;
+    by_energy.limit.question.objective = Objective::kEnergy;
+    by_energy.limit.question.deadline.reset();
+    const Policy keep = keep_all(model, first_choices(model, Objective::kEnergy));
+    const SearchResult from = with_lean_choices(by_energy, greedy(model, by_energy.limit, keep, limits(by_energy)));
+    const Seconds most = instance_.time.for_attempt(Attempt::kStartByEnergy);
+    SearchResult found = anneal_aside(by_energy, from, [&](Seconds improved_at) {
+      return instance_.elapsed() > std::min(2 * improved_at + most / 10, most);
+    });
+    found.outcome = Simulator(model, run.limit).reset(found.policy);
+    return found;
+  }
+
+  SearchResult improved(const Run& run, const SearchResult& start) {
+    SearchResult found = anneal_to_bound(run, start);
+    if (!found.outcome.fits()) return found;
+    best_value_ = std::min(best_value_.load(), found.outcome.value);
+    return found;
+  }
+
+  SearchResult anneal_to_bound(const Run& run, const SearchResult& start) {
+    Seconds improved_at = instance_.elapsed();
+    instance_.doing.search = run.limit.question.budget_bytes() < instance_.options.question.budget_bytes()
+                                 ? "annealing, with room for what offsets cost"
+                                 : "annealing";
+    ParallelLimits annealing = annealing_limits(run);
+    annealing.improved = [&, this](const Outcome& best) {
+      improved_at = instance_.elapsed();
+      best_value_ = std::min(best_value_.load(), best.value);
+    };
+    if (instance_.by_clock()) {
+      annealing.annealings = std::clamp(instance_.thread_count(), 2, kAnnealings);
+      annealing.stagnant = [&, this] { return stagnant(improved_at); };
+      if (instance_.model.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
+    }
+    return anneal_in_parallel(instance_.model, run.limit, start, annealing);
+  }
+
+  // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
+  // last got better.
+  SearchResult anneal_aside(const Run& run, const SearchResult& start, const Stagnant& stagnant) {
+    Seconds improved_at = instance_.elapsed();
+    ParallelLimits annealing = annealing_limits(run);
+    annealing.search.target = 0;
+    if (instance_.by_clock()) {
+      annealing.stagnant = [&] { return stagnant(improved_at); };
+      annealing.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
+    }
+    return anneal_in_parallel(instance_.model, run.limit, start, annealing);
+  }
+
+  // Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
+  // part of the time taken so far, or where the best is proved in no time to speak of.
+  void settle_ties(const SearchResult& placed, std::optional<Plan>& best) {
+    if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || is_over()) return;
+    instance_.doing.search = "settling ties";
+    Run own = whole_question();
+    const bool energy = instance_.objective() == Objective::kEnergy;
+    const double most = value_of(*best) * kSame;
+    own.limit.question.objective = energy ? Objective::kTime : Objective::kEnergy;
+    (energy ? own.limit.question.energy_limit : own.limit.question.deadline) = most;
+    const SearchResult start{placed.policy, Simulator(instance_.model, own.limit).reset(placed.policy)};
+    if (!start.outcome.fits()) return;
+    const Seconds now = instance_.elapsed(), left = instance_.time.limit() - kReserve - now;
+    const Seconds longer = std::max(kTieSeconds, share_of(Attempt::kSettleTies) * now);
+    const Seconds until = now + std::min(left, proved(*best) ? kTieSeconds : longer);
+    ParallelLimits annealing = annealing_limits(own);
+    annealing.search.target = 0;
+    annealing.search.stop = [this, until] {
+      return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > until);
+    };
+    if (!instance_.by_clock()) annealing.rounds = std::max<int64_t>(1, annealing.rounds / kTieRounds);
+    const SearchResult found = anneal_in_parallel(instance_.model, own.limit, start, annealing);
+    const auto other = [energy](const Plan& plan) { return energy ? plan.predicted.time_s : plan.predicted.energy_j; };
+    own.placing = placing_left();
+    std::optional<Plan> plan = realize(own, found).plan;
+    if (plan && value_of(*plan) <= most && other(*plan) < other(*best)) best = std::move(plan);
+  }
+
+  ParallelLimits annealing_limits(const Run& run) const {
+    ParallelLimits annealing{
+        .annealings = kAnnealings, .threads = [this] { return search_threads(); }, .search = limits(run)};
+    if (instance_.by_clock())
+      annealing.round = std::chrono::duration<double>(instance_.time.for_attempt(Attempt::kAnnealingRound));
+    else
+      annealing.rounds = instance_.options.effort * kRoundsPerEffort;
+    return annealing;
+  }
+
+  // With the page-ins moved ahead, or without that where it does not fit.
+  Realized realize(const Run& run, const SearchResult& found) const {
+    if (!found.outcome.fits()) return {};
+    instance_.doing.search = "placing";
+    const Policy prefetched = prefetch(instance_.model, run.limit, found.policy, limits(run));
+    Realized realized = place_policy(run.limit, prefetched, run.placing);
+    if (realized.plan || prefetched == found.policy) return realized;
+    return place_policy(run.limit, found.policy, run.placing);
+  }
+
+  // `share`: of what placing may take. `within_budget`: of the question; else in as few bytes as can be found soon.
+  Realized place_policy(const Limit& limit, const Policy& policy, double share, bool within_budget = true) const {
+    Simulator simulator(instance_.model, limit);
+    simulator.reset(policy);
+    PlanOptions placing = instance_.options;
+    if (instance_.until) {  // the clock counts for the offsets too
+      placing.effort = 0;
+      const std::chrono::duration<double> left = *instance_.until - Instance::Clock::now();
+      placing.time_limit = std::max(0.0, left.count());
+    }
+    const std::optional<Bytes> budget = within_budget ? instance_.options.question.budget : std::nullopt;
+    return plan::realize(instance_.graph, instance_.model, simulator.events(), placing, budget, share);
+  }
+
+  // Did the offsets cost what the search had found, as bytes are taken before their write completion?
+  bool waits_for_writes(const Realized& realized, const SearchResult& found) const {
+    return realized.plan && value_of(*realized.plan) > found.outcome.value * (1 + kMostLost) &&
+           instance_.model.uses(Switch::kRoomier);
+  }
+
+  // An earlier end, where the offsets cost time. False: that is not the reason, or nothing would be left.
+  bool end_earlier(Limit& limit, const Realized& missed) const {
+    Question& question = limit.question;
+    if (missed.time_excess <= 0 || !question.deadline || !instance_.model.uses(Switch::kEarlier)) return false;
+    *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
+    return *question.deadline > 0;
+  }
+
+  const Instance& instance_;
+  Prover& prover_;
+  std::atomic<double>& best_value_;
+};
+
 }  // namespace
 
-std::optional<Plan> PlanSearch::run() {
-  const Attempt attempt = whole_question();
-  const Starts starts = find_starts(attempt);
-  Found found{.plan = first_plan(attempt, starts.best), .placed = starts.best};
-  if (!found.plan) found.plan = unplanned_step();
-  if (found.plan && is_over()) return std::move(found.plan);
-  if (instance_.model.paging)
-    search_with_transfers(starts, found);
-  else
-    search_in_ram(starts.best, found);
-  settle_ties(found.placed, found.plan);
-  if (!found.plan || found.lost)
-    for (const SearchResult& start : starts.by_energy) keep_better(found.plan, realize(whole_question(), start).plan);
-  return std::move(found.plan);
+std::optional<Plan> search_plan(const Instance& instance, Prover& prover, std::atomic<double>& best_value) {
+  return PlanSearch(instance, prover, best_value).search();
 }
 
-void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
-  Attempt attempt = whole_question();
-  SearchResult found = starts.best;
-  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
-  int losses = 0;
-  for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
-    attempt.time_share = number == 0 ? first_share() : next_share((best.annealed ? 1 : 2) * kNextShare);
-    attempt.sliced = number > 0;
-    best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
-    found = improved(attempt, found);
-    if (!found.outcome.fits() && number > 0) {
-      if (!attempt.limit.reserve || no_time_left()) break;
-      give_way(attempt, reserve, found);
-      continue;
-    }
-    Realized realized = realize(attempt, found);
-    const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
-    if (fits) best.placed = found, best.annealed = true;
-    keep_better(best.plan, std::exchange(realized.plan, std::nullopt));
-    if (best.plan && proved(*best.plan)) break;
-    if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
-      best.lost = true;
-      if (no_time_left()) break;
-      const Bytes whole = instance_.options.question.budget_bytes(), last = attempt.limit.question.budget_bytes();
-      attempt.limit.question.budget = last - whole / kWritePart;
-      attempt.time_share = next_share(kNextShare);
-      found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
-      continue;
-    }
-    if (found.outcome.excess > 0 || !found.outcome.sound) break;
-    const bool cut_off = out_of_time(attempt);
-    const bool again =
-        fits ? (!waits && reserve.shrink()) || cut_off : reserve.grow(realized) || end_earlier(attempt.limit, realized);
-    attempt.limit.reserve = reserve.by_stage();
-    if (!again || no_time_left()) break;
-    if (fits && !waits) found = best.placed;
-    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
-    if (!best.annealed) found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
-  }
-}
-
-// Where nothing moves to storage, offsets cost RAM alone: bytes are kept in reserve for them, as many as they lacked the last
-// time, and each annealing goes on from the policy of the last.
-void PlanSearch::search_in_ram(SearchResult found, Found& best) {
-  Attempt attempt = whole_question();
-  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
-  const auto finished = [&] { return instance_.stopped() || (best.plan && proved(*best.plan)); };
-  for (int number = 0; number < kMostAttempts && !finished(); ++number) {
-    attempt.limit.reserve = reserve.by_stage();
-    attempt.sliced = number > 0;
-    attempt.time_share = number == 0 ? kRamShare : next_share(kSliceShare);
-    if (number > 0 && instance_.by_clock() && attempt.time_share > kSlicesShare) break;
-    best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
-    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
-    found = improved(attempt, found);
-    if (!found.outcome.sound) break;
-    if (!found.outcome.fits()) {
-      reserve.give_way(found.policy);
-      continue;
-    }
-    const double placing = best.plan ? std::min(kSlicePlacing, placing_left()) : kSlicePlacing;
-    Realized realized = place_policy(attempt.limit, found.policy, placing);
-    const bool fits = realized.plan.has_value();
-    if (fits && (!best.plan || value_of(*realized.plan) < value_of(*best.plan))) {
-      best.plan = std::move(realized.plan);
-      best.placed = found;
-      best.annealed = true;
-    }
-    const bool cut_off = fits && !attempt.limit.reserve && out_of_time(attempt);
-    if (!cut_off && !(fits ? reserve.shrink() : reserve.grow(realized))) break;
-  }
-  if (!finished() && best.annealed && instance_.model.uses(Switch::kPlacedAnnealing)) use_all_room(best);
-}
-
-// With the time that is left, among plans whose offsets are near those of the best.
-void PlanSearch::use_all_room(Found& best) {
-  instance_.doing.search = "annealing with offsets";
-  Attempt attempt = whole_question();
-  attempt.time_share = 1 - kPlacementShare;
-  SearchLimits limits = this->limits(attempt);
-  if (!instance_.by_clock()) limits.rounds = instance_.options.effort * kRoundsPerEffort;
-  std::optional<PlacedResult> found = improve_placed(instance_.graph, instance_.model, attempt.limit, instance_.options,
-                                                     best.placed.policy, *best.plan, limits);
-  if (!found) return;
-  best.plan = std::move(found->plan);
-  best.placed.policy = std::move(found->policy);
-  best.placed.outcome = Simulator(instance_.model, attempt.limit).reset(best.placed.policy);
-}
-
-// The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much. By the clock
-// this goes on while there is time: what a policy costs is no matter as long as there is no plan.
-std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) {
-  const auto is_there_time = [&] { return instance_.by_clock() && instance_.model.paging && !no_time_left(); };
-  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
-  for (int number = 0; found.outcome.fits() && (number < kFirstAttempts || is_there_time()); ++number) {
-    const double placing = number > 0 && is_there_time() ? kSlicePlacing : kFirstPlacing;
-    Realized realized = place_policy(attempt.limit, found.policy, placing);
-    if (realized.plan) {
-      best_value_ = value_of(*realized.plan);
-      return std::move(realized.plan);
-    }
-    if (!reserve.grow(realized) && !end_earlier(attempt.limit, realized)) break;
-    attempt.limit.reserve = reserve.by_stage();
-    found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
-    while (attempt.limit.reserve && !found.outcome.fits() && is_there_time()) {
-      found = anneal_in_parallel(instance_.model, attempt.limit, found, first_annealing(attempt));
-      if (!found.outcome.fits()) give_way(attempt, reserve, found);
-    }
-  }
-  return std::nullopt;
-}
-
-// For a policy that fits, whatever it costs.
-ParallelLimits PlanSearch::first_annealing(const Attempt& attempt) const {
-  ParallelLimits annealing = annealing_limits(attempt);
-  annealing.search.target = std::numeric_limits<double>::infinity();
-  annealing.search.stop = [this, until = instance_.elapsed() + kNextShare * instance_.options.time_limit] {
-    instance_.turns.pass();
-    return instance_.elapsed() > until || no_time_left();
-  };
-  return annealing;
-}
-
-// A policy that has too many bytes with what is kept in reserve, with less of it.
-void PlanSearch::give_way(Attempt& attempt, Reserve& reserve, SearchResult& found) const {
-  reserve.give_way(found.policy);
-  attempt.limit.reserve = reserve.by_stage();
-  found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
-}
-
-// Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
-// machine.
-std::optional<Plan> PlanSearch::unplanned_step() const {
-  const Model& model = instance_.model;
-  Simulator simulator(model, {.question = {.objective = instance_.objective()}});
-  simulator.reset(keep_all(model, first_choices(model, instance_.options.question)));
-  Bytes peak = 0;
-  for (Stage stage = 0; stage <= model.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
-  if (peak - model.align >= instance_.options.question.budget_bytes()) return std::nullopt;
-  PlanOptions placing = instance_.options;
-  placing.effort = 1;
-  Realized realized = plan::realize(instance_.graph, model, simulator.events(), placing, std::nullopt);
-  const bool fits = realized.plan && realized.plan->predicted.arena_bytes <= instance_.options.question.budget_bytes();
-  return fits ? std::move(realized.plan) : std::nullopt;
-}
-
-// Is it proved that no plan is better by more than the gap?
-bool PlanSearch::proved(const Plan& plan) const {
-  return value_of(plan) <= target();
-}
-
-// The same of the best policy so far, by the clock: the bound rises meanwhile.
-bool PlanSearch::settled() const {
-  return instance_.by_clock() && best_value_.load() <= target();
-}
-
-// What the proof leaves of the threads.
-int PlanSearch::search_threads() const {
-  return std::max(1, instance_.thread_count() - (prover_.running() ? 1 : 0));
-}
-
-std::optional<Plan> PlanSearch::keep_everything() {
-  const Attempt attempt{.limit = {.question = {.objective = instance_.objective()}}, .time_share = first_share()};
-  const Policy keep = keep_all(instance_.model, first_choices(instance_.model, instance_.options.question));
-  return place_policy(attempt.limit, greedy(instance_.model, attempt.limit, keep, limits(attempt)).policy, 1, false)
-      .plan;
-}
-
-PlanSearch::Attempt PlanSearch::whole_question() const {
-  Attempt attempt{.limit = {.question = instance_.options.question}, .time_share = first_share()};
-  if (attempt.limit.question.energy_limit) *attempt.limit.question.energy_limit *= kMostShare;
-  if (attempt.limit.question.deadline) *attempt.limit.question.deadline *= kMostShare;
-  return attempt;
-}
-
-double PlanSearch::first_share() const {
-  const Model& model = instance_.model;
-  const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
-  return offsets_cost_time ? kFirstShare : kSecondShare;
-}
-
-// From now on so much more of the time limit.
-double PlanSearch::next_share(double more) const {
-  return std::min(1 - kPlacementShare, instance_.elapsed() / instance_.options.time_limit + more);
-}
-
-// A large step's first plan may take longer than the limit.
-bool PlanSearch::is_over() const {
-  return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > instance_.options.time_limit);
-}
-
-// For another attempt.
-bool PlanSearch::no_time_left() const {
-  const Seconds limit = instance_.options.time_limit;
-  return instance_.stopped() ||
-         (instance_.by_clock() && instance_.elapsed() > (1 - kPlacementShare) * limit - kReserve);
-}
-
-bool PlanSearch::out_of_time(const Attempt& attempt) const {
-  instance_.turns.pass();
-  if (instance_.stopped()) return true;
-  if (!instance_.by_clock()) return false;
-  const Seconds limit = instance_.options.time_limit;
-  if (attempt.sliced || std::isfinite(best_value_.load()))
-    return instance_.elapsed() > limit * attempt.time_share - kReserve;
-  return instance_.elapsed() > std::max(limit * kHopeShare - kReserve, kFirstSeconds);
-}
-
-// Of what placing may take, the part for which there is time.
-double PlanSearch::placing_left() const {
-  if (!instance_.by_clock()) return 1;
-  const Seconds limit = instance_.options.time_limit, left = limit - kReserve - instance_.elapsed();
-  return std::clamp(left / (kPlacementShare * limit), 0.0, 1.0);
-}
-
-// Nothing better for twice as long as it took to come here, and a share of the limit.
-bool PlanSearch::stagnant(Seconds improved_at) const {
-  return instance_.elapsed() > 3 * improved_at + 0.2 * std::min<Seconds>(instance_.options.time_limit, 60);
-}
-
-double PlanSearch::target() const {
-  const bool energy = instance_.objective() == Objective::kEnergy;
-  const double proved = std::max(prover_.bound(), energy ? instance_.stage_priced_energy : 0);
-  return proved / std::max(1e-9, 1 - instance_.options.gap);
-}
-
-SearchLimits PlanSearch::limits(const Attempt& attempt) const {
-  return {.rounds = 0, .stop = [this, &attempt] { return out_of_time(attempt) || settled(); }, .target = target()};
-}
-
-// ---- starts --------------------------------------------------------------------------------------------
-
-PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
-  const Model& model = instance_.model;
-  std::optional<SearchResult> given = start_given(attempt);
-  const Policy keep = keep_all(model, first_choices(model, attempt.limit.question));
-  const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
-  const bool alone = instance_.options.goes_on || (hurried && !Simulator(model, attempt.limit).reset(keep).fits());
-  if (alone && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
-  instance_.doing.search = "evicting until it fits";
-  // However short the limit: a plan that is known to exist is found.
-  const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};
-  SearchResult found = greedy(model, attempt.limit, keep, whole);
-  if (!(found.policy == keep) || !found.outcome.fits()) found = with_lean_reads(attempt, keep, std::move(found));
-  Starts starts{.best = with_lean_choices(attempt, std::move(found)), .by_energy = {}};
-  const auto consider = [&](const SearchResult& start) {
-    if (better(start.outcome, starts.best.outcome)) starts.best = start;
-  };
-  if (given) consider(*given);
-  const bool clocked = Simulator(model, attempt.limit).clocked();
-  if (instance_.objective() == Objective::kEnergy && clocked && model.idle_w > 0) {
-    const Choices own = least_joules(model);  // idle watts count anyhow where a step waits for its storage
-    if (own != keep.choices) consider(greedy(model, attempt.limit, keep_all(model, own), limits(attempt)));
-  }
-  if (instance_.objective() == Objective::kEnergy || !clocked) return starts;
-  starts.by_energy.push_back(least_energy(attempt));
-  const Policy prefetched = prefetch(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
-  starts.by_energy.push_back({prefetched, Simulator(model, attempt.limit).reset(prefetched)});
-  consider(starts.by_energy.back());
-  return starts;
-}
-
-// The plan that was given to begin with, as far as a policy can say what it does.
-std::optional<SearchResult> PlanSearch::start_given(const Attempt& attempt) const {
-  const Plan* given = instance_.options.warm_start;
-  if (given == nullptr || !instance_.model.uses(Switch::kWarmStart)) return std::nullopt;
-  std::optional<Policy> policy = policy_of(*given, instance_.model);
-  if (!policy) return std::nullopt;
-  const Outcome outcome = Simulator(instance_.model, attempt.limit).reset(*policy);
-  if (!outcome.sound) return std::nullopt;
-  if (outcome.fits()) return SearchResult{std::move(*policy), outcome};
-  return greedy(instance_.model, attempt.limit, std::move(*policy), limits(attempt));
-}
-
-// Where something has to be evicted: from the choices that read the fewest bytes, less has to be.
-SearchResult PlanSearch::with_lean_reads(const Attempt& attempt, const Policy& keep, SearchResult found) const {
-  const Model& model = instance_.model;
-  if (!model.uses(Switch::kLeanReads)) return found;
-  Choices lean = lean_reads(model, keep.choices);
-  if (lean == keep.choices) return found;
-  SearchResult from = greedy(model, attempt.limit, keep_all(model, std::move(lean)), limits(attempt));
-  return better(from.outcome, found.outcome) ? from : found;
-}
-
-// Where even evicting everything does not fit: leaner kernels for the ops that are too large.
-SearchResult PlanSearch::with_lean_choices(const Attempt& attempt, SearchResult found) const {
-  const Model& model = instance_.model;
-  if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
-  const SearchResult lean = with_leaner_kernels(model, attempt.limit, found.policy);
-  if (lean.outcome.excess >= found.outcome.excess) return found;
-  return greedy(model, attempt.limit, lean.policy, limits(attempt));
-}
-
-// Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
-// page-ins moved ahead, is often the better start.
-SearchResult PlanSearch::least_energy(const Attempt& attempt) {
-  const Model& model = instance_.model;
-  Attempt by_energy = attempt;
-  by_energy.limit.question.objective = Objective::kEnergy;
-  by_energy.limit.question.deadline.reset();
-  const Policy keep = keep_all(model, first_choices(model, Objective::kEnergy));
-  const SearchResult from = with_lean_choices(by_energy, greedy(model, by_energy.limit, keep, limits(by_energy)));
-  const Seconds most = kStartShare * instance_.options.time_limit;
-  SearchResult found = anneal_aside(by_energy, from, [&](Seconds improved_at) {
-    return instance_.elapsed() > std::min(2 * improved_at + most / 10, most);
-  });
-  found.outcome = Simulator(model, attempt.limit).reset(found.policy);
-  return found;
-}
-
-// ---- annealing -----------------------------------------------------------------------------------------
-
-SearchResult PlanSearch::improved(const Attempt& attempt, const SearchResult& start) {
-  SearchResult found = anneal_to_bound(attempt, start);
-  if (!found.outcome.fits()) return found;
-  best_value_ = std::min(best_value_.load(), found.outcome.value);
-  return found;
-}
-
-ParallelLimits PlanSearch::annealing_limits(const Attempt& attempt) const {
-  ParallelLimits annealing{
-      .annealings = kAnnealings, .threads = [this] { return search_threads(); }, .search = limits(attempt)};
-  if (instance_.by_clock())
-    annealing.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
-  else
-    annealing.rounds = instance_.options.effort * kRoundsPerEffort;
-  return annealing;
-}
-
-SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchResult& start) {
-  Seconds improved_at = instance_.elapsed();
-  instance_.doing.search = attempt.limit.question.budget_bytes() < instance_.options.question.budget_bytes()
-                               ? "annealing, with room for what offsets cost"
-                               : "annealing";
-  ParallelLimits annealing = annealing_limits(attempt);
-  annealing.improved = [&, this](const Outcome& best) {
-    improved_at = instance_.elapsed();
-    best_value_ = std::min(best_value_.load(), best.value);
-  };
-  if (instance_.by_clock()) {
-    annealing.annealings = std::clamp(instance_.thread_count(), 2, kAnnealings);
-    annealing.stagnant = [&, this] { return stagnant(improved_at); };
-    if (instance_.model.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
-  }
-  return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
-}
-
-// A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
-// last got better.
-SearchResult PlanSearch::anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant) {
-  Seconds improved_at = instance_.elapsed();
-  ParallelLimits annealing = annealing_limits(attempt);
-  annealing.search.target = 0;
-  if (instance_.by_clock()) {
-    annealing.stagnant = [&] { return stagnant(improved_at); };
-    annealing.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
-  }
-  return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
-}
-
-// ---- ties ----------------------------------------------------------------------------------------------
-
-// Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
-// part of the time taken so far, or where the best is proved in no time to speak of.
-void PlanSearch::settle_ties(const SearchResult& placed, std::optional<Plan>& best) {
-  if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || is_over()) return;
-  instance_.doing.search = "settling ties";
-  Attempt own = whole_question();
-  const bool energy = instance_.objective() == Objective::kEnergy;
-  const double most = value_of(*best) * kSame;
-  own.limit.question.objective = energy ? Objective::kTime : Objective::kEnergy;
-  (energy ? own.limit.question.energy_limit : own.limit.question.deadline) = most;
-  const SearchResult start{placed.policy, Simulator(instance_.model, own.limit).reset(placed.policy)};
-  if (!start.outcome.fits()) return;
-  const Seconds now = instance_.elapsed(), left = instance_.options.time_limit - kReserve - now;
-  const Seconds until = now + std::min(left, proved(*best) ? kTieSeconds : std::max(kTieSeconds, kTieShare * now));
-  ParallelLimits annealing = annealing_limits(own);
-  annealing.search.target = 0;
-  annealing.search.stop = [this, until] {
-    return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > until);
-  };
-  if (!instance_.by_clock()) annealing.rounds = std::max<int64_t>(1, annealing.rounds / kTieRounds);
-  const SearchResult found = anneal_in_parallel(instance_.model, own.limit, start, annealing);
-  const auto other = [energy](const Plan& plan) { return energy ? plan.predicted.time_s : plan.predicted.energy_j; };
-  own.placing = placing_left();
-  std::optional<Plan> plan = realize(own, found).plan;
-  if (plan && value_of(*plan) <= most && other(*plan) < other(*best)) best = std::move(plan);
-}
-
-// ---- offsets -------------------------------------------------------------------------------------------
-
-// With the page-ins moved ahead, or without that where it does not fit.
-Realized PlanSearch::realize(const Attempt& attempt, const SearchResult& found) const {
-  if (!found.outcome.fits()) return {};
-  instance_.doing.search = "placing";
-  const Policy prefetched = prefetch(instance_.model, attempt.limit, found.policy, limits(attempt));
-  Realized realized = place_policy(attempt.limit, prefetched, attempt.placing);
-  if (realized.plan || prefetched == found.policy) return realized;
-  return place_policy(attempt.limit, found.policy, attempt.placing);
-}
-
-// `share`: of what placing may take. `within_budget`: of the question; else in as few bytes as can be found soon.
-Realized PlanSearch::place_policy(const Limit& limit, const Policy& policy, double share, bool within_budget) const {
-  Simulator simulator(instance_.model, limit);
-  simulator.reset(policy);
-  PlanOptions placing = instance_.options;
-  if (instance_.until) {  // the clock counts for the offsets too
-    placing.effort = 0;
-    const std::chrono::duration<double> left = *instance_.until - Instance::Clock::now();
-    placing.time_limit = std::max(0.0, left.count());
-  }
-  const std::optional<Bytes> budget = within_budget ? instance_.options.question.budget : std::nullopt;
-  return plan::realize(instance_.graph, instance_.model, simulator.events(), placing, budget, share);
-}
-
-// Did the offsets cost what the search had found, as bytes are taken before their write completion?
-bool PlanSearch::waits_for_writes(const Realized& realized, const SearchResult& found) const {
-  return realized.plan && value_of(*realized.plan) > found.outcome.value * (1 + kMostLost) &&
-         instance_.model.uses(Switch::kRoomier);
-}
-
-// An earlier end, where the offsets cost time. False: that is not the reason, or nothing would be left.
-bool PlanSearch::end_earlier(Limit& limit, const Realized& missed) const {
-  Question& question = limit.question;
-  if (missed.time_excess <= 0 || !question.deadline || !instance_.model.uses(Switch::kEarlier)) return false;
-  *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
-  return *question.deadline > 0;
+std::optional<Plan> keep_everything(const Instance& instance, Prover& prover) {
+  std::atomic<double> untold;
+  return PlanSearch(instance, prover, untold).keep_everything();
 }
 
 }  // namespace pantoum::plan

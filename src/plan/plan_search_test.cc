@@ -39,10 +39,10 @@ CostGraph with_ties() {
   graph.device = {.name = "test", .ram_bytes = 1 << 20};
   for (int64_t id = 0; id < 2; ++id) {
     graph.tensors.push_back({.id = id, .name = "t" + std::to_string(id), .bytes = 64});
-    problem::Op op{.id = id, .name = "op" + std::to_string(id), .inputs = {}, .outputs = {id}};
+    Op op{.id = id, .name = "op" + std::to_string(id), .inputs = {}, .outputs = {id}};
     if (id == 1) op.inputs = {0};
     for (const bool better : {false, true}) {
-      problem::Choice choice{.time_s = 2, .energy_j = 3, .writes = {0}};
+      Choice choice{.time_s = 2, .energy_j = 3, .writes = {0}};
       if (id == 1) choice.reads = {0};
       (id == 0 ? choice.time_s : choice.energy_j) -= better ? 1 : 0;  // of the same energy; of the same time
       op.choices.push_back(choice);
@@ -50,7 +50,7 @@ CostGraph with_ties() {
     graph.ops.push_back(op);
     graph.order.push_back(id);
   }
-  graph.tensors[1].end = problem::Home::kRam;
+  graph.tensors[1].end = Home::kRam;
   return graph;
 }
 
@@ -63,7 +63,7 @@ TEST(PlanSearch, SettlesTiesByTheOtherFigure) {
       ASSERT_TRUE(plan) << to_text(plan.error());
       EXPECT_DOUBLE_EQ(plan->predicted.energy_j, 5);
       EXPECT_DOUBLE_EQ(plan->predicted.time_s, 3);
-      EXPECT_EQ(plan->status, problem::Status::kOptimal);
+      EXPECT_EQ(plan->status, Status::kOptimal);
     }
   }
 }

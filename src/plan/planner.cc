@@ -1,29 +1,25 @@
 #include "plan/planner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "plan/bound/bounds.h"
 #include "plan/finalize.h"
-#include "plan/infeasibility_report.h"
-#include "plan/infeasibility_search.h"
+#include "plan/infeasibility.h"
 #include "plan/order/least_memory_order.h"
+#include "plan/realize/predict.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/switches.h"
 #include "plan/solver.h"
-#include "plan/weighted_plan.h"
-#include "problem/objective_values.h"
+#include "problem/weighted_graph.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr double kProbeShare = 0.08;  // of the time limit, for a look at one of several orders
-constexpr double kProbesShare = 0.3;  // the same, after which a plan that was found is enough
-constexpr Seconds kAnyPlan = 3;       // for orders in which no plan is found, however short the limit
-constexpr int64_t kProbeEffort = 8;   // the part of the effort
+constexpr Seconds kAnyPlan = 3;      // for orders in which no plan is found, however short the limit
+constexpr int64_t kProbeEffort = 8;  // the part of the effort, for a short plan in one order
 
 CostGraph in_order(const CostGraph& graph, std::vector<int64_t> order) {
   CostGraph ordered = graph;
@@ -43,7 +39,7 @@ struct OrderChoice {
 };
 
 // Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
-OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Instance::Clock::time_point begin) {
+OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, const TimeLimit& time) {
   const bool goes_on = options.goes_on && options.warm_start != nullptr && !options.without.has(Switch::kWarmStart);
   if (goes_on && options.question.freedoms.reordering)
     return {.graph = in_order(graph, order_of(*options.warm_start, graph)), .plan = std::nullopt};
@@ -51,13 +47,11 @@ OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Ins
   OrderChoice chosen{.graph = in_order(graph, orders.back()), .plan = std::nullopt};
   if (orders.size() == 1) return chosen;
   PlanOptions probe = options;
-  probe.time_limit *= kProbeShare;
+  probe.time_limit = time.for_attempt(Attempt::kTryOrder);
   if (options.effort > 0) probe.effort = std::max<int64_t>(1, options.effort / kProbeEffort);
   for (std::vector<int64_t>& order : orders) {
-    const double taken = std::chrono::duration<double>(Instance::Clock::now() - begin).count();
-    if (options.effort == 0 &&
-        taken > (chosen.plan ? kProbesShare * options.time_limit : std::max(kAnyPlan, options.time_limit)))
-      break;
+    const Seconds most = chosen.plan ? time.for_attempt(Attempt::kTryOrders) : std::max(kAnyPlan, time.limit());
+    if (options.effort == 0 && time.elapsed() > most) break;
     CostGraph ordered = in_order(graph, std::move(order));
     std::optional<Plan> found = Solver(ordered, probe).solve();
     if (found && (!chosen.plan || value_of(*found) < value_of(*chosen.plan)))
@@ -100,12 +94,12 @@ std::optional<Plan> plan_in_time(const CostGraph& graph, const PlanOptions& opti
 Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
-  const Instance::Clock::time_point begin = Instance::Clock::now();
+  const TimeLimit time(options.time_limit);
   PlanOptions rest = options;
-  if (rest.warm_start != nullptr && problem::structure_hash(rest.warm_start->graph) != problem::structure_hash(graph))
+  if (rest.warm_start != nullptr && structure_hash(rest.warm_start->graph) != structure_hash(graph))
     rest.warm_start = nullptr;
-  OrderChoice chosen = choose_order(graph, rest, begin);
-  rest.time_limit -= std::chrono::duration<double>(Instance::Clock::now() - begin).count();
+  OrderChoice chosen = choose_order(graph, rest, time);
+  rest.time_limit = time.left();
   Solver solver(chosen.graph, rest);
   const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
@@ -116,12 +110,9 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   keep_better_warm_start(best, graph, options);
   if (!best && in_reach) best = plan_in_time(graph, options);
   if (!best) {
-    const CostGraph smallest = in_least_order(graph, options);
-    const Solver of_smallest(smallest, rest);
-    InfeasibilitySearch search(smallest, options, begin);
-    best = search.run(of_smallest, least_ram(of_smallest.instance().model));
+    Infeasible known;
+    best = plan_after_all(in_least_order(graph, options), graph, options, time, known);
     if (!best) {
-      Infeasible known = search.known(graph);
       Error error = infeasibility_report(graph.name, options, known);
       if (infeasible != nullptr) *infeasible = std::move(known);
       return Failure(std::move(error));
@@ -133,7 +124,50 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   return std::move(*best);
 }
 
+// The plan of the weighted graph, as one of the graph itself: the same instructions, their energy in joules.
+void unweighted(Plan& plan, const CostGraph& graph, const Question& asked) {
+  plan.graph = graph;
+  plan.question.objective = asked.objective;
+  plan.question.weights = asked.weights;
+  plan.bound.weighted = std::exchange(plan.bound.energy_j, std::nullopt);
+  if (const std::optional<Predicted> predicted = predict(graph, plan)) plan.predicted = *predicted;
+}
+
+void unweighted(Infeasible& known, const CostGraph& graph, const Question& asked) {
+  if (known.min_plan) unweighted(*known.min_plan, graph, asked);
+  if (!known.refusal) return;
+  known.refusal->plan.reset();  // it is told of the weighted graph
+  known.refusal->graph = graph;
+  known.refusal->question.objective = asked.objective;
+  known.refusal->question.weights = asked.weights;
+}
+
 }  // namespace
+
+Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& asked_options, Infeasible* infeasible,
+                               const PlanMaker& make) {
+  if (asked_options.question.objective != Objective::kWeighted) return make(graph, asked_options, infeasible);
+  PlanOptions options = asked_options;
+  const Question asked = options.question;
+  if (asked.energy_limit)
+    return fail("E0117", "a limit on the energy beside a weighted objective", "--at-most",
+                "minimise the time with --at-most energy, or leave the limit out");
+  options.question.objective = Objective::kEnergy;
+  options.question.weights = {};
+  const CostGraph weighted = problem::weighted_graph(graph, asked.weights);
+  if (const Result<void> valid = problem::validate(weighted); !valid)
+    return fail("E0117", "by the objective's weights " + valid.error().message, "--objective",
+                "give smaller weights, whose ratio says as much", {"at " + valid.error().where});
+  Infeasible known;
+  Result<Plan> plan = make(weighted, options, &known);
+  if (plan) {
+    unweighted(*plan, graph, asked);
+  } else if (infeasible != nullptr) {
+    unweighted(known, graph, asked);
+    *infeasible = std::move(known);
+  }
+  return plan;
+}
 
 Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   return weighted_or_plain(graph, options, infeasible, plan_of);

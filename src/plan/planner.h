@@ -8,18 +8,8 @@
 #include <string>
 
 #include "plan/simulate/plan_options.h"
-#include "problem/plan.h"
-#include "problem/refusal.h"
 
 namespace pantoum::plan {
-
-using problem::Bytes;
-using problem::Certificate;
-using problem::CostGraph;
-using problem::Joules;
-using problem::Objective;
-using problem::Plan;
-using problem::Seconds;
 
 // What is known of a question for which no plan was found. A proof for one order of first computations proves nothing of
 // others: where plans may choose theirs, it stands beside.
@@ -37,8 +27,8 @@ struct Infeasible {
     double of_order = 0;                     // of plans of the planned order; >= proved
     std::optional<Certificate> certificate;  // of proved where a linear program has proved that, or else of of_order
   };
-  std::optional<Least> time_s, energy_j;    // where there is a limit on it
-  std::optional<problem::Refusal> refusal;  // where it is proved that no plan answers the question
+  std::optional<Least> time_s, energy_j;  // where there is a limit on it
+  std::optional<Refusal> refusal;         // where it is proved that no plan answers the question
 };
 
 // A plan within the budget, its offsets placed, its predictions exact. Every plan returned has passed `check::replay`'s
@@ -48,11 +38,19 @@ struct Infeasible {
 //   cost    honours options.time_limit to within 200 ms, but for a first plan, which is sought for a moment longer (0.7 s
 //           in all, and 3 s where orders differ; one that is known to exist, by evicting what can be, is found however
 //           short the limit), and for a deadline that no plan was found for, which is asked again by time alone
-[[nodiscard]] Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options,
-                                     Infeasible* infeasible = nullptr);
+Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible = nullptr);
 
 // The plan without budget, paging and recomputing: given order, freed after last use, in-place used (when options say
 // so), first choices. Its predicted.peak_bytes is the unplanned peak.
-[[nodiscard]] Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options = {});
+Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options = {});
+
+// A weighted sum of energy and makespan is planned as the energy of another graph.
+using PlanMaker = std::function<Result<Plan>(const CostGraph& graph, const PlanOptions& options, Infeasible*)>;
+
+// What `make` answers. Where the question is of a weighted sum, it is asked for the least energy of the weighted graph
+// (problem/weighted_graph.h), and its answer is told of `graph`: joules are joules, the bound is one of the sum.
+//   errors  E0117 a limit on the energy beside a weighted objective; those of `make`
+Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
+                               const PlanMaker& make);
 
 }  // namespace pantoum::plan

@@ -8,13 +8,11 @@
 #include "check/claims.h"
 #include "check/replay.h"
 #include "plan/simulate/order.h"
-#include "problem/objective_values.h"
 #include "testing/all_cases.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
 
-using problem::Do;
 namespace {
 
 // A residual net of `blocks`: forward ops whose outputs the backward reads, sizes in bytes, unit costs.
@@ -23,14 +21,14 @@ CostGraph residual(int blocks) {
   graph.name = "residual";
   graph.device.name = "test";
   graph.device.ram_bytes = 1 << 20;
-  graph.device.pager = {.mode = problem::PagerMode::kAsync,
+  graph.device.pager = {.mode = PagerMode::kAsync,
                         .in = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5},
                         .out = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5}};
   const auto add = [&](const std::string& name, std::vector<int64_t> inputs, Bytes bytes, double cost) {
     const auto id = static_cast<int64_t>(graph.ops.size());
     graph.tensors.push_back({.id = id, .name = name, .bytes = bytes});
-    problem::Op op{.id = id, .name = name, .inputs = std::move(inputs), .outputs = {id}};
-    problem::Choice choice{.time_s = cost, .energy_j = cost};
+    Op op{.id = id, .name = name, .inputs = std::move(inputs), .outputs = {id}};
+    Choice choice{.time_s = cost, .energy_j = cost};
     for (size_t position = 0; position < op.inputs.size(); ++position)
       choice.reads.push_back(static_cast<int>(position));
     choice.writes = {0};
@@ -145,8 +143,8 @@ TEST(MakePlan, GoesOnInTheOrderOfItsStartAndIsNoWorse) {
       ASSERT_TRUE(plan) << to_text(plan.error());
       expect_valid(graph, *plan, options);
       EXPECT_EQ(order_of(*plan, graph), order_of(*start, graph));
-      EXPECT_LE(problem::value_of(*plan), problem::value_of(*start));
-      ++planned, better += problem::value_of(*plan) < problem::value_of(*start) ? 1 : 0;
+      EXPECT_LE(value_of(*plan), value_of(*start));
+      ++planned, better += value_of(*plan) < value_of(*start) ? 1 : 0;
     }
   }
   EXPECT_GT(planned, kSeeds / 2);
@@ -183,7 +181,7 @@ TEST(MakePlan, IsNoSlowerForItsTimeThanForItsEnergy) {
   for (uint64_t seed = 1; seed <= 2 * static_cast<uint64_t>(kSeeds); ++seed) {
     const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 10, .most_ops = 30});
     const auto whole = unplanned(graph);
-    if (!whole || graph.device.pager.mode != problem::PagerMode::kAsync) continue;
+    if (!whole || graph.device.pager.mode != PagerMode::kAsync) continue;
     for (const int percent : {80, 60}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", percent " + std::to_string(percent));
       PlanOptions options{.question = {.budget = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100)},
@@ -205,7 +203,7 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
   CostGraph graph = residual(std::min(10, kMostBlocks)), fast = graph, lean = graph;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (!graph.ops[op].name.starts_with("g")) continue;
-    problem::Choice with = graph.ops[op].choices.front(), without = with;
+    Choice with = graph.ops[op].choices.front(), without = with;
     with.workspace_bytes = 600;
     without.time_s *= 1.01, without.energy_j *= 1.01;
     fast.ops[op].choices = {with};
@@ -226,9 +224,9 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
 CostGraph with_levels(CostGraph graph, double idle_w) {
   graph.device.idle_w = idle_w;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
-    const problem::Choice first = graph.ops[op].choices.front();
+    const Choice first = graph.ops[op].choices.front();
     for (int level = 1; level <= 3; ++level) {
-      problem::Choice slower = first;
+      Choice slower = first;
       slower.algorithm += "@" + std::to_string(level);
       slower.time_s *= 1 + 0.1 * level + 0.01 * static_cast<double>(op);
       slower.energy_j /= 1 + 0.2 * level;
@@ -244,16 +242,16 @@ TEST(MakePlan, ProvesTheBestLevelsWhereRamIsPlenty) {
     SCOPED_TRACE(idle_w);
     const CostGraph graph = with_levels(residual(std::min(8, kMostBlocks)), idle_w);
     double least = 0;
-    for (const problem::Op& op : graph.ops) {
+    for (const Op& op : graph.ops) {
       double best = HUGE_VAL;
-      for (const problem::Choice& way : op.choices) best = std::min(best, way.energy_j + idle_w * way.time_s);
+      for (const Choice& way : op.choices) best = std::min(best, way.energy_j + idle_w * way.time_s);
       least += best;
     }
     const PlanOptions options{.question = {.budget = Bytes{1} << 40}, .effort = 1};
     const auto plan = make_plan(graph, options);
     ASSERT_TRUE(plan) << to_text(plan.error());
     expect_valid(graph, *plan, options);
-    EXPECT_EQ(plan->status, problem::Status::kOptimal);
+    EXPECT_EQ(plan->status, Status::kOptimal);
     EXPECT_NEAR(plan->predicted.energy_j, least, 1e-9 * least);
   }
 }
@@ -374,9 +372,8 @@ TEST(MakePlan, TellsTheSmallestRamWhenInfeasible) {
 }
 
 // Ops with one choice each that reads and writes all.
-problem::Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output,
-                     std::vector<std::pair<int, int>> overwrites) {
-  problem::Choice choice{.time_s = 1, .energy_j = 1, .overwrites = std::move(overwrites), .writes = {0}};
+Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output, std::vector<std::pair<int, int>> overwrites) {
+  Choice choice{.time_s = 1, .energy_j = 1, .overwrites = std::move(overwrites), .writes = {0}};
   for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
   return {.id = id, .inputs = std::move(inputs), .outputs = {output}, .choices = {choice}};
 }
@@ -406,7 +403,7 @@ TEST(MakePlan, HasAPlanForEveryBudgetThatItNamed) {
 
 TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
   CostGraph graph;
-  graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam}, {.id = 1, .bytes = 40}};
+  graph.tensors = {{.id = 0, .bytes = 100, .start = Home::kRam}, {.id = 1, .bytes = 40}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}})};
   graph.order = {0};
   const Plan inside{.question = {.budget = 100},
@@ -420,8 +417,8 @@ TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
 
 TEST(MakePlan, DoesNotProveAwayAPinnedTensorThatItsSuccessorReplaced) {
   CostGraph graph;
-  graph.device.pager.mode = problem::PagerMode::kAsync;
-  graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam, .pinned = true, .next = 1},
+  graph.device.pager.mode = PagerMode::kAsync;
+  graph.tensors = {{.id = 0, .bytes = 100, .start = Home::kRam, .pinned = true, .next = 1},
                    {.id = 1, .bytes = 100},
                    {.id = 2, .bytes = 100}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}}), plain_op(1, {}, 2, {})};
@@ -460,7 +457,7 @@ TEST(MakePlan, MeetsDeadlinesThatPagingAloneMisses) {
   const Result<Plan> free = make_plan(graph, {.question = {.budget = 1100}, .effort = 20});
   ASSERT_TRUE(free) << to_text(free.error());
   Seconds work = 0;
-  for (const problem::Op& op : graph.ops) work += op.choices.front().time_s;
+  for (const Op& op : graph.ops) work += op.choices.front().time_s;
   for (const double factor : {1.2, 1.4, 1.7}) {
     const PlanOptions options{.question = {.budget = 1100, .deadline = factor * work}, .effort = 20};
     const Result<Plan> plan = make_plan(graph, options);
@@ -476,14 +473,13 @@ TEST(MakePlan, ClaimsWhatIsProvedOfCostsOfAnySize) {
     for (const double seconds : {1e-200, 1.0, 1e20})
       for (uint64_t seed = 1; seed <= 3; ++seed) {
         CostGraph graph = check::random_cost_graph(seed);
-        for (problem::Op& op : graph.ops)
-          for (problem::Choice& choice : op.choices) choice.energy_j *= joules, choice.time_s *= seconds;
+        for (Op& op : graph.ops)
+          for (Choice& choice : op.choices) choice.energy_j *= joules, choice.time_s *= seconds;
         graph.device.idle_w *= joules;
-        for (problem::Link* link : {&graph.device.pager.in, &graph.device.pager.out})
+        for (Link* link : {&graph.device.pager.in, &graph.device.pager.out})
           link->w *= joules, link->latency_s *= seconds;
         const Bytes budget = unplanned(graph).value().predicted.arena_bytes;
-        for (const problem::Objective objective :
-             {problem::Objective::kEnergy, problem::Objective::kTime, problem::Objective::kEdp}) {
+        for (const Objective objective : {Objective::kEnergy, Objective::kTime, Objective::kEdp}) {
           const PlanOptions options{.question = {.budget = budget, .objective = objective}, .effort = 1, .threads = 1};
           const Result<Plan> plan = make_plan(graph, options);
           ASSERT_TRUE(plan) << joules << " " << seconds << " " << seed << ": " << to_text(plan.error());

@@ -15,9 +15,7 @@ namespace pantoum::plan {
 namespace {
 
 constexpr double kAsGood = 1 - 1e-9;  // as the bound of one order
-// For a bound of any order once the plan's own is proved: so long, or this share of all that was taken.
-constexpr Seconds kLeastMore = 0.05;
-constexpr double kMoreShare = 0.1;
+constexpr Seconds kLeastMore = 0.05;  // for a bound of any order, once the plan's own is proved
 
 double of_objective(Objective objective, const Bounds& bounds) {
   return objective == Objective::kEnergy ? bounds.energy : bounds.time;
@@ -76,13 +74,13 @@ void Prover::run(const std::function<double()>& seconds_left, const std::functio
 
 void Prover::run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   const bool proved = bound() >= enough_for(value(), instance_.options.gap);
-  const Seconds more = proved ? std::max(kLeastMore, kMoreShare * instance_.elapsed()) : HUGE_VAL;
+  const double share = share_of(Attempt::kProveAnyOrder);
+  const Seconds more = proved ? std::max(kLeastMore, share * instance_.elapsed()) : HUGE_VAL;
   const Seconds until = instance_.elapsed() + more;
   const int64_t effort = instance_.options.effort;
   const auto left = [&] { return std::min(seconds_left(), until - instance_.elapsed()); };
-  const int64_t most = proved && effort > 0
-                           ? std::max<int64_t>(1, static_cast<int64_t>(kMoreShare * static_cast<double>(effort)))
-                           : effort;
+  const int64_t most =
+      proved && effort > 0 ? std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(effort))) : effort;
   if (by_product())
     any_order_product_.run({.seconds_left = left, .value = value, .effort = most});
   else
@@ -151,7 +149,7 @@ std::vector<Certificate> Prover::lines() const {
   return by_product() ? product_.hyperplanes() : std::vector<Certificate>{};
 }
 
-const std::vector<problem::SeparatorCount>& Prover::separators() const {
+const std::vector<SeparatorCount>& Prover::separators() const {
   return by_product() ? product_.separators() : sum_.separators();
 }
 

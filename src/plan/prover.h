@@ -28,12 +28,12 @@ class Prover {
   void run(const std::function<double()>& seconds_left, const std::function<double()>& value);
 
   // Is run() at work? From any thread.
-  [[nodiscard]] bool running() const { return running_.load(); }
+  bool running() const { return running_.load(); }
   // Of the objective, and of plans of the model's order. From any thread.
-  [[nodiscard]] double bound() const;
+  double bound() const;
   // A policy near the relaxation's last solution, given once. From any thread. None without a clock: when a solution
   // comes would depend on the machine.
-  [[nodiscard]] std::optional<Policy> take_near_policy();
+  std::optional<Policy> take_near_policy();
 
   // What is said of a plan: of any order where that proves as much, or enough; else of the model's order alone.
   struct Proof {
@@ -44,18 +44,18 @@ class Prover {
     bool any_order = false;
   };
   // After run(). Of a plan of this value.
-  [[nodiscard]] Proof proof(double value) const;
+  Proof proof(double value) const;
   // After run(). Of all plans, whatever their order: may be less.
-  [[nodiscard]] Proof any_order_proof() const;
+  Proof any_order_proof() const;
   // After run(), of the model's order: of energy and time both; what proves bound(), where a linear program or lines have.
-  [[nodiscard]] Bounds bounds() const;
-  [[nodiscard]] std::optional<Certificate> certificate() const;
-  [[nodiscard]] std::vector<Certificate> lines() const;
+  Bounds bounds() const;
+  std::optional<Certificate> certificate() const;
+  std::vector<Certificate> lines() const;
   // What the separators of the bound did.
-  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const;
+  const std::vector<SeparatorCount>& separators() const;
 
  private:
-  [[nodiscard]] bool by_product() const;
+  bool by_product() const;
   void run_in_order(const std::function<double()>& seconds_left, const std::function<double()>& value);
   void run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value);
   void offer_near_policy(const Relaxation& relaxation, const Point& point);

@@ -6,7 +6,6 @@
 
 #include "check/replay.h"
 #include "plan/planner.h"
-#include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
 #include "testing/exhaustive_questions.h"
 #include "testing/random_case.h"

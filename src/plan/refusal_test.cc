@@ -5,7 +5,7 @@
 
 #include "check/claims.h"
 #include "check/refusal.h"
-#include "plan/freedoms_used.h"
+#include "plan/finalize.h"
 #include "plan/planner.h"
 #include "testing/random_case.h"
 #include "testing/sample_graphs.h"
@@ -28,7 +28,7 @@ CostGraph towers() {
     int64_t gradient = sample.add({tower.back()}, 8, 1);
     for (size_t layer = tower.size(); layer-- > 0;) gradient = sample.add({gradient, tower[layer]}, 8, 1);
   }
-  for (problem::Op& op : sample.graph_.ops) op.recompute = false;
+  for (Op& op : sample.graph_.ops) op.recompute = false;
   return sample.graph_;
 }
 
@@ -76,7 +76,7 @@ TEST(Refusal, OfTheGraphsOrderIsProvedWhereItIsKept) {
   const auto proved = check::check_refusal(*why.refusal);
   ASSERT_TRUE(proved) << to_text(proved.error());
   EXPECT_GT(*proved, 5000);
-  problem::Refusal freer = *why.refusal;
+  Refusal freer = *why.refusal;
   freer.question.freedoms.reordering = true;
   EXPECT_EQ(check::check_refusal(freer).error().code, "E0809");
   freer.any_order = true;
@@ -162,10 +162,9 @@ TEST(KeepsFreedoms, AgreesWithTheChecker) {
     plan.predicted = {-1, -1, std::nan(""), std::nan("")};
     const auto found = check::replay(graph, plan);
     if (!found) continue;
-    for (bool problem::Freedoms::*freedom :
-         {&problem::Freedoms::paging, &problem::Freedoms::recomputing, &problem::Freedoms::in_place,
-          &problem::Freedoms::reordering, &problem::Freedoms::numerics}) {
-      problem::Question without{.freedoms = {.numerics = true}};
+    for (bool Freedoms::*freedom :
+         {&Freedoms::paging, &Freedoms::recomputing, &Freedoms::in_place, &Freedoms::reordering, &Freedoms::numerics}) {
+      Question without{.freedoms = {.numerics = true}};
       without.freedoms.*freedom = false;
       const bool kept = check::check_question_kept(without, *found).has_value();
       EXPECT_EQ(keeps_freedoms(graph, plan, without.freedoms), kept) << "seed " << seed;

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "plan/plan_search.h"
-#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
@@ -69,11 +68,11 @@ void Solver::prove_for(double value) {
 
 std::optional<Plan> Solver::solve() {
   const Turns::Own turn(instance_.turns);
-  return PlanSearch(instance_, prover_, best_value_).run();
+  return search_plan(instance_, prover_, best_value_);
 }
 
 std::optional<Plan> Solver::keep_everything() {
-  return PlanSearch(instance_, prover_, best_value_).keep_everything();
+  return plan::keep_everything(instance_, prover_);
 }
 
 void Solver::prove(const std::stop_token& stop) {

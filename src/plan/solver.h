@@ -29,8 +29,8 @@ class Solver {
   // The plan without budget and limits that retains every tensor until its last use.
   std::optional<Plan> keep_everything();
 
-  [[nodiscard]] const Instance& instance() const { return instance_; }
-  [[nodiscard]] const Prover& proved() const { return prover_; }  // not while solve_and_prove() runs
+  const Instance& instance() const { return instance_; }
+  const Prover& proved() const { return prover_; }  // not while solve_and_prove() runs
 
  private:
   void prove(const std::stop_token& stop);

@@ -1,4 +1,4 @@
-#include "plan/turns.h"
+#include "plan/instance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,21 +1,20 @@
 // A weighted sum of energy and time: what is claimed of it is proved of it.
-#include "plan/weighted_plan.h"
+#include "plan/planner.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "check/claims.h"
-#include "problem/objective_values.h"
 #include "problem/plan_json.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr problem::Weights kWeights[] = {{1, 0}, {0, 1}, {0.6, 0.4}, {1e-6, 3}, {50, 1e-3}};
+constexpr Weights kWeights[] = {{1, 0}, {0, 1}, {0.6, 0.4}, {1e-6, 3}, {50, 1e-3}};
 
-PlanOptions options_for(const CostGraph& graph, const problem::Weights& weights) {
+PlanOptions options_for(const CostGraph& graph, const Weights& weights) {
   PlanOptions options{.effort = 1, .threads = 1};
   options.question.objective = Objective::kWeighted;
   options.question.weights = weights;
@@ -28,7 +27,7 @@ TEST(WeightedPlan, IsJudgedByEnergyAndTimeOfItsOwnGraph) {
   int planned = 0, bounded = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
-    for (const problem::Weights& weights : kWeights) {
+    for (const Weights& weights : kWeights) {
       const auto plan = make_plan(graph, options_for(graph, weights));
       if (!plan) continue;
       ++planned;
@@ -38,7 +37,7 @@ TEST(WeightedPlan, IsJudgedByEnergyAndTimeOfItsOwnGraph) {
       EXPECT_FALSE(plan->bound.energy_j) << "a bound of the sum is none of the energy";
       ASSERT_TRUE(plan->bound.weighted);
       const double value = weights.joule * judged->found.energy_j + weights.second * judged->found.time_s;
-      EXPECT_NEAR(problem::value_of(*plan), value, 1e-9 * value);
+      EXPECT_NEAR(value_of(*plan), value, 1e-9 * value);
       EXPECT_LE(*plan->bound.weighted, value * (1 + 1e-9));
       bounded += *plan->bound.weighted > 0 ? 1 : 0;
       // As a file.
@@ -63,7 +62,7 @@ TEST(WeightedPlan, NoOtherPlanOfTheTrialsIsBetterThanItsBound) {
       other.question.objective = objective;
       const auto rival = make_plan(graph, other);
       if (!rival) continue;
-      EXPECT_GE(problem::value_of(asked.question, rival->predicted), *plan->bound.weighted * (1 - 1e-9)) << seed;
+      EXPECT_GE(value_of(asked.question, rival->predicted), *plan->bound.weighted * (1 - 1e-9)) << seed;
     }
   }
 }
@@ -73,19 +72,19 @@ TEST(WeightedPlan, ForgedClaimsAreRefused) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     auto plan = make_plan(graph, options_for(graph, {0.6, 0.4}));
-    if (!plan || problem::value_of(*plan) == 0) continue;
+    if (!plan || value_of(*plan) == 0) continue;
     ++forged;
     const auto refused = [&](auto change) {
       Plan wrong = *plan;
       change(wrong);
       return !check::judge(wrong);
     };
-    EXPECT_TRUE(refused([](Plan& p) { p.bound.weighted = problem::value_of(p) * 1.001; })) << seed;
+    EXPECT_TRUE(refused([](Plan& p) { p.bound.weighted = value_of(p) * 1.001; })) << seed;
     EXPECT_TRUE(refused([](Plan& p) { p.predicted.energy_j *= 1.01, p.predicted.energy_j += 1e-3; })) << seed;
     EXPECT_TRUE(refused([](Plan& p) { p.bound.energy_j = 0; })) << seed;
     EXPECT_TRUE(refused([](Plan& p) { p.question.energy_limit = 1e9; })) << seed;
     if (plan->gap > 1e-3) {
-      EXPECT_TRUE(refused([](Plan& p) { p.gap = 0, p.status = problem::Status::kOptimal; })) << seed;
+      EXPECT_TRUE(refused([](Plan& p) { p.gap = 0, p.status = Status::kOptimal; })) << seed;
     }
   }
   EXPECT_GT(forged, 10);

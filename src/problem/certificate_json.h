@@ -14,7 +14,7 @@
 namespace pantoum::problem {
 
 // Checks the form alone; what is wrong is kept in the node's errors, with its path.
-[[nodiscard]] Certificate read_certificate(const base::JsonNode& node);
-[[nodiscard]] nlohmann::ordered_json certificate_json(const Certificate& certificate);
+Certificate read_certificate(const base::JsonNode& node);
+nlohmann::ordered_json certificate_json(const Certificate& certificate);
 
 }  // namespace pantoum::problem

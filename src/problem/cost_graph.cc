@@ -184,10 +184,10 @@ class Validator {
       for (const auto& [out, in] : choice.overwrites)
         if (op.outputs[static_cast<size_t>(out)] == tensor.next && op.inputs[static_cast<size_t>(in)] == tensor.id)
           return {};
-    return fail(kCode,
-                fmt::format("it is pinned, and no choice of {} overwrites it with its next, tensor {}", named(op),
-                            tensor.next),
-                named(tensor), "list the pair in \"overwrites\" of a choice, or leave \"pinned\" out");
+    return fail(
+        kCode,
+        fmt::format("it is pinned, and no choice of {} overwrites it with its next, tensor {}", named(op), tensor.next),
+        named(tensor), "list the pair in \"overwrites\" of a choice, or leave \"pinned\" out");
   }
 
   Result<void> order() const {
@@ -244,7 +244,7 @@ class Hasher {
     add(static_cast<int64_t>(numbers.size()));
     for (const Number number : numbers) add(static_cast<int64_t>(number));
   }
-  [[nodiscard]] uint64_t value() const { return XXH64_digest(state_.get()); }
+  uint64_t value() const { return XXH64_digest(state_.get()); }
 
  private:
   std::unique_ptr<XXH64_state_t, decltype(&XXH64_freeState)> state_;

@@ -86,14 +86,14 @@ struct CostGraph {
 };
 
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
-[[nodiscard]] Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
+Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
 
 // E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
 // negative, one engine, no choice overwrites a pinned tensor with another than its next, and `order` is a topological
 // order of all ops (optional ones included) in which every input is there when it is read.
-[[nodiscard]] Result<void> validate(const CostGraph& graph);
+Result<void> validate(const CostGraph& graph);
 
 // A hash of everything but names and costs (times, joules): the question's structure. Ties a plan to its model.
-[[nodiscard]] uint64_t structure_hash(const CostGraph& graph);
+uint64_t structure_hash(const CostGraph& graph);
 
 }  // namespace pantoum::problem

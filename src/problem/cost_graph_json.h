@@ -11,14 +11,13 @@ namespace pantoum::problem {
 
 // Refuses unknown versions and unknown keys (except "x-..."), wrong types, non-finite or negative quantities: E0220
 // with the key's path. The result has passed `validate`. `where` names the source in errors.
-[[nodiscard]] Result<CostGraph> parse_cost_graph(std::string_view json_text, const std::string& where);
-[[nodiscard]] Result<CostGraph> cost_graph_from_json(const nlohmann::ordered_json& json, const std::string& where);
+Result<CostGraph> parse_cost_graph(std::string_view json_text, const std::string& where);
+Result<CostGraph> cost_graph_from_json(const nlohmann::ordered_json& json, const std::string& where);
 // The same from an unordered document; `path` is where the graph stands in it ("graph" in a plan), for errors.
-[[nodiscard]] Result<CostGraph> cost_graph_from_json(const nlohmann::json& json, const std::string& where,
-                                                     const std::string& path);
-[[nodiscard]] Result<CostGraph> read_cost_graph(const std::string& path);
+Result<CostGraph> cost_graph_from_json(const nlohmann::json& json, const std::string& where, const std::string& path);
+Result<CostGraph> read_cost_graph(const std::string& path);
 
-[[nodiscard]] nlohmann::ordered_json to_json(const CostGraph& graph);
-[[nodiscard]] Result<void> write_cost_graph(const CostGraph& graph, const std::string& path);  // atomic
+nlohmann::ordered_json to_json(const CostGraph& graph);
+Result<void> write_cost_graph(const CostGraph& graph, const std::string& path);  // atomic
 
 }  // namespace pantoum::problem

@@ -8,41 +8,41 @@
 
 namespace pantoum::problem {
 
-[[nodiscard]] const char* name_of(Objective objective);  // "energy", "time", "edp", "weighted"
+const char* name_of(Objective objective);  // "energy", "time", "edp", "weighted"
 // "3.91 J", "12 ms", "47 mJ s".
-[[nodiscard]] std::string show_value(Objective objective, double value);
+std::string show_value(Objective objective, double value);
 
 // In joules, seconds, or joules times seconds. A weighted sum has weights: the other forms know them.
-[[nodiscard]] inline double value_of(Objective objective, Joules energy, Seconds time) {
+inline double value_of(Objective objective, Joules energy, Seconds time) {
   return objective == Objective::kEnergy ? energy : objective == Objective::kTime ? time : energy * time;
 }
-[[nodiscard]] inline double value_of(Objective objective, const Predicted& predicted) {
+inline double value_of(Objective objective, const Predicted& predicted) {
   return value_of(objective, predicted.energy_j, predicted.time_s);
 }
-[[nodiscard]] inline double value_of(const Question& question, Joules energy, Seconds time) {
+inline double value_of(const Question& question, Joules energy, Seconds time) {
   return question.objective == Objective::kWeighted ? question.weights.joule * energy + question.weights.second * time
                                                     : value_of(question.objective, energy, time);
 }
-[[nodiscard]] inline double value_of(const Question& question, const Predicted& predicted) {
+inline double value_of(const Question& question, const Predicted& predicted) {
   return value_of(question, predicted.energy_j, predicted.time_s);
 }
-[[nodiscard]] inline double value_of(const Plan& plan) {
+inline double value_of(const Plan& plan) {
   return value_of(plan.question, plan.predicted);
 }
 
-[[nodiscard]] inline const std::optional<double>& bound_of(const Bound& bound, Objective objective) {
+inline const std::optional<double>& bound_of(const Bound& bound, Objective objective) {
   return objective == Objective::kEnergy     ? bound.energy_j
          : objective == Objective::kTime     ? bound.time_s
          : objective == Objective::kWeighted ? bound.weighted
                                              : bound.edp_js;
 }
-[[nodiscard]] inline std::optional<double>& bound_of(Bound& bound, Objective objective) {
+inline std::optional<double>& bound_of(Bound& bound, Objective objective) {
   return objective == Objective::kEnergy     ? bound.energy_j
          : objective == Objective::kTime     ? bound.time_s
          : objective == Objective::kWeighted ? bound.weighted
                                              : bound.edp_js;
 }
-[[nodiscard]] inline const std::optional<double>& bound_of(const Plan& plan) {
+inline const std::optional<double>& bound_of(const Plan& plan) {
   return bound_of(plan.bound, plan.question.objective);
 }
 

@@ -35,7 +35,7 @@ struct Question {
   bool operator==(const Question&) const = default;
 
   // The budget as a number: where there is none, more than any graph takes, and small enough to be added to.
-  [[nodiscard]] Bytes budget_bytes() const { return budget.value_or(std::numeric_limits<Bytes>::max() / 4); }
+  Bytes budget_bytes() const { return budget.value_or(std::numeric_limits<Bytes>::max() / 4); }
 };
 
 }  // namespace pantoum::problem

@@ -12,10 +12,10 @@
 namespace pantoum::problem {
 
 // Every key is needed; what is wrong is kept in the node's errors, with its path.
-[[nodiscard]] Question read_question(const base::JsonNode& node);
-[[nodiscard]] Objective read_objective(const base::JsonNode& node);
+Question read_question(const base::JsonNode& node);
+Objective read_objective(const base::JsonNode& node);
 
-[[nodiscard]] nlohmann::ordered_json question_json(const Question& question);
-[[nodiscard]] const char* objective_name(Objective objective);
+nlohmann::ordered_json question_json(const Question& question);
+const char* objective_name(Objective objective);
 
 }  // namespace pantoum::problem

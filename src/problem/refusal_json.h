@@ -15,14 +15,14 @@ namespace pantoum::problem {
 
 // Refuses unknown versions and keys (except "x-..."), wrong types, numbers out of range: E0232 with the key's path; what
 // is wrong in the plan is E0230, in the graph E0220 or E0221.
-[[nodiscard]] Result<Refusal> parse_refusal(std::string_view json_text, const std::string& where);
+Result<Refusal> parse_refusal(std::string_view json_text, const std::string& where);
 
 // A file with either of the planner's answers, told apart by its schema.
-[[nodiscard]] Result<std::variant<Plan, Refusal>> read_answer(const std::string& path);
-[[nodiscard]] Result<std::variant<Plan, Refusal>> parse_answer(std::string_view json_text, const std::string& where);
+Result<std::variant<Plan, Refusal>> read_answer(const std::string& path);
+Result<std::variant<Plan, Refusal>> parse_answer(std::string_view json_text, const std::string& where);
 
-[[nodiscard]] nlohmann::ordered_json to_json(const Refusal& refusal);
+nlohmann::ordered_json to_json(const Refusal& refusal);
 // Atomic: a file that exists is replaced only by a whole new one.
-[[nodiscard]] Result<void> write_refusal(const Refusal& refusal, const std::string& path);
+Result<void> write_refusal(const Refusal& refusal, const std::string& path);
 
 }  // namespace pantoum::problem

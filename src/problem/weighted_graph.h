@@ -8,6 +8,6 @@ namespace pantoum::problem {
 
 // The graph whose every plan takes as many joules as the same plan of `graph` takes in joules times weights.joule and
 // seconds times weights.second: each cost is multiplied, and idling counts the seconds. Times, bytes and structure stay.
-[[nodiscard]] CostGraph weighted_graph(const CostGraph& graph, const Weights& weights);
+CostGraph weighted_graph(const CostGraph& graph, const Weights& weights);
 
 }  // namespace pantoum::problem

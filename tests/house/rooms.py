@@ -21,7 +21,7 @@ def _order_of_block(block):
             order.extend(inner + [parent])
 
     for line in block.splitlines():
-        if match := re.match(r"src/(\w+)/", line):
+        if match := re.match(r"src/([\w/]+)/ ", line):
             close()
             parent, inner = match[1], []
         elif (match := re.match(r"\s+(\w+)/", line)) and parent is not None:

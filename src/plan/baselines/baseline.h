@@ -3,18 +3,9 @@
 
 #include <span>
 
-#include "base/result.h"
-
-namespace pantoum::problem {
-struct CostGraph;
-struct Plan;
-}  // namespace pantoum::problem
+#include "plan/simulate/plan_options.h"
 
 namespace pantoum::plan {
-
-struct PlanOptions;
-using problem::CostGraph;
-using problem::Plan;
 
 struct Baseline {
   const char* name;    // as `pantoum plan --planner NAME` takes it
@@ -25,6 +16,6 @@ struct Baseline {
 };
 
 // All of them, in the order of their publication.
-[[nodiscard]] std::span<const Baseline> baselines();
+std::span<const Baseline> baselines();
 
 }  // namespace pantoum::plan

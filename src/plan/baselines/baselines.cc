@@ -1,17 +1,16 @@
 #include <array>
 
-#include "plan/baselines/baseline.h"
-#include "plan/baselines/capuchin.h"
-#include "plan/baselines/checkmate.h"
-#include "plan/baselines/chen.h"
-#include "plan/baselines/dtr.h"
-#include "plan/baselines/griewank.h"
-#include "plan/baselines/keep.h"
-#include "plan/baselines/poet.h"
-#include "plan/baselines/pofo.h"
-#include "plan/baselines/port.h"
+#include "plan/baselines/methods.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan {
+
+// Every tensor stays until its last use, in the given order, in place where the choices allow it; nothing is computed twice or
+// paged: what frameworks do. Fits only where the unplanned peak does.
+Result<Plan> baseline::keep_everything(const CostGraph& graph, const PlanOptions& options) {
+  PANTOUM_ASSIGN(const Task task, ask(graph, options, "keep"));
+  return plan_policy(task, keep_all(task.model, task.choices));
+}
 
 std::span<const Baseline> baselines() {
   static constexpr std::array kAll{

@@ -195,7 +195,7 @@ TEST(Pofo, IsNeverWorseThanRevolveOnAChain) {
 TEST(Poet, SaysWhatItsMemoryRowLeavesOut) {
   CostGraph graph = sample_chain(4);
   const Bytes ram = peak_of_all(graph);
-  for (problem::Op& op : graph.ops) op.choices.front().workspace_bytes = ram;
+  for (Op& op : graph.ops) op.choices.front().workspace_bytes = ram;
   const auto plan = named("poet").plan(graph, {.question = {.budget = ram}, .time_limit = 30});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, "E0302");

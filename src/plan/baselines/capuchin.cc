@@ -1,7 +1,15 @@
-#include "plan/baselines/capuchin.h"
-
+// Capuchin (Peng, Shi, Dai, Jin, Ma, Xiong, Yang, Qian, ASPLOS 2020): swap what is free, then what costs least.
+//
+// A candidate is a tensor between two accesses (an interval of the model) that spans a moment over the budget.
+//   free time FT = time between the accesses - seconds to write it - seconds to read it
+// 1. Intervals are swapped in falling order of FT as long as FT >= 0: their transfers hide behind compute.
+// 2. Then, one by one, the interval with the most bytes saved per second of overhead (the paper's MSPS): swapping costs
+//    -FT, recomputing the seconds of the tensor and of its dropped ancestors; the cheaper of the two is done.
+// Until the step fits. Times come from the cost graph in the place of the measured first iteration; in-triggers are
+// moved ahead where that shortens the step and RAM allows it, in the place of the feedback. Energy plays no part.
 #include <algorithm>
 
+#include "plan/baselines/methods.h"
 #include "plan/baselines/task.h"
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
@@ -29,9 +37,7 @@ class Chooser {
   }
 
  private:
-  [[nodiscard]] bool done() const {
-    return task_.out_of_time() || (simulator_.outcome().sound && simulator_.outcome().excess == 0);
-  }
+  bool done() const { return task_.out_of_time() || (simulator_.outcome().sound && simulator_.outcome().excess == 0); }
 
   // When each stage ends, all in RAM; the intervals by falling free time.
   void measure() {
@@ -51,7 +57,7 @@ class Chooser {
     std::stable_sort(swaps_.begin(), swaps_.end(), [](const Swap& a, const Swap& b) { return a.free_s > b.free_s; });
   }
 
-  [[nodiscard]] bool retained_over_a_peak(IntervalIndex interval) const {
+  bool retained_over_a_peak(IntervalIndex interval) const {
     const Interval& span = model_.intervals[interval];
     if (simulator_.policy().intervals[interval].evict < span.to) return false;
     for (Stage stage = span.from + 1; stage < span.to; ++stage)
@@ -79,7 +85,7 @@ class Chooser {
   }
 
   // Seconds to rematerialize a dropped tensor: its op, and the ops of what it reads and is dropped as well.
-  [[nodiscard]] Seconds recompute_seconds(TensorIndex tensor, Stage stage, int depth) const {
+  Seconds recompute_seconds(TensorIndex tensor, Stage stage, int depth) const {
     const OpIndex op = model_.tensors[tensor].producer;
     if (!op.exists() || depth > 64) return model_.tensors[tensor].in_s;
     Seconds seconds = task_.kernel(op).seconds;
@@ -87,7 +93,7 @@ class Chooser {
       if (dropped_at(read, stage)) seconds += recompute_seconds(read, stage, depth + 1);
     return seconds;
   }
-  [[nodiscard]] bool dropped_at(TensorIndex tensor, Stage stage) const {
+  bool dropped_at(TensorIndex tensor, Stage stage) const {
     const TensorModel& entry = model_.tensors[tensor];
     for (const IntervalIndex interval : entry.intervals) {
       const Interval& span = model_.intervals[interval];

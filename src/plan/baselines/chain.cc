@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "plan/baselines/forward_backward_boundary.h"
 #include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {

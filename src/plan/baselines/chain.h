@@ -17,11 +17,11 @@ struct Task;
 struct Chain {
   Indexed<int32_t, OpIndex> forward;             // by state
   Indexed<int32_t, std::vector<OpIndex>> steps;  // n + 1 of them: the backward ops of step i, in order
-  [[nodiscard]] int32_t length() const { return static_cast<int32_t>(forward.size()); }
+  int32_t length() const { return static_cast<int32_t>(forward.size()); }
 };
 
 // E0304 where an op of the forward part reads more than its predecessor (and what is there at the start), may run once
 // only, or where the backward part goes back and forth.
-[[nodiscard]] Result<Chain> find_chain(const Task& task);
+Result<Chain> find_chain(const Task& task);
 
 }  // namespace pantoum::plan::baseline

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/baselines/forward_backward_boundary.h"
+#include "plan/baselines/methods.h"
 #include "plan/baselines/task.h"
 #include "plan/simulate/simulate.h"
 
@@ -54,6 +54,8 @@ std::vector<OpIndex> articulation_points(const Task& task, Stage boundary) {
   return points;
 }
 
+// sqrt(n): every ceil(sqrt(k))-th of the k articulation points is a checkpoint. The budget plays no part: E0302 where
+// the one plan does not fit.
 Result<Plan> chen_sqrt(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Task task, ask(graph, options, "chen-sqrt"));
   const Stage boundary = find_forward_backward_boundary(task);
@@ -65,6 +67,8 @@ Result<Plan> chen_sqrt(const CostGraph& graph, const PlanOptions& options) {
   return plan_policy(task, drop_between(task, boundary, checkpoints));
 }
 
+// Algorithm 3: a checkpoint wherever more than b bytes have come since the last. b is searched on a grid; of the plans
+// that fit the cheapest is taken.
 Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Task task, ask(graph, options, "chen-greedy"));
   const Stage boundary = find_forward_backward_boundary(task);

@@ -11,22 +11,13 @@
 
 #include <vector>
 
-#include "plan/baselines/baseline.h"
 #include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 
 struct Task;
 
-// sqrt(n): every ceil(sqrt(k))-th of the k articulation points is a checkpoint. The budget plays no part: E0302 where
-// the one plan does not fit.
-[[nodiscard]] Result<Plan> chen_sqrt(const CostGraph& graph, const PlanOptions& options);
-
-// Algorithm 3: a checkpoint wherever more than b bytes have come since the last. b is searched on a grid; of the plans
-// that fit the cheapest is taken.
-[[nodiscard]] Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options);
-
 // The ops ahead of stage `boundary` that every path of the forward graph crosses, ascending.
-[[nodiscard]] std::vector<OpIndex> articulation_points(const Task& task, Stage boundary);
+std::vector<OpIndex> articulation_points(const Task& task, Stage boundary);
 
 }  // namespace pantoum::plan::baseline

@@ -1,10 +1,21 @@
-#include "plan/baselines/dtr.h"
-
+// Dynamic Tensor Rematerialization (Kirisame, Lyubomirsky, Haan, Brennan, He, Roesch, Chen, Tatlock, ICLR 2021).
+//
+// Runs the step in its order as a cache would. When an output does not fit, the tensor with the least
+//
+//   h_DTR(t) = (c(t) + sum of c over the evicted neighborhood of t) / (m(t) * s(t))
+//
+// is evicted: c the seconds to compute it, m its bytes, s the seconds since its last access, the evicted neighborhood
+// (exact, the paper's e*) the evicted tensors that are reached through evicted tensors up or down. What is asked for
+// and evicted is recomputed, recursively; inputs of a running op are locked. What the program needs no more is
+// evicted at once (eager eviction), unless it can never be recomputed. Sources in RAM and what must end there are
+// never evicted; sources in storage are fetched, their seconds of transfer in the place of c. The plan frees as
+// schedule.h does, never later than DTR, and writes in place, so the cache is given the largest share of a grid around
+// the budget whose plan fits.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "plan/baselines/forward_backward_boundary.h"
+#include "plan/baselines/methods.h"
 #include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
@@ -24,8 +35,7 @@ class Cache {
     readers_.resize(count);
     live_bytes_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
     for (const TensorIndex tensor : model_.tensors.indices())
-      if (model_.tensors[tensor].start == problem::Home::kRam)
-        in_ram_[tensor] = 1, live_bytes_ += model_.tensors[tensor].size;
+      if (model_.tensors[tensor].start == Home::kRam) in_ram_[tensor] = 1, live_bytes_ += model_.tensors[tensor].size;
   }
 
   Result<std::vector<Action>> run() {
@@ -45,8 +55,8 @@ class Cache {
   }
 
  private:
-  [[nodiscard]] const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
-  [[nodiscard]] double seconds(TensorIndex index) const {
+  const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
+  double seconds(TensorIndex index) const {
     return !tensor(index).producer.exists() ? tensor(index).in_s : task_.kernel(tensor(index).producer).seconds;
   }
 
@@ -82,16 +92,16 @@ class Cache {
   }
 
   // A source that the op reads as the last: an updated parameter. It cannot be rematerialized.
-  [[nodiscard]] bool gives_its_bytes(TensorIndex source) const {
-    return source.exists() && in_ram_[source] && tensor(source).start == problem::Home::kRam && uses_[source] == 1 &&
+  bool gives_its_bytes(TensorIndex source) const {
+    return source.exists() && in_ram_[source] && tensor(source).start == Home::kRam && uses_[source] == 1 &&
            locks_[source] == 1 && !tensor(source).ends_in_ram;
   }
   void lose(TensorIndex source) { in_ram_[source] = 0, lost_[source] = 1; }
 
   Result<void> fetch(TensorIndex index, int depth) {
-    if (!tensor(index).producer.exists() && tensor(index).start != problem::Home::kAux)
+    if (!tensor(index).producer.exists() && tensor(index).start != Home::kAux)
       return no_schedule(task_, fmt::format("a recomputation needs tensor {} after its update", tensor(index).id));
-    if (tensor(index).start == problem::Home::kAux) {
+    if (tensor(index).start == Home::kAux) {
       PANTOUM_TRY(evict_for(tensor(index).size, {}));
       actions_.push_back(moving(Do::kPageIn, index));
       now_s_ += tensor(index).in_s;
@@ -107,7 +117,7 @@ class Cache {
     return compute(op, depth + 1);
   }
 
-  [[nodiscard]] bool evictable(TensorIndex index) const {
+  bool evictable(TensorIndex index) const {
     const TensorModel& entry = tensor(index);
     if (!in_ram_[index] || locks_[index] > 0 || !entry.can_drop || entry.ends_in_ram || entry.size == 0) return false;
     if (!entry.producer.exists()) return true;
@@ -153,7 +163,7 @@ class Cache {
     if (own.exists()) seen_[own] = 1;
     return up(index) + down(index);
   }
-  [[nodiscard]] bool evicted(TensorIndex index) const { return known_[index] && !in_ram_[index]; }
+  bool evicted(TensorIndex index) const { return known_[index] && !in_ram_[index]; }
 
   double visit(TensorIndex index, bool upwards) {
     const OpIndex op = tensor(index).producer;

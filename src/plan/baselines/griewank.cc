@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/baselines/chain.h"
+#include "plan/baselines/methods.h"
 #include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 

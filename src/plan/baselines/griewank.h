@@ -11,21 +11,18 @@
 #include <cstdint>
 
 #include "base/index.h"
-#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
-
-[[nodiscard]] Result<Plan> griewank(const CostGraph& graph, const PlanOptions& options);
 
 // t(l, c) and the first j that attains it, for all lengths up to `length` and slots up to `slots`.
 class Revolve {
  public:
   Revolve(int32_t length, int32_t slots);
-  [[nodiscard]] int64_t evaluations(int32_t length, int32_t slots) const { return cost_[at(length, slots)]; }
-  [[nodiscard]] int32_t split(int32_t length, int32_t slots) const { return split_[at(length, slots)]; }
+  int64_t evaluations(int32_t length, int32_t slots) const { return cost_[at(length, slots)]; }
+  int32_t split(int32_t length, int32_t slots) const { return split_[at(length, slots)]; }
 
  private:
-  [[nodiscard]] int32_t at(int32_t length, int32_t slots) const { return slots * (length_ + 1) + length; }
+  int32_t at(int32_t length, int32_t slots) const { return slots * (length_ + 1) + length; }
   int32_t length_;
   base::Indexed<int32_t, int64_t> cost_;
   base::Indexed<int32_t, int32_t> split_;

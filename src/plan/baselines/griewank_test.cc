@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "check/replay.h"
+#include "plan/baselines/methods.h"
 #include "plan/simulate/plan_options.h"
 #include "testing/sample_graphs.h"
 
@@ -52,7 +53,7 @@ TEST(Revolve, IsOptimalOnShortChains) {
 
 TEST(Griewank, ComputesAsOftenAsItsTableSays) {
   constexpr int kLayers = 8;  // states 0..8 with the loss; steps 9 (empty) down to 0
-  const problem::CostGraph graph = sample_chain(kLayers);
+  const CostGraph graph = sample_chain(kLayers);
   int plans = 0;
   for (Bytes ram = 250; ram <= 1000; ram += 50) {
     const auto plan = griewank(graph, {.question = {.budget = ram}});

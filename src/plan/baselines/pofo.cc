@@ -1,11 +1,30 @@
-#include "plan/baselines/pofo.h"
-
+// POFO: Efficient Combination of Rematerialization and Offloading for Training DNNs (Beaumont, Eyraud-Dubois, Shilova,
+// NeurIPS 2021). Chains only (chain.h; E0304 where the graph is none).
+//
+//   state  0 1 2 3 4 5 6 7 8         retained, offloaded or dropped when first computed
+//          K . . O . K K . .         K retained in RAM, O written to storage: both end a segment of the chain
+//
+//   The forward part runs once. Backward, segment by segment from the last: an offloaded state is fetched, and the
+//   dropped states of the segment are recomputed from the one that opens it, by the optimal recursion of rotor
+//   (Herrmann et al., 2019) in the RAM that the retained states leave:
+//
+//     recompute(s, e, m) = min over s < j < e of
+//                            cost of s+1 .. j  +  recompute(j, e, m - bytes of j)  +  recompute(s, j, m)
+//     plan(s, m)         = min over e > s, e retained or offloaded, of
+//                            recompute(s, e, m') (+ moving e)  +  plan(e, m - bytes of e where it is retained)
+//
+// As published: a state is written at most once, ahead of the loss, and read once; a segment is offloaded or
+// recomputed, not both by turns. The paper minimises time, with transfers beside compute; here the objective's cost is:
+// joules, or seconds where a transfer costs what the segment's own computes do not cover. RAM is cut into 256 parts.
+// What a step needs beside the states (gradients, workspaces) is in the recursion as one figure per step; the exact
+// replay judges, and the program is solved again with less RAM until its schedule fits.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "plan/baselines/chain.h"
+#include "plan/baselines/methods.h"
 #include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
@@ -41,9 +60,7 @@ class Surveyor {
   }
 
  private:
-  [[nodiscard]] const std::vector<TensorIndex>& writes(int32_t state) const {
-    return task_.kernel(chain_.forward[state]).writes;
-  }
+  const std::vector<TensorIndex>& writes(int32_t state) const { return task_.kernel(chain_.forward[state]).writes; }
 
   void add_state(int32_t state) {
     const ChoiceModel& kernel = task_.kernel(chain_.forward[state]);
@@ -75,8 +92,7 @@ class Surveyor {
       for (const TensorIndex tensor : kernel.writes) bytes += task_.model.tensors[tensor].size;
       for (const TensorIndex tensor : kernel.reads) {
         const int32_t state = state_of_[tensor];
-        if (state < 0 && task_.model.tensors[tensor].start == problem::Home::kNone)
-          bytes += task_.model.tensors[tensor].size;
+        if (state < 0 && task_.model.tensors[tensor].start == Home::kNone) bytes += task_.model.tensors[tensor].size;
         if (state >= 0 && state == step) figures_.read_by_own_step[state] = 1;
       }
       most = std::max(most, bytes);
@@ -105,42 +121,42 @@ class Table {
     fill_plan();
   }
 
-  [[nodiscard]] double cost() const { return plan_[plan_at(0, kParts)].cost; }
-  [[nodiscard]] int32_t last() const { return last_; }
+  double cost() const { return plan_[plan_at(0, kParts)].cost; }
+  int32_t last() const { return last_; }
 
   struct Choice {
     double cost = kNever;
     int32_t next = -1;  // end of the segment, or the state that is held
     bool offload = false;
   };
-  [[nodiscard]] const Choice& segment(int32_t state, int32_t budget, bool offloaded) const {
+  const Choice& segment(int32_t state, int32_t budget, bool offloaded) const {
     return (offloaded ? offloaded_ : plan_)[plan_at(state, budget)];
   }
-  [[nodiscard]] const Choice& hold(int32_t from, int32_t to, int32_t budget) const {
+  const Choice& hold(int32_t from, int32_t to, int32_t budget) const {
     return recompute_[recompute_at(from, to, budget)];
   }
-  [[nodiscard]] int32_t parts(int32_t state) const {  // rounded up
+  int32_t parts(int32_t state) const {  // rounded up
     return state == 0 || state == last_ ? 0 : to_parts(figures_.state[state - 1]);
   }
   // For the steps up to `middle`, which holds it until its own step is done where that reads it.
-  [[nodiscard]] int32_t left_budget(int32_t middle, int32_t budget) const {
+  int32_t left_budget(int32_t middle, int32_t budget) const {
     return figures_.read_by_own_step[middle - 1] ? budget - parts(middle) : budget;
   }
   // What the segment's recomputations may take.
-  [[nodiscard]] int32_t inner(int32_t from, int32_t to, int32_t budget, bool opens_offloaded) const {
+  int32_t inner(int32_t from, int32_t to, int32_t budget, bool opens_offloaded) const {
     return budget - (opens_offloaded ? parts(from) : 0) -
            (to < last_ && figures_.read_by_own_step[to - 1] ? parts(to) : 0);
   }
 
  private:
-  [[nodiscard]] int32_t to_parts(Bytes bytes) const { return static_cast<int32_t>((bytes + part_ - 1) / part_); }
-  [[nodiscard]] int32_t plan_at(int32_t state, int32_t budget) const { return state * (kParts + 1) + budget; }
-  [[nodiscard]] int32_t recompute_at(int32_t from, int32_t to, int32_t budget) const {
+  int32_t to_parts(Bytes bytes) const { return static_cast<int32_t>((bytes + part_ - 1) / part_); }
+  int32_t plan_at(int32_t state, int32_t budget) const { return state * (kParts + 1) + budget; }
+  int32_t recompute_at(int32_t from, int32_t to, int32_t budget) const {
     return (from * (last_ + 1) + to) * (kParts + 1) + budget;
   }
 
   // Parts beside the state `from` that steps to .. from + 1 and their forward ops need at once, nothing held.
-  [[nodiscard]] int32_t least_parts(int32_t from, int32_t to) const {
+  int32_t least_parts(int32_t from, int32_t to) const {
     Bytes most = 0;
     for (int32_t state = from + 1; state < to; ++state) {
       const Bytes before = state - 1 > from ? figures_.state[state - 2] : 0;
@@ -153,7 +169,7 @@ class Table {
     return to_parts(most);
   }
   // What waits for the segment: the gradient that its first step reads.
-  [[nodiscard]] Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
+  Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
 
   void fill_recompute() {
     recompute_.assign(base::position_of(recompute_at(last_, last_, kParts) + 1), {});
@@ -165,7 +181,7 @@ class Table {
       }
   }
 
-  [[nodiscard]] Choice best_hold(int32_t from, int32_t to, int32_t budget) const {
+  Choice best_hold(int32_t from, int32_t to, int32_t budget) const {
     Choice best;
     if (to == from + 1) best.cost = 0;
     double advance = 0;
@@ -195,7 +211,7 @@ class Table {
       }
   }
 
-  [[nodiscard]] Choice best_segment(int32_t state, int32_t budget, bool opens_offloaded) const {
+  Choice best_segment(int32_t state, int32_t budget, bool opens_offloaded) const {
     Choice best;
     double computes = 0;
     for (int32_t end = state + 1; end <= last_; ++end) {
@@ -276,7 +292,7 @@ class ChainWriter {
     return segments;
   }
 
-  [[nodiscard]] OpIndex op(int32_t state) const { return chain_.forward[state - 1]; }
+  OpIndex op(int32_t state) const { return chain_.forward[state - 1]; }
   void compute(int32_t state) { actions_.push_back(computing(op(state))); }
   void move(int32_t state, Do what) {
     for (const TensorIndex tensor : task_.kernel(op(state)).writes) actions_.push_back(moving(what, tensor));

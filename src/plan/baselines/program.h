@@ -31,10 +31,10 @@ class Sum {
 struct Program {
   // Minimised: the sum of cost * column.
   Term add_column(double least, double most, bool whole);
-  void add_row(double least, const Sum& sum, double most);              // least <= sum <= most
-  [[nodiscard]] double value(const std::vector<double>& values) const;  // the sum of cost * value
+  void add_row(double least, const Sum& sum, double most);  // least <= sum <= most
+  double value(const std::vector<double>& values) const;    // the sum of cost * value
   // Do the rows from `first` on hold?
-  [[nodiscard]] bool holds(const std::vector<double>& values, size_t first) const;
+  bool holds(const std::vector<double>& values, size_t first) const;
 
   std::vector<double> lower, upper, cost;  // by column
   std::vector<char> integer;
@@ -51,9 +51,9 @@ struct Solution {
 
 // CBC with its default cuts and heuristics, one thread, silent. `start`: a solution to begin with, or null.
 // Cost: `seconds`, exceeded by the root's linear program where that is large; nothing else ends it.
-[[nodiscard]] Solution solve(const Program& program, double seconds, const std::vector<double>* start = nullptr);
+Solution solve(const Program& program, double seconds, const std::vector<double>* start = nullptr);
 
 // The linear relaxation, by CLP. kOptimal, kInfeasible or kNothing.
-[[nodiscard]] Solution relax(const Program& program, double seconds);
+Solution relax(const Program& program, double seconds);
 
 }  // namespace pantoum::plan::baseline

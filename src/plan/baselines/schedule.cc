@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/realize/kernel_of.h"
+#include "plan/simulate/event.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -15,8 +15,8 @@ struct Step {
   bool dropped = false;
 
   // What the action's subject is.
-  [[nodiscard]] OpIndex op() const { return OpIndex(action.subject); }
-  [[nodiscard]] TensorIndex tensor() const { return TensorIndex(action.subject); }
+  OpIndex op() const { return OpIndex(action.subject); }
+  TensorIndex tensor() const { return TensorIndex(action.subject); }
 
   std::vector<TensorIndex> frees;  // tensors that nobody asks for after it
 };
@@ -35,11 +35,11 @@ class Completer {
   }
 
  private:
-  [[nodiscard]] const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
-  [[nodiscard]] const ChoiceModel& kernel(const Step& step) const {
+  const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
+  const ChoiceModel& kernel(const Step& step) const {
     return model_.ops[step.op()].choices[base::position_of(step.choice)];
   }
-  [[nodiscard]] Failure lost(TensorIndex index) const {
+  Failure lost(TensorIndex index) const {
     return fail("E0302", fmt::format("the schedule asks for tensor {}, which is lost", tensor(index).id));
   }
 
@@ -50,8 +50,8 @@ class Completer {
     stored_.assign(model_.tensors.size(), 0);
     runs_.assign(model_.ops.size(), 0);
     for (const TensorIndex index : model_.tensors.indices()) {
-      made_[index] = model_.tensors[index].start == problem::Home::kRam;
-      stored_[index] = model_.tensors[index].start == problem::Home::kAux;
+      made_[index] = model_.tensors[index].start == Home::kRam;
+      stored_[index] = model_.tensors[index].start == Home::kAux;
     }
     for (const Action& action : actions) {
       if (action.what == Do::kCompute)
@@ -186,7 +186,7 @@ class Completer {
     at_home_.assign(model_.tensors.size(), 0);
     busy_.assign(model_.tensors.size(), 0);
     for (const TensorIndex index : model_.tensors.indices()) {
-      if (tensor(index).start != problem::Home::kRam) continue;
+      if (tensor(index).start != Home::kRam) continue;
       in_ram_[index] = busy_[index] = 1;
       holds_[index] = index;
       if (!live_[index] && !tensor(index).pinned) release(index);
@@ -214,19 +214,19 @@ class Completer {
     at_home_[index] = home.exists() && !busy_[home];
   }
 
-  [[nodiscard]] TensorIndex home_of(TensorIndex index) const {
+  TensorIndex home_of(TensorIndex index) const {
     if (tensor(index).home.exists()) return tensor(index).home;
-    return tensor(index).start == problem::Home::kRam ? index : TensorIndex();
+    return tensor(index).start == Home::kRam ? index : TensorIndex();
   }
 
   // The input whose bytes the output may take: it dies here, and no write of it is in flight.
-  [[nodiscard]] TensorIndex donor(const Step& step, size_t write) const {
+  TensorIndex donor(const Step& step, size_t write) const {
     const TensorIndex source = kernel(step).over[write];
     if (!source.exists() || !in_ram_[source] || written_[source]) return {};
     const bool dies = std::find(step.frees.begin(), step.frees.end(), source) != step.frees.end();
     return dies || (tensor(source).pinned && last_use(step, source)) ? source : TensorIndex();
   }
-  [[nodiscard]] bool last_use(const Step& step, TensorIndex index) const {
+  bool last_use(const Step& step, TensorIndex index) const {
     for (const Step* later = &step + 1; later != steps_.data() + steps_.size(); ++later) {
       if (later->dropped) continue;
       if (later->action.what != Do::kCompute && later->tensor() == index) return false;
@@ -280,7 +280,7 @@ class Completer {
     return {};
   }
 
-  [[nodiscard]] Result<void> check_end() const {
+  Result<void> check_end() const {
     for (const TensorIndex index : model_.tensors.indices()) {
       const TensorModel& entry = tensor(index);
       if (!entry.ends_in_ram) continue;
@@ -323,7 +323,7 @@ Bytes peak_of(const Model& model, const std::vector<Event>& events) {
   Indexed<TensorIndex, char> in_ram(model.tensors.size(), 0);
   Bytes live_bytes = (model.staging + model.align - 1) / model.align * model.align, peak = 0;
   for (const TensorIndex index : model.tensors.indices()) {
-    in_ram[index] = model.tensors[index].start == problem::Home::kRam;
+    in_ram[index] = model.tensors[index].start == Home::kRam;
     if (in_ram[index]) live_bytes += model.tensors[index].size;
   }
   peak = live_bytes;

@@ -21,27 +21,26 @@ struct Action {
   Do what = Do::kCompute;  // never kFree
   int32_t subject = 0;     // op or tensor
 };
-[[nodiscard]] inline Action computing(OpIndex op) {
+inline Action computing(OpIndex op) {
   return {Do::kCompute, op.value()};
 }
-[[nodiscard]] inline Action moving(Do what, TensorIndex tensor) {  // kPageIn or kPageOut
+inline Action moving(Do what, TensorIndex tensor) {  // kPageIn or kPageOut
   return {what, tensor.value()};
 }
 
 // The stream that the actions give, each op with its choice of `choices`. E0302 where there is none: an op that may run
 // once only is asked for twice, a tensor is lost, or a parameter cannot end where the next step looks for it.
 // Cost: linear.
-[[nodiscard]] Result<std::vector<Event>> complete(const Model& model, const Choices& choices,
-                                                  const std::vector<Action>& actions);
+Result<std::vector<Event>> complete(const Model& model, const Choices& choices, const std::vector<Action>& actions);
 
 // The largest sum of live bytes of a stream, workspaces and staging buffer included, sizes rounded to the alignment.
-[[nodiscard]] Bytes peak_of(const Model& model, const std::vector<Event>& events);
+Bytes peak_of(const Model& model, const std::vector<Event>& events);
 
 // The matrices of Checkmate, POET and PORT, by stage (stage t first computes op t, 0-based).
 struct StageActions {
   std::vector<TensorIndex> page_in, page_out;  // at the stage's start, in this order
   std::vector<OpIndex> compute;                // ascending, the stage's own last
 };
-[[nodiscard]] std::vector<Action> in_stages(const std::vector<StageActions>& stages);
+std::vector<Action> in_stages(const std::vector<StageActions>& stages);
 
 }  // namespace pantoum::plan::baseline

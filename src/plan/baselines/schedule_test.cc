@@ -22,14 +22,14 @@ std::string spelled(const std::vector<Event>& events) {
 }
 
 // 0 -> 1 -> 2, and 2 reads 0 as well.
-problem::CostGraph triangle() {
+CostGraph triangle() {
   SampleGraph sample;
   const int64_t a = sample.add({}, 100, 1), b = sample.add({a}, 100, 1);
   sample.add({a, b}, 100, 1);
   return sample.graph_;
 }
 
-std::string completed(const problem::CostGraph& graph, const std::vector<Action>& actions) {
+std::string completed(const CostGraph& graph, const std::vector<Action>& actions) {
   const PlanOptions options{.question = {.budget = 1 << 20}};
   const Model model = make_model(graph, options);
   const auto events = complete(model, first_choices(model, Objective::kEnergy), actions);
@@ -62,13 +62,13 @@ TEST(Complete, LeavesOutWhatNobodyUses) {
 }
 
 TEST(Complete, RefusesToRunAnOpTwiceThatMayRunOnce) {
-  problem::CostGraph graph = triangle();
+  CostGraph graph = triangle();
   graph.ops[0].recompute = false;
   EXPECT_EQ(completed(graph, {{Do::kCompute, 0}, {Do::kCompute, 1}, {Do::kCompute, 0}, {Do::kCompute, 2}}), "E0302");
 }
 
 TEST(Complete, TakesBytesOverWhereTheInputDies) {
-  problem::CostGraph graph = triangle();
+  CostGraph graph = triangle();
   graph.ops[2].choices[0].overwrites = {{0, 1}};
   const PlanOptions options{.question = {.budget = 1 << 20}};
   const Model model = make_model(graph, options);

@@ -23,39 +23,43 @@ struct Task {
   Choices choices;  // by op: the cheapest for the objective; the literature has one per op
   std::chrono::steady_clock::time_point begin;
 
-  [[nodiscard]] double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
-  [[nodiscard]] double left() const { return options.time_limit - elapsed(); }
-  [[nodiscard]] bool out_of_time() const { return options.stop.stop_requested() || left() <= 0; }
-  [[nodiscard]] const ChoiceModel& kernel(OpIndex op) const { return model.chosen(op, choices); }
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+  double left() const { return options.time_limit - elapsed(); }
+  bool out_of_time() const { return options.stop.stop_requested() || left() <= 0; }
+  const ChoiceModel& kernel(OpIndex op) const { return model.chosen(op, choices); }
   // What the simulator is asked: the budget and the objective, and no other limit.
-  [[nodiscard]] Limit limit() const {
+  Limit limit() const {
     return {.question = {.budget = options.question.budget, .objective = options.question.objective}};
   }
-  [[nodiscard]] double price(const ChoiceModel& kernel) const {
+  double price(const ChoiceModel& kernel) const {
     return options.question.objective == Objective::kEnergy ? kernel.joules : kernel.seconds;
   }
 };
 
 // E0300 a budget of nothing. `graph` and `options` outlive the task.
-[[nodiscard]] Result<Task> ask(const CostGraph& graph, const PlanOptions& options, const char* name);
+Result<Task> ask(const CostGraph& graph, const PlanOptions& options, const char* name);
 
 // The stream's plan: offsets within the budget, exact figures; no bound. E0302 with the exact figures where the stream
 // does not fit or misses the deadline; `published` says what the method's own account leaves out ("": nothing).
-[[nodiscard]] Result<Plan> answer(const Task& task, const std::vector<Event>& events,
-                                  const std::string& published = "");
+Result<Plan> answer(const Task& task, const std::vector<Event>& events, const std::string& published = "");
 
 // The plan of a schedule: its stream as complete() of schedule.h gives it. E0302 as above.
-[[nodiscard]] Result<Plan> plan_schedule(const Task& task, const std::vector<Action>& actions,
-                                         const std::string& published = "");
+Result<Plan> plan_schedule(const Task& task, const std::vector<Action>& actions, const std::string& published = "");
 
 // The plan of a policy: its stream is the simulator's. E0302 as above.
-[[nodiscard]] Result<Plan> plan_policy(const Task& task, const Policy& policy);
+Result<Plan> plan_policy(const Task& task, const Policy& policy);
 
 // E0302: the method has no schedule for this budget.
-[[nodiscard]] Failure no_schedule(const Task& task, std::string why);
+Failure no_schedule(const Task& task, std::string why);
 // E0304: the method is not made for this task.
-[[nodiscard]] Failure does_not_apply(const Task& task, std::string why);
+Failure does_not_apply(const Task& task, std::string why);
+
+// The ops that the choices need, by stage order.
+std::vector<OpIndex> needed_in_order(const Task& task);
+
+// Where forward ends and backward begins, on a graph that does not say: the stage whose end most op-made tensors cross, the
+// first of those. A step makes activations until the loss and uses them up behind it. Reads by updates do not count (weight
+// gradients pile up until then). 0: nothing crosses.
+Stage find_forward_backward_boundary(const Task& task);
 
 }  // namespace pantoum::plan::baseline

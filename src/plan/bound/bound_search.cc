@@ -12,12 +12,11 @@
 #include "plan/bound/branch.h"
 #include "plan/bound/certify.h"
 #include "plan/bound/lp_bound.h"
-#include "plan/bound/overfull_stages.h"
-#include "plan/bound/primal_dual_bound.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 #include "plan/bound/tolerances.h"
 #include "plan/simulate/switches.h"
+#include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
 namespace {
@@ -29,7 +28,6 @@ constexpr double kPressing = 1e-3;             // of the overhead proved: a stag
 constexpr double kLeastRelaxationRise = 3e-3;  // of the overhead proved: boundaries that raise it by less are the last
 constexpr double kAim = 1.02;                  // times what is proved: in place of a plan's value there
 constexpr int64_t kMostCells = 100'000;        // stages times segments: more have not raised a bound in any time
-constexpr double kShareOfRest = 0.34;          // for each set of boundaries that was left undone
 constexpr int64_t kSteps = 4;                  // of the first-order method, for an iteration of the simplex
 constexpr double kFarAbove = 64;               // times what is proved: in place of a plan's value, before the first
 constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
@@ -219,7 +217,7 @@ void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vec
     const bool last = set + 1 == sets.size();
     const double left = limits.seconds_left();
     branch(limits, sets[set],
-           {.until = last ? 0 : left * (1 - kShareOfRest),
+           {.until = last ? 0 : left * (1 - share_of(Attempt::kBranchOnOneSet)),
             .iterations = limits.effort == 0 ? 0
                           : last             ? all - spent
                                              : std::max<int64_t>(1, (all - spent) / 3)},

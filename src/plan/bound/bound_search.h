@@ -12,12 +12,8 @@
 
 #include "plan/bound/row.h"
 #include "plan/simulate/model.h"
-#include "problem/certificate.h"
-#include "problem/separator_count.h"
 
 namespace pantoum::plan {
-
-using problem::Certificate;
 
 class Relaxation;
 struct LpLimits;
@@ -38,11 +34,11 @@ class BoundSearch {
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);
 
-  [[nodiscard]] double bound() const { return bound_.load(); }  // from any thread
+  double bound() const { return bound_.load(); }  // from any thread
   // After run().
-  [[nodiscard]] const std::optional<Certificate>& certificate() const { return certificate_; }
+  const std::optional<Certificate>& certificate() const { return certificate_; }
   // What the separators did in all relaxations. After run().
-  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const { return separators_; }
+  const std::vector<SeparatorCount>& separators() const { return separators_; }
 
  private:
   // What one relaxation or tree may spend.
@@ -51,19 +47,19 @@ class BoundSearch {
     int64_t iterations = 0;  // in place of the clock
   };
   // Objective per second of the makespan, where that caps it; else 0.
-  [[nodiscard]] double second_cost() const;
-  [[nodiscard]] RelaxationOptions asked(const Limits& limits) const;
-  [[nodiscard]] LpLimits limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share);
+  double second_cost() const;
+  RelaxationOptions asked(const Limits& limits) const;
+  LpLimits limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share);
   // Plans that take longer than `most_seconds` cost more than this, and nothing else is known of them.
-  [[nodiscard]] double most_proved(const RelaxationOptions& asked) const;
+  double most_proved(const RelaxationOptions& asked) const;
   void keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked);
   // The boundaries of the next refinement; empty: there is none.
-  [[nodiscard]] std::vector<Stage> refined(const std::vector<Stage>& boundaries, int32_t most) const;
-  [[nodiscard]] std::vector<Stage> with_overfull(const std::vector<Stage>& boundaries) const;
+  std::vector<Stage> refined(const std::vector<Stage>& boundaries, int32_t most) const;
+  std::vector<Stage> with_overfull(const std::vector<Stage>& boundaries) const;
   // Solves the relaxation of these boundaries, and adds the iterations to `spent`; the stages that press.
   std::vector<Stage> relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent);
   // Of branching after a relaxation: as long as all took so far.
-  [[nodiscard]] Share as_much_again(const Limits& limits, double begin, int64_t spent) const;
+  Share as_much_again(const Limits& limits, double begin, int64_t spent) const;
   // Branches on these boundaries; adds the iterations to `spent`. True: no more can come of them.
   bool branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent);
   // Branches on each of the sets, which were left undone, and on all boundaries last.
@@ -73,8 +69,8 @@ class BoundSearch {
   void run_by_number(const Limits& limits);
   // Boundaries where a point holds too much; branching when that raises the bound no more.
   void run_by_overfull(const Limits& limits);
-  [[nodiscard]] double overhead() const;
-  [[nodiscard]] bool done(const Limits& limits, int64_t spent) const;
+  double overhead() const;
+  bool done(const Limits& limits, int64_t spent) const;
 
   const Model& model_;
   const PlanOptions& options_;
@@ -82,7 +78,7 @@ class BoundSearch {
   const double least_;
   std::atomic<double> bound_;
   std::optional<Certificate> certificate_;
-  std::vector<problem::SeparatorCount> separators_;
+  std::vector<SeparatorCount> separators_;
   const bool adaptive_;          // are boundaries put where a point holds too much?
   std::vector<Stage> overfull_;  // such stages, of the last relaxation and of branching after it
 };

@@ -17,9 +17,9 @@ constexpr size_t kNamed = 3;  // tensors
 
 // Do all choices read and write the same, and must every op run?
 bool plain(const Model& model) {
-  for (const problem::Op& op : model.graph->ops) {
+  for (const Op& op : model.graph->ops) {
     if (op.optional) return false;
-    for (const problem::Choice& choice : op.choices)
+    for (const Choice& choice : op.choices)
       if (choice.reads.size() != op.inputs.size() || choice.writes.size() != op.outputs.size()) return false;
   }
   return true;
@@ -41,7 +41,7 @@ struct Offer {
 // Joules for not having a tensor in RAM across a stage.
 double price_of(const Model& model, const TensorModel& tensor, bool paging, bool remat) {
   double price = 1e300;
-  const bool stored = tensor.start == problem::Home::kAux;
+  const bool stored = tensor.start == Home::kAux;
   if ((tensor.can_page && paging) || stored) price = tensor.in_j + (stored ? 0 : tensor.out_j);
   if (remat && tensor.can_drop && tensor.producer.exists()) {
     const OpModel& op = model.ops[tensor.producer];
@@ -116,13 +116,12 @@ Costs must_move(const Model& model) {
     if (op.optional) continue;
     if (op.choices.size() == 1)
       for (const TensorIndex tensor : op.choices.front().reads)
-        if (model.tensors[tensor].start == problem::Home::kAux) from_storage.insert(tensor);
+        if (model.tensors[tensor].start == Home::kAux) from_storage.insert(tensor);
   }
   for (const TensorIndex tensor : from_storage)
     moved.joules += model.tensors[tensor].in_j, moved.seconds += model.tensors[tensor].in_s;
   for (const TensorModel& tensor : model.tensors)
-    if (tensor.ends_in_aux && tensor.start != problem::Home::kAux)
-      moved.joules += tensor.out_j, moved.seconds += tensor.out_s;
+    if (tensor.ends_in_aux && tensor.start != Home::kAux) moved.joules += tensor.out_j, moved.seconds += tensor.out_s;
   if (model.async) return {.joules = moved.joules};
   moved.joules += model.idle_w * moved.seconds;
   return moved;
@@ -139,12 +138,12 @@ class PricedSum {
     }
   }
 
-  [[nodiscard]] Joules energy_within(Seconds deadline) const { return at_best_price(deadline, true); }
-  [[nodiscard]] Seconds time_within(Joules limit) const { return at_best_price(limit, false); }
+  Joules energy_within(Seconds deadline) const { return at_best_price(deadline, true); }
+  Seconds time_within(Joules limit) const { return at_best_price(limit, false); }
 
   // The least product lies at a corner of what the lines through the least sums leave. A line between those of a corner has
   // the slope between the plans that these touch: it cuts the corner off, or a plan is there.
-  [[nodiscard]] double product_above() const {
+  double product_above() const {
     std::vector<Line> lines{line_at(1, 0), line_at(0, 1)};
     const double scale = lines.front().touched.joules / lines.back().touched.seconds;
     for (int line = 0;; ++line) {
@@ -170,7 +169,7 @@ class PricedSum {
   static constexpr int kHalvings = 50, kLines = 30;
   static constexpr double kGain = 1e-9;  // of a line that cuts nothing off
   // Prices that are nearer, flatter or steeper tell less than rounding does. Stricter than the checker's
-  // (check/priced_costs.cc), which so draws all of these lines.
+  // (check/least_costs.cc), which so draws all of these lines.
   static constexpr double kApart = 1.0002, kFlattest = 2e-5, kSteepest = 5e4;
 
   struct Sum {
@@ -184,20 +183,20 @@ class PricedSum {
     Costs touched = {};  // by a plan where nothing else is paid
   };
 
-  [[nodiscard]] Line line_at(double joule, double second) const {
+  Line line_at(double joule, double second) const {
     const Sum sum = at(joule, second);
     return {joule, second, sum.cost * kMargin, sum.taken};
   }
 
   // Where two lines meet; the first is the flatter one.
-  [[nodiscard]] static double product_at(const Line& slow, const Line& fast) {
+  static double product_at(const Line& slow, const Line& fast) {
     const double across = slow.joule * fast.second - fast.joule * slow.second;
     const Seconds time = (slow.joule * fast.least - fast.joule * slow.least) / across;
     const Joules energy = (slow.least * fast.second - fast.least * slow.second) / across;
     return std::max(0.0, energy) * std::max(0.0, time);
   }
 
-  [[nodiscard]] Sum at(double joule, double second) const {
+  Sum at(double joule, double second) const {
     const auto priced = [&](const Costs& costs) { return joule * costs.joules + second * costs.seconds; };
     Sum sum{.cost = priced(moved_), .taken = moved_};
     for (const std::vector<Costs>& ways : ways_) {
@@ -210,7 +209,7 @@ class PricedSum {
   }
 
   // By halving: at a price that is too low, more is taken than the limit allows.
-  [[nodiscard]] double at_best_price(double limit, bool limits_time) const {
+  double at_best_price(double limit, bool limits_time) const {
     const Costs cheapest = at(1, 0).taken;
     if (cheapest.joules <= 0 || cheapest.seconds <= 0) return 0;
     const double second = cheapest.joules / cheapest.seconds;  // where both count the same
@@ -244,11 +243,11 @@ Bounds lower_bounds(const Model& model) {
   return bounds;
 }
 
-Bounds lower_bounds(const Model& model, const problem::Question& question) {
+Bounds lower_bounds(const Model& model, const Question& question) {
   Bounds bounds = lower_bounds(model);
-  const bool in_time = question.objective == problem::Objective::kEnergy && question.deadline;
-  const bool spared = question.objective == problem::Objective::kTime && question.energy_limit;
-  const bool product = question.objective == problem::Objective::kEdp;
+  const bool in_time = question.objective == Objective::kEnergy && question.deadline;
+  const bool spared = question.objective == Objective::kTime && question.energy_limit;
+  const bool product = question.objective == Objective::kEdp;
   if (!in_time && !spared && !product) return bounds;
   const PricedSum priced(model);
   if (in_time) bounds.energy = std::max(bounds.energy, priced.energy_within(*question.deadline));
@@ -272,7 +271,7 @@ struct Tenant {
   TensorIndex tensor, heir;
   Bytes bytes = 0;
   Indexed<Stage, char> before;  // is the op always computed before the successor? Empty: the bytes stay taken
-  [[nodiscard]] bool there_at(const OpModel& op) const { return before.empty() || before[op.stage] != 0; }
+  bool there_at(const OpModel& op) const { return before.empty() || before[op.stage] != 0; }
 };
 
 // By stage: must the op be computed before `last` is? What every choice reads is.
@@ -302,7 +301,7 @@ std::vector<Tenant> tenants_of(const Model& model) {
         if (choice.shares[write].exists()) heirs[choice.shares[write]] = choice.writes[write];
   for (const TensorIndex tensor : model.tensors.indices()) {
     const TensorModel& entry = model.tensors[tensor];
-    if (!entry.pinned || entry.start != problem::Home::kRam || entry.size == 0) continue;
+    if (!entry.pinned || entry.start != Home::kRam || entry.size == 0) continue;
     Tenant tenant{.tensor = tensor, .heir = heirs[tensor], .bytes = entry.size, .before = {}};
     if (tenant.heir.exists()) {
       const TensorModel& heir = model.tensors[tenant.heir];
@@ -348,7 +347,7 @@ std::string largest_of(const Model& model, const ChoiceModel& choice) {
   std::string names;
   for (size_t at = 0; at < std::min(kNamed, held.size()); ++at) {
     const TensorModel& tensor = model.tensors[held[at]];
-    for (const problem::Tensor& given : model.graph->tensors)
+    for (const Tensor& given : model.graph->tensors)
       if (given.id == tensor.id)
         names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
                              static_cast<double>(tensor.size) / 1024);
@@ -361,7 +360,7 @@ std::string largest_of(const Model& model, const ChoiceModel& choice) {
 WorkingSet least_ram(const Model& model) {
   Bytes start = model.staging;
   for (const TensorModel& tensor : model.tensors)
-    if (tensor.start == problem::Home::kRam) start += tensor.size;
+    if (tensor.start == Home::kRam) start += tensor.size;
   WorkingSet worst{start, "what is in RAM when the step starts"};
   const std::vector<Tenant> tenants = tenants_of(model);
   for (const OpModel& op : model.ops) {
@@ -369,7 +368,7 @@ WorkingSet least_ram(const Model& model) {
     const Leanest leanest = leanest_of(model, op, tenants);
     if (leanest.choice == nullptr || leanest.bytes <= worst.bytes) continue;
     worst.bytes = leanest.bytes;
-    for (const problem::Op& given : model.graph->ops)
+    for (const Op& given : model.graph->ops)
       if (given.id == op.id)
         worst.why = fmt::format("op {} needs together {}", given.name, largest_of(model, *leanest.choice));
   }

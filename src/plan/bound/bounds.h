@@ -22,23 +22,23 @@ struct Bounds {
 //
 // Rounded down by a relative 1e-9 against floating-point error. Whoever has the cost graph adds it up again
 // (check/least_costs.h): it needs no certificate. Cost: linear.
-[[nodiscard]] Bounds lower_bounds(const Model& model);
+Bounds lower_bounds(const Model& model);
 
 // And what the question adds to that: to the energy a deadline, to the time a limit on the energy, and to their product that
 // both are of one plan. At a price of a second, the least sum over the ops bounds energy + price * time (Lagrange's bound).
 // Less what the limit costs, it bounds the energy; as a line that no plan lies below, the product. The best of some prices
 // counts. Cost: up to 50 times the choices.
-[[nodiscard]] Bounds lower_bounds(const Model& model, const problem::Question& question);
+Bounds lower_bounds(const Model& model, const Question& question);
 
 // The energy of every plan of the model's order: lower_bounds() and, at the stage where that is most, the price of the
 // bytes that exceed the budget. A tensor that is live across a stage and not used there is either in RAM, or comes back by
 // a page-in (and a page-out before) or by recomputing it. The least such price is a fractional knapsack. (Only where every
 // choice reads and writes all its operands and no op is optional; else that term is left out.) No certificate tells
 // it: it is for the search alone. Cost: stages times intervals.
-[[nodiscard]] Joules stage_priced_energy(const Model& model, Bytes ram, bool paging, bool remat);
+Joules stage_priced_energy(const Model& model, Bytes ram, bool paging, bool remat);
 
 // Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.
-[[nodiscard]] Bytes working_set(const Model& model, const OpModel& op);
+Bytes working_set(const Model& model, const OpModel& op);
 
 // The largest working set: inputs, outputs that take over nothing, workspace, what is pinned, staging. No plan of any
 // order fits in less: an op has its operands when it runs, and what is pinned stays until its successor, whose maker runs
@@ -47,6 +47,6 @@ struct WorkingSet {
   Bytes bytes = 0;
   std::string why;  // the op and its largest tensors
 };
-[[nodiscard]] WorkingSet least_ram(const Model& model);
+WorkingSet least_ram(const Model& model);
 
 }  // namespace pantoum::plan

@@ -5,14 +5,13 @@
 #include <map>
 #include <queue>
 
+#include "plan/bound/certify.h"
 #include "plan/bound/linear_program.h"
-#include "plan/bound/proof_tree.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 
 namespace pantoum::plan {
 
-using problem::Variable;
 namespace {
 
 constexpr double kWhole = 1e-5;  // so close to 0 or 1 is decided
@@ -24,6 +23,81 @@ constexpr int kWithoutBetter = 6;             // so many in a row that are no be
 constexpr int64_t kTrialIterations = 50;
 constexpr int64_t kSolve = 10;       // iterations that a solve counts for, beside its own
 constexpr size_t kMostCases = 4000;  // a certificate of more is too large for a plan file
+
+// What branch and bound has proved, case by case, as it grows; in the end a certificate.
+class ProofTree {
+ public:
+  explicit ProofTree(const Relaxation& relaxation) : relaxation_(relaxation) {}
+
+  // Rows with multipliers: what `program` proves now, for the case of its columns' bounds. Cost: linear in its rows.
+  using Parts = std::vector<Certificate::Part>;
+  Parts parts(const LinearProgram& program) {
+    Parts parts;
+    for (size_t row = 0; row < program.rows(); ++row) {
+      const double multiplier = program.multiplier(row);
+      if (multiplier <= 0) continue;
+      const auto [at, added] = known_.try_emplace(key_of(program.row(row)), rows_.next_index());
+      if (added) rows_.push_back(&*at);
+      parts.push_back({at->second, multiplier});
+    }
+    return parts;
+  }
+
+  using CaseIndex = Index<struct CaseTag>;
+  static constexpr CaseIndex kRoot{0};
+  // Splits a case by a column; the cases of 0 and of 1.
+  std::pair<CaseIndex, CaseIndex> split(CaseIndex place, ColumnIndex column) {
+    const CaseIndex zero = cases_.push_back({}), one = cases_.push_back({});
+    cases_[place] = {.column = column, .zero = zero, .one = one, .parts = {}};
+    return {zero, one};
+  }
+
+  void prove(CaseIndex place, Parts parts) { cases_[place].parts = std::move(parts); }
+
+  // The cases and the rows that they use, of `bound`; to be called once each case was split or proved.
+  Certificate certificate(double bound, const PlanOptions& options) const {
+    Certificate certificate = empty_certificate(relaxation_, options);
+    certificate.bound = bound;
+    Indexed<int32_t, int32_t> number(rows_.size(), -1);  // of a row here: in the certificate
+    const std::optional<Certificate::Row> work = work_row(relaxation_);
+    if (work) certificate.rows.push_back({.rule = work->rule, .of = work->of});
+    std::vector<CaseIndex> rest{kRoot};
+    while (!rest.empty()) {
+      const Case& entry = cases_[rest.back()];
+      rest.pop_back();
+      Certificate::Case& added = certificate.cases.emplace_back();
+      if (entry.column.exists()) {
+        added.decision = relaxation_.decision(entry.column);
+        rest.insert(rest.end(), {entry.one, entry.zero});
+        continue;
+      }
+      if (work) added.parts.push_back({0, work->multiplier});
+      for (const Certificate::Part& part : entry.parts) {
+        int32_t& row = number[part.row];
+        if (row < 0) {
+          row = static_cast<int32_t>(certificate.rows.size());
+          const auto& [rule, of] = rows_[part.row]->first;
+          certificate.rows.push_back({.rule = rule, .of = of});
+        }
+        added.parts.push_back({row, part.multiplier});
+      }
+    }
+    return certificate;
+  }
+
+ private:
+  struct Case {
+    ColumnIndex column;   // by which it is split; none: it is not
+    CaseIndex zero, one;  // then
+    Parts parts;
+  };
+
+  const Relaxation& relaxation_;
+  using Numbers = std::map<RowKey, int32_t>;
+  Numbers known_;
+  Indexed<int32_t, const Numbers::value_type*> rows_;  // of known_, by number
+  Indexed<CaseIndex, Case> cases_ = Indexed<CaseIndex, Case>(1);
+};
 
 struct Fixing {
   ColumnIndex column;
@@ -49,9 +123,7 @@ struct Gains {  // of a column, for 0 and for 1: per unit of change
   int count[2] = {0, 0};
 
   void add(int side, double gain) { sum[side] += gain, ++count[side]; }
-  [[nodiscard]] double mean(int side, double otherwise) const {
-    return count[side] > 0 ? sum[side] / count[side] : otherwise;
-  }
+  double mean(int side, double otherwise) const { return count[side] > 0 ? sum[side] / count[side] : otherwise; }
 };
 
 struct Candidate {
@@ -93,8 +165,8 @@ class Tree {
   }
 
  private:
-  [[nodiscard]] int64_t work() const { return program_.iterations() + kSolve * solves_; }
-  [[nodiscard]] bool out_of_limits() const {
+  int64_t work() const { return program_.iterations() + kSolve * solves_; }
+  bool out_of_limits() const {
     if (cases_ + open_.size() > kMostCases) return true;
     return limits_.clocked() ? limits_.seconds_left() <= 0 : work() >= limits_.iterations;
   }
@@ -156,7 +228,7 @@ class Tree {
 
   // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other segments, else
   // all.
-  [[nodiscard]] std::vector<Candidate> candidates() const {
+  std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
     for (const ColumnIndex column : gains_.indices()) {
       const double value = program_.point()[column];
@@ -174,7 +246,7 @@ class Tree {
     return found;
   }
 
-  [[nodiscard]] std::pair<Variable, int32_t> kin_of(ColumnIndex column) const {
+  std::pair<Variable, int32_t> kin_of(ColumnIndex column) const {
     return {relaxation_.decision(column)->variable, relaxation_.decision(column)->index};
   }
 

@@ -15,16 +15,15 @@
 namespace pantoum::plan {
 
 struct Branched {
-  double bound = 0;                                 // proved; of the objective
-  std::optional<Certificate> certificate;           // of the bound
-  int64_t iterations = 0;                           // of the simplex, and a few for each solve
-  Point whole;                                      // where a case left nothing to decide below the target: its point
-  std::vector<problem::SeparatorCount> separators;  // in the order of separators()
+  double bound = 0;                        // proved; of the objective
+  std::optional<Certificate> certificate;  // of the bound
+  int64_t iterations = 0;                  // of the simplex, and a few for each solve
+  Point whole;                             // where a case left nothing to decide below the target: its point
+  std::vector<SeparatorCount> separators;  // in the order of separators()
 };
 
 // Until the bound is at the target, or the limits, or a case leaves nothing to decide: then the relaxation has too few
 // boundaries (or the target is above the optimum). `options`: those of the relaxation's model.
-[[nodiscard]] Branched branch_and_bound(const Relaxation& relaxation, const PlanOptions& options,
-                                        const LpLimits& limits);
+Branched branch_and_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits);
 
 }  // namespace pantoum::plan

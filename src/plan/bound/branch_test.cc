@@ -15,7 +15,6 @@
 
 namespace pantoum::plan {
 
-using problem::Variable;
 namespace {
 
 #ifdef PANTOUM_SANITIZER
@@ -93,11 +92,11 @@ TEST(BranchAndBound, NeverBoundsAboveAPlanOfItsQuestion) {
 // linear program drops half of the third.
 CostGraph nested() {
   CostGraph graph;
-  graph.device.pager.mode = problem::PagerMode::kNone;
+  graph.device.pager.mode = PagerMode::kNone;
   const auto add = [&](Bytes bytes, std::vector<int64_t> inputs, double joules) {
     const auto id = static_cast<int64_t>(graph.ops.size());
     graph.tensors.push_back({.id = id, .bytes = bytes});
-    problem::Choice choice{.time_s = 1, .energy_j = joules, .writes = {0}};
+    Choice choice{.time_s = 1, .energy_j = joules, .writes = {0}};
     for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
     graph.ops.push_back({.id = id, .inputs = std::move(inputs), .outputs = {id}, .choices = {choice}});
     graph.order.push_back(id);

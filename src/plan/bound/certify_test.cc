@@ -9,8 +9,8 @@
 #include "check/certificate.h"
 #include "check/replay.h"
 #include "plan/bound/boundaries.h"
+#include "plan/bound/cuts.h"
 #include "plan/bound/linear_program.h"
-#include "plan/bound/path_cuts.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 #include "plan/planner.h"
@@ -217,9 +217,9 @@ TEST(Certify, ProvesMoreTimeWhereLessEnergyMayBeSpent) {
 
 TEST(Certify, TakesTimeFromTheWorkAloneWhereNothingMoves) {
   CostGraph graph = chain(24);
-  graph.device.pager.mode = problem::PagerMode::kNone;
+  graph.device.pager.mode = PagerMode::kNone;
   graph.device.idle_w = 2;
-  const problem::Plan whole = unplanned(graph).value();
+  const Plan whole = unplanned(graph).value();
   for (const Objective objective : {Objective::kTime, Objective::kEnergy}) {
     Asked asked = ask(graph, {.question = {.budget = whole.predicted.peak_bytes * 6 / 10, .objective = objective}});
     const std::optional<Certificate> certificate = prove(asked, 100);

@@ -15,10 +15,10 @@ class SafeSum {
     size_ += std::abs(product);
     ++count_;
   }
-  [[nodiscard]] long double low() const { return sum_ - error(); }
+  long double low() const { return sum_ - error(); }
 
  private:
-  [[nodiscard]] long double error() const { return size_ * static_cast<long double>(count_ + 2) * 0x1p-62L; }
+  long double error() const { return size_ * static_cast<long double>(count_ + 2) * 0x1p-62L; }
   long double sum_ = 0, size_ = 0;
   int64_t count_ = 0;
 };

@@ -10,7 +10,6 @@ namespace pantoum::plan {
 // A lower bound of min cost'x over rows >= lower and the columns' bounds: lower'y + sum of min over the bounds of
 // (cost - A'y)_j x_j, for any y >= 0 (by row), rounded down by what these sums may err, and a checker's in plain
 // doubles.
-[[nodiscard]] double dual_bound(const Columns& columns, const std::vector<Row>& rows,
-                                const std::vector<double>& multipliers);
+double dual_bound(const Columns& columns, const std::vector<Row>& rows, const std::vector<double>& multipliers);
 
 }  // namespace pantoum::plan

@@ -113,7 +113,7 @@ void EdpBound::add_hyperplane(const RelaxationOptions& asked, const std::vector<
 
 void EdpBound::keep(LpBound found, const RelaxationOptions& asked, double constant) {
   const bool timed = asked.question.objective == Objective::kTime;
-  for (problem::SeparatorCount& count : found.separators)
+  for (SeparatorCount& count : found.separators)
     if (timed) count.bound_moved = 0;  // seconds, where the others are joules
   add_counts(separators_, found.separators);
   iterations_ += found.iterations;

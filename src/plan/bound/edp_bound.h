@@ -16,12 +16,8 @@
 
 #include "plan/bound/bounds.h"
 #include "plan/simulate/plan_options.h"
-#include "problem/certificate.h"
-#include "problem/separator_count.h"
 
 namespace pantoum::plan {
-
-using problem::Certificate;
 
 struct LpBound;
 struct RelaxationOptions;
@@ -33,11 +29,11 @@ struct Hyperplane {
 struct Corner {
   Joules energy = 0;
   Seconds time = 0;
-  [[nodiscard]] double product() const { return energy * time; }
+  double product() const { return energy * time; }
 };
 // The corner of the least product of what hyperplanes and a least makespan leave; those without a price bound the
 // energy.
-[[nodiscard]] Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_time);
+Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_time);
 
 class EdpBound {
  public:
@@ -52,21 +48,21 @@ class EdpBound {
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);
 
-  [[nodiscard]] double bound() const { return bound_.load(); }  // from any thread
-  [[nodiscard]] Bounds least() const { return least_; }         // after run()
+  double bound() const { return bound_.load(); }  // from any thread
+  Bounds least() const { return least_; }         // after run()
   // That prove the bound; empty where they prove less. After run().
-  [[nodiscard]] std::vector<Certificate> hyperplanes() const;
+  std::vector<Certificate> hyperplanes() const;
   // What the separators did in all relaxations. After run().
-  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const { return separators_; }
+  const std::vector<SeparatorCount>& separators() const { return separators_; }
 
  private:
   // False: finished.
   bool refine(const std::vector<Stage>& boundaries, const Limits& limits);
   void add_hyperplane(const RelaxationOptions& asked, const std::vector<Stage>& boundaries, const Limits& limits);
   void keep(LpBound found, const RelaxationOptions& asked, double constant);
-  [[nodiscard]] RelaxationOptions asked(const Limits& limits, Objective objective, double second_price) const;
-  [[nodiscard]] Corner corner() const;
-  [[nodiscard]] bool finished(const Limits& limits) const;
+  RelaxationOptions asked(const Limits& limits, Objective objective, double second_price) const;
+  Corner corner() const;
+  bool finished(const Limits& limits) const;
 
   const Model& model_;
   const PlanOptions& options_;
@@ -74,7 +70,7 @@ class EdpBound {
   Bounds least_;
   std::vector<Hyperplane> hyperplanes_;  // with a price
   std::vector<Certificate> certified_;   // of energy, makespan and hyperplanes_
-  std::vector<problem::SeparatorCount> separators_;
+  std::vector<SeparatorCount> separators_;
   std::atomic<double> bound_{0};
   int64_t iterations_ = 0;  // of the simplex
 };

@@ -6,7 +6,6 @@
 
 #include "check/certificate.h"
 #include "plan/planner.h"
-#include "problem/objective_values.h"
 #include "testing/chain_graphs.h"
 
 namespace pantoum::plan {

@@ -1,4 +1,17 @@
-#include "plan/bound/flow_cuts.h"
+// Flow cuts: what the pager's channel moves takes the time that there is for it.
+//
+// For a segment e that has columns W, and a in -1..e:
+//
+//   T >= work up to a's boundary op + the seconds of writing W[e,i] for all i first computed after a + what follows e
+//
+// What is first computed after a's boundary op is not written before that op ended. What is written when e's boundary
+// op starts was written one by one. And behind that start there is still
+//
+//   the work from e's boundary op on (a < e), or
+//   the page-ins of the segments after e, one by one.
+//
+// Work counts the first computations, and R in segments up to a, or after e. (a = -1: no work, and all W.)
+#include "plan/bound/cuts.h"
 
 #include "plan/bound/relaxation.h"
 
@@ -42,10 +55,10 @@ class FlowSeparator {
   }
 
  private:
-  [[nodiscard]] double at(ColumnIndex column) const { return column.exists() ? point_[column] : 0; }
+  double at(ColumnIndex column) const { return column.exists() ? point_[column] : 0; }
 
   // The last a for which the tensor counts.
-  [[nodiscard]] Segment latest(TensorIndex tensor) const {
+  Segment latest(TensorIndex tensor) const {
     return model_.tensors[tensor].producer.exists() ? relaxation_.definition_segment(tensor) - 1 : -1;
   }
 
@@ -58,7 +71,7 @@ class FlowSeparator {
       ins_[segment] += model_.tensors[tensor].in_s * at(relaxation_.paged_in(segment, tensor));
   }
 
-  [[nodiscard]] Row row(Segment first, Segment segment, bool moves) const {
+  Row row(Segment first, Segment segment, bool moves) const {
     Row row{.terms = {{relaxation_.makespan(), 1}}, .rule = Rule::kFlow, .of = {first, segment, moves ? 1 : 0}};
     row.lower = work_[first + 1];
     if (!moves) row.lower += work_.back() - work_[segment + 1] + ends_[segment];

@@ -26,21 +26,21 @@ class LinearProgram {
   enum class Answer : uint8_t { kOptimal, kInfeasible, kStopped };
   // At most `seconds`, or `iterations` of the simplex where that is > 0.
   Answer solve(double seconds, int64_t iterations = 0);
-  [[nodiscard]] const Point& point() const;
+  const Point& point() const;
   // After kInfeasible: multipliers that prove more than `least` take the place of the last ones; false: none found.
   bool take_ray(double least);
   // Where the simplex stands: to go on from there after other columns' bounds were tried. Void once rows change.
-  [[nodiscard]] std::vector<unsigned char> basis() const;
+  std::vector<unsigned char> basis() const;
   void set_basis(const std::vector<unsigned char>& basis);
   // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j
   // x_j, rounded down by what the sums may err.
-  [[nodiscard]] double proved() const;
+  double proved() const;
   // Drops rows from `first` on that were slack in the last `rounds` solutions; returns how many.
   size_t forget_slack(size_t first, int rounds);
-  [[nodiscard]] size_t rows() const;
-  [[nodiscard]] const Row& row(size_t index) const;
-  [[nodiscard]] double multiplier(size_t index) const;
-  [[nodiscard]] int64_t iterations() const;  // so far
+  size_t rows() const;
+  const Row& row(size_t index) const;
+  double multiplier(size_t index) const;
+  int64_t iterations() const;  // so far
 
  private:
   Answer solve_by_hand();

@@ -7,7 +7,6 @@
 #include "plan/bound/linear_program.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
-#include "plan/bound/tail.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::plan {

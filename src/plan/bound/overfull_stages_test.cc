@@ -1,4 +1,3 @@
-#include "plan/bound/overfull_stages.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +18,7 @@ namespace {
 
 CostGraph chain_without_pager(int64_t length) {
   CostGraph graph = plan_test::chain(length);
-  graph.device.pager.mode = problem::PagerMode::kNone;
+  graph.device.pager.mode = PagerMode::kNone;
   return graph;
 }
 
@@ -33,14 +32,14 @@ struct Asked {
                         .objective = Objective::kTime};
     model = make_model(graph, options);
   }
-  [[nodiscard]] Bytes budget() const { return options.question.budget_bytes(); }
+  Bytes budget() const { return options.question.budget_bytes(); }
 };
 
 // Everything is retained, nothing recomputed.
 Point keeping(const Relaxation& relaxation) {
   Point point(relaxation.columns().size(), 0);
   for (const ColumnIndex column : point.indices())
-    if (relaxation.decision(column)->variable == problem::Variable::kInRam) point[column] = 1;
+    if (relaxation.decision(column)->variable == Variable::kInRam) point[column] = 1;
   return point;
 }
 

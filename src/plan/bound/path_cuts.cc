@@ -1,4 +1,22 @@
-#include "plan/bound/path_cuts.h"
+// Path cuts: what is needed in a segment was somewhere since an earlier one opened.
+//
+// For segments a < b and a tensor i that is needed in b, with o the op that makes i:
+//
+//   A_i = S[a,i] + min(sum of I[a..b,i], X[i]) + min(sum of R[a..b,o], the least A_k over the inputs k of o)
+//   A_i = 1 for what is first computed in [a,b]
+//
+// In every plan A_i >= 1 (with the OR over the segments for each sum), so where the point gives less, the path of the
+// least inputs is a cut. Exact: no cut is missed.
+//
+// Where the relaxation has W and F of segment a - 1, these stand for X: a copy in storage that is read in [a,b] was
+// written, or on the way there, when the boundary op of a - 1 started; else i was in RAM after it without being paged
+// in.
+//
+// Where all orders are meant, an op p that floats (relaxation.h) and reads i is first computed outside [a,b], or i was
+// somewhere in it, for all a and b: sum of R[e,p] over the rest of its window + A_i >= 1.
+//
+// The structure of lot sizing (Barany, Van Roy and Wolsey, 1984), projected.
+#include "plan/bound/cuts.h"
 
 #include <algorithm>
 
@@ -55,7 +73,7 @@ class PathSeparator {
  private:
   // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors
   // that have no columns.
-  [[nodiscard]] double at(ColumnIndex column) const { return column.exists() ? std::max(0.0, point_[column]) : 0; }
+  double at(ColumnIndex column) const { return column.exists() ? std::max(0.0, point_[column]) : 0; }
 
   struct Floating {
     OpIndex op;
@@ -64,7 +82,7 @@ class PathSeparator {
     Row worst;                   // empty: none is violated
   };
 
-  [[nodiscard]] Floating floating(OpIndex op) const {
+  Floating floating(OpIndex op) const {
     Floating entry{.op = op, .before = {0}, .value = 1 - tolerance_, .worst = {}};
     for (Segment segment = relaxation_.first_segment(op); segment <= relaxation_.last_segment(op); ++segment)
       entry.before.push_back(entry.before.back() + at(relaxation_.recomputed(segment, op)));
@@ -72,7 +90,7 @@ class PathSeparator {
   }
 
   // The sum of R in the window, but for the segments from `first` to `last`.
-  [[nodiscard]] double outside(const Floating& entry, Segment first, Segment last) const {
+  double outside(const Floating& entry, Segment first, Segment last) const {
     const Segment from = std::max(first, relaxation_.first_segment(entry.op)) - relaxation_.first_segment(entry.op);
     const Segment to = std::min(last, relaxation_.last_segment(entry.op)) - relaxation_.first_segment(entry.op) + 1;
     const std::vector<double>& before = entry.before;
@@ -96,15 +114,15 @@ class PathSeparator {
   }
 
   // Does a path cut count what was written rather than what was read?
-  [[nodiscard]] bool by_writing(TensorIndex tensor) const {
-    return model_.tensors[tensor].start != problem::Home::kAux && model_.uses(Switch::kStoredOnce);
+  bool by_writing(TensorIndex tensor) const {
+    return model_.tensors[tensor].start != Home::kAux && model_.uses(Switch::kStoredOnce);
   }
-  [[nodiscard]] bool flows(Segment first) const { return first > 0 && relaxation_.flows(first - 1); }
-  [[nodiscard]] double copied(TensorIndex tensor, Segment first) const {
+  bool flows(Segment first) const { return first > 0 && relaxation_.flows(first - 1); }
+  double copied(TensorIndex tensor, Segment first) const {
     if (!flows(first)) return at(relaxation_.paged_out(tensor));
     return at(relaxation_.written(first - 1, tensor)) + at(relaxation_.in_flight(first - 1, tensor));
   }
-  [[nodiscard]] double own(TensorIndex tensor, Segment first) const {
+  double own(TensorIndex tensor, Segment first) const {
     const double paged = !by_writing(tensor) ? ins_[tensor] : std::min(ins_[tensor], copied(tensor, first));
     return at(relaxation_.in_ram(first, tensor)) + paged;
   }
@@ -128,13 +146,13 @@ class PathSeparator {
     }
   }
 
-  [[nodiscard]] Row cut(TensorIndex tensor, Segment first, Segment last) const {
+  Row cut(TensorIndex tensor, Segment first, Segment last) const {
     Row row{.lower = 1, .rule = Rule::kPath, .of = {first, last}};
     add_path(tensor, first, last, row);
     return row;
   }
 
-  [[nodiscard]] Row window_cut(OpIndex op, TensorIndex tensor, Segment first, Segment last) const {
+  Row window_cut(OpIndex op, TensorIndex tensor, Segment first, Segment last) const {
     Row row{.lower = 1, .rule = Rule::kWindow, .of = {first, last, op.value()}};
     for (Segment segment = relaxation_.first_segment(op); segment <= relaxation_.last_segment(op); ++segment)
       if (segment < first || segment > last) row.terms.push_back({relaxation_.recomputed(segment, op), 1});

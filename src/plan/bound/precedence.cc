@@ -45,7 +45,7 @@ Indexed<OpIndex, OpSet> ancestors_of(const Model& model, const Reads& reads) {
 }
 
 bool comes_back(const Model& model, const TensorModel& tensor) {
-  const bool stored = tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+  const bool stored = tensor.start == Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
   return stored || (tensor.producer.exists() && model.ops[tensor.producer].recomputable);
 }
 
@@ -70,7 +70,7 @@ Indexed<OpIndex, Bytes> surely_held(const Model& model) {
   for (const OpModel& op : model.ops) held.push_back(working_set(model, op));
   for (const TensorIndex tensor : model.tensors.indices()) {
     const TensorModel& entry = model.tensors[tensor];
-    const bool there = entry.producer.exists() || entry.start == problem::Home::kRam;
+    const bool there = entry.producer.exists() || entry.start == Home::kRam;
     if (!there || entry.size == 0 || comes_back(model, entry)) continue;
     for (const OpIndex op : model.ops.indices()) {
       const size_t place = base::position_of(op);

@@ -16,21 +16,21 @@ namespace pantoum::plan {
 using Segment = int32_t;  // one counts with segments, so they are plain numbers
 
 // By op: what every choice of it reads.
-[[nodiscard]] Indexed<OpIndex, std::vector<TensorIndex>> common_reads(const Model& model);
+Indexed<OpIndex, std::vector<TensorIndex>> common_reads(const Model& model);
 
 struct Windows {  // by op: the first and the last segment in which it can first be computed
   Indexed<OpIndex, Segment> first, last;
 };
 // Of all orders; `boundaries`: the stages of a chain, and the end. Cost: linear.
-[[nodiscard]] Windows windows_of(const Model& model, const Indexed<OpIndex, std::vector<TensorIndex>>& reads,
-                                 const std::vector<Stage>& boundaries);
+Windows windows_of(const Model& model, const Indexed<OpIndex, std::vector<TensorIndex>>& reads,
+                   const std::vector<Stage>& boundaries);
 
 // By op: the bytes that are surely in RAM when it first runs, whatever the order: its working set, and of what cannot
 // come back once it is gone all that was made before and is read or must be there after. Cost: ops times (ops + reads).
-[[nodiscard]] Indexed<OpIndex, Bytes> surely_held(const Model& model);
+Indexed<OpIndex, Bytes> surely_held(const Model& model);
 
 // The stages of the chain whose weights (by stage, >= 0) sum to the most, those of weight 0 left out; ascending. An op
 // that is optional has no weight. Cost: linear.
-[[nodiscard]] std::vector<Stage> heaviest_chain(const Model& model, const Indexed<Stage, double>& weights);
+std::vector<Stage> heaviest_chain(const Model& model, const Indexed<Stage, double>& weights);
 
 }  // namespace pantoum::plan

@@ -10,13 +10,46 @@
 // No clock and no libm decides anything: the same iterations give the same multipliers anywhere.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "plan/bound/row.h"
-#include "plan/bound/sparse_matrix.h"
 
 namespace pantoum::plan {
+
+class SparseMatrix {
+ public:
+  // Begins anew, with no rows.
+  void clear(size_t columns);
+  // A factor of the row that is being written; `end_row` closes it.
+  void add(size_t column, double factor);
+  void end_row();
+  // Makes the transpose: after the last row, before any product.
+  void finish();
+
+  size_t rows() const { return by_row_.starts.size() - 1; }
+  size_t columns() const { return columns_; }
+  // out = A x, out = A' y. Sums in the order in which the factors were added.
+  void times(const std::vector<double>& x, std::vector<double>& out) const { by_row_.times(x, out); }
+  void transposed(const std::vector<double>& y, std::vector<double>& out) const { by_column_.times(y, out); }
+  // 1 over the sum of the sizes of a row's or column's factors; 1 for an empty one.
+  std::vector<double> row_steps() const { return by_row_.steps(); }
+  std::vector<double> column_steps() const { return by_column_.steps(); }
+
+ private:
+  struct Compressed {
+    std::vector<size_t> starts{0};
+    std::vector<uint32_t> places;
+    std::vector<double> factors;
+    void times(const std::vector<double>& x, std::vector<double>& out) const;
+    std::vector<double> steps() const;
+  };
+
+  size_t columns_ = 0;
+  Compressed by_row_, by_column_;
+};
 
 class PrimalDual {
  public:
@@ -28,15 +61,13 @@ class PrimalDual {
   // Drops rows from `first` on that had no multiplier after the last `rounds` calls of solve; tells `gone` of each.
   void forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone);
 
-  [[nodiscard]] const Point& point() const { return point_; }         // nearly within the rows
-  [[nodiscard]] double value() const { return best_ * cost_scale_; }  // what the best multipliers prove, about
-  [[nodiscard]] double proved() const;                                // and surely (dual_bound.h)
-  [[nodiscard]] size_t rows() const { return rows_.size(); }
-  [[nodiscard]] const Row& row(size_t index) const { return rows_[index]; }
-  [[nodiscard]] double multiplier(size_t index) const {
-    return states_[index].best_y * states_[index].scale * cost_scale_;
-  }
-  [[nodiscard]] int64_t iterations() const { return iterations_; }  // so far
+  const Point& point() const { return point_; }         // nearly within the rows
+  double value() const { return best_ * cost_scale_; }  // what the best multipliers prove, about
+  double proved() const;                                // and surely (dual_bound.h)
+  size_t rows() const { return rows_.size(); }
+  const Row& row(size_t index) const { return rows_[index]; }
+  double multiplier(size_t index) const { return states_[index].best_y * states_[index].scale * cost_scale_; }
+  int64_t iterations() const { return iterations_; }  // so far
 
  private:
   struct RowState {

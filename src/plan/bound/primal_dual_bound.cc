@@ -1,4 +1,4 @@
-#include "plan/bound/primal_dual_bound.h"
+#include "plan/bound/lp_bound.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,6 @@
 #include "plan/bound/primal_dual.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
-#include "plan/bound/tail.h"
 
 namespace pantoum::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/bound/primal_dual_bound.h"
+#include "plan/bound/lp_bound.h"
 
 #include <gtest/gtest.h>
 

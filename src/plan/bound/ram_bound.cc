@@ -11,13 +11,13 @@
 #include "plan/bound/lp_bound.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/tolerances.h"
+#include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
 namespace {
 
 constexpr int32_t kSegments = 48;  // at most
 constexpr size_t kNamed = 3;       // ops
-constexpr double kHalf = 0.5;      // of the limits, for the first of two chains
 
 // More than any plan needs.
 Bytes everything(const Model& model) {
@@ -29,7 +29,7 @@ Bytes everything(const Model& model) {
 }
 
 std::string name_of(const Model& model, Stage stage) {
-  for (const problem::Op& op : model.graph->ops)
+  for (const Op& op : model.graph->ops)
     if (op.id == model.ops[Model::op_of(stage)].id) return op.name;
   return {};
 }
@@ -71,12 +71,10 @@ class Search {
     best_ = {.bytes = whole, .why = tightest(model_, *found.certificate), .certificate = std::move(found.certificate)};
   }
 
-  [[nodiscard]] RamBound best() && { return std::move(best_); }
+  RamBound best() && { return std::move(best_); }
 
  private:
-  [[nodiscard]] double spent() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double spent() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   const Model& model_;
@@ -106,7 +104,7 @@ RamBound ram_bound(const Model& model, const PlanOptions& options, double second
   if (any_order) {  // one chain cannot have all that press
     const OpIndex fullest = fullest_op(model);
     const std::vector<Stage> through = choose_boundaries(model, budget, kSegments, true, fullest);
-    if (fullest.exists() && through != pressed) search.solve(through, kHalf);
+    if (fullest.exists() && through != pressed) search.solve(through, share_of(Attempt::kFullestChain));
   }
   search.solve(pressed, 1);
   return std::move(search).best();

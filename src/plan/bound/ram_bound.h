@@ -6,13 +6,10 @@
 #include <string>
 
 #include "plan/simulate/plan_options.h"
-#include "problem/certificate.h"
 
 namespace pantoum::plan {
 
 struct Model;
-
-using problem::Certificate;
 
 struct RamBound {
   Bytes bytes = 0;                         // no plan of the model's order, or of any, needs less
@@ -22,7 +19,7 @@ struct RamBound {
 
 // At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for
 // the boundaries of the segments. `any_order`: of all orders of first computations.
-[[nodiscard]] RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations,
-                                 bool any_order = false);
+RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations,
+                   bool any_order = false);
 
 }  // namespace pantoum::plan

@@ -9,7 +9,6 @@
 
 namespace pantoum::plan {
 
-using problem::Variable;
 namespace {
 
 constexpr Segment kFlowSegments = 16;  // with columns W and F, at most
@@ -44,7 +43,7 @@ Bytes rounding(const Model& model) {
 
 bool transfers(const Model& model) {
   return std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorModel& tensor) {
-    return tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+    return tensor.start == Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
   });
 }
 
@@ -101,8 +100,7 @@ void Relaxation::find_definitions() {
     const TensorModel& entry = model_.tensors[tensor];
     const OpIndex maker = entry.producer;
     definition_segment_.push_back(maker.exists() ? first_segment(maker) : -1);
-    defined_[tensor] =
-        maker.exists() ? !model_.ops[maker].optional && !floats(maker) : entry.start == problem::Home::kRam;
+    defined_[tensor] = maker.exists() ? !model_.ops[maker].optional && !floats(maker) : entry.start == Home::kRam;
   }
 }
 
@@ -123,8 +121,7 @@ void Relaxation::find_pinned() {
   for (const TensorIndex source : several) taker_[source] = OpIndex();
   for (const TensorIndex tensor : model_.tensors.indices()) {
     const TensorModel& entry = model_.tensors[tensor];
-    if (entry.pinned && entry.start == problem::Home::kRam && model_.uses(Switch::kPinnedRoom))
-      pinned_.push_back(tensor);
+    if (entry.pinned && entry.start == Home::kRam && model_.uses(Switch::kPinnedRoom)) pinned_.push_back(tensor);
   }
   budget_ = options_.question.budget_bytes() + rounding(model_) - model_.staging;
 }
@@ -151,7 +148,7 @@ void Relaxation::find_needs() {
 // something that is.
 void Relaxation::find_last_uses() {
   for (const TensorModel& tensor : model_.tensors) {
-    const bool starts = tensor.start == problem::Home::kRam || tensor.start == problem::Home::kAux;
+    const bool starts = tensor.start == Home::kRam || tensor.start == Home::kAux;
     const bool ever = !model_.uses(Switch::kLastUses) && (starts || tensor.producer.exists());
     last_use_.push_back(ever ? segments() - 1 : -1);
   }
@@ -191,7 +188,7 @@ void Relaxation::add_tensor_columns(TensorIndex tensor) {
   const bool energy = options_.question.objective == Objective::kEnergy;
   const TensorModel& entry = model_.tensors[tensor];
   const Segment first = std::max(0, definition_segment(tensor)), last = last_use_[tensor];
-  const bool stored = entry.start == problem::Home::kAux;
+  const bool stored = entry.start == Home::kAux;
   // What must end in storage may go there early, and come back, whatever is switched off.
   const bool pages = stored || entry.can_page || (entry.ends_in_aux && model_.paging);
   if (pages && !stored && (last > definition_segment(tensor) || entry.ends_in_aux)) {

@@ -24,7 +24,7 @@
 //   issued  W[e,i] + F[e,i] <= X[i]
 //   flight  the memory row, with m_i F[e,i] added for all i, and m_i I[e',i] taken off for e' <= e (what is paged in
 //           may still be on the way, to bytes that are being written out)
-//   flow    (flow_cuts.h) transfers take the time that there is for them
+//   flow    (flow_cuts.cc) transfers take the time that there is for them
 //
 // i counts as 1 in its definition segment. Of an op's choices the rows take the cheapest and the leanest, and what all
 // of them read.
@@ -37,7 +37,7 @@
 //   single  sum of R[e,o] over the window  <=  1       o is not recomputed
 //   made    I[e,i] <= sum of R[e',o] over e' <= e      o floats and makes i
 //   memory  with m_w (1 - sum of R[e',o] over e' <= e) for a pinned w whose bytes only o takes over, and o floats
-//   window  (path_cuts.h) what it reads was somewhere when it was first computed
+//   window  (path_cuts.cc) what it reads was somewhere when it was first computed
 #pragma once
 
 #include <algorithm>
@@ -50,13 +50,8 @@
 #include "plan/bound/precedence.h"
 #include "plan/bound/row.h"
 #include "plan/simulate/model.h"
-#include "problem/certificate.h"
-#include "problem/question.h"
 
 namespace pantoum::plan {
-
-using problem::Certificate;
-using problem::Question;
 
 // By segment, and by tensor or op: the column, or none.
 template <class I>
@@ -65,11 +60,11 @@ class ColumnGrid {
   ColumnGrid() = default;
   ColumnGrid(Segment segments, size_t width) : width_(width), columns_(base::position_of(segments) * width) {}
 
-  [[nodiscard]] ColumnIndex& at(Segment segment, I index) { return columns_[place(segment, index)]; }
-  [[nodiscard]] ColumnIndex at(Segment segment, I index) const { return columns_[place(segment, index)]; }
+  ColumnIndex& at(Segment segment, I index) { return columns_[place(segment, index)]; }
+  ColumnIndex at(Segment segment, I index) const { return columns_[place(segment, index)]; }
 
  private:
-  [[nodiscard]] size_t place(Segment segment, I index) const {
+  size_t place(Segment segment, I index) const {
     return base::position_of(segment) * width_ + base::position_of(index);
   }
   size_t width_ = 0;
@@ -84,69 +79,65 @@ struct RelaxationOptions {
 };
 
 // May anything ever be written to storage or read from it?
-[[nodiscard]] bool transfers(const Model& model);
+bool transfers(const Model& model);
 
 class Relaxation {
  public:
   // `boundaries`: stages, ascending, the last is model.end(). Cost: linear in segments times (tensors + ops + reads).
   Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries);
 
-  [[nodiscard]] const Model& model() const { return model_; }
-  [[nodiscard]] const RelaxationOptions& options() const { return options_; }
-  [[nodiscard]] const Columns& columns() const { return columns_; }
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  const Model& model() const { return model_; }
+  const RelaxationOptions& options() const { return options_; }
+  const Columns& columns() const { return columns_; }
+  const std::vector<Row>& rows() const { return rows_; }
   // What the column says of a plan; of the makespan nothing that is 0 or 1.
-  [[nodiscard]] const std::optional<Certificate::Decision>& decision(ColumnIndex column) const {
-    return decisions_[column];
-  }
-  [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
+  const std::optional<Certificate::Decision>& decision(ColumnIndex column) const { return decisions_[column]; }
+  double constant() const { return constant_; }  // paid by every plan, beside the columns
   // That, and what the columns are sure to cost: the first computations of all ops that must run.
-  [[nodiscard]] double paid() const { return constant_ + floating_; }
+  double paid() const { return constant_ + floating_; }
   // > 0: there is no T, as nothing but work can make a plan longer, and no limit does: R pays for its seconds, and the
   // constant for those of the first computations. What a second costs: the multiplier of the time row in a certificate.
-  [[nodiscard]] double work_price() const { return work_price_; }
-  [[nodiscard]] Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
-  [[nodiscard]] Stage boundary(Segment segment) const { return boundaries_[segment]; }
+  double work_price() const { return work_price_; }
+  Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
+  Stage boundary(Segment segment) const { return boundaries_[segment]; }
   // The op that ends the segment; not of the last one.
-  [[nodiscard]] OpIndex boundary_op(Segment segment) const { return Model::op_of(boundary(segment)); }
-  [[nodiscard]] Segment segment_of(Stage stage) const { return segment_of_[stage]; }
+  OpIndex boundary_op(Segment segment) const { return Model::op_of(boundary(segment)); }
+  Segment segment_of(Stage stage) const { return segment_of_[stage]; }
   // The segments in which the op can first be computed: one, but for an op that floats.
-  [[nodiscard]] Segment first_segment(OpIndex op) const { return windows_.first[op]; }
-  [[nodiscard]] Segment last_segment(OpIndex op) const { return windows_.last[op]; }
-  [[nodiscard]] bool floats(OpIndex op) const {
-    return !model_.ops[op].optional && first_segment(op) < last_segment(op);
-  }
+  Segment first_segment(OpIndex op) const { return windows_.first[op]; }
+  Segment last_segment(OpIndex op) const { return windows_.last[op]; }
+  bool floats(OpIndex op) const { return !model_.ops[op].optional && first_segment(op) < last_segment(op); }
   // The segment in which the tensor can first be had: -1 in RAM from the start. It is had there for sure where it is
   // defined: storage, optional ops and those that float define nothing.
-  [[nodiscard]] Segment definition_segment(TensorIndex tensor) const { return definition_segment_[tensor]; }
-  [[nodiscard]] bool defined(TensorIndex tensor) const { return defined_[tensor] != 0; }
+  Segment definition_segment(TensorIndex tensor) const { return definition_segment_[tensor]; }
+  bool defined(TensorIndex tensor) const { return defined_[tensor] != 0; }
 
   // Columns; none where there is none (it would be 0).
-  [[nodiscard]] ColumnIndex in_ram(Segment segment, TensorIndex tensor) const { return s_.at(segment, tensor); }
-  [[nodiscard]] ColumnIndex recomputed(Segment segment, OpIndex op) const { return r_.at(segment, op); }
-  [[nodiscard]] ColumnIndex paged_in(Segment segment, TensorIndex tensor) const { return i_.at(segment, tensor); }
-  [[nodiscard]] ColumnIndex paged_out(TensorIndex tensor) const { return x_[tensor]; }
-  [[nodiscard]] ColumnIndex written(Segment segment, TensorIndex tensor) const { return w_.at(segment, tensor); }
-  [[nodiscard]] ColumnIndex in_flight(Segment segment, TensorIndex tensor) const { return f_.at(segment, tensor); }
-  [[nodiscard]] ColumnIndex makespan() const { return makespan_; }
+  ColumnIndex in_ram(Segment segment, TensorIndex tensor) const { return s_.at(segment, tensor); }
+  ColumnIndex recomputed(Segment segment, OpIndex op) const { return r_.at(segment, op); }
+  ColumnIndex paged_in(Segment segment, TensorIndex tensor) const { return i_.at(segment, tensor); }
+  ColumnIndex paged_out(TensorIndex tensor) const { return x_[tensor]; }
+  ColumnIndex written(Segment segment, TensorIndex tensor) const { return w_.at(segment, tensor); }
+  ColumnIndex in_flight(Segment segment, TensorIndex tensor) const { return f_.at(segment, tensor); }
+  ColumnIndex makespan() const { return makespan_; }
   // Segments of W and F, ascending.
-  [[nodiscard]] const std::vector<Segment>& flow_segments() const { return flow_segments_; }
-  [[nodiscard]] bool flows(Segment segment) const {
+  const std::vector<Segment>& flow_segments() const { return flow_segments_; }
+  bool flows(Segment segment) const {
     return std::binary_search(flow_segments_.begin(), flow_segments_.end(), segment);
   }
   // What every choice of the op reads.
-  [[nodiscard]] const std::vector<TensorIndex>& reads(OpIndex op) const { return reads_[op]; }
+  const std::vector<TensorIndex>& reads(OpIndex op) const { return reads_[op]; }
   // Do all choices of the boundary op read the tensor, or must it be in RAM at the end?
-  [[nodiscard]] bool read_at_boundary(Segment segment, TensorIndex tensor) const;
+  bool read_at_boundary(Segment segment, TensorIndex tensor) const;
   // Does any choice of the op read or write the tensor?
-  [[nodiscard]] bool touches(OpIndex op, TensorIndex tensor) const { return touched_[op].contains(tensor); }
+  bool touches(OpIndex op, TensorIndex tensor) const { return touched_[op].contains(tensor); }
   // Bytes for what the op does not touch while it runs in the segment: the budget less its working set, and less what
   // is pinned.
-  [[nodiscard]] Bytes budget_beside(Segment segment, OpIndex op) const;
+  Bytes budget_beside(Segment segment, OpIndex op) const;
   // Tensors read in the segment by first computations, distinct, of which it is not the definition segment.
-  [[nodiscard]] const std::vector<TensorIndex>& needs(Segment segment) const { return needs_[segment]; }
+  const std::vector<TensorIndex>& needs(Segment segment) const { return needs_[segment]; }
   // The tensor is in RAM when the segment opens or from its first computation in it, whatever the columns say.
-  [[nodiscard]] bool available(Segment segment, TensorIndex tensor) const {
+  bool available(Segment segment, TensorIndex tensor) const {
     const Segment definition = definition_segment(tensor);
     return defined(tensor) && (definition == segment || (definition < 0 && segment == 0));
   }
@@ -159,7 +150,7 @@ class Relaxation {
   void find_pinned();
   void find_needs();
   void find_last_uses();
-  [[nodiscard]] Segment last_use_of_outputs(const OpModel& op) const;
+  Segment last_use_of_outputs(const OpModel& op) const;
   void add_columns();
   void add_tensor_columns(TensorIndex tensor);
   void add_op_columns(OpIndex op);
@@ -169,13 +160,13 @@ class Relaxation {
   void add_made_rows(TensorIndex tensor);
   void add_memory_rows();
   void add_floating_pinned(Segment segment, Row& row) const;
-  [[nodiscard]] Row memory_row(Rule rule, Segment segment) const;
+  Row memory_row(Rule rule, Segment segment) const;
   void add_time_rows();
   void add_energy_row();
-  [[nodiscard]] double second_cost() const;
-  [[nodiscard]] double find_work_price() const;
-  [[nodiscard]] bool timed() const;
-  [[nodiscard]] double cost_of(const OpModel& op) const;  // of a computation
+  double second_cost() const;
+  double find_work_price() const;
+  bool timed() const;
+  double cost_of(const OpModel& op) const;  // of a computation
   void add_flow_columns();
   void add_flow_rows();
   void add_flow_rows(Segment segment);

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "base/index.h"
-#include "problem/certificate.h"
+#include "plan/simulate/indices.h"
 
 namespace pantoum::plan {
 
 using base::Index;
 using base::Indexed;
-using problem::Rule;
 
 using ColumnIndex = Index<struct ColumnTag>;  // none: the column would be 0
 using Point = Indexed<ColumnIndex, double>;
@@ -36,12 +35,12 @@ struct Row {  // sum of terms >= lower
 
 using RowKey = std::pair<Rule, std::vector<int64_t>>;  // of all rows of one relaxation, a row's own
 
-[[nodiscard]] inline RowKey key_of(const Row& row) {
+inline RowKey key_of(const Row& row) {
   return {row.rule, row.of};
 }
 
 // `from` and the sum of the terms at a point, added in that order.
-[[nodiscard]] inline double sum_at(const std::vector<Term>& terms, const Point& point, double from = 0) {
+inline double sum_at(const std::vector<Term>& terms, const Point& point, double from = 0) {
   for (const Term& term : terms) from += term.factor * point[term.column];
   return from;
 }

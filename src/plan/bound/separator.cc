@@ -5,9 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "plan/bound/flow_cuts.h"
-#include "plan/bound/memory_cuts.h"
-#include "plan/bound/path_cuts.h"
+#include "plan/bound/cuts.h"
 #include "plan/bound/relaxation.h"
 #include "plan/simulate/switches.h"
 

@@ -15,11 +15,8 @@
 #include "plan/bound/row.h"
 #include "plan/bound/tolerances.h"
 #include "plan/simulate/switches.h"
-#include "problem/separator_count.h"
 
 namespace pantoum::plan {
-
-using problem::SeparatorCount;
 
 class Relaxation;
 struct Model;
@@ -37,7 +34,7 @@ struct Separator {
   std::vector<Rule> rules;       // of its rows, and of no other's
   std::vector<Row> (*separate)(const Relaxation& relaxation, const Point& point, const SeparationLimits& limits);
 };
-[[nodiscard]] const std::vector<Separator>& separators();
+const std::vector<Separator>& separators();
 
 // Asks the separators that are on, and counts what they do for one relaxation.
 class Separation {
@@ -46,14 +43,14 @@ class Separation {
   Separation(const Relaxation& relaxation, SeparationLimits limits);
 
   // Rows that the point violates, separator by separator.
-  [[nodiscard]] std::vector<Row> violated(const Point& point);
+  std::vector<Row> violated(const Point& point);
   // Does the point violate the row by more than the limit for indicators, whatever the row is made of?
-  [[nodiscard]] bool violates(const Point& point, const Row& row) const;
+  bool violates(const Point& point, const Row& row) const;
   // To be told of the rows that are added to the program, and of the bound that the program proves once it is solved.
   void kept(const std::vector<Row>& rows);
   void solved(double bound);
 
-  [[nodiscard]] const std::vector<SeparatorCount>& counts() const { return counts_; }
+  const std::vector<SeparatorCount>& counts() const { return counts_; }
 
  private:
   const Relaxation& relaxation_;

@@ -22,7 +22,7 @@ struct Asked {
   CostGraph graph = chain(20);
   PlanOptions options = {.question = {.budget = unplanned(graph).value().predicted.peak_bytes / 2}};
 
-  [[nodiscard]] LpBound solve(int64_t iterations = 5000) const {
+  LpBound solve(int64_t iterations = 5000) const {
     const Model model = make_model(graph, options);
     const Relaxation relaxation(model, {.question = options.question},
                                 choose_boundaries(model, options.question.budget_bytes(), 100));

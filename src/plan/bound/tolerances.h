@@ -13,7 +13,7 @@ constexpr int32_t kFewestSegments = 8;  // boundary refinement goes from these
 constexpr int32_t kMostSegments = 256;  // to these
 
 // A bound of so much proves a plan of `value` within the gap.
-[[nodiscard]] inline double enough_for(double value, double gap) {
+inline double enough_for(double value, double gap) {
   return value * (1 - std::max(gap, kLeastGap));
 }
 

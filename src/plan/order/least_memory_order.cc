@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "plan/order/order_beam.h"
-#include "plan/order/order_bound.h"
-#include "plan/order/order_improvement.h"
 #include "plan/order/order_profile.h"
+#include "plan/order/order_search.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
@@ -68,7 +66,7 @@ class Orderer {
   }
 
   // The orders that are clearly better than the first.
-  [[nodiscard]] std::vector<std::vector<int64_t>> better_orders() {
+  std::vector<std::vector<int64_t>> better_orders() {
     std::vector<std::vector<int64_t>> orders;
     start();
     if (!worth_it() || fits_at_first()) return orders;
@@ -94,15 +92,13 @@ class Orderer {
   }
 
   // Is there anything to win?
-  [[nodiscard]] bool worth_it() const {
+  bool worth_it() const {
     const bool may = question_.freedoms.reordering && first_.sound && !best_.empty();
     return may && (first_.peak > bound_ || first_.over > 0);
   }
 
   // Is the step within the budget, with room for offsets, as it is?
-  [[nodiscard]] bool fits_at_first() const {
-    return question_.budget && first_.peak + first_.peak / kRoom <= *question_.budget;
-  }
+  bool fits_at_first() const { return question_.budget && first_.peak + first_.peak / kRoom <= *question_.budget; }
 
   static bool lower(double now, double before) { return now < before * kClearly; }
 
@@ -117,17 +113,16 @@ class Orderer {
     take(improved(order, OrderGoal::kPeak, threshold()));
   }
 
-  [[nodiscard]] Bytes threshold() const { return question_.budget ? question_.budget_bytes() : bound_; }
+  Bytes threshold() const { return question_.budget ? question_.budget_bytes() : bound_; }
 
   // Ops are numbered in it.
-  [[nodiscard]] std::vector<OpIndex> first_order() const {
+  std::vector<OpIndex> first_order() const {
     std::vector<OpIndex> order;
     for (const OpIndex op : model_.ops.indices()) order.push_back(op);
     return order;
   }
 
-  [[nodiscard]] std::vector<OpIndex> improved(const std::vector<OpIndex>& order, OrderGoal goal,
-                                              Bytes threshold) const {
+  std::vector<OpIndex> improved(const std::vector<OpIndex>& order, OrderGoal goal, Bytes threshold) const {
     OrderSteps steps(total_steps_ / 3, limits_.stop);
     return improve_order(problem_, order, goal, bound_, threshold, steps);
   }
@@ -146,7 +141,7 @@ class Orderer {
     return order;
   }
 
-  [[nodiscard]] Judgement judge_order(const std::vector<OpIndex>& order) const {
+  Judgement judge_order(const std::vector<OpIndex>& order) const {
     CostGraph reordered = graph_;
     reordered.order = ids_of(order);
     const Model model = make_model(reordered, options_);
@@ -162,7 +157,7 @@ class Orderer {
     best_ = order;
   }
 
-  [[nodiscard]] std::vector<int64_t> ids_of(const std::vector<OpIndex>& order) const {
+  std::vector<int64_t> ids_of(const std::vector<OpIndex>& order) const {
     std::vector<int64_t> ids;
     ids.reserve(order.size());
     for (const OpIndex op : order) ids.push_back(model_.ops[op].id);

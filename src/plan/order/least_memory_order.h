@@ -6,11 +6,8 @@
 #include <vector>
 
 #include "plan/simulate/model.h"
-#include "problem/question.h"
 
 namespace pantoum::plan {
-
-using problem::Question;
 
 struct PlanOptions;
 
@@ -29,13 +26,12 @@ struct MemoryOrder {
 // The order of least peak that is found; of the same peak, with the fewest bytes over the budget, summed over the
 // stages. Never worse than updates_last's; the graph's own where reordering is not allowed.
 //   cost  300 ops: 50 ms, 2,800 ops: 1 s; linear beyond
-[[nodiscard]] MemoryOrder least_memory_order(const CostGraph& graph, const Question& question,
-                                             const OrderLimits& limits = {});
+MemoryOrder least_memory_order(const CostGraph& graph, const Question& question, const OrderLimits& limits = {});
 
 // The orders that are worth planning in, three at most: updates_last's; one near it with clearly fewer bytes over the
 // budget; the order of least memory, where its peak or its bytes over the budget are clearly smaller. The first alone
 // where the step fits as it is; the graph's own alone where it may not be changed.
 //   cost  a third more than least_memory_order
-[[nodiscard]] std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const PlanOptions& options);
+std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

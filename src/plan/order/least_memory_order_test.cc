@@ -7,10 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "plan/order/order_beam.h"
-#include "plan/order/order_bound.h"
-#include "plan/order/order_improvement.h"
 #include "plan/order/order_profile.h"
+#include "plan/order/order_search.h"
 #include "plan/order/partial_step.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/plan_options.h"
@@ -19,7 +17,6 @@
 
 namespace pantoum::plan {
 namespace {
-
 
 constexpr Bytes kNone = -1;
 constexpr size_t kMostOrders = 3000;
@@ -39,10 +36,10 @@ Bytes peak_as_given(const CostGraph& graph) {
 // For every op those that make its inputs.
 std::unordered_map<int64_t, std::vector<int64_t>> makers_of(const CostGraph& graph) {
   std::unordered_map<int64_t, int64_t> producer;
-  for (const problem::Op& op : graph.ops)
+  for (const Op& op : graph.ops)
     for (const int64_t output : op.outputs) producer[output] = op.id;
   std::unordered_map<int64_t, std::vector<int64_t>> makers;
-  for (const problem::Op& op : graph.ops)
+  for (const Op& op : graph.ops)
     for (const int64_t input : op.inputs)
       if (producer.contains(input)) makers[op.id].push_back(producer[input]);
   return makers;
@@ -66,7 +63,7 @@ bool each_order(const CostGraph& graph, const std::function<void(const std::vect
   size_t visited = 0;
   const std::function<bool()> extend = [&] {
     if (order.size() == graph.ops.size()) return visit(order), ++visited <= kMostOrders;
-    for (const problem::Op& op : graph.ops) {
+    for (const Op& op : graph.ops) {
       const auto stands = [&](int64_t other) { return std::find(order.begin(), order.end(), other) != order.end(); };
       if (stands(op.id)) continue;
       if (makers.contains(op.id) && !std::all_of(makers.at(op.id).begin(), makers.at(op.id).end(), stands)) continue;
@@ -205,8 +202,8 @@ CostGraph graph_of(const std::vector<std::pair<Bytes, std::vector<int64_t>>>& op
   for (const auto& [bytes, inputs] : ops) {
     const auto id = static_cast<int64_t>(graph.ops.size());
     graph.tensors.push_back({.id = id, .name = "t" + std::to_string(id), .bytes = bytes});
-    problem::Op op{.id = id, .name = "o" + std::to_string(id), .inputs = inputs, .outputs = {id}};
-    problem::Choice choice;
+    Op op{.id = id, .name = "o" + std::to_string(id), .inputs = inputs, .outputs = {id}};
+    Choice choice;
     for (size_t input = 0; input < inputs.size(); ++input) choice.reads.push_back(static_cast<int>(input));
     choice.writes = {0};
     op.choices.push_back(choice);

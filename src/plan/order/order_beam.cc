@@ -1,4 +1,4 @@
-#include "plan/order/order_beam.h"
+#include "plan/order/order_search.h"
 
 #include <algorithm>
 #include <tuple>
@@ -74,9 +74,7 @@ class Beam {
     exact_ = false;
   }
 
-  [[nodiscard]] std::tuple<Bytes, Bytes, size_t> rank(size_t node) const {
-    return {nodes_[node].peak, nodes_[node].live, node};
-  }
+  std::tuple<Bytes, Bytes, size_t> rank(size_t node) const { return {nodes_[node].peak, nodes_[node].live, node}; }
 
   void expand(size_t node) {
     move_to(node);

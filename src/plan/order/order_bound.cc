@@ -1,4 +1,4 @@
-#include "plan/order/order_bound.h"
+#include "plan/order/order_search.h"
 
 #include <algorithm>
 #include <bit>
@@ -77,10 +77,10 @@ class Bounder {
   }
 
   // Kept by whatever comes: nothing may take its place.
-  [[nodiscard]] bool stays(TensorIndex tensor) const { return problem_.tensors[tensor].kept && !replaced_[tensor]; }
+  bool stays(TensorIndex tensor) const { return problem_.tensors[tensor].kept && !replaced_[tensor]; }
 
   // The ops during which it is there for sure.
-  [[nodiscard]] OpSet span_of(TensorIndex tensor) const {
+  OpSet span_of(TensorIndex tensor) const {
     const OrderTensor& entry = problem_.tensors[tensor];
     OpSet there(words_, 0), wanted(words_, 0);
     if (entry.producer.exists()) there = behind_[entry.producer];
@@ -105,7 +105,7 @@ class Bounder {
 
   // What is there while the op runs beyond what is there for sure: workspace, outputs that nobody reads; less what may
   // be taken over.
-  [[nodiscard]] Bytes own_bytes(OpIndex op) {
+  Bytes own_bytes(OpIndex op) {
     const OrderOp& entry = problem_.ops[op];
     Bytes bytes = entry.workspace;
     for (const OrderOp::Write& write : entry.writes) {
@@ -120,14 +120,14 @@ class Bounder {
   }
 
   // Is there an order in which the op is the last to read it?
-  [[nodiscard]] bool may_die(TensorIndex tensor, OpIndex op) const {
+  bool may_die(TensorIndex tensor, OpIndex op) const {
     const std::vector<OpIndex>& readers = problem_.tensors[tensor].readers;
     return std::none_of(readers.begin(), readers.end(),
                         [&](OpIndex reader) { return reader != op && has(behind_[op], reader); });
   }
 
   // The ops with the most sure bytes.
-  [[nodiscard]] std::vector<OpIndex> heaviest() const {
+  std::vector<OpIndex> heaviest() const {
     std::vector<OpIndex> ops;
     for (const OpIndex op : problem_.ops.indices()) ops.push_back(op);
     std::stable_sort(ops.begin(), ops.end(), [&](OpIndex a, OpIndex b) { return sure_[a] > sure_[b]; });
@@ -136,7 +136,7 @@ class Bounder {
   }
 
   // Of the ops that are neither before nor behind it.
-  [[nodiscard]] Bytes beside(OpIndex op) {
+  Bytes beside(OpIndex op) {
     std::vector<TensorIndex> counted;
     Bytes bytes = 0;
     for (const OpIndex other : problem_.ops.indices()) {
@@ -150,7 +150,7 @@ class Bounder {
   }
 
   // Outputs of the other that are there while the op runs, if the other has run.
-  [[nodiscard]] Bytes made_for(OpIndex op, OpIndex other) const {
+  Bytes made_for(OpIndex op, OpIndex other) const {
     Bytes bytes = 0;
     for (const OrderOp::Write& write : problem_.ops[other].writes) {
       const OrderTensor& tensor = problem_.tensors[write.tensor];
@@ -162,7 +162,7 @@ class Bounder {
   }
 
   // Inputs of the other that are there while the op runs, if the other has not run.
-  [[nodiscard]] Bytes waiting_for(OpIndex op, OpIndex other, std::vector<TensorIndex>& counted) {
+  Bytes waiting_for(OpIndex op, OpIndex other, std::vector<TensorIndex>& counted) {
     Bytes bytes = 0;
     for (const TensorIndex read : problem_.ops[other].reads) {
       const OrderTensor& tensor = problem_.tensors[read];
@@ -175,7 +175,7 @@ class Bounder {
     return bytes;
   }
 
-  [[nodiscard]] bool is_sure(TensorIndex tensor, OpIndex op) const {
+  bool is_sure(TensorIndex tensor, OpIndex op) const {
     const std::vector<OpIndex>& readers = problem_.tensors[tensor].readers;
     return stays(tensor) ||
            std::any_of(readers.begin(), readers.end(), [&](OpIndex reader) { return has(behind_[op], reader); });

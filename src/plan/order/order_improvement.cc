@@ -1,9 +1,10 @@
-#include "plan/order/order_improvement.h"
+#include "plan/order/order_search.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "base/random.h"
+#include "plan/order/order_profile.h"
 
 namespace pantoum::plan {
 
@@ -84,7 +85,7 @@ class Improver {
   size_t reach(size_t most) { return random_.one_in(2) ? below(most) : below(std::min<size_t>(most, kShortReach)); }
 
   // The place of the first op that waits for it; the size: none does.
-  [[nodiscard]] size_t first_reader(OpIndex op) {
+  size_t first_reader(OpIndex op) {
     size_t first = profile_.size();
     steps_.take(1);
     for (const OrderOp::Write& write : problem_.ops[op].writes)
@@ -93,7 +94,7 @@ class Improver {
   }
 
   // Does the op end something that was made before the place?
-  [[nodiscard]] bool frees(OpIndex op, size_t at) {
+  bool frees(OpIndex op, size_t at) {
     steps_.take(1);
     const std::vector<TensorIndex>& reads = problem_.ops[op].reads;
     return std::any_of(reads.begin(), reads.end(), [&](TensorIndex read) {
@@ -147,7 +148,7 @@ class Improver {
     find_peaks();
   }
 
-  [[nodiscard]] std::tuple<Bytes, Bytes, Bytes> key(const Value& value) const {
+  std::tuple<Bytes, Bytes, Bytes> key(const Value& value) const {
     const bool peak_first = goal_ == OrderGoal::kPeak;
     return peak_first ? std::tuple(value.peak, value.over, value.sum) : std::tuple(value.over, value.peak, value.sum);
   }

@@ -8,8 +8,6 @@
 namespace pantoum::plan {
 namespace {
 
-using problem::Home;
-
 class Condenser {
  public:
   Condenser(const Model& model, const Choices& choices)
@@ -52,7 +50,7 @@ class Condenser {
   }
 
   // By the last reader, where the tensor has no duty afterwards.
-  [[nodiscard]] bool may_be_taken(TensorIndex tensor, const ChoiceModel& by) const {
+  bool may_be_taken(TensorIndex tensor, const ChoiceModel& by) const {
     if (!tensor.exists() || std::find(by.reads.begin(), by.reads.end(), tensor) == by.reads.end()) return false;
     const TensorModel& entry = model_.tensors[tensor];
     return !entry.ends_in_ram && (entry.pinned || !entry.ends_in_aux || entry.start == Home::kAux);
@@ -80,15 +78,15 @@ class Condenser {
     std::unordered_map<int64_t, OpIndex> producers, ops;
     std::unordered_map<int64_t, std::vector<OpIndex>> readers;
     for (const OpIndex op : model_.ops.indices()) ops.emplace(model_.ops[op].id, op);
-    for (const problem::Op& op : model_.graph->ops)
+    for (const Op& op : model_.graph->ops)
       for (const int64_t output : op.outputs) producers.emplace(output, ops.at(op.id));
-    for (const problem::Op& op : model_.graph->ops)
+    for (const Op& op : model_.graph->ops)
       for (const int64_t input : op.inputs) {
         readers[input].push_back(ops.at(op.id));
         if (const auto found = producers.find(input); found != producers.end())
           follow(found->second, ops.at(op.id), true);
       }
-    for (const problem::Tensor& tensor : model_.graph->tensors)
+    for (const Tensor& tensor : model_.graph->tensors)
       if (const auto found = producers.find(tensor.next); tensor.next >= 0 && found != producers.end())
         put_last(found->second, readers[tensor.id], model_tensor(tensor));
     for (OrderOp& op : problem_.ops) sort_dependencies(op);
@@ -107,9 +105,7 @@ class Condenser {
     }
   }
 
-  [[nodiscard]] TensorIndex model_tensor(const problem::Tensor& tensor) const {
-    return TensorIndex(&tensor - model_.graph->tensors.data());
-  }
+  TensorIndex model_tensor(const Tensor& tensor) const { return TensorIndex(&tensor - model_.graph->tensors.data()); }
 
   // `always`: in every order that ends with its tensors in place.
   void follow(OpIndex before, OpIndex after, bool always) {

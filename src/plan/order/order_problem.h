@@ -2,6 +2,8 @@
 // its last reader.
 #pragma once
 
+#include <cstdint>
+#include <stop_token>
 #include <vector>
 
 #include "plan/simulate/model.h"
@@ -42,6 +44,19 @@ struct OrderProblem {
 };
 
 // The model's order is one that may be changed; these choices are taken in any order. Cost: linear.
-[[nodiscard]] OrderProblem make_order_problem(const Model& model, const Choices& choices);
+OrderProblem make_order_problem(const Model& model, const Choices& choices);
+
+class OrderSteps {
+ public:
+  // A step is an op that is run, taken back or looked at.
+  OrderSteps(int64_t steps, const std::stop_token& stop) : left_(steps), stop_(stop) {}
+  void take(int64_t steps) { left_ -= steps; }
+  bool spent() const { return left_ <= 0 || stop_.stop_requested(); }
+  int64_t left() const { return left_; }
+
+ private:
+  int64_t left_;
+  const std::stop_token& stop_;
+};
 
 }  // namespace pantoum::plan

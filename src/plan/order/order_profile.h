@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "plan/order/order_problem.h"
-#include "plan/order/order_steps.h"
 
 namespace pantoum::plan {
 
@@ -14,26 +13,26 @@ class OrderProfile {
   // `threshold`: what bytes are counted over. The problem is referred to.
   OrderProfile(const OrderProblem& problem, const std::vector<OpIndex>& order, Bytes threshold, OrderSteps& steps);
 
-  [[nodiscard]] const std::vector<OpIndex>& order() const { return order_; }
-  [[nodiscard]] size_t size() const { return order_.size(); }
-  [[nodiscard]] size_t place(OpIndex op) const { return static_cast<size_t>(place_[op]); }
-  [[nodiscard]] Bytes peak(size_t place) const { return peaks_[place]; }
-  [[nodiscard]] Bytes live_before(size_t place) const { return lives_[place]; }
+  const std::vector<OpIndex>& order() const { return order_; }
+  size_t size() const { return order_.size(); }
+  size_t place(OpIndex op) const { return static_cast<size_t>(place_[op]); }
+  Bytes peak(size_t place) const { return peaks_[place]; }
+  Bytes live_before(size_t place) const { return lives_[place]; }
 
   struct Value {
     Bytes peak = 0;
     Bytes over = 0;  // the threshold, summed over the places
     Bytes sum = 0;   // of all places' bytes: what is read late lives long
   };
-  [[nodiscard]] Value value() const;
+  Value value() const;
 
   // Puts the ops from place `first` on in this order: a permutation that no dependency forbids.
   void rearrange(size_t first, std::span<const OpIndex> ops);
 
  private:
   void run(size_t place);
-  [[nodiscard]] bool is_last(TensorIndex tensor, size_t place);
-  [[nodiscard]] bool is_first(TensorIndex tensor, size_t place);
+  bool is_last(TensorIndex tensor, size_t place);
+  bool is_first(TensorIndex tensor, size_t place);
   Bytes place_writes(const OrderOp& op, size_t place);
 
   const OrderProblem& problem_;

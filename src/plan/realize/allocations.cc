@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/realize/kernel_of.h"
+#include "plan/simulate/event.h"
 
 namespace pantoum::plan {
 
-using problem::Instruction;
 namespace {
 
 // Instruction i runs in [2i + 1, 2i + 2); the start is 0.
@@ -58,7 +57,7 @@ class Collector {
     if (model_.staging > 0) out_.staging = open(0, model_.staging);
     for (const TensorIndex tensor : model_.tensors.indices()) {
       const TensorModel& entry = model_.tensors[tensor];
-      if (entry.start != problem::Home::kRam) continue;
+      if (entry.start != Home::kRam) continue;
       const size_t initial = open(0, entry.bytes);
       open_[tensor] = out_.initial[tensor] = initial;
       const auto given = fixed.find(entry.id);

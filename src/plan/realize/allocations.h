@@ -10,11 +10,8 @@
 #include "plan/realize/other_program.h"
 #include "plan/simulate/event.h"
 #include "plan/simulate/model.h"
-#include "problem/plan.h"
 
 namespace pantoum::plan {
-
-using problem::Plan;
 
 // The allocations of a stream, and which instruction or start each of them belongs to, by their positions in `all`.
 struct Allocations {
@@ -34,8 +31,8 @@ struct Surroundings {
 
 // Takeovers, what ends where it began, and what other programs share with the stream, are of one group.
 // `until`: by event, for a free the one until which the bytes stay taken; empty: until the free itself.
-[[nodiscard]] Allocations make_allocations(const Model& model, const std::vector<Event>& events,
-                                           const Surroundings& around, const std::vector<size_t>& until);
+Allocations make_allocations(const Model& model, const std::vector<Event>& events, const Surroundings& around,
+                             const std::vector<size_t>& until);
 
 // Fills initial, staging_at and instructions.
 void write_instructions(const Model& model, const std::vector<Event>& events, const Allocations& allocations,

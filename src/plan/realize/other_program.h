@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "place/place.h"
+#include "plan/simulate/plan_options.h"
 
 namespace pantoum::plan {
 
@@ -21,8 +22,13 @@ struct OtherProgram {
 
 // Offsets of its allocations where those that it shares have these, by tensor id. Nothing: none were found soon, the same on
 // every machine.
-[[nodiscard]] std::optional<std::vector<place::Bytes>> offsets_beside(const OtherProgram& other,
-                                                                      const std::map<int64_t, place::Bytes>& initial,
-                                                                      place::Bytes align, place::Bytes budget);
+std::optional<std::vector<place::Bytes>> offsets_beside(const OtherProgram& other,
+                                                        const std::map<int64_t, place::Bytes>& initial,
+                                                        place::Bytes align, place::Bytes budget);
+
+// A plan of another program of the same arena, as what that program holds in RAM.
+// `shared` has the tensors in RAM when the program starts, by their ids in `graph`. Nothing: no policy makes the plan's
+// instructions again. Cost: a simulation.
+std::optional<OtherProgram> other_program(const CostGraph& graph, const Plan& plan, const PlanOptions& options);
 
 }  // namespace pantoum::plan

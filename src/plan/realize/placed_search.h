@@ -18,8 +18,8 @@ struct PlacedResult {
 // have offsets within the budget near the last ones. Nothing: none was found. Not where transfers run beside compute.
 // Cost: annealing's for a proposal; for the best of eight that are better a simulation of the whole policy and a short
 // search for offsets, which counts as 100 of limits.rounds.
-[[nodiscard]] std::optional<PlacedResult> improve_placed(const CostGraph& graph, const Model& model, const Limit& limit,
-                                                         const PlanOptions& options, const Policy& start,
-                                                         const Plan& plan, const SearchLimits& limits);
+std::optional<PlacedResult> improve_placed(const CostGraph& graph, const Model& model, const Limit& limit,
+                                           const PlanOptions& options, const Policy& start, const Plan& plan,
+                                           const SearchLimits& limits);
 
 }  // namespace pantoum::plan

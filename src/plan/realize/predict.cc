@@ -6,11 +6,6 @@
 
 namespace pantoum::plan {
 
-using problem::Bytes;
-using problem::Do;
-using problem::Instruction;
-using problem::Joules;
-using problem::Seconds;
 namespace {
 
 struct Block {
@@ -27,7 +22,7 @@ class PlanRunner {
   PlanRunner(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken)
       : graph_(graph), plan_(plan), taken_(taken) {
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) index_.emplace(graph.tensors[tensor].id, tensor);
-    for (const problem::Op& op : graph.ops) ops_.emplace(op.id, &op);
+    for (const Op& op : graph.ops) ops_.emplace(op.id, &op);
     const size_t count = graph.tensors.size();
     block_.resize(count);
     in_ram_.assign(count, 0);
@@ -50,8 +45,8 @@ class PlanRunner {
     const Bytes staging = graph_.device.pager.staging_bytes;
     if (staging > 0) hold(plan_.staging_at, staging);
     for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
-      if (graph_.tensors[tensor].start == problem::Home::kAux) stored_[tensor] = 0;
-      if (graph_.tensors[tensor].start != problem::Home::kRam) continue;
+      if (graph_.tensors[tensor].start == Home::kAux) stored_[tensor] = 0;
+      if (graph_.tensors[tensor].start != Home::kRam) continue;
       const auto at = plan_.initial.find(graph_.tensors[tensor].id);
       if (at == plan_.initial.end()) return false;
       arrive(tensor, at->second);
@@ -106,15 +101,15 @@ class PlanRunner {
   }
 
   Seconds transfer(bool out, const Block& block) {
-    const problem::Pager& pager = graph_.device.pager;
-    const problem::Link& link = out ? pager.out : pager.in;
+    const Pager& pager = graph_.device.pager;
+    const Link& link = out ? pager.out : pager.in;
     const Seconds seconds = problem::transfer_seconds(pager, link, block.size);
     Seconds& free_from = out && pager.full_duplex ? out_free_ : in_free_;
     const Seconds end = std::max({block.ready, now_, free_from}) + seconds;
     free_from = end;
     joules_ += seconds * link.w;
     end_ = std::max(end_, end);
-    if (pager.mode == problem::PagerMode::kSync)
+    if (pager.mode == PagerMode::kSync)
       now_ = end;
     else if (taken_)
       now_ += taken_(out, block.size);
@@ -132,8 +127,8 @@ class PlanRunner {
     const auto known = ops_.find(step.subject);
     if (known == ops_.end() || step.choice < 0 || static_cast<size_t>(step.choice) >= known->second->choices.size())
       return false;
-    const problem::Op& op = *known->second;
-    const problem::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    const Op& op = *known->second;
+    const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
     Compute work{.begin = now_};
     if (step.at.size() != choice.writes.size() || !wait_for_inputs(op, choice, work)) return false;
     for (size_t write = 0; write < choice.writes.size(); ++write)
@@ -144,10 +139,10 @@ class PlanRunner {
     return true;
   }
 
-  bool wait_for_inputs(const problem::Op& op, const problem::Choice& choice, Compute& work) const {
+  bool wait_for_inputs(const Op& op, const Choice& choice, Compute& work) const {
     for (const int position : choice.reads) {
       const size_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
-      if (graph_.tensors[tensor].start == problem::Home::kRom) continue;
+      if (graph_.tensors[tensor].start == Home::kRom) continue;
       if (!in_ram_[tensor]) return false;
       work.begin = std::max(work.begin, block_[tensor].ready);
       work.reads.push_back(tensor);
@@ -171,7 +166,7 @@ class PlanRunner {
     }
   }
 
-  void finish(const Instruction& step, const problem::Choice& choice, const Compute& work) {
+  void finish(const Instruction& step, const Choice& choice, const Compute& work) {
     const Seconds end = work.begin + choice.time_s;
     const Bytes workspace = choice.workspace_bytes;
     for (const size_t tensor : work.reads) block_[tensor].busy = std::max(block_[tensor].busy, end);
@@ -198,7 +193,7 @@ class PlanRunner {
   const Plan& plan_;
   const EngineSeconds& taken_;
   std::unordered_map<int64_t, size_t> index_;
-  std::unordered_map<int64_t, const problem::Op*> ops_;
+  std::unordered_map<int64_t, const Op*> ops_;
   std::vector<Block> block_;
   std::vector<char> in_ram_;
   std::vector<Seconds> stored_;  // from when the copy in storage is whole; -1: none

@@ -1,16 +1,18 @@
 #include "plan/realize/realize.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "place/place.h"
 #include "plan/realize/allocations.h"
 #include "plan/realize/predict.h"
-#include "plan/realize/storage_slots.h"
-#include "plan/realize/upper_end.h"
 #include "plan/realize/write_completion.h"
 #include "plan/simulate/switches.h"
+#include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
 namespace {
@@ -18,21 +20,20 @@ namespace {
 constexpr double kMostSeconds = 20, kLeastSeconds = 0.01;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
 constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};       // shares of the budget that bytes being written out may fill
-constexpr double kPatientShare = 0.1;                      // of the placement, for each of these
 constexpr double kMostArenaFactor = 1.01;                  // of the live bytes: a larger arena is made smaller
 constexpr double kQuickSeconds = 0.02;                     // where an arena is sought as small as can be found soon
 
 place::PlaceOptions placing(const Model& model, const PlanOptions& options, std::optional<Bytes> budget,
                             double share = 1) {
   const bool quick = !budget;
-  return {
-      .align = model.align,
-      .budget = budget,
-      .seconds = quick ? kQuickSeconds
-                       : std::max(kLeastSeconds, share * std::min(kMostSeconds, options.time_limit * kPlacementShare)),
-      .steps = options.effort == 0 ? 0
-               : quick             ? kQuickSteps
-                                   : static_cast<int64_t>(share * kSteps)};
+  return {.align = model.align,
+          .budget = budget,
+          .seconds = quick ? kQuickSeconds
+                           : std::max(kLeastSeconds,
+                                      share * std::min(kMostSeconds, options.time_limit * share_of(Attempt::kPlacing))),
+          .steps = options.effort == 0 ? 0
+                   : quick             ? kQuickSteps
+                                       : static_cast<int64_t>(share * kSteps)};
 }
 
 struct Placed {
@@ -65,21 +66,22 @@ class Placer {
   // others are free.
   Result<Placed> run() {
     if (!model_.async || !model_.uses(Switch::kWriteCompletion) || !budget_) return attempt({}, 1);
+    const double share = share_of(Attempt::kPlacingPatiently);
     for (const double patience : kPatience) {
       const auto patient_budget = static_cast<Bytes>(patience * static_cast<double>(*budget_));
       const std::vector<size_t> until = write_completions(model_, events_, patient_budget);
       if (until.empty()) return attempt({}, 1);
-      Result<Placed> found = attempt(until, kPatientShare);
+      Result<Placed> found = attempt(until, share);
       if (found) return found;
     }
-    return attempt({}, 1 - kPatientShare * std::size(kPatience));
+    return attempt({}, 1 - share * std::size(kPatience));
   }
 
   // After run() found nothing: what the smallest arena found has, or else what every arena has, beyond the budget.
-  [[nodiscard]] Bytes excess() const {
+  Bytes excess() const {
     return (shortfall_.arena_bytes > 0 ? shortfall_.arena_bytes : live_bytes()) - budget_.value_or(0);
   }
-  [[nodiscard]] Indexed<Stage, Bytes> clashes() const {
+  Indexed<Stage, Bytes> clashes() const {
     Indexed<Stage, Bytes> by_stage;
     if (shortfall_.clashes.empty()) return by_stage;
     const std::vector<Stage> stages = stages_of(model_, events_);
@@ -94,10 +96,10 @@ class Placer {
     if (!any) by_stage.clear();
     return by_stage;
   }
-  [[nodiscard]] Bytes live_bytes() const { return place::peak_live_bytes(allocations({}).all, model_.align); }
+  Bytes live_bytes() const { return place::peak_live_bytes(allocations({}).all, model_.align); }
 
  private:
-  [[nodiscard]] Allocations allocations(const std::vector<size_t>& until) const {
+  Allocations allocations(const std::vector<size_t>& until) const {
     return make_allocations(model_, events_, {options_.fixed_initial, options_.others}, until);
   }
 
@@ -109,7 +111,7 @@ class Placer {
   }
 
   // The event that runs then; those after the last one are the end.
-  [[nodiscard]] size_t event_at(int64_t time) const {
+  size_t event_at(int64_t time) const {
     return std::min(events_.size(), static_cast<size_t>(std::max<int64_t>(0, (time - 1) / 2)));
   }
 
@@ -130,6 +132,25 @@ void shrink_arena(const Model& model, const PlanOptions& options, Placed& placed
     return;
   Result<place::Placement> smaller = place::place(all, placing(model, options, {}));
   if (smaller && smaller->arena_bytes < placed.placement.arena_bytes) placed.placement = std::move(*smaller);
+}
+
+// A place in auxiliary storage for every tensor that is ever there: one slot each, in order of ids, aligned to the arena's and
+// the storage's blocks. E0305 the storage's capacity does not hold them.
+Result<std::map<int64_t, Bytes>> storage_slots(const Model& model, const Plan& plan) {
+  std::set<int64_t> stored;
+  for (const Instruction& instruction : plan.instructions)
+    if (instruction.what == Do::kPageOut || instruction.what == Do::kPageIn) stored.insert(instruction.subject);
+  std::map<int64_t, Bytes> at;
+  Bytes top = 0;
+  for (const TensorModel& tensor : model.tensors) {
+    if (!stored.contains(tensor.id) && tensor.start != Home::kAux) continue;
+    at[tensor.id] = top;
+    top += tensor.slot;
+  }
+  if (model.capacity >= 0 && top > model.capacity)
+    return fail("E0305", fmt::format("the plan needs {} bytes of storage and the device has {}", top, model.capacity),
+                plan.graph.device.name);
+  return at;
 }
 
 }  // namespace

@@ -10,10 +10,6 @@
 
 namespace pantoum::plan {
 
-using problem::CostGraph;
-
-inline constexpr double kPlacementShare = 0.06;  // of the time limit, at the most, for the offsets
-
 struct Realized {
   // Nothing: no offsets within the budget, a stream that cannot run, a limit that is missed, or too little storage.
   std::optional<Plan> plan;
@@ -26,13 +22,13 @@ struct Realized {
 };
 
 // `budget`: bytes that the arena may take; none: as few as can be found soon. The plan has no bound, status or method
-// yet. Cost: a placement (at most 2 s, or a tenth of options.time_limit; a fixed number of steps with options.effort >
-// 0) and a replay.
-[[nodiscard]] Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
-                               const PlanOptions& options, std::optional<Bytes> budget, double share = 1);
+// yet. `share`: of what a placement may take. Cost: a placement (at most 20 s, or Attempt::kPlacing's share of
+// options.time_limit; a fixed number of steps with options.effort > 0) and a replay.
+Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
+                 const PlanOptions& options, std::optional<Bytes> budget, double share = 1);
 
 // A plan that has its instructions and offsets, with the figures and places in storage, where it meets the limits and the
 // storage holds it.
-[[nodiscard]] Realized judged(const Model& model, const PlanOptions& options, Plan plan);
+Realized judged(const Model& model, const PlanOptions& options, Plan plan);
 
 }  // namespace pantoum::plan

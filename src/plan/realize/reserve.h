@@ -19,7 +19,7 @@ class Reserve {
   Reserve(const Model& model, Bytes budget);
 
   // As Limit::reserve; nothing: none.
-  [[nodiscard]] std::shared_ptr<const Indexed<Stage, Bytes>> by_stage() const { return by_stage_; }
+  std::shared_ptr<const Indexed<Stage, Bytes>> by_stage() const { return by_stage_; }
 
   // For a policy that missed the budget: as many bytes more as it lacked, at the stages where the offsets that came nearest
   // clash, or at all of them where that is at many. False: nothing is known of what it lacked, or no more can be kept.
@@ -30,7 +30,7 @@ class Reserve {
   void give_way(const Policy& best);
 
  private:
-  [[nodiscard]] bool clashes_at_few(const Realized& missed) const;
+  bool clashes_at_few(const Realized& missed) const;
   void set_all(Bytes bytes);
   void publish();
 

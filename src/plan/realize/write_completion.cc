@@ -4,7 +4,7 @@
 #include <deque>
 #include <numeric>
 
-#include "plan/realize/kernel_of.h"
+#include "plan/simulate/event.h"
 
 namespace pantoum::plan {
 namespace {
@@ -22,7 +22,7 @@ class EventRunner {
     completed_.resize(events.size());
     std::iota(completed_.begin(), completed_.end(), size_t{0});
     for (const TensorIndex tensor : model.tensors.indices())
-      if (model.tensors[tensor].start == problem::Home::kRam) arrive(tensor);
+      if (model.tensors[tensor].start == Home::kRam) arrive(tensor);
   }
 
   std::vector<size_t> run() {

@@ -12,6 +12,6 @@ namespace pantoum::plan {
 // which the budget leaves no other bytes; for all others the event itself. Empty where nothing is freed so early.
 // Runs the stream as if offsets did not matter. Whoever keeps the bytes until then loses nothing: all of them fit, and
 // nobody waits who need not. Cost: linear.
-[[nodiscard]] std::vector<size_t> write_completions(const Model& model, const std::vector<Event>& events, Bytes budget);
+std::vector<size_t> write_completions(const Model& model, const std::vector<Event>& events, Bytes budget);
 
 }  // namespace pantoum::plan

@@ -13,7 +13,7 @@ constexpr Bytes kBytes = 100;
 // Ops that read nothing and take 1 s each, and a pager that takes 1.5 s for a tensor.
 CostGraph graph_of(int64_t ops) {
   CostGraph graph;
-  graph.device.pager = {.mode = problem::PagerMode::kAsync,
+  graph.device.pager = {.mode = PagerMode::kAsync,
                         .block_bytes = 1,
                         .in = {.latency_s = 0, .bytes_per_s = kBytes / 1.5, .w = 1},
                         .out = {.latency_s = 0, .bytes_per_s = kBytes / 1.5, .w = 1}};
@@ -73,7 +73,7 @@ TEST(WriteCompletions, AreLaterWhereAComputeInPlaceWaitsForAWrite) {
 
 TEST(WriteCompletions, AreNoneWherePagingBlocks) {
   CostGraph graph = graph_of(4);
-  graph.device.pager.mode = problem::PagerMode::kSync;
+  graph.device.pager.mode = PagerMode::kSync;
   EXPECT_TRUE(write_completions(make_model(graph, {.question = {.budget = 1}}), kStream, 10 * kBytes).empty());
 }
 

@@ -2,9 +2,10 @@
 #include <queue>
 #include <tuple>
 
-#include "plan/search/recomputation.h"
+#include "plan/search/neighbours.h"
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -39,8 +40,8 @@ class Evictor {
   }
 
  private:
-  [[nodiscard]] bool pressed() const { return simulator_.outcome().excess > 0; }
-  [[nodiscard]] bool stopped() const { return limits_.stop && limits_.stop(); }
+  bool pressed() const { return simulator_.outcome().excess > 0; }
+  bool stopped() const { return limits_.stop && limits_.stop(); }
 
   void look_at_all() {
     found_ = {};
@@ -51,7 +52,7 @@ class Evictor {
   }
 
   // Nothing: the interval is not evicted like that, or is so already.
-  [[nodiscard]] std::vector<Simulator::Change> eviction(IntervalIndex interval, How how) const {
+  std::vector<Simulator::Change> eviction(IntervalIndex interval, How how) const {
     const Interval& span = model_.intervals[interval];
     if (span.to == model_.never() || span.to - span.from <= 1) return {};
     if (how == How::kPage ? !may_page(model_, interval) : !may_drop(model_, interval)) return {};
@@ -147,6 +148,34 @@ SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const P
     }
   }
   return {simulator.policy(), simulator.outcome()};
+}
+
+// From the last use to the first, each page-in is tried one, two, four, ... stages earlier.
+Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits) {
+  if (!model.async || !model.uses(Switch::kPrefetch)) return policy;
+  Simulator simulator(model, {.question = {.budget = limit.question.budget,
+                                           .deadline = limit.question.deadline,
+                                           .objective = limit.question.objective},
+                              .reserve = limit.reserve,
+                              .clock = true});
+  simulator.reset(std::move(policy));
+  for (const IntervalIndex interval : model.intervals.indices().descending()) {
+    const Interval& span = model.intervals[interval];
+    const IntervalPolicy start = simulator.policy().intervals[interval];
+    if (start.evict >= span.to || span.to == model.never() || span.to > model.end()) continue;
+    for (Stage ahead = 1; span.to - ahead > start.evict; ahead *= 2) {
+      if (limits.stop && limits.stop()) return simulator.policy();
+      IntervalPolicy to = simulator.policy().intervals[interval];
+      to.fetch = span.to - ahead;
+      const Outcome before = simulator.outcome(), after = simulator.propose({{interval, to}});
+      if (after.sound && after.excess <= before.excess && after.time_excess <= before.time_excess &&
+          after.energy <= before.energy * (1 + 1e-12) && after.time < before.time * (1 - 1e-9))
+        simulator.accept();
+      else
+        simulator.reject();
+    }
+  }
+  return simulator.policy();
 }
 
 }  // namespace pantoum::plan

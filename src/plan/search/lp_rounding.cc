@@ -15,7 +15,7 @@ class Rounding {
   Rounding(const Relaxation& relaxation, const Point& point)
       : relaxation_(relaxation), model_(relaxation.model()), point_(point) {}
 
-  [[nodiscard]] IntervalPolicy round(IntervalIndex interval) const {
+  IntervalPolicy round(IntervalIndex interval) const {
     const Interval& span = model_.intervals[interval];
     IntervalPolicy policy = retained(span);
     // A segment opens right after the boundary of the one before it.
@@ -35,11 +35,11 @@ class Rounding {
 
  private:
   // More likely than not, when the segment opens.
-  [[nodiscard]] bool in_ram(Segment segment, TensorIndex tensor) const {
+  bool in_ram(Segment segment, TensorIndex tensor) const {
     const ColumnIndex column = relaxation_.in_ram(segment, tensor);
     return !column.exists() || point_[column] >= kHalf;  // nothing is known of what only some choices read
   }
-  [[nodiscard]] double value(ColumnIndex column) const { return column.exists() ? point_[column] : 0; }
+  double value(ColumnIndex column) const { return column.exists() ? point_[column] : 0; }
 
   const Relaxation& relaxation_;
   const Model& model_;

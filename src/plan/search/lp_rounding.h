@@ -12,6 +12,6 @@ class Relaxation;
 // last opening before S falls, and retained again from the stage where it rises to stay so until the use; paged where
 // the tensor is written by more than a half or can only be paged. The policy may be over the budget. Cost: linear in
 // intervals times segments.
-[[nodiscard]] Policy round_lp(const Relaxation& relaxation, const Point& point, Choices choices);
+Policy round_lp(const Relaxation& relaxation, const Point& point, Choices choices);
 
 }  // namespace pantoum::plan

@@ -8,6 +8,7 @@
 //   lean     an interval is dropped, and what its recomputation reads is retained
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/random.h"
@@ -22,9 +23,9 @@ class Neighbours {
   // `ram`: intervals that no stage over it crosses when everything is retained are drawn seldom.
   Neighbours(const Model& model, Bytes ram);
   // Is there nothing to draw?
-  [[nodiscard]] bool empty() const { return intervals_.empty(); }
+  bool empty() const { return intervals_.empty(); }
   // How many intervals there are to draw from.
-  [[nodiscard]] int32_t count() const { return static_cast<int32_t>(intervals_.size()); }
+  int32_t count() const { return static_cast<int32_t>(intervals_.size()); }
   // One neighbour of the simulator's policy. May be the policy itself.
   const std::vector<Simulator::Change>& draw(const Simulator& simulator, Random& random);
 
@@ -39,15 +40,15 @@ class Neighbours {
   // From now on all intervals are drawn.
   void focus_on_all() { focused_.clear(); }
   // What is drawn from; empty: all.
-  [[nodiscard]] const std::vector<IntervalIndex>& focused() const { return focused_; }
+  const std::vector<IntervalIndex>& focused() const { return focused_; }
 
  private:
-  [[nodiscard]] IntervalIndex any(Random& random) const;
-  [[nodiscard]] Stage last_stage(IntervalIndex interval) const;
-  [[nodiscard]] Stage threshold(const Simulator& simulator, IntervalIndex interval, Stage low, Random& random);
-  [[nodiscard]] bool moves_ahead(const Simulator& simulator) const;
-  [[nodiscard]] Stage while_inputs_last(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
-  [[nodiscard]] Stage ahead(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
+  IntervalIndex any(Random& random) const;
+  Stage last_stage(IntervalIndex interval) const;
+  Stage threshold(const Simulator& simulator, IntervalIndex interval, Stage low, Random& random);
+  bool moves_ahead(const Simulator& simulator) const;
+  Stage while_inputs_last(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
+  Stage ahead(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
   IntervalPolicy redrawn(const Simulator& simulator, IntervalIndex interval, Random& random);
   IntervalPolicy evicted_somehow(const Simulator& simulator, IntervalIndex interval, Random& random);
   void add(IntervalIndex interval, const IntervalPolicy& to);
@@ -62,5 +63,11 @@ class Neighbours {
   std::vector<Simulator::Change> changes_;
   std::vector<Stage> looks_;
 };
+
+// The interval's tensor is dropped at its beginning, and those inputs of its op that `keep` wants are in RAM at its use,
+// where it is recomputed: each is retained from the last time that it is there on, beyond its own last use if need be. The
+// first change is the interval's. The tensor has a producer. Cost: linear in the intervals of the inputs.
+std::vector<Simulator::Change> dropped_with_inputs(const Model& model, const Policy& policy, IntervalIndex interval,
+                                                   const std::function<bool(TensorIndex)>& keep);
 
 }  // namespace pantoum::plan

@@ -1,4 +1,4 @@
-#include "plan/search/parallel_annealing.h"
+#include "plan/search/search.h"
 
 #include <algorithm>
 #include <atomic>
@@ -116,7 +116,7 @@ class ParallelAnnealing {
     Policy guide;
   };
 
-  [[nodiscard]] bool finished(int64_t spent) const {
+  bool finished(int64_t spent) const {
     if (limits_.rounds > 0 && spent >= limits_.rounds) return true;
     if (best_.outcome.fits() && best_.outcome.value <= limits_.search.target) return true;
     return (limits_.search.stop && limits_.search.stop()) || (limits_.stagnant && limits_.stagnant());
@@ -143,7 +143,7 @@ class ParallelAnnealing {
     annealing.idle = annealing.found.outcome.value < before * (1 - 1e-7) ? 0 : annealing.idle + 1;
   }
 
-  [[nodiscard]] SearchResult begin(Means means, uint64_t seed, const SearchLimits& search) const {
+  SearchResult begin(Means means, uint64_t seed, const SearchLimits& search) const {
     if (means == kBoth) {
       SearchLimits hot = search;
       hot.heat *= kHot;
@@ -152,7 +152,7 @@ class ParallelAnnealing {
     Model less = model_;
     for (TensorModel& tensor : less.tensors) {
       if (means == kDropping) tensor.can_page = false;
-      if (means == kPaging && tensor.start != problem::Home::kAux) tensor.can_drop = false;
+      if (means == kPaging && tensor.start != Home::kAux) tensor.can_drop = false;
     }
     SearchResult start = greedy(less, limit_, keep_all(less, start_.policy.choices), search);
     if (!start.outcome.fits()) return anneal(model_, limit_, start_, seed, search);

@@ -7,9 +7,6 @@
 namespace pantoum::plan {
 namespace {
 
-using problem::Do;
-using problem::Instruction;
-
 enum class Move : uint8_t { kComputed, kPagedIn, kRecomputed, kFreed, kPagedOut };
 
 struct Moved {
@@ -19,7 +16,7 @@ struct Moved {
 
 class PlanReader {
  public:
-  PlanReader(const problem::Plan& plan, const Model& model) : plan_(plan), model_(model) {
+  PlanReader(const Plan& plan, const Model& model) : plan_(plan), model_(model) {
     for (const OpIndex op : model.ops.indices()) ops_.emplace(model.ops[op].id, op);
     for (const TensorIndex tensor : model.tensors.indices()) tensors_.emplace(model.tensors[tensor].id, tensor);
     computed_.assign(model.ops.size(), 0);
@@ -81,7 +78,7 @@ class PlanReader {
     return true;
   }
 
-  [[nodiscard]] bool holds_bytes(TensorIndex tensor) const { return model_.tensors[tensor].bytes > 0; }
+  bool holds_bytes(TensorIndex tensor) const { return model_.tensors[tensor].bytes > 0; }
 
   // What was made since the last first computation was made for this one.
   void end_stage(Stage next) {
@@ -111,12 +108,12 @@ class PlanReader {
       made_.emplace_back(tensor, Move::kFreed);  // what was made may have read it
   }
 
-  [[nodiscard]] IntervalPolicy read(IntervalIndex interval) const {
+  IntervalPolicy read(IntervalIndex interval) const {
     const Interval& span = model_.intervals[interval];
     IntervalPolicy policy = retained(span);
     const std::vector<Moved>& moves = moves_[span.tensor];
-    bool in_ram = model_.tensors[span.tensor].start == problem::Home::kRam;
-    bool in_storage = model_.tensors[span.tensor].start == problem::Home::kAux;
+    bool in_ram = model_.tensors[span.tensor].start == Home::kRam;
+    bool in_storage = model_.tensors[span.tensor].start == Home::kAux;
     size_t next = 0;  // what is before the interval
     for (; next < moves.size(); ++next) {
       const bool after = moves[next].what == Move::kFreed || moves[next].what == Move::kPagedOut;
@@ -146,7 +143,7 @@ class PlanReader {
     return permitted(interval, policy);
   }
 
-  [[nodiscard]] IntervalPolicy permitted(IntervalIndex interval, IntervalPolicy policy) const {
+  IntervalPolicy permitted(IntervalIndex interval, IntervalPolicy policy) const {
     const Interval& span = model_.intervals[interval];
     const bool page = may_page(model_, interval), drop = may_drop(model_, interval);
     if (policy.evict >= span.to || (!page && !drop)) return retained(span);
@@ -158,7 +155,7 @@ class PlanReader {
 
   static constexpr Bytes kNowhere = -1;
 
-  const problem::Plan& plan_;
+  const Plan& plan_;
   const Model& model_;
   std::unordered_map<int64_t, OpIndex> ops_;
   std::unordered_map<int64_t, TensorIndex> tensors_;
@@ -173,7 +170,7 @@ class PlanReader {
 
 }  // namespace
 
-std::optional<Policy> policy_of(const problem::Plan& plan, const Model& model) {
+std::optional<Policy> policy_of(const Plan& plan, const Model& model) {
   return PlanReader(plan, model).run(first_choices(model, plan.question.objective));
 }
 

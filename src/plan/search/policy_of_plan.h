@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "plan/simulate/policy.h"
-#include "problem/plan.h"
 
 namespace pantoum::plan {
 
@@ -14,6 +13,6 @@ namespace pantoum::plan {
 // choice that is not permitted, or its instructions are none of the graph's.
 // The plan is of the model's graph, other costs apart, and need not have been checked. Cost: instructions, and for each
 // tensor its intervals times how often it is moved.
-[[nodiscard]] std::optional<Policy> policy_of(const problem::Plan& plan, const Model& model);
+std::optional<Policy> policy_of(const Plan& plan, const Model& model);
 
 }  // namespace pantoum::plan

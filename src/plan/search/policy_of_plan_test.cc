@@ -70,11 +70,10 @@ TEST(PolicyOfPlan, TellsOfNoOtherOrder) {
     EXPECT_TRUE(policy_of(*plan, make_model(graph, options)));
     std::swap(graph.order[graph.order.size() - 2], graph.order.back());
     if (!problem::validate(graph)) continue;
-    const bool both =
-        std::count_if(plan->instructions.begin(), plan->instructions.end(), [&](const auto& step) {
-          return step.what == problem::Do::kCompute &&
-                 (step.subject == graph.order.back() || step.subject == graph.order[graph.order.size() - 2]);
-        }) == 2;
+    const bool both = std::count_if(plan->instructions.begin(), plan->instructions.end(), [&](const auto& step) {
+                        return step.what == Do::kCompute && (step.subject == graph.order.back() ||
+                                                             step.subject == graph.order[graph.order.size() - 2]);
+                      }) == 2;
     if (!both) continue;  // an optional op that nothing asks for
     ++others;
     EXPECT_FALSE(policy_of(*plan, make_model(graph, options)));
@@ -94,13 +93,13 @@ TEST(PolicyOfPlan, ReadsAnyInstructions) {
     check::Random random(seed);
     for (int change = 0; change < 40; ++change) {
       Plan other = *plan;
-      problem::Instruction& step = other.instructions[random.index(other.instructions.size())];
+      Instruction& step = other.instructions[random.index(other.instructions.size())];
       const auto what = random.between(0, 5);
       if (what == 0) step.at.clear();
       if (what == 1) step.at.push_back(random.between(-8, 1 << 20));
       if (what == 2) step.subject = random.between(-1, 2000);
       if (what == 3) step.choice = static_cast<int>(random.between(-1, 5));
-      if (what == 4) step.what = static_cast<problem::Do>(random.between(0, 3));
+      if (what == 4) step.what = static_cast<Do>(random.between(0, 3));
       if (what == 5) std::swap(step, other.instructions[random.index(other.instructions.size())]);
       const std::optional<Policy> policy = policy_of(other, model);
       ++(policy ? policies : none);

@@ -1,7 +1,9 @@
 // From a policy that retains everything to one that fits, and from there to a good one.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 
 #include "plan/simulate/outcome.h"
 #include "plan/simulate/policy.h"
@@ -29,25 +31,46 @@ struct SearchResult {
 // With a deadline or an energy limit: first without; where that is after the deadline, without transfers; where it is
 // above the energy limit, by what costs least energy; then by what costs least time.
 // Cost: a simulation of every interval that spans the worst stage, per interval evicted.
-[[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
+SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
 // With other choices for the ops at whose computation there are too many bytes, where that makes them fewer.
-[[nodiscard]] SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const Policy& policy);
+SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const Policy& policy);
 
 // Fits before it does not; nearer to fitting; of less value.
-[[nodiscard]] bool better(const Outcome& a, const Outcome& b);
+bool better(const Outcome& a, const Outcome& b);
 
 // What every plan pays: the first computations by first_choices().
-[[nodiscard]] double unavoidable(const Model& model, const Limit& limit);
+double unavoidable(const Model& model, const Limit& limit);
 
 // Simulated annealing over the intervals' policies (`Neighbours`) and the ops' choices, cool from the start; the price of
 // a byte over the budget adapts. Now and then an exchange: an interval is turned over, or intervals near each other become
 // as they are elsewhere (in an isomorphic part, in the guide); those around are settled anew, and the whole is taken or
 // left.
-[[nodiscard]] SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
-                                  const SearchLimits& limits);
+SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
+                    const SearchLimits& limits);
 
 // Issues page-ins ahead of their uses where that shortens the makespan and the budget allows it.
-[[nodiscard]] Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits);
+Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits);
+
+struct ParallelLimits {
+  int annealings = 4;
+  std::function<int()> threads;            // asked before every round; no influence on what is found, unless a clock
+                                           // ends the search
+  int64_t rounds = 0;                      // proposals of each annealing; 0: until `stop`
+  std::chrono::duration<double> round{0};  // by the clock: about the longest that a round may take; 0: any
+  SearchLimits search;                     // stop and target of each annealing
+  std::function<void(const Outcome&)> improved;  // told of every better plan that fits, between the rounds
+  std::function<bool()> stagnant;                // asked between the rounds; true: that will do
+  std::function<std::optional<Policy>()>
+      hint;  // asked between the rounds: where an annealing may restart; may be empty
+};
+
+// Every second annealing goes its own way: it begins with the smaller question of a plan that only rematerializes or only
+// pages, goes on with both, and restarts, by other means, when it gets no better. The others anneal from `start`, from
+// the best of all after each round, and try parts of what their neighbour that goes its own way has found. While nothing
+// gets better, the rounds get longer, up to four times `round`. A hint, where there is one, is where such an annealing
+// restarts next.
+SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
+                                const ParallelLimits& limits);
 
 }  // namespace pantoum::plan

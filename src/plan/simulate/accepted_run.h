@@ -4,11 +4,36 @@
 #include <algorithm>
 #include <vector>
 
-#include "plan/simulate/live_bytes.h"
+#include "base/quantities.h"
+#include "plan/simulate/indices.h"
 #include "plan/simulate/outcome.h"
 #include "plan/simulate/trial_record.h"
 
 namespace pantoum::plan {
+
+class LiveBytes {
+ public:
+  // All stages at 0.
+  void reset(Stage stages, Bytes budget);
+  Bytes operator[](Stage stage) const { return peaks_[stage]; }
+  // Replaces what one stage has.
+  void set(Stage stage, Bytes peak);
+  // Adds delta to the stages [first, last).
+  void add(Stage first, Stage last, Bytes delta);
+  // How many more bytes were over the budget, summed over [first, last), if delta were added. Cost: blocks, and the
+  // stages of those blocks that cross the budget.
+  Bytes excess_change(Stage first, Stage last, Bytes delta) const;
+
+ private:
+  static constexpr int32_t kBlock = 64;
+  Bytes change_within(Stage first, Stage last, Bytes delta) const;
+  void refresh(int32_t block);
+
+  Bytes budget_ = 0;
+  Stage stages_ = 0;
+  Indexed<Stage, Bytes> peaks_;
+  Indexed<int32_t, Bytes> highest_, lowest_;  // by block of stages
+};
 
 class AcceptedRun {
  public:
@@ -25,32 +50,30 @@ class AcceptedRun {
   // From now on the run is the trial's where the trial ran or shifted stages.
   void take(const TrialRecord& trial, const Outcome& outcome);
 
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  const Outcome& outcome() const { return outcome_; }
   // Of all stages.
-  [[nodiscard]] const StageCost& totals() const { return totals_; }
+  const StageCost& totals() const { return totals_; }
   // Of one.
-  [[nodiscard]] const StageCost& cost(Stage stage) const { return costs_[stage]; }
+  const StageCost& cost(Stage stage) const { return costs_[stage]; }
   // The largest sum of live bytes while the stage runs, with those that are kept in reserve.
-  [[nodiscard]] Bytes peak(Stage stage) const { return live_[stage]; }
+  Bytes peak(Stage stage) const { return live_[stage]; }
   // By how much that is over the budget.
-  [[nodiscard]] Bytes over(Stage stage) const { return std::max<Bytes>(0, live_[stage] - budget_); }
+  Bytes over(Stage stage) const { return std::max<Bytes>(0, live_[stage] - budget_); }
   // Live bytes when the stage begins.
-  [[nodiscard]] Bytes begin(Stage stage) const { return live_[stage] - rises_[stage]; }
+  Bytes begin(Stage stage) const { return live_[stage] - rises_[stage]; }
   // Live bytes at the stage's end, less those at its beginning.
-  [[nodiscard]] Bytes net(Stage stage) const { return nets_[stage]; }
+  Bytes net(Stage stage) const { return nets_[stage]; }
   // How many more bytes were over the budget, summed over [first, last), if delta were added to every stage.
-  [[nodiscard]] Bytes excess_change(Stage first, Stage last, Bytes delta) const {
-    return live_.excess_change(first, last, delta);
-  }
+  Bytes excess_change(Stage first, Stage last, Bytes delta) const { return live_.excess_change(first, last, delta); }
   // What the stage asks of the clock.
-  [[nodiscard]] const std::vector<Tick>& ticks(Stage stage) const { return ticks_[stage]; }
+  const std::vector<Tick>& ticks(Stage stage) const { return ticks_[stage]; }
 
   // The entities that the stage looks at.
-  [[nodiscard]] const std::vector<EntityIndex>& looked_at(Stage stage) const { return looked_[stage]; }
+  const std::vector<EntityIndex>& looked_at(Stage stage) const { return looked_[stage]; }
   // The stages that look at the entity, with the state at their ends.
-  [[nodiscard]] const Line& line(EntityIndex entity) const { return lines_[entity]; }
+  const Line& line(EntityIndex entity) const { return lines_[entity]; }
   // The place in the entity's line of its last moment before the stage.
-  [[nodiscard]] size_t moment_before(EntityIndex entity, Stage stage) const {
+  size_t moment_before(EntityIndex entity, Stage stage) const {
     const Line& line = lines_[entity];
     size_t low = 0, high = line.size();  // line[low] is before the stage, line[high] is not
     while (high - low > 1) {

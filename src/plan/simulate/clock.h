@@ -18,11 +18,11 @@ class Clock {
   // The makespan of a step: the accepted run's stages, but for those that the trial ran. From `from` on they may differ
   // from those of the last run that kept. Where everything is as it was then, sooner or later, stages that the trial did
   // not change take as long as then, and are not run.
-  [[nodiscard]] Seconds run(const AcceptedRun& accepted, const TrialRecord& trial, Stage from);
+  Seconds run(const AcceptedRun& accepted, const TrialRecord& trial, Stage from);
   // The same for the accepted run, whose course is remembered: the next run may start later than at the beginning.
   void keep(const AcceptedRun& accepted, Stage from);
   // The makespan is no less than this, whatever waits for what.
-  [[nodiscard]] Seconds least_time(const StageCost& totals) const;
+  Seconds least_time(const StageCost& totals) const;
 
  private:
   static constexpr Stage kCheckpointEvery = 16;
@@ -52,9 +52,9 @@ class Clock {
   void free(TensorIndex tensor);
   Seconds wait_for_room(Bytes live, Bytes size);
   Seconds transfer(TensorIndex tensor, bool out, Seconds earliest);
-  [[nodiscard]] static bool is_as_accepted(const AcceptedRun& accepted, const TrialRecord& trial, size_t visit);
-  [[nodiscard]] bool goes_on_as(const Checkpoint& then);
-  [[nodiscard]] std::optional<Seconds> go_on_as_accepted(Stage& stage, Stage next);
+  static bool is_as_accepted(const AcceptedRun& accepted, const TrialRecord& trial, size_t visit);
+  bool goes_on_as(const Checkpoint& then);
+  std::optional<Seconds> go_on_as_accepted(Stage& stage, Stage next);
   Stage begin_at(Stage stage);
 
   const Model& model_;

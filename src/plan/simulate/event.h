@@ -4,12 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/simulate/indices.h"
-#include "problem/plan.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan {
-
-using problem::Do;
 
 struct Event {
   Do what = Do::kCompute;
@@ -17,5 +14,10 @@ struct Event {
   int32_t choice = 0;                   // into OpModel::choices
   std::vector<TensorIndex> taken_over;  // compute: by write, the tensor whose bytes it takes, or none
 };
+
+// The kernel that a compute runs.
+inline const ChoiceModel& kernel_of(const Model& model, const Event& event) {
+  return model.ops[OpIndex(event.subject)].choices[base::position_of(event.choice)];
+}
 
 }  // namespace pantoum::plan

@@ -1,11 +1,42 @@
-// The numbers of the things of a model; each is of a type of its own.
+// The words of all of the planner: those of the problem, and the numbers of a model's things, each of a type of its own.
 #pragma once
 
 #include <cstdint>
 
 #include "base/index.h"
+#include "problem/objective_values.h"
+#include "problem/refusal.h"
 
 namespace pantoum::plan {
+
+using problem::Bytes;
+using problem::Certificate;
+using problem::Choice;
+using problem::CostGraph;
+using problem::Do;
+using problem::Freedoms;
+using problem::Home;
+using problem::Instruction;
+using problem::Joules;
+using problem::Link;
+using problem::Objective;
+using problem::Op;
+using problem::Pager;
+using problem::PagerMode;
+using problem::Plan;
+using problem::Predicted;
+using problem::Question;
+using problem::Refusal;
+using problem::Rule;
+using problem::Seconds;
+using problem::SeparatorCount;
+using problem::Status;
+using problem::structure_hash;
+using problem::Tensor;
+using problem::value_of;
+using problem::Variable;
+using problem::Watts;
+using problem::Weights;
 
 using base::Index;
 using base::Indexed;

@@ -8,15 +8,13 @@
 
 #include "base/round_up.h"
 #include "plan/simulate/order.h"
+#include "plan/simulate/outcome.h"
 #include "plan/simulate/plan_options.h"
-#include "plan/simulate/prices.h"
-#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
 
 using base::round_up;
-using problem::Home;
 
 // What every slot of the storage is a multiple of.
 Bytes storage_unit(const problem::Device& device) {
@@ -32,13 +30,13 @@ class Compiler {
 
   Model run() {
     model_.graph = &graph_;
-    const problem::Pager& pager = graph_.device.pager;
+    const Pager& pager = graph_.device.pager;
     model_.staging = pager.staging_bytes;
     model_.align = std::max<Bytes>(1, graph_.device.align_bytes);
     model_.capacity = pager.capacity_bytes;
-    model_.async = pager.mode == problem::PagerMode::kAsync;
+    model_.async = pager.mode == PagerMode::kAsync;
     model_.full_duplex = pager.full_duplex;
-    model_.paging = pager.mode != problem::PagerMode::kNone;
+    model_.paging = pager.mode != PagerMode::kNone;
     model_.idle_w = graph_.device.idle_w;
     model_.without = options_.without;
     add_tensors();
@@ -52,7 +50,7 @@ class Compiler {
  private:
   void add_tensors() {
     const Bytes unit = storage_unit(graph_.device);
-    for (const problem::Tensor& tensor : graph_.tensors) {
+    for (const Tensor& tensor : graph_.tensors) {
       index_.emplace(tensor.id, model_.tensors.next_index());
       TensorModel entry;
       entry.id = tensor.id;
@@ -61,7 +59,7 @@ class Compiler {
       entry.slot = round_up(tensor.bytes, unit);
       entry.start = tensor.start;
       entry.pinned = tensor.pinned;
-      const problem::Pager& pager = graph_.device.pager;
+      const Pager& pager = graph_.device.pager;
       entry.in_s = problem::transfer_seconds(pager, pager.in, tensor.bytes);
       entry.out_s = problem::transfer_seconds(pager, pager.out, tensor.bytes);
       entry.in_j = entry.in_s * pager.in.w;
@@ -71,10 +69,10 @@ class Compiler {
   }
 
   void add_ops() {
-    std::unordered_map<int64_t, const problem::Op*> by_id;
-    for (const problem::Op& op : graph_.ops) by_id.emplace(op.id, &op);
+    std::unordered_map<int64_t, const Op*> by_id;
+    for (const Op& op : graph_.ops) by_id.emplace(op.id, &op);
     for (const int64_t id : options_.question.freedoms.reordering ? updates_last(graph_) : graph_.order) {
-      const problem::Op& op = *by_id.at(id);
+      const Op& op = *by_id.at(id);
       OpModel entry;
       entry.id = id;
       entry.stage = static_cast<int32_t>(model_.ops.size()) + 1;
@@ -88,10 +86,10 @@ class Compiler {
     }
   }
 
-  [[nodiscard]] TensorIndex at(int64_t id) const { return index_.at(id); }
+  TensorIndex at(int64_t id) const { return index_.at(id); }
 
-  ChoiceModel choice_model(const problem::Op& op, size_t number) const {
-    const problem::Choice& choice = op.choices[number];
+  ChoiceModel choice_model(const Op& op, size_t number) const {
+    const Choice& choice = op.choices[number];
     ChoiceModel entry{.number = static_cast<int32_t>(number),
                       .seconds = choice.time_s,
                       .joules = choice.energy_j,
@@ -119,12 +117,12 @@ class Compiler {
     return entry;
   }
 
-  static size_t write_index(const problem::Choice& choice, int position) {
+  static size_t write_index(const Choice& choice, int position) {
     return static_cast<size_t>(std::find(choice.writes.begin(), choice.writes.end(), position) - choice.writes.begin());
   }
 
   // The input's tensor if the output may take over its bytes: equal sizes, and switched on (a successor always may).
-  TensorIndex takeover(const problem::Op& op, int out, int in) const {
+  TensorIndex takeover(const Op& op, int out, int in) const {
     const TensorIndex source = sharing(op, out, in);
     const auto size = [&](int64_t id) { return model_.tensors[at(id)].size; };
     const bool fits = size(op.inputs[static_cast<size_t>(in)]) == size(op.outputs[static_cast<size_t>(out)]);
@@ -132,7 +130,7 @@ class Compiler {
   }
 
   // The same for sizes that the rules allow: the output's bytes are no more than the input's.
-  TensorIndex sharing(const problem::Op& op, int out, int in) const {
+  TensorIndex sharing(const Op& op, int out, int in) const {
     const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
     const bool successor = given(at(source)).next == target;
@@ -143,7 +141,7 @@ class Compiler {
 
   void add_duties() {
     for (const TensorIndex tensor : model_.tensors.indices()) {
-      const problem::Tensor& asked = given(tensor);
+      const Tensor& asked = given(tensor);
       TensorModel& entry = model_.tensors[tensor];
       if (asked.end == Home::kRam) entry.ends_in_ram = true;
       if (asked.end == Home::kAux) entry.ends_in_aux = true;
@@ -169,9 +167,7 @@ class Compiler {
     }
   }
 
-  [[nodiscard]] const problem::Tensor& given(TensorIndex tensor) const {
-    return graph_.tensors[static_cast<size_t>(tensor.value())];
-  }
+  const Tensor& given(TensorIndex tensor) const { return graph_.tensors[static_cast<size_t>(tensor.value())]; }
 
   void add_intervals() {
     Indexed<TensorIndex, std::vector<Stage>> uses(model_.tensors.size());
@@ -364,7 +360,7 @@ Choices first_choices(const Model& model, Objective objective) {
   return best;
 }
 
-Choices first_choices(const Model& model, const problem::Question& question) {
+Choices first_choices(const Model& model, const Question& question) {
   const bool timed = question.objective == Objective::kEnergy && question.deadline;
   const bool spared = question.objective == Objective::kTime && question.energy_limit;
   Choices cheapest = first_choices(model, question.objective);

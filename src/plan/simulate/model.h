@@ -8,17 +8,8 @@
 
 #include "plan/simulate/indices.h"
 #include "plan/simulate/without.h"
-#include "problem/cost_graph.h"
-#include "problem/objective.h"
-#include "problem/question.h"
 
 namespace pantoum::plan {
-
-using problem::Bytes;
-using problem::CostGraph;
-using problem::Joules;
-using problem::Objective;
-using problem::Seconds;
 
 struct PlanOptions;
 
@@ -57,7 +48,7 @@ struct TensorModel {
   Bytes size = 0;   // rounded up to the alignment
   Bytes slot = 0;   // bytes of storage, rounded up to what the storage wants
   OpIndex producer;
-  problem::Home start = problem::Home::kNone;
+  Home start = Home::kNone;
   bool pinned = false;
   bool ends_in_ram = false, ends_in_aux = false;  // the successor's duties included
   TensorIndex home;       // tensor at whose initial offset it must end (itself, or the one it succeeds)
@@ -88,45 +79,45 @@ struct Model {
   Bytes align = 1;
   Bytes capacity = -1;  // of the storage
   bool async = false, full_duplex = false, paging = false;
-  problem::Watts idle_w = 0;
+  Watts idle_w = 0;
   Without without;
 
   // Is the rule switched on?
-  [[nodiscard]] bool uses(Switch rule) const { return !without.has(rule); }
+  bool uses(Switch rule) const { return !without.has(rule); }
   // How the op is computed where each op uses its own of these choices.
-  [[nodiscard]] const ChoiceModel& chosen(OpIndex op, const Choices& choices) const {
+  const ChoiceModel& chosen(OpIndex op, const Choices& choices) const {
     return ops[op].choices[static_cast<size_t>(choices[op])];
   }
   // The op that is first computed in the stage; 1 <= stage <= stages().
   // With those of idling over its seconds.
-  [[nodiscard]] Joules joules_of(const ChoiceModel& choice) const { return choice.joules + idle_w * choice.seconds; }
-  [[nodiscard]] static OpIndex op_of(Stage stage) { return OpIndex(stage - 1); }
+  Joules joules_of(const ChoiceModel& choice) const { return choice.joules + idle_w * choice.seconds; }
+  static OpIndex op_of(Stage stage) { return OpIndex(stage - 1); }
   // n: as many as there are ops.
-  [[nodiscard]] Stage stages() const { return static_cast<Stage>(ops.size()); }
+  Stage stages() const { return static_cast<Stage>(ops.size()); }
   // The last stage.
-  [[nodiscard]] Stage end() const { return stages() + 1; }
+  Stage end() const { return stages() + 1; }
   // Later than every stage.
-  [[nodiscard]] Stage never() const { return stages() + 2; }
+  Stage never() const { return stages() + 2; }
 };
 
 // The graph has passed problem::validate. Cost: linear.
-[[nodiscard]] Model make_model(const CostGraph& graph, const PlanOptions& options);
+Model make_model(const CostGraph& graph, const PlanOptions& options);
 
 // By op: must it be computed when each op uses choices[op]? Optional ops only where a reader or the end needs them.
-[[nodiscard]] Indexed<OpIndex, char> needed_ops(const Model& model, const Choices& choices);
+Indexed<OpIndex, char> needed_ops(const Model& model, const Choices& choices);
 
 // By op: the choice to start from. The cheapest for the objective such that all that is read is written; where that
 // cannot be had at one choice per op, what is missing is made by another choice on demand.
-[[nodiscard]] Choices first_choices(const Model& model, Objective objective);
+Choices first_choices(const Model& model, Objective objective);
 // And such that a limit on the other figure is kept where nothing has to move: the best at one price of a second (of a
 // joule) for all ops, as low as it may be; and for some ops a cheaper one, as far as that leaves room.
-[[nodiscard]] Choices first_choices(const Model& model, const problem::Question& question);
+Choices first_choices(const Model& model, const Question& question);
 
 // The same by what each op draws itself, whatever its seconds.
-[[nodiscard]] Choices least_joules(const Model& model);
+Choices least_joules(const Model& model);
 
 // From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
 // an activation, so that this can go.
-[[nodiscard]] Choices lean_reads(const Model& model, Choices choices);
+Choices lean_reads(const Model& model, Choices choices);
 
 }  // namespace pantoum::plan

@@ -11,8 +11,8 @@ namespace {
 
 class Sorter {
  public:
-  explicit Sorter(const problem::CostGraph& graph) : graph_(graph) {
-    for (const problem::Op& op : graph.ops) by_id_.emplace(op.id, &op);
+  explicit Sorter(const CostGraph& graph) : graph_(graph) {
+    for (const Op& op : graph.ops) by_id_.emplace(op.id, &op);
     for (size_t position = 0; position < graph.order.size(); ++position)
       for (const int64_t output : op_at(position).outputs) producer_.emplace(output, position);
     followers_.resize(graph.order.size());
@@ -31,7 +31,7 @@ class Sorter {
     std::unordered_map<int64_t, std::vector<size_t>> readers;
     for (size_t position = 0; position < graph_.order.size(); ++position)
       for (const int64_t input : op_at(position).inputs) readers[input].push_back(position);
-    for (const problem::Tensor& tensor : graph_.tensors) {
+    for (const Tensor& tensor : graph_.tensors) {
       const auto maker = producer_.find(tensor.next);
       if (tensor.next < 0 || maker == producer_.end()) continue;
       for (const size_t reader : readers[tensor.id])
@@ -41,7 +41,7 @@ class Sorter {
   }
 
  private:
-  const problem::Op& op_at(size_t position) const { return *by_id_.at(graph_.order[position]); }
+  const Op& op_at(size_t position) const { return *by_id_.at(graph_.order[position]); }
 
   void follow(size_t before, size_t after) {
     followers_[before].push_back(after);
@@ -64,8 +64,8 @@ class Sorter {
     return order;
   }
 
-  const problem::CostGraph& graph_;
-  std::unordered_map<int64_t, const problem::Op*> by_id_;
+  const CostGraph& graph_;
+  std::unordered_map<int64_t, const Op*> by_id_;
   std::unordered_map<int64_t, size_t> producer_;
   std::vector<std::vector<size_t>> followers_;
   std::vector<size_t> waits_;
@@ -73,16 +73,16 @@ class Sorter {
 
 }  // namespace
 
-std::vector<int64_t> updates_last(const problem::CostGraph& graph) {
+std::vector<int64_t> updates_last(const CostGraph& graph) {
   return Sorter(graph).updates_last();
 }
 
-std::vector<int64_t> order_of(const problem::Plan& plan, const problem::CostGraph& graph) {
-  problem::CostGraph ordered = graph;
+std::vector<int64_t> order_of(const Plan& plan, const CostGraph& graph) {
+  CostGraph ordered = graph;
   std::unordered_set<int64_t> computed;
   std::vector<int64_t> first;
-  for (const problem::Instruction& step : plan.instructions)
-    if (step.what == problem::Do::kCompute && computed.insert(step.subject).second) first.push_back(step.subject);
+  for (const Instruction& step : plan.instructions)
+    if (step.what == Do::kCompute && computed.insert(step.subject).second) first.push_back(step.subject);
   std::erase_if(ordered.order, [&](int64_t op) { return computed.contains(op); });
   ordered.order.insert(ordered.order.end(), first.begin(), first.end());
   return Sorter(ordered).inputs_first().value_or(graph.order);

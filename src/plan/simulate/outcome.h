@@ -4,15 +4,10 @@
 #include <limits>
 #include <memory>
 
+#include "base/quantities.h"
 #include "plan/simulate/indices.h"
-#include "problem/question.h"
 
 namespace pantoum::plan {
-
-using problem::Bytes;
-using problem::Joules;
-using problem::Question;
-using problem::Seconds;
 
 struct Limit {
   Question question;  // as the search asks it: less RAM or time than the user's where placing takes its part
@@ -31,13 +26,13 @@ struct Outcome {
   Joules energy = 0;
   Seconds time = 0;  // 0 unless time matters
   // Does the plan meet the question?
-  [[nodiscard]] bool fits() const { return sound && excess == 0 && time_excess == 0 && energy_excess == 0; }
+  bool fits() const { return sound && excess == 0 && time_excess == 0 && energy_excess == 0; }
 };
 
 // The objective with a price on every byte over the budget, and every second and joule over their limits.
 struct Priced {
   double byte_price = 0, second_price = 0, joule_price = 0;
-  [[nodiscard]] double operator()(const Outcome& outcome) const {
+  double operator()(const Outcome& outcome) const {
     return outcome.value + byte_price * outcome.excess + second_price * outcome.time_excess +
            joule_price * outcome.energy_excess;
   }
@@ -48,5 +43,15 @@ struct Interest {
   Priced price;
   double most = std::numeric_limits<double>::infinity();
 };
+
+// What a joule and a second count where two ways to do the same are compared; of edp near a plan of these figures.
+struct Prices {
+  double joule = 1, second = 0;
+  double operator()(Joules energy, Seconds time) const { return joule * energy + second * time; }
+};
+inline Prices prices_of(Objective objective, Joules energy, Seconds time) {
+  if (objective == Objective::kEdp) return {.joule = time, .second = energy};
+  return objective == Objective::kTime ? Prices{0, 1} : Prices{1, 0};
+}
 
 }  // namespace pantoum::plan

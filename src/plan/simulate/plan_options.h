@@ -7,17 +7,10 @@
 #include <stop_token>
 #include <vector>
 
+#include "plan/simulate/indices.h"
 #include "plan/simulate/without.h"
-#include "problem/plan.h"
-#include "problem/question.h"
 
 namespace pantoum::plan {
-
-using problem::Bytes;
-using problem::Joules;
-using problem::Plan;
-using problem::Question;
-using problem::Seconds;
 
 struct OtherProgram;
 

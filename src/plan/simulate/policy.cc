@@ -28,7 +28,7 @@ Policy keep_all(const Model& model, Choices choices) {
     const TensorModel& tensor = model.tensors[interval.tensor];
     const bool last = interval.to == model.never();
     const bool unread = interval.free && reads[interval.tensor] < interval.to;
-    const bool page = last && tensor.ends_in_aux && tensor.start != problem::Home::kAux;
+    const bool page = last && tensor.ends_in_aux && tensor.start != Home::kAux;
     IntervalPolicy kept = retained(interval);
     kept.page = page;
     policy.intervals.push_back((last || unread) && !tensor.pinned ? evicted(interval, page) : kept);

@@ -21,23 +21,23 @@ struct Policy {
 };
 
 // The interval's tensor stays in RAM from the beginning of the interval to its end.
-[[nodiscard]] inline IntervalPolicy retained(const Interval& interval) {
+inline IntervalPolicy retained(const Interval& interval) {
   return {.evict = interval.to, .retain = interval.to, .until = interval.to, .fetch = interval.to};
 }
 // The interval's tensor is evicted at its beginning, and not retained again before its use.
-[[nodiscard]] inline IntervalPolicy evicted(const Interval& interval, bool page) {
+inline IntervalPolicy evicted(const Interval& interval, bool page) {
   return {.evict = interval.from, .retain = interval.to, .until = interval.to, .fetch = interval.to, .page = page};
 }
 
 // Every tensor is retained until its last use under these choices.
-[[nodiscard]] Policy keep_all(const Model& model, Choices choices);
+Policy keep_all(const Model& model, Choices choices);
 
 // May the interval's tensor be evicted by writing it to storage?
-[[nodiscard]] inline bool may_page(const Model& model, IntervalIndex interval) {
+inline bool may_page(const Model& model, IntervalIndex interval) {
   return model.tensors[model.intervals[interval].tensor].can_page;
 }
 // May the interval's tensor be evicted without writing it? For good where no op has to read it afterwards.
-[[nodiscard]] inline bool may_drop(const Model& model, IntervalIndex interval) {
+inline bool may_drop(const Model& model, IntervalIndex interval) {
   const Interval& span = model.intervals[interval];
   return model.tensors[span.tensor].can_drop || span.to == model.never() || span.free;
 }

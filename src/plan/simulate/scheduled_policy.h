@@ -14,23 +14,23 @@ class ScheduledPolicy {
 
   // Replaces the policy.
   void reset(Policy policy);
-  [[nodiscard]] const Policy& policy() const { return policy_; }
-  [[nodiscard]] const IntervalPolicy& operator[](IntervalIndex interval) const { return policy_.intervals[interval]; }
-  [[nodiscard]] int32_t choice(OpIndex op) const { return policy_.choices[op]; }
+  const Policy& policy() const { return policy_; }
+  const IntervalPolicy& operator[](IntervalIndex interval) const { return policy_.intervals[interval]; }
+  int32_t choice(OpIndex op) const { return policy_.choices[op]; }
   // How the op is computed.
-  [[nodiscard]] const ChoiceModel& chosen(OpIndex op) const { return model_.chosen(op, policy_.choices); }
+  const ChoiceModel& chosen(OpIndex op) const { return model_.chosen(op, policy_.choices); }
   // Must the op be computed under these choices?
-  [[nodiscard]] bool needs(OpIndex op) const { return needed_[op] != 0; }
+  bool needs(OpIndex op) const { return needed_[op] != 0; }
   // The intervals whose tensor is evicted right after the stage, or fetched before it; ascending.
-  [[nodiscard]] const std::vector<IntervalIndex>& evicted(Stage stage) const { return evicted_[stage]; }
-  [[nodiscard]] const std::vector<IntervalIndex>& fetched(Stage stage) const { return fetched_[stage]; }
+  const std::vector<IntervalIndex>& evicted(Stage stage) const { return evicted_[stage]; }
+  const std::vector<IntervalIndex>& fetched(Stage stage) const { return fetched_[stage]; }
 
   // Changes an interval's policy.
   void change(IntervalIndex interval, const IntervalPolicy& to);
   // Changes an op's choice; returns the ops that have to be computed now and had not before, or the other way round.
   std::vector<OpIndex> change_choice(OpIndex op, int32_t choice);
   // Has anything been changed since keep() or revert()?
-  [[nodiscard]] bool changed() const { return !undo_.empty() || undo_op_.exists(); }
+  bool changed() const { return !undo_.empty() || undo_op_.exists(); }
   // The changes stay.
   void keep();
   // The changes are taken back.

@@ -29,9 +29,9 @@ class Simulator {
   // Replaces the policy; simulates all of it.
   const Outcome& reset(Policy policy);
   // The accepted policy; between a proposal and its accept() or reject(), the proposed one.
-  [[nodiscard]] const Policy& policy() const { return policy_.policy(); }
+  const Policy& policy() const { return policy_.policy(); }
   // Of the accepted policy.
-  [[nodiscard]] const Outcome& outcome() const { return accepted_.outcome(); }
+  const Outcome& outcome() const { return accepted_.outcome(); }
 
   struct Change {
     IntervalIndex interval;
@@ -47,18 +47,18 @@ class Simulator {
   void reject();
 
   // By stage: the largest sum of live bytes while it runs, under the accepted policy.
-  [[nodiscard]] Bytes peak(Stage stage) const { return accepted_.peak(stage); }
+  Bytes peak(Stage stage) const { return accepted_.peak(stage); }
   // The stages in [from, to) at which the accepted run looks at the tensor.
   void looks(TensorIndex tensor, Stage from, Stage to, std::vector<Stage>& stages) const {
     accepted_.looks(entity_of(tensor), from, to, stages);
   }
   // The instruction stream of the accepted policy.
-  [[nodiscard]] std::vector<Event> events();
+  std::vector<Event> events();
   // Does time matter, so that outcomes tell it?
-  [[nodiscard]] bool times() const { return valuation_.timed(); }
+  bool times() const { return valuation_.timed(); }
   // Is the makespan more than a sum: may a transfer run beside a compute?
-  [[nodiscard]] bool clocked() const { return valuation_.clocked(); }
-  [[nodiscard]] const Limit& limit() const { return valuation_.limit(); }
+  bool clocked() const { return valuation_.clocked(); }
+  const Limit& limit() const { return valuation_.limit(); }
 
  private:
   void schedule_change(const Change& change);

@@ -117,9 +117,9 @@ TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
 TEST(Simulator, TellsTheTimeOfNeighboursOfLongSteps) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CostGraph graph = check::random_cost_graph(seed, {.least_ops = 60, .most_ops = 150});
-    problem::Pager& pager = graph.device.pager;
-    pager.mode = problem::PagerMode::kAsync;
-    for (problem::Link* link : {&pager.in, &pager.out}) {
+    Pager& pager = graph.device.pager;
+    pager.mode = PagerMode::kAsync;
+    for (Link* link : {&pager.in, &pager.out}) {
       link->latency_s *= static_cast<double>(1 + seed % 4) / 2;  // until the storage is always at work
       link->bytes_per_s *= 4 / static_cast<double>(1 + seed % 4);
     }

@@ -285,7 +285,7 @@ IntervalIndex StageRun::interval_before(TensorIndex tensor) const {
 TensorIndex StageRun::home_of(TensorIndex tensor) const {
   const TensorModel& entry = model_.tensors[tensor];
   if (entry.home.exists()) return entry.home;
-  return entry.start == problem::Home::kRam ? tensor : TensorIndex();
+  return entry.start == Home::kRam ? tensor : TensorIndex();
 }
 
 void StageRun::begin_allocation(TensorIndex tensor) {

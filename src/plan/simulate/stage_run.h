@@ -22,13 +22,13 @@ class StageRun {
 
   // Runs the stage from this many live bytes on. False: there is no such stream, or it has more recomputations than
   // `most_work`.
-  [[nodiscard]] bool run(Stage stage, Bytes live, int64_t most_work);
+  bool run(Stage stage, Bytes live, int64_t most_work);
   // Live bytes at its end, and the most while it ran.
-  [[nodiscard]] Bytes live() const { return live_; }
-  [[nodiscard]] Bytes peak() const { return peak_; }
-  [[nodiscard]] const StageCost& cost() const { return cost_; }
+  Bytes live() const { return live_; }
+  Bytes peak() const { return peak_; }
+  const StageCost& cost() const { return cost_; }
   // Recomputations beyond these are too many for a step.
-  [[nodiscard]] int64_t most_work() const { return most_work_; }
+  int64_t most_work() const { return most_work_; }
   // After a stage without a stream: the next one may be run.
   void recover();
   // From now on the stream is written there; nullptr: nowhere.
@@ -37,34 +37,34 @@ class StageRun {
  private:
   bool finish();
   bool finish_in_storage(TensorIndex tensor);
-  [[nodiscard]] Bytes homes_missed();
+  Bytes homes_missed();
   bool fetch();
   bool first_computation(OpIndex op);
   void evictions();
   bool require(const std::vector<TensorIndex>& reads);
-  [[nodiscard]] bool rather_recompute(TensorIndex tensor);
-  [[nodiscard]] bool can_recompute(TensorIndex tensor, int32_t& steps);
-  [[nodiscard]] bool may_compute(OpIndex op);
+  bool rather_recompute(TensorIndex tensor);
+  bool can_recompute(TensorIndex tensor, int32_t& steps);
+  bool may_compute(OpIndex op);
   bool recompute(TensorIndex tensor);
   bool compute(OpIndex op, int32_t choice, bool first);
-  [[nodiscard]] Bytes place_outputs(const ChoiceModel& how, bool first);
+  Bytes place_outputs(const ChoiceModel& how, bool first);
   void take_over(TensorIndex tensor, TensorIndex source);
-  [[nodiscard]] bool dies(TensorIndex tensor, bool first);
+  bool dies(TensorIndex tensor, bool first);
   void settle_outputs(const ChoiceModel& how, bool first);
   bool page_in(TensorIndex tensor);
   void page_out(TensorIndex tensor);
   void release(TensorIndex tensor);
   void release_unless_retained(TensorIndex tensor);
   void begin_allocation(TensorIndex tensor);
-  [[nodiscard]] bool retains(TensorIndex tensor) const;
-  [[nodiscard]] IntervalIndex interval_before(TensorIndex tensor) const;
-  [[nodiscard]] TensorIndex home_of(TensorIndex tensor) const;
-  [[nodiscard]] int32_t maker_choice(OpIndex op, TensorIndex tensor) const;
+  bool retains(TensorIndex tensor) const;
+  IntervalIndex interval_before(TensorIndex tensor) const;
+  TensorIndex home_of(TensorIndex tensor) const;
+  int32_t maker_choice(OpIndex op, TensorIndex tensor) const;
 
-  [[nodiscard]] EntityState& state(TensorIndex tensor) { return states_[entity_of(tensor)]; }
-  [[nodiscard]] EntityState& state(OpIndex op) { return states_[entity_of(model_, op)]; }
-  [[nodiscard]] bool in_ram(TensorIndex tensor) { return state(tensor).has(EntityState::kInRam); }
-  [[nodiscard]] bool in_storage(TensorIndex tensor) { return state(tensor).has(EntityState::kInStorage); }
+  EntityState& state(TensorIndex tensor) { return states_[entity_of(tensor)]; }
+  EntityState& state(OpIndex op) { return states_[entity_of(model_, op)]; }
+  bool in_ram(TensorIndex tensor) { return state(tensor).has(EntityState::kInRam); }
+  bool in_storage(TensorIndex tensor) { return state(tensor).has(EntityState::kInStorage); }
   void raise_peak(Bytes live) {
     if (live > peak_) peak_ = live;
   }

@@ -76,9 +76,9 @@ struct SwitchInfo {
 };
 
 // In the order of the enumeration.
-[[nodiscard]] const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
+const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
 // Nothing: there is no such rule.
-[[nodiscard]] std::optional<Switch> switch_named(std::string_view name);
+std::optional<Switch> switch_named(std::string_view name);
 
 static_assert(static_cast<size_t>(Switch::kCount) <= Without::kMost);
 

@@ -11,7 +11,6 @@
 
 namespace pantoum::plan {
 
-using problem::Rule;
 namespace {
 
 using plan_test::chain;

@@ -29,7 +29,7 @@ class Trial {
   void start_whole();
   void start_changed();
   // After start_changed: the first stage to be run after this one; Model::end() + 1: none.
-  [[nodiscard]] Stage next_stage(Stage stage);
+  Stage next_stage(Stage stage);
   // The stage is run from now on. All figures of its cost but `over` are told in the end.
   void begin_stage(Stage stage, Bytes live);
   void end_stage(const StageCost& cost, Bytes peak, Bytes live, Bytes budget);
@@ -42,7 +42,7 @@ class Trial {
   // for.
   class States {
    public:
-    [[nodiscard]] EntityState& operator[](EntityIndex entity) const {
+    EntityState& operator[](EntityIndex entity) const {
       const size_t at = base::position_of(entity);
       if (stamps_[at] != visit_) trial_->look_up(entity);
       return states_[at];
@@ -55,7 +55,7 @@ class Trial {
     const uint64_t* stamps_ = nullptr;
     uint64_t visit_ = 0;
   };
-  [[nodiscard]] States states() {
+  States states() {
     States view;
     view.trial_ = this;
     if (!states_.empty()) {  // a step may have ops alone
@@ -70,11 +70,11 @@ class Trial {
     if (timed_) record_.ticks.push_back(tick);
   }
 
-  [[nodiscard]] const TrialRecord& record() const { return record_; }
+  const TrialRecord& record() const { return record_; }
   // The cost of the whole step as far as it is known.
-  [[nodiscard]] const StageCost& totals() const { return record_.totals; }
+  const StageCost& totals() const { return record_.totals; }
   // The first stage that is run; Model::end() + 1: none.
-  [[nodiscard]] Stage first_stage() const { return first_stage_; }
+  Stage first_stage() const { return first_stage_; }
 
  private:
   static constexpr Stage kNoStage = std::numeric_limits<Stage>::max();
@@ -89,7 +89,7 @@ class Trial {
 
   void look_up(EntityIndex entity);
   void settle(EntityIndex entity, Stage stage, EntityState state);
-  [[nodiscard]] EntityState state_before(EntityIndex entity) const;
+  EntityState state_before(EntityIndex entity) const;
 
   const Model& model_;
   const AcceptedRun& accepted_;

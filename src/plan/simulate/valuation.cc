@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "problem/objective_values.h"
-
 namespace pantoum::plan {
 namespace {
 
 // Can a transfer run beside a compute?
 bool overlaps(const Model& model) {
   return model.async && std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorModel& tensor) {
-           return tensor.can_page || tensor.ends_in_aux || tensor.start == problem::Home::kAux;
+           return tensor.can_page || tensor.ends_in_aux || tensor.start == Home::kAux;
          });
 }
 
@@ -28,8 +26,8 @@ Valuation::Valuation(const Model& model, const Limit& limit)
   prices_ = prices_of(limit.question.objective, joules, seconds);
   first_live_ = (model.staging + model.align - 1) / model.align * model.align;
   for (const TensorModel& tensor : model.tensors) {
-    if (tensor.start == problem::Home::kRam) first_live_ += tensor.size;
-    if (tensor.start == problem::Home::kAux) first_stored_ += tensor.slot;
+    if (tensor.start == Home::kRam) first_live_ += tensor.size;
+    if (tensor.start == Home::kAux) first_stored_ += tensor.slot;
     bytes += static_cast<double>(tensor.bytes);
   }
   tie_ = 1e-7 * seconds / bytes;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "plan/simulate/outcome.h"
-#include "plan/simulate/prices.h"
 #include "plan/simulate/trial_record.h"
 
 namespace pantoum::plan {
@@ -11,20 +10,20 @@ class Valuation {
  public:
   Valuation(const Model& model, const Limit& limit);
 
-  [[nodiscard]] const Limit& limit() const { return limit_; }
-  [[nodiscard]] Bytes budget() const { return budget_; }
+  const Limit& limit() const { return limit_; }
+  Bytes budget() const { return budget_; }
   // What is left of it in the stage.
-  [[nodiscard]] Bytes budget(Stage stage) const { return budget_ - (limit_.reserve ? (*limit_.reserve)[stage] : 0); }
+  Bytes budget(Stage stage) const { return budget_ - (limit_.reserve ? (*limit_.reserve)[stage] : 0); }
   // Does time matter?
-  [[nodiscard]] bool timed() const { return timed_; }
+  bool timed() const { return timed_; }
   // Is the makespan more than a sum: does a transfer ever run beside a compute?
-  [[nodiscard]] bool clocked() const { return clocked_; }
+  bool clocked() const { return clocked_; }
   // Live bytes before the step.
-  [[nodiscard]] Bytes first_live() const { return first_live_; }
+  Bytes first_live() const { return first_live_; }
   // What a joule and a second count where two ways to do the same are compared.
-  [[nodiscard]] const Prices& prices() const { return prices_; }
+  const Prices& prices() const { return prices_; }
   // `time`: the makespan; of no account unless time matters.
-  [[nodiscard]] Outcome outcome(const StageCost& totals, Seconds time) const;
+  Outcome outcome(const StageCost& totals, Seconds time) const;
 
  private:
   const Model& model_;

@@ -17,7 +17,7 @@ class Without {
   // Switches the rule off.
   void add(Switch rule) { off_.set(static_cast<size_t>(rule)); }
   // Is the rule switched off?
-  [[nodiscard]] bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
+  bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
 
  private:
   std::bitset<kMost> off_;

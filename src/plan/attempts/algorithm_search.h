@@ -1,0 +1,31 @@
+// The inner search: an algorithm for every op of one graph.
+#pragma once
+
+#include <vector>
+
+#include "plan/attempts/objective_expression.h"
+
+namespace pantoum::plan {
+
+// What is to be little: a question's objective, or a formula.
+struct Aim {
+  Question question;                                // its objective, weights and freedom of numerics
+  const ObjectiveExpression* expression = nullptr;  // in place of the objective
+  double value(Joules energy, Seconds time) const;
+};
+
+struct Assignment {
+  std::vector<int> choices;  // by op, in the graph's order of ops
+  double value = 0;          // of all ops once, nothing paged or computed again
+  Joules energy_j = 0;
+  Seconds time_s = 0;
+};
+
+// Of the choices that the aim's freedom of numerics allows. A sum of costs is least where each op's is (distance 1);
+// for any other value changes of one op, then of two at a time (distance 2), as long as one makes it less: the paper's
+// algorithm 2 (energy-aware-graph-optimization, section 3.3), with differences of sums in place of sums. Of a sum with a
+// deadline: ways that are in time, if any are, and as the value what no plan in time costs less than. Cost: linear, or
+// quadratic in the ops that have a choice.
+Assignment assign_algorithms(const CostGraph& graph, const Aim& aim);
+
+}  // namespace pantoum::plan
