@@ -41,7 +41,7 @@ struct Firmware {
   uint64_t seed = 0, steps = 100;
   double energy_j = 0;        // of a step, as planned; NaN: not predicted
   uint64_t ram_bytes = 0;     // of the device, everything in all
-  uint64_t stack_bytes = 0;   // 0: as much as its calls need (measure_stack.h), or 2 KiB where that is not known
+  uint64_t stack_bytes = 0;   // 0: as much as its calls need (stack_depth.h), or 2 KiB where that is not known
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;

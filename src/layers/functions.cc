@@ -9,7 +9,6 @@
 
 namespace pantoum {
 
-using layers::kNoValue;
 using layers::Site;
 using layers::State;
 
