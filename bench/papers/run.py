@@ -38,7 +38,7 @@ class Bench:
         self.folder = os.path.join(args.out, "papers")
         os.makedirs(os.path.join(self.folder, "graphs"), exist_ok=True)
         self.scratch = tempfile.TemporaryDirectory()
-        known = self.run("sweep", "--help").stdout
+        known = self.run("sweep", "--help-all").stdout
         self.planners = [name for name in (args.planners or OWN + LITERATURE) if name in known.replace(",", " ").split()]
 
     def run(self, *words, accept=(0,)):

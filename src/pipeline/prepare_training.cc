@@ -90,6 +90,9 @@ Result<void> keep_other_plan(const std::string& path, const problem::Plan& plan,
 
 Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
                                           plan::Infeasible* infeasible) {
+  if (request.model.options.inference)
+    return fail("E0231", "the plan is one of inference, which trains nothing", request.model.path,
+                "make a plan without --inference");
   PlanRequest costed = request.plan;
   costed.measuring.only_known |= request.reuse != nullptr;  // a plan has the times that it was made with
   if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, costed.rewrite));

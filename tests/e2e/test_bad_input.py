@@ -134,8 +134,8 @@ class BadInput(House):
             base.execute("CREATE TABLE mine(a)")
             base.commit()
         before = pathlib.Path(other).read_bytes()
-        for words in (("--import", other, "--profile-store", self.path("own.db")), ("--export", self.path("t.csv"), "--profile-store", other)):
-            self.assertEqual(self.run_cli("profile", *words).returncode, 3, words)
+        self.refuse(2, "E0117", "profile", "--import", other, "--profile-store", self.path("own.db"))  # tables of times are CSV
+        self.assertEqual(self.run_cli("profile", "--export", self.path("t.csv"), "--profile-store", other).returncode, 3)
         self.assertEqual(pathlib.Path(other).read_bytes(), before)
         self.refuse(3, "E0201", "profile", "--export", self.path("t.csv"), "--profile-store", self.path("absent.db"))
         self.assertFalse(os.path.exists(self.path("absent.db")) or os.path.exists(self.path("t.csv")))

@@ -69,7 +69,7 @@ class Algorithms(House):
         return any(word in name and name.endswith(".c") for _, _, names in os.walk(folder) for name in names)
 
     def test_winograd_trains_with_the_hosts_bits_in_fewer_instructions(self):
-        if ALLOWED not in self.succeed("plan", "--help").stdout:
+        if ALLOWED not in self.succeed("plan", "--help-all").stdout:
             self.skipTest(f"plan has no {ALLOWED}")
         plain, other = self.project("plain"), self.project("other", ALLOWED)
         self.assertFalse(self.has_source(plain, "winograd"))

@@ -23,6 +23,7 @@ constexpr std::array kOptionRows{
     OptionRow{"--resume", kCheckpoint, "input"},
     OptionRow{"--model", kModel, "input"},
     OptionRow{"--sweep", kSweep, "input"},
+    OptionRow{"--weights", kWeights, "input"},
     OptionRow{"--data", kData, "data"},
     OptionRow{"--steps", kWhole, "training"},
     OptionRow{"--on-request", kText, "training", Shown::more},

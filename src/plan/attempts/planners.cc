@@ -15,8 +15,11 @@ std::vector<NamedPlanner> planners() {
       return make_plan(graph, options, infeasible);
     };
   };
+  const auto own = [](const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+    return make_plan(graph, options, infeasible);
+  };
   std::vector<NamedPlanner> all{
-      {kOwnPlanner, "recomputes and pages", make_plan},
+      {kOwnPlanner, "recomputes and pages", own},
       {"pantoum-paging-only", "the same without recomputing", without(&Freedoms::recomputing)},
       {"pantoum-remat-only", "the same without paging", without(&Freedoms::paging)}};
   for (const Baseline& baseline : baselines())
