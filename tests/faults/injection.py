@@ -52,6 +52,14 @@ def sample(points, job, most):
     return points if not job.quick or len(points) <= most else job.draw.sample(points, most)
 
 
+def with_values(words, values):
+    """The words with other values of these options."""
+    for option, value in values.items():
+        at = words.index(option) + 1
+        words = [*words[:at], value, *words[at + 1:]]
+    return words
+
+
 class Injection:
     def __init__(self, job):
         self.job, self.folder = job, scratch(job.folder)
@@ -208,11 +216,13 @@ class Injection:
 
     def threads(self):
         tried, wrong = 0, []
-        clock = ["--prefetch", 2]
-        plain = [word for word in self.small.train("--threads", 3)]
-        del plain[plain.index("--threads"):plain.index("--threads") + 2]
+        three = os.path.join(self.folder, "three.plan")
+        ahead = ["--prefetch", 2]  # batches are made by one more thread, and their RAM is part of the plan
+        wide = {"--threads": 3, "--ram": "32KiB"}
+        planned = self.server.call(["plan", self.small.model, *with_values(self.small.question(), wide), *ahead, "-o", three])
+        assert planned.code == 0, planned.error
         for before in ("", "FAULT_CALLS"):
-            for words in (self.small.train(), plain, plain + clock):
+            for words in (self.small.train(), [*with_values(self.small.train(), {**wide, "--plan": three}), *ahead]):
                 counted, _ = self.server.count(words)
                 self.small.clean()
                 for k in range(1, counted.threads + 2):
