@@ -16,7 +16,7 @@ static int64_t reach(const window* w) {
 /* How often the window fits into the padded input; 0: it is refused. */
 static int64_t positions(pt_op_use* use, const window* w) {
   const int64_t sizes[] = {w->kernel, w->stride, w->dilation}, pads[] = {w->before, w->after};
-  const int64_t padded = w->input + w->before + w->after;
+  int64_t padded;
   unsigned at;
   for (at = 0; at < 3; ++at)
     if (sizes[at] < 1 || sizes[at] > LARGEST)
@@ -24,6 +24,7 @@ static int64_t positions(pt_op_use* use, const window* w) {
   for (at = 0; at < 2; ++at)
     if (pads[at] < 0 || pads[at] > LARGEST_PAD)
       return pt_refuse(use, PT_TEXT("a padding must be 0 or more, not {}"), pads[at], 0);
+  padded = w->input + w->before + w->after;
   if (!pt_want_extent(use, (uint64_t)padded)) return 0;
   if (reach(w) > padded) return pt_refuse(use, PT_TEXT("a window of {} does not fit into {}"), reach(w), padded);
   return (padded - reach(w)) / w->stride + 1;
