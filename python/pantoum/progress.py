@@ -15,7 +15,7 @@ _BETWEEN_LINES = 10.0  # seconds, where there is no tqdm
 
 
 def bar(**options: Any) -> Any:
-    """A bar of tqdm, as fits where it is shown; None: it is not installed."""
+    """A bar of tqdm for the terminal or the notebook; None if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

@@ -5,12 +5,12 @@
 
 namespace pantoum::check {
 
-// Checks that the proof is one for exactly the question asked, of any order where that may be chosen, and of the graph's
-// where it may not, and that what it proves is more than the question allows. The plan that it knows must hold, by its
-// own question.
+// Checks that the proof is for exactly the question asked, and that it proves more than the question allows. The proof must hold
+// for every order if the question leaves the order free, else for the graph's order. A plan that comes with the proof must be
+// valid for its own question.
 //   returns  what is proved, in bytes, seconds or joules: no less than is claimed
 //   errors   E0221 the graph; E0805 and E0806 as of certificates; E0809 a proof of less, of another order, or of
-//            nothing that was asked; as judge() has them of the plan, with its place
+//            nothing that was asked; the errors of judge() for the plan, with their place
 Result<double> check_refusal(const Refusal& refusal);
 
 }  // namespace pantoum::check

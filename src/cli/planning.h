@@ -44,21 +44,21 @@ struct StepAsked {
 // The settings of model, device and plan, but those named in `without`.
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
 // --plan: all settings begin with those of the plan, and what is given beside it is checked by check_beside_plan().
-// `taken` is told the plan's settings, for what else begins with them.
+// `taken` is called with the plan's settings, so that other options can begin with them too.
 void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
                     std::function<void(const PlanOptions&)> taken = {});
 // E0231 with both values: a setting that would change the planned step.
 [[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
 
 [[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
-// With this program's own store of measured times, where none is named. E0115 to E0121, E0300.
+// Makes the plan request. If no store of measured times is named, the program's own store is used. E0115 to E0121, E0300.
 [[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked);
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes);
 // Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
 [[nodiscard]] Result<pipeline::Dump> dump_of(const std::vector<std::string>& passes);
 
-// Of a search that was interrupted before it had a plan: E0999 with what is known.
+// Returns E0999 with what is known if the search was interrupted before it found a plan, else the error itself.
 [[nodiscard]] Error unless_interrupted(Error error);
 
 void print_note(const std::string& note);
@@ -70,7 +70,7 @@ struct RefusalFiles {
   std::string refusal;   // the proof that there is none
 };
 
-// Writes them, and prints the JSON answer with --format json. Nothing is written as a proof that is none of exactly the
+// Writes the files, and prints the JSON answer with --format json. The refusal is written only if its proof is of exactly the
 // question asked.
 [[nodiscard]] Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible,
                                              const Common& common, const RefusalFiles& files);

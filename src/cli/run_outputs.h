@@ -14,7 +14,7 @@ struct NamedOutput {
   std::string path;  // "": it is not written
 };
 
-// E0117 two of the outputs are one file. Pipes and devices may be.
+// E0117 two of the outputs are one file. Several outputs may share a pipe or a device.
 [[nodiscard]] Result<void> check_distinct(const std::vector<NamedOutput>& outputs);
 
 // Locks every output until the result ends. E0907 another run writes one of them; E0901 it cannot be written.

@@ -1,4 +1,4 @@
-// A run log whose run was killed, or whose last writes a loss of power took: it goes on with the lines that are whole.
+// Repairs a run log that was cut off by a kill or a loss of power: only complete lines are kept.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace pantoum::cli {
 
-// Leaves in the file those lines that end as lines do and hold no control characters, nor more than 1 MiB; a file in which
-// all are such is not touched, another is replaced as a whole. Memory: a line. E0201, E0901.
+// Keeps the lines that end in a newline, have no control characters and at most 1 MiB. A file whose lines are all such is not
+// touched; another is replaced as a whole. Memory: a line. E0201, E0901.
 [[nodiscard]] Result<void> keep_whole_lines(const std::string& path);
 
 }  // namespace pantoum::cli

@@ -29,7 +29,7 @@ namespace {
 
 // How much slower a reference kernel (plain loops) is than the kernel that the device's figures are about.
 constexpr double kReferenceSlowdown = 6;
-// How much slower a back end's later implementations are modelled: it lists them by its own belief, and only measuring tells.
+// How much slower a back end's later implementations are modelled: it lists first what it expects to be fastest, which only measuring tells.
 constexpr double kLaterSlowdown = 1.5;
 // How much slower a product in strips is than the whole product at once: each strip begins anew.
 constexpr double kStripSlowdown = 1.05;
@@ -194,7 +194,7 @@ class Construction {
     }
   }
 
-  // Adds ways on fewer threads behind those with all threads, of which the first says the class of numerics.
+  // Adds ways on fewer threads behind those with all threads. The first way with all threads gives the class of numerics.
   void add_fewer_threads(const ir::Op& op, std::vector<Way>& ways) {
     const size_t all = ways.size();
     const auto kept = options_.classes.find(op.name);
@@ -272,7 +272,7 @@ class Construction {
   }
 
   // Is the device a microcontroller that computes floats in hardware? Where software computes them, products with zeros cost more than
-  // they save; for processors with caches nothing was counted.
+  // they save; nothing was measured for processors with caches.
   [[nodiscard]] bool is_small_with_floats() const {
     return device_.device.ram_bytes <= kMostSmallRam && device_.compute.flops_per_s >= kLeastFlopsOfHardware;
   }

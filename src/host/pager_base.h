@@ -1,5 +1,5 @@
-// What all file pagers share: the C interface, the check of a transfer's range, the figures; and what those share that
-// move bytes as they are.
+// What all file pagers share: the C interface, the check of a transfer's range, the figures; and the part that pagers without
+// encryption share.
 #pragma once
 
 #include "host/file_pager.h"
@@ -29,7 +29,7 @@ class PagerBase : public FilePager {
   pt_pager interface_{};
 };
 
-// On the file itself.
+// A pager that moves bytes between RAM and the file unchanged.
 class PlainPager : public PagerBase {
  public:
   PlainPager(PageFile file, uint32_t align_bytes);
@@ -53,7 +53,7 @@ class PlainPager : public PagerBase {
 [[nodiscard]] Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
                                                                       const FilePagerOptions& options);
 
-// Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted calls go on.
+// Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted system calls are repeated.
 [[nodiscard]] pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end);
 
 }  // namespace pantoum::host

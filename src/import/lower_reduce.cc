@@ -1,5 +1,5 @@
-// Reductions, and what runs along one axis: positions of extremes, sums up to each place, the best in order. What is not a sum, a mean or a
-// maximum is made of them.
+// Reductions, and what runs along one axis: ArgMax and ArgMin, cumulative sums, TopK. A reduction that is no sum, mean or maximum is
+// composed of them.
 #include <algorithm>
 #include <limits>
 
@@ -84,7 +84,7 @@ Result<void> lower_reduce_min(Node& node) {
   return finish(node, opposite(over.reduced(Kind::k_reduce_max, opposite(over.x))), over);
 }
 
-// A function of floating-point numbers; of integers what is behind the point is cut off.
+// A function of floating-point numbers. For integers the result is truncated.
 Value by_real(Kind kind, const Value& x) {
   return cast(apply(kind, cast(x, DType::kF32)), x.dtype());
 }

@@ -31,14 +31,14 @@ struct Model {
   std::shared_ptr<onnx::ModelProto> proto;  // never null; contents of initializers moved out
   int64_t opset = 0;                        // of the default domain
   std::map<std::string, Initializer> initializers;
-  std::vector<Restoration> restorations;  // done; the message has them
+  std::vector<Restoration> restorations;  // applied to the model's message already
   std::vector<std::string> folded;        // what the exporter folded and nothing restores: a sentence each
   std::vector<std::string> export_notes, export_warnings;
   std::map<std::string, ir::TensorType> tables;  // in Constant nodes, of two elements or more
-  std::vector<int> order;                        // nodes in topological order: the file's own where that is one
-  std::vector<char> live;                        // per node of the file: does an output of the model depend on it?
-  std::set<std::string> read;                    // every name that a node reads or that is an output of the model
-  Captures captures;                             // what subgraphs read; the subgraphs are settled
+  std::vector<int> order;      // nodes in topological order: the order of the file if that is topological
+  std::vector<char> live;      // per node of the file: does an output of the model depend on it?
+  std::set<std::string> read;  // every name that a node reads or that is an output of the model
+  Captures captures;           // values that subgraphs read from outside
 };
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external

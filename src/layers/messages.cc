@@ -40,7 +40,7 @@ struct AttributeWriter {
   }
 };
 
-// The message classes of distributions are older than this field, and write what they do not know as it is.
+// The ONNX packages of distributions are older than this field. Their classes write a field that they do not know unchanged.
 void mark(onnx::TensorProto& tensor, const char* kind) {
   onnx::StringStringEntryProto entry;
   entry.set_key(kKind);

@@ -24,7 +24,7 @@ namespace pantoum::settings {
 
 using Json = nlohmann::ordered_json;
 
-// What a value is, apart from where it may be none.
+// The type of a value. Whether the value may be absent is Field::optional.
 enum class Type : uint8_t {
   flag,
   whole,
@@ -39,7 +39,7 @@ enum class Type : uint8_t {
   optimizer,
   decays,
   normalizations,
-  parts  // KEY=VALUE,KEY of a structure
+  parts  // a structure, written as KEY=VALUE,KEY
 };
 [[nodiscard]] const char* name_of(Type type);
 
@@ -52,18 +52,19 @@ struct Field {
   bool takes_value = true;                 // false: the option alone changes the default
   std::vector<std::string> choices = {};
   Json schema = {}, usual = {};  // usual: the default
-  // Of an optimizer: a setting that has an option of its own. It stands in the optimizer's JSON, and has none itself.
+  // True for an optimizer's setting that has an option of its own. It is recorded inside the optimizer's JSON, under no key of its own.
   bool is_part = false;
 
   std::function<Json()> json = {};
-  std::function<Json()> planned = {};  // of json(), what is compared where a plan is given
+  std::function<Json()> planned = {};  // the part of json() that is compared with a plan given by --plan
   std::function<bool()> is_default = {};
-  std::function<std::vector<std::string>()> texts = {};  // as the option reads it, a value each; none: there is no value
+  // The value as the option reads it, one text for each time that the option is given; empty: there is no value.
+  std::function<std::vector<std::string>()> texts = {};
   std::function<void(const base::JsonNode& node)> read = {};
   // From one value of the option. `where` names it in errors: E0110 to E0112, E0115 to E0117, E0121.
   std::function<Result<void>(const std::string& text, const std::string& where)> set = {};
   std::function<void()> clear = [] {};  // of a list, before its first value is set
-  // Whether the value is in its range: as set().
+  // Checks that the value is in its range; the errors are those of set().
   std::function<Result<void>(const std::string& where)> check = {};
 };
 
@@ -78,7 +79,7 @@ template <class Options>
 [[nodiscard]] Json record_of(const Fields& fields);
 
 // Reads the recorded fields that are there; one that is missing keeps its default. `known`: keys that belong to others.
-// Errors are put into the node's.
+// Errors are added to those of the node.
 void read_record(const Fields& fields, const base::JsonNode& node, std::vector<std::string> known = {});
 
 // The JSON schema of record_of's object; `more`: properties that others add.

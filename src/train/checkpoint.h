@@ -43,7 +43,7 @@ struct EpochPlace {
 [[nodiscard]] EpochPlace place_of(const Progress& progress);
 
 // Checks that every weight (with `states_too`: and every state) is in the file with its shape and type; states that are there must fit in
-// any case. The error has the code `code` and names all that do not.
+// any case. The error has the code `code` and names every tensor that is missing or does not fit.
 [[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
                                          const char* code);
 
@@ -55,7 +55,7 @@ struct EpochPlace {
 // Makes the sums of gradients zero. E0903.
 [[nodiscard]] Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece);
 
-// Atomic. `kept`: the new name of the file that stands at `path`; "": it goes. E0901, E0903.
+// Atomic. `kept`: the new name of the file that stands at `path`; "": that file is replaced. E0901, E0903.
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
                                            const Progress& progress, const std::string& kept = "");
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostNames = 8;
 
-// Before a file's name (`in_file`) or a model's.
+// A prefix of the names in the file (`in_file`), or of those in the model.
 struct Prefix {
   std::string text;
   bool in_file = true;

@@ -88,7 +88,7 @@ std::string readable(const std::string& text) {
 
 using Metadata = std::map<std::string, std::string>;
 
-// With sums that are not known yet.
+// The metadata with zeros in the place of checksums that are not computed yet.
 Metadata as_found(const std::vector<Placed>& tensors, const Metadata& metadata) {
   Metadata found;
   for (const auto& [key, value] : metadata) found[readable(key)] = readable(value);

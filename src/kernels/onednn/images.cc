@@ -34,7 +34,7 @@ PoolShape pool_shape(const pt_arranged& x, const pt_arranged& y, const int64_t* 
   return pool_shape(desc_of(x), desc_of(y), ints, algorithm);
 }
 
-// An average over padding counts only what the model declares: windows that ceil_mode runs beyond it are not oneDNN's.
+// An average that includes padding counts only the padding that the model declares. oneDNN cannot do this for windows that ceil_mode extends beyond it.
 bool ends_inside(const PoolShape& shape) {
   for (size_t dim = 0; dim < 2; ++dim) {
     const auto last =
@@ -75,7 +75,7 @@ bool make_pool(const Asked& asked, Prepared& prepared) {
   return true;
 }
 
-// oneDNN wants what its forward primitive noted: that runs again, into the workspace.
+// oneDNN's backward primitive reads what its forward primitive records. The forward primitive therefore runs again and records it in the workspace.
 bool make_max_pool_grad(const Asked& asked, Prepared& prepared) {
   const pt_call& call = asked.call;
   pt_arranged arranged[3];
@@ -95,14 +95,14 @@ bool make_max_pool_grad(const Asked& asked, Prepared& prepared) {
 
 namespace {
 
-// A descriptor of a tensor of bytes.
+// The number of bytes of a tensor of bytes.
 size_t bytes_of(const pt_tensor& tensor) {
   size_t bytes = 1;
   for (unsigned dim = 0; dim < tensor.rank; ++dim) bytes *= tensor.dims[dim];
   return bytes;
 }
 
-// An image in blocks of channels, which counts its padding as channels: pooling keeps to each channel.
+// An image in blocks of channels. Channels of padding count as channels, since pooling never mixes channels.
 std::optional<Desc> whole_blocks(const pt_tensor& tensor) {
   if (tensor.rank != 5 || (tensor.dims[4] != 8 && tensor.dims[4] != 16)) return std::nullopt;
   pt_tensor logical = tensor;
@@ -119,7 +119,7 @@ std::optional<PoolShape> taps_shape(const pt_call& call, const pt_tensor& x, con
 
 }  // namespace
 
-// What oneDNN's forward primitive notes for its backward one is the tap: a byte per output, beside it.
+// oneDNN's forward primitive records the tap of each output for its backward primitive: a tensor with a byte for each output.
 bool make_max_pool_taps(const Asked& asked, Prepared& prepared) {
   const pt_call& call = asked.call;
   const pt_tensor& y = call.outputs[0];

@@ -1,5 +1,5 @@
-/* Makes the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, of a form that
- * FORM_OF() makes. */
+/* Makes the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, for the form that
+ * FORM_OF() returns. */
 #ifndef PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
 #define PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
 
@@ -38,7 +38,7 @@
     return PT_NAME(pt_conv2d_through)(call, name##_of_dz);                                  \
   }
 
-/* Passes a convolution's result to the steps that follow it; lines of the result are not in Y before these are done. */
+/* Passes a convolution's result to the steps that follow it; lines of the result are written to Y after these steps. */
 #define PT_WINOGRAD_ACT(name, form_of)                                                       \
   static pt_status name##_of_act(const pt_call* call, const pt_finish* finish) {             \
     const pt_winograd_form form = form_of();                                                 \

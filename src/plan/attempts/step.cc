@@ -1,4 +1,4 @@
-// Plans of a step where transfers take time of the threads that compute, which a plan's own time does not tell (semantics.md).
+// Plans a step on machines where transfers slow the computing threads down, which a plan's own time does not include (semantics.md).
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,8 @@
 namespace pantoum::plan {
 namespace {
 
-// The plan's instructions as an answer to the question, with these costs; none where they are no such plan. Nothing is
-// proved of it yet.
+// Evaluates the plan's instructions again with these costs, for this question. Returns nothing where they are no valid plan
+// for it. The result has no bound yet.
 std::optional<Plan> as_answer(const Plan& plan, const CostGraph& costs, const Question& question) {
   Plan made = plan;
   made.graph = costs;
@@ -26,8 +26,8 @@ std::optional<Plan> as_answer(const Plan& plan, const CostGraph& costs, const Qu
   return check::judge(made) ? std::optional(made) : std::nullopt;
 }
 
-// With the bound of another plan of the same costs, for which no deadline was asked: a bound of all plans is one of those
-// in time. None: the plan is not in time, or the bound is of another order.
+// Gives the plan the bound of another plan of the same costs that was asked without a deadline: a bound of all plans also holds
+// for those that meet the deadline. Returns nothing where the plan misses the deadline, or where the bound is of another order.
 std::optional<Plan> with_bound_of(const Plan& bounded, const Plan& plan, std::optional<Seconds> deadline) {
   Question question = bounded.question;
   question.deadline = deadline;
@@ -41,9 +41,10 @@ std::optional<Plan> with_bound_of(const Plan& bounded, const Plan& plan, std::op
   return check::judge(*made) ? made : std::nullopt;
 }
 
-// A link on which a second of the engine that transfers take costs as much as one of the step.
+// Returns the link with its power set so that each joule stands for one second that a transfer takes from the engine.
 Link priced(const Link& link, const StorageTimes::Engine& engine) {
-  constexpr double kSlower = 4;    // that a small transfer may pass for, so that its joules are what it takes
+  // A small transfer may count as so many times slower, so that its joules equal its seconds of the engine.
+  constexpr double kSlower = 4;
   constexpr double kSmall = 4096;  // bytes: a block
   Link made = link;
   const double small_s = link.latency_s + kSmall / link.bytes_per_s;
@@ -52,7 +53,7 @@ Link priced(const Link& link, const StorageTimes::Engine& engine) {
   return made;
 }
 
-// The graph with joules that are the seconds which its transfers take from the engine, and nothing else.
+// The graph whose joules are the seconds that transfers take from the engine; nothing else has joules.
 void price_transfers(const StorageTimes& storage, CostGraph& graph) {
   graph.device.pager = storage.pager;
   graph.device.pager.in = priced(storage.pager.in, storage.in);
@@ -106,9 +107,8 @@ class StepPlanner {
     return plan_by_expected_time();
   }
 
-  // Plans were made with transfers held back, so that steps hide few of them. Where the step waits for transfers all the
-  // same, it is planned again with what they take then, from the plan that is there: the one that is expected to be worth
-  // more is the answer.
+  // The plans assume that steps hide few transfers. If the step still waits for transfers, it is planned again with the times
+  // that they really take, starting from the current plan. The plan with the better expected value is the answer.
   void plan_as_waited_for() {
     constexpr double kLeastWait = 0.02;  // of the step
     const Plan first = training_plan(step_);
@@ -123,10 +123,10 @@ class StepPlanner {
     if (before && after && *after <= *before) step_ = std::move(again);
   }
 
-  // The least time where transfers take the engine's as well: first the sum of both is planned, with seconds of the engine in
-  // the place of joules, then the question that was asked, from that plan on. Of both plans the one whose step is expected to
-  // be shorter is the answer, with the second's bound. Neither is asked for a deadline: the least time is what keeps one. Where
-  // no plan of them does, the question is asked with it, of all graphs.
+  // Minimizes the time of a step whose transfers also take time of the engine. The first search minimizes step time plus engine
+  // time, with seconds of the engine in the place of joules. The second asks the question itself and starts from that plan. The
+  // plan whose step is expected to be shorter is the answer, with the bound of the second. Neither search has the deadline, since
+  // the shortest plan is the likeliest to meet it. If no plan meets it, all graphs are searched with the deadline.
   Result<void> plan_by_expected_time() {
     PlanOptions of_sum = rest();
     const std::optional<Seconds> deadline = of_sum.question.deadline;
@@ -168,7 +168,7 @@ class StepPlanner {
     return {};
   }
 
-  // The graphs of plans that were found with other costs get their own back.
+  // The graphs that were given other costs for planning get their own costs back.
   void take_back_costs(Step& made) const {
     for (size_t program = 0; program < made.programs.size(); ++program)
       made.programs[program].graph = step_.programs[program].graph;
