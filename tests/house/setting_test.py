@@ -67,7 +67,7 @@ def look_at_program(tree, pantoum, scratch, looked):
     looked.has("help", re.search(rf"^  {OPTION} N\s", run(pantoum, "plan", "--help-all"), re.MULTILINE) is not None)
     run(pantoum, "man-pages", "-o", os.path.join(scratch, "man"))
     with open(os.path.join(scratch, "man", "pantoum-plan.1"), encoding="utf-8") as file:
-        looked.has("man page", "Fl \\-" + OPTION[1:].replace("-", "\\-") in file.read())
+        looked.has("man page", "Fl \\-" + OPTION[2:].replace("-", "\\-") in file.read())
     looked.has("completion", all(OPTION.lstrip("-") in run(pantoum, "completion", shell) for shell in ("bash", "zsh", "fish")))
     schema = json.loads(run(pantoum, "settings"))["record"]["x-request"]
     looked.has("JSON schema", schema["properties"].get(NAME, {}).get("maximum") == 99)
