@@ -4,12 +4,13 @@
 #include "kernels/portable/parallel.h"
 
 /* Optimizers that scale every element by its own running square, as torch.optim has them; every output may be written
- * over its input. */
+ * over its input. Coefficients are computed in double and rounded once: a float of 1 - beta2, for beta2 = 0.99999, has
+ * three digits that the float of beta2 lacks. */
 typedef struct update {
   const pt_real *w, *g, *first, *square, *momentum;
   pt_real *w_out, *first_out, *square_out, *momentum_out;
-  pt_real step_size, keep; /* keep: w is multiplied by it, for decoupled weight decay */
-  pt_real decay, beta1, beta2, eps, root_correction, momentum_factor;
+  pt_real step_size, shrink; /* shrink: the share of w that decoupled weight decay takes away */
+  pt_real decay, add1, beta2, add2, eps, root_correction, momentum_factor; /* add1: 1 - beta1; add2: 1 - beta2 */
 } update;
 
 /* The square root, correctly rounded in either precision; units for floats alone compute sqrtf. */
@@ -27,12 +28,12 @@ static void adam_elements(void* arg, size_t begin, size_t end) {
   const update* u = arg;
   for (size_t at = begin; at < end; ++at) {
     const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
-    const pt_real m = u->first[at] + (g - u->first[at]) * (1 - u->beta1);
-    const pt_real v = u->beta2 * u->square[at] + (1 - u->beta2) * g * g;
+    const pt_real m = u->first[at] + (g - u->first[at]) * u->add1;
+    const pt_real v = u->beta2 * u->square[at] + u->add2 * g * g;
     const pt_real denominator = root(v) / u->root_correction + u->eps;
     u->first_out[at] = m;
     u->square_out[at] = v;
-    u->w_out[at] = w * u->keep - u->step_size * (m / denominator);
+    u->w_out[at] = w - u->shrink * w - u->step_size * (m / denominator);
   }
 }
 
@@ -43,7 +44,7 @@ static double power(double base, uint64_t exponent) {
   return result;
 }
 
-static pt_status run_adam(const pt_call* call, double decay, double keep) {
+static pt_status run_adam(const pt_call* call, double decay, double shrink) {
   const double beta1 = call->reals[0], beta2 = call->reals[1];
   const uint64_t step = call->scalars->step;
   update u = {.w = call->inputs[0].data,
@@ -54,20 +55,21 @@ static pt_status run_adam(const pt_call* call, double decay, double keep) {
               .first_out = call->outputs[1].data,
               .square_out = call->outputs[2].data};
   u.step_size = (pt_real)(call->scalars->lr / (1 - power(beta1, step)));
-  u.keep = (pt_real)keep;
+  u.shrink = (pt_real)shrink;
   u.decay = (pt_real)decay;
-  u.beta1 = (pt_real)beta1;
+  u.add1 = (pt_real)(1 - beta1);
   u.beta2 = (pt_real)beta2;
+  u.add2 = (pt_real)(1 - beta2);
   u.eps = (pt_real)call->reals[2];
   u.root_correction = (pt_real)sqrt(1 - power(beta2, step));
   return pt_by_element(call, 2, adam_elements, &u);
 }
 
 pt_status PT_NAME(pt_adam)(const pt_call* call) {
-  return run_adam(call, call->reals[3], 1);
+  return run_adam(call, call->reals[3], 0);
 }
 pt_status PT_NAME(pt_adamw)(const pt_call* call) {
-  return run_adam(call, 0, 1 - call->scalars->lr * call->reals[3]);
+  return run_adam(call, 0, call->scalars->lr * call->reals[3]);
 }
 
 /* ---- RMSProp ---- */
@@ -76,10 +78,10 @@ static void rmsprop_elements(void* arg, size_t begin, size_t end) {
   const update* u = arg;
   for (size_t at = begin; at < end; ++at) {
     const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
-    const pt_real square = u->beta2 * u->square[at] + (1 - u->beta2) * g * g;
+    const pt_real square = u->beta2 * u->square[at] + u->add2 * g * g;
     pt_real variance = square;
     if (u->first != NULL) {
-      const pt_real mean = u->first[at] + (g - u->first[at]) * (1 - u->beta2);
+      const pt_real mean = u->first[at] + (g - u->first[at]) * u->add2;
       variance = square - mean * mean > 0 ? square - mean * mean : 0; /* rounding may lead below */
       u->first_out[at] = mean;
     }
@@ -100,6 +102,7 @@ pt_status PT_NAME(pt_rmsprop)(const pt_call* call) {
               .square_out = call->outputs[1].data};
   u.step_size = (pt_real)call->scalars->lr;
   u.beta2 = (pt_real)call->reals[0];
+  u.add2 = (pt_real)(1 - call->reals[0]);
   u.eps = (pt_real)call->reals[1];
   u.momentum_factor = (pt_real)call->reals[2];
   u.decay = (pt_real)call->reals[3];

@@ -1,0 +1,231 @@
+// Every optimizer against a reference in double that is written here: over many elements and steps, no coefficient is
+// off by more than its own rounding.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "pantoum/ops.h"
+#include "pantoum/pantoum.h"
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// One element in double: w and the states, in the order of the op's operands.
+struct Element {
+  double w = 0;
+  Doubles states = {};
+};
+
+struct Step {
+  double lr, number;
+};
+
+using Reference = std::function<void(Element& element, double g, const Step& step)>;
+
+struct Case {
+  std::string name;
+  pt_op op;
+  std::vector<int64_t> ints;
+  Doubles reals;
+  double lr;
+  size_t states;
+  Reference reference;
+};
+
+Case sgd(double momentum, double decay, bool nesterov) {
+  return {"sgd",
+          PT_OP_sgd,
+          {nesterov},
+          {momentum, decay},
+          0.01,
+          momentum != 0 ? 1U : 0U,
+          [=](Element& e, double g, const Step& step) {
+            g += decay * e.w;
+            if (momentum != 0) {
+              e.states[0] = momentum * e.states[0] + g;
+              g = nesterov ? g + momentum * e.states[0] : e.states[0];
+            }
+            e.w -= step.lr * g;
+          }};
+}
+
+Case adam(pt_op op, double beta1, double beta2, double decay) {
+  return {op == PT_OP_adam ? "adam" : "adamw",
+          op,
+          {},
+          {beta1, beta2, 1e-8, decay},
+          0.001,
+          2,
+          [=](Element& e, double g, const Step& step) {
+            if (op == PT_OP_adam)
+              g += decay * e.w;
+            else
+              e.w *= 1 - step.lr * decay;
+            e.states[0] = beta1 * e.states[0] + (1 - beta1) * g;
+            e.states[1] = beta2 * e.states[1] + (1 - beta2) * g * g;
+            const double mean = e.states[0] / (1 - std::pow(beta1, step.number)),
+                         square = e.states[1] / (1 - std::pow(beta2, step.number));
+            e.w -= step.lr * mean / (std::sqrt(square) + 1e-8);
+          }};
+}
+
+Case rmsprop(double alpha, double momentum, double decay, bool centered) {
+  return {"rmsprop",
+          PT_OP_rmsprop,
+          {centered},
+          {alpha, 1e-8, momentum, decay},
+          0.01,
+          1U + (centered ? 1U : 0U) + (momentum != 0 ? 1U : 0U),
+          [=](Element& e, double g, const Step& step) {
+            g += decay * e.w;
+            e.states[0] = alpha * e.states[0] + (1 - alpha) * g * g;
+            double square = e.states[0];
+            if (centered) {
+              e.states[1] = alpha * e.states[1] + (1 - alpha) * g;
+              square -= e.states[1] * e.states[1];
+            }
+            double update = g / (std::sqrt(square) + 1e-8);
+            if (momentum != 0) {
+              double& last = e.states.back();
+              update = last = momentum * last + update;
+            }
+            e.w -= step.lr * update;
+          }};
+}
+
+Case adagrad(double lr_decay, double decay) {
+  return {"adagrad", PT_OP_adagrad, {}, {lr_decay, 1e-10, decay}, 0.01, 1, [=](Element& e, double g, const Step& step) {
+            g += decay * e.w;
+            e.states[0] += g * g;
+            e.w -= step.lr / (1 + (step.number - 1) * lr_decay) * g / (std::sqrt(e.states[0]) + 1e-10);
+          }};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all{sgd(0, 0, false),      sgd(0, 1e-2, false), sgd(0.9, 0, false), sgd(0.9, 1e-2, false),
+                        sgd(0.95, 1e-4, true), adagrad(0, 0),       adagrad(1e-2, 0),   adagrad(1e-3, 1e-2)};
+  for (const double beta2 : {0.9, 0.99, 0.999, 0.9999, 0.99999})
+    for (const double decay : {0.0, 1e-2}) {
+      for (const double beta1 : {0.0, 0.9, 0.999, 0.99999}) {
+        all.push_back(adam(PT_OP_adam, beta1, beta2, decay));
+        all.push_back(adam(PT_OP_adamw, beta1, beta2, decay));
+      }
+      for (const double momentum : {0.0, 0.9})
+        for (const bool centered : {false, true}) all.push_back(rmsprop(beta2, momentum, decay, centered));
+    }
+  return all;
+}
+
+constexpr uint32_t kElements = 10'000;
+constexpr uint64_t kSteps = 100;
+
+pt_tensor tensor_of(std::vector<float>& data, bool matrix) {
+  pt_tensor made{.data = data.data(), .dims = {}, .rank = static_cast<uint8_t>(matrix ? 2 : 1), .dtype = PT_F32};
+  made.dims[0] = static_cast<uint32_t>(data.size());
+  if (matrix) made.dims[1] = 1;
+  return made;
+}
+
+// An optimizer's weights and states in float32, updated by a kernel of its own or behind the product of the gradient and 1.
+class Run {
+ public:
+  Run(const Case& c, Doubles start, bool fused, uint16_t algorithm)
+      : case_(c), fused_(fused), algorithm_(algorithm), held_(1 + c.states, std::vector<float>(start.size())) {
+    held_[0].assign(start.begin(), start.end());
+  }
+  void step(std::vector<float>& gradient, uint64_t number) {
+    std::vector<float> one{1}, workspace;
+    std::vector<pt_tensor> in, out;
+    for (std::vector<float>& each : held_) out.push_back(tensor_of(each, fused_));
+    in = out;
+    std::vector<int64_t> ints = case_.ints;
+    Doubles reals = case_.reals;
+    if (fused_) {
+      in.insert(in.begin(), {tensor_of(gradient, true), tensor_of(one, true)});
+      ints = {0, 0, case_.op, case_.ints.empty() ? 0 : case_.ints[0]};
+      reals.resize(PT_UPDATE_REALS);
+    } else {
+      in.insert(in.begin() + 1, tensor_of(gradient, false));
+    }
+    const pt_scalars scalars{.step = number, .seed = 0, .lr = case_.lr};
+    pt_call call{};
+    call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
+    call.outputs = out.data(), call.output_count = static_cast<uint16_t>(out.size());
+    call.ints = ints.data(), call.int_count = static_cast<uint16_t>(ints.size());
+    call.reals = reals.data(), call.real_count = static_cast<uint16_t>(reals.size());
+    call.scalars = &scalars;
+    const pt_kernel* kernel =
+        pt_kernel_find(pt_portable_kernels(), fused_ ? PT_OP_matmul_update : case_.op, PT_F32, algorithm_, 0);
+    ASSERT_NE(kernel, nullptr);
+    workspace.resize(kernel->workspace_bytes == nullptr ? 0 : kernel->workspace_bytes(&call) / sizeof(float));
+    call.workspace = workspace.data();
+    ASSERT_EQ(kernel->submit(&call), PT_OK);
+  }
+  [[nodiscard]] double weight(size_t at) const { return held_[0][at]; }
+
+ private:
+  const Case& case_;
+  bool fused_;
+  uint16_t algorithm_;
+  std::vector<std::vector<float>> held_;
+};
+
+std::string words_of(const Case& c) {
+  std::string words = c.name;
+  for (const int64_t value : c.ints) words += " " + std::to_string(value);
+  for (const double value : c.reals) words += " " + std::to_string(value);
+  return words;
+}
+
+// The component of the updates along the right ones, less 1: what a wrong coefficient leaves after many elements.
+double slope_error(const Doubles& found, const Doubles& right) {
+  double along = 0, whole = 0;
+  for (size_t at = 0; at < found.size(); ++at) along += found[at] * right[at], whole += right[at] * right[at];
+  return std::abs(along / whole - 1);
+}
+
+double error_of(const Case& c, bool fused, uint16_t algorithm) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  Doubles start(kElements), found(kElements), right(kElements);
+  for (double& w : start) w = 0.1F * normal(random);
+  std::vector<Element> elements;
+  for (const double w : start) elements.push_back({w, Doubles(c.states)});
+  Run run(c, start, fused, algorithm);
+  std::vector<float> gradient(kElements);
+  for (uint64_t step = 1; step <= kSteps; ++step) {
+    for (float& g : gradient) g = normal(random);
+    run.step(gradient, step);
+    for (size_t at = 0; at < kElements; ++at)
+      c.reference(elements[at], gradient[at], {c.lr, static_cast<double>(step)});
+  }
+  for (size_t at = 0; at < kElements; ++at)
+    found[at] = run.weight(at) - start[at], right[at] = elements[at].w - start[at];
+  return slope_error(found, right);
+}
+
+TEST(Update, EveryOptimizerFollowsDoubleToItsCoefficientsRounding) {
+  double worst = 0;
+  for (const Case& c : cases()) {
+    const double error = error_of(c, false, 0);
+    EXPECT_LE(error, 1e-6) << words_of(c);
+    worst = std::max(worst, error);
+  }
+  RecordProperty("worst", std::to_string(worst * 1e9) + "e-9");
+}
+
+TEST(Update, BehindAProductToo) {
+  for (const Case& c : {sgd(0.9, 1e-2, true), adam(PT_OP_adam, 0.9, 0.99999, 1e-2),
+                        adam(PT_OP_adamw, 0.9, 0.9999, 1e-2), rmsprop(0.9999, 0.9, 1e-2, true), adagrad(1e-2, 1e-2)})
+    for (const uint16_t algorithm : {uint16_t{0}, uint16_t{2}, uint16_t{3}})
+      EXPECT_LE(error_of(c, true, algorithm), 1e-6) << words_of(c) << " algorithm " << algorithm;
+}
+
+}  // namespace
