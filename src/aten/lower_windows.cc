@@ -62,7 +62,7 @@ Result<void> lower_convolution(Node& node) {
   if (!transposed) return node.set_reshaped(convolution(x, weight, bias, windows, groups));
   std::vector<import::Upward> up;
   for (size_t d = 0; d < space; ++d) up.push_back({windows[d], extra[d]});
-  return node.set_reshaped(transposed_convolution(x, weight, bias, up, groups));
+  return node.set_reshaped(with_bias(transposed_convolution(x, weight, up, groups), bias));
 }
 
 // "aten.max_pool2d_with_indices.default"

@@ -135,7 +135,9 @@ Result<void> lower_conv_transpose(Node& node) {
   PANTOUM_ASSIGN(const Filtered given, read_filtered(node));
   PANTOUM_ASSIGN(const std::vector<Upward> up, read_upward(node, given));
   const int64_t groups = node.attributes().integer("group", 1);
-  return node.set(transposed_convolution(given.x, given.weight, node.optional(2), up, groups));
+  // The bias becomes a value after the convolution: the order of values decides between plans of equal cost.
+  const Value y = transposed_convolution(given.x, given.weight, up, groups);
+  return node.set(with_bias(y, node.optional(2)));
 }
 
 Result<Shape> image_of(Node& node) {

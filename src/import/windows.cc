@@ -63,8 +63,7 @@ Value convolution(const Value& x, const Value& weight, const Value& bias, const 
   return from_image(x.in().op(kind, inputs, conv_attributes(windows, groups)), x.rank());
 }
 
-Value transposed_convolution(const Value& x, const Value& weight, const Value& bias, const std::vector<Upward>& up,
-                             int64_t groups) {
+Value transposed_convolution(const Value& x, const Value& weight, const std::vector<Upward>& up, int64_t groups) {
   const Shape image = x.shape(), kernel = weight.shape();
   const size_t space = up.size();
   const int64_t channels = kernel[1] > 0 && groups > 0 && groups < INT32_MAX ? kernel[1] * groups : 0;
@@ -84,10 +83,12 @@ Value transposed_convolution(const Value& x, const Value& weight, const Value& b
   }
   const Kind kind = space == 3 ? Kind::k_conv3d_dx : Kind::k_conv2d_dx;
   const Values inputs = {as_image(x), as_image(weight)};
-  Value y = x.in().op(kind, inputs, conv_attributes(windows, groups), {made});
-  y = with_zeros(y, std::vector<int64_t>(unreached.size(), 0), unreached);
-  if (bias) y = y + by_channel(bias, y.rank());
-  return from_image(y, image.size());
+  const Value y = x.in().op(kind, inputs, conv_attributes(windows, groups), {made});
+  return from_image(with_zeros(y, std::vector<int64_t>(unreached.size(), 0), unreached), image.size());
+}
+
+Value with_bias(const Value& y, const Value& bias) {
+  return bias ? y + by_channel(bias, y.rank()) : y;
 }
 
 namespace {

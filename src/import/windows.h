@@ -27,8 +27,10 @@ struct Upward {
   Window window;
   int64_t extra = 0, extent = 0;
 };
-Value transposed_convolution(const Value& x, const Value& weight, const Value& bias, const std::vector<Upward>& up,
-                             int64_t groups);
+// Without a bias: `with_bias` adds one.
+Value transposed_convolution(const Value& x, const Value& weight, const std::vector<Upward>& up, int64_t groups);
+// y [N,C,..] with one element added for each channel. The bias may be left out.
+Value with_bias(const Value& y, const Value& bias);
 
 Value max_pool(const Value& x, const Windows& windows);
 // `ceil`: windows that reach behind the padding count, without what lies there. `count_padding`: the padding counts as zeros.
