@@ -29,18 +29,20 @@ DType common_type(Node& node, Slot a, Slot b) {
   return widest;
 }
 
+namespace {
+
+// Towards minus infinity: floor(a / b), both of one type.
 Value floor_division(const Value& a, const Value& b) {
   if (a.is_real()) return rounded(a / b, import::kDown);
   const Value rest = a.in().op(Kind::k_mod, {a, b}, {{0}, {}});
   return (a - rest) / b;
 }
 
+// Towards zero.
 Value truncated(const Value& x) {
   const Value down = rounded(x, import::kDown), up = rounded(x, import::kUp);
   return where(compare(x, PT_COMPARE_LESS, 0), up, down);
 }
-
-namespace {
 
 constexpr Slot kExponent = {1, "exponent"};
 
@@ -76,18 +78,6 @@ Result<void> lower_sub(Node& node) {
   return node.set(plus_scaled(node, kSelf, kOther, -node.number({2, "alpha"}, 1)));
 }
 
-// other - alpha * self
-Result<void> lower_rsub(Node& node) {
-  const DType dtype = node.output().dtype;
-  const double alpha = node.number({2, "alpha"}, 1);
-  const Value a = node.as(kSelf, dtype);
-  const std::optional<double> number = node.told_number(kOther);
-  if (ir::is_float(dtype) && number) return node.set(scale(a, -alpha, *number));
-  const Value b = node.as(kOther, dtype);
-  const Value scaled = alpha == 1 ? a : ir::is_float(dtype) ? scale(a, alpha) : a * node.constant(dtype, {}, {alpha});
-  return node.set(b - scaled);
-}
-
 Result<void> lower_mul(Node& node) {
   const DType dtype = node.output().dtype;
   const Value a = node.as(kSelf, dtype);
@@ -106,16 +96,11 @@ Result<void> lower_div(Node& node) {
   return node.set(a / node.as_output(kOther));
 }
 
-Result<void> lower_floor_divide(Node& node) {
-  const Pair pair = read_pair(node);
-  return node.set(floor_division(pair.a, pair.b));
-}
-
 Result<void> lower_div_mode(Node& node) {
   const std::string mode = node.text({2, "rounding_mode"}, "");
   if (mode.empty()) return lower_div(node);
-  if (mode == "floor") return lower_floor_divide(node);
   const Pair pair = read_pair(node);
+  if (mode == "floor") return node.set(floor_division(pair.a, pair.b));
   const Value y = pair.a / pair.b;
   return node.set(y.is_real() ? truncated(y) : y);
 }
@@ -165,13 +150,6 @@ Result<void> lower_pow(Node& node) {
   return node.set(pow(a, node.as(kExponent, DType::kF32)));
 }
 
-// self + value * t1 * t2, or t1 / t2
-template <Kind kKind>
-Result<void> lower_addc(Node& node) {
-  const Value x = node.as_output(kSelf), a = node.as_output({1, "tensor1"}), b = node.as_output({2, "tensor2"});
-  return node.set(x + scale(node.op(kKind, {a, b}), node.number({3, "value"}, 1)));
-}
-
 // a + (b - a) * weight
 Result<void> lower_lerp(Node& node) {
   const Value a = node.real(kSelf), b = node.real({1, "end"}), weight = node.as({2, "weight"}, DType::kF32);
@@ -201,9 +179,6 @@ Result<void> lower_op(Node& node) {
 Value negative(const Value& x) {
   return -x;
 }
-Value square(const Value& x) {
-  return x * x;
-}
 Value reciprocal(const Value& x) {
   return x.in().number(DType::kF32, 1) / x;
 }
@@ -225,25 +200,14 @@ Value log_sigmoid(const Value& x) {
 Value hard_sigmoid(const Value& x) {
   return apply(Kind::k_hard_sigmoid, x, {{}, {1.0 / 6, 0.5}});
 }
-// (e^x - e^-x) / 2
-Value sinh(const Value& x) {
-  const Value rising = exp(x);
-  return (rising - exp(-x)) * 0.5;
-}
 Value log2(const Value& x) {
   return log(x) * (1 / std::numbers::ln2);
 }
 Value log10(const Value& x) {
   return log(x) * (1 / std::numbers::ln10);
 }
-Value log1p(const Value& x) {
-  return log(x + 1.0);
-}
 Value exp2(const Value& x) {
   return exp(x * std::numbers::ln2);
-}
-Value expm1(const Value& x) {
-  return exp(x) + -1.0;
 }
 Value erfc(const Value& x) {
   return scale(apply(Kind::k_erf, x), -1, 1);
@@ -269,19 +233,12 @@ Result<void> lower_round(Node& node) {
   return node.set(x.is_real() ? rounded(x, kWay) : x);
 }
 
-// The angle of (x, y): 2 atan(y / (sqrt(x^2 + y^2) + x)); where x < 0, 2 atan((sqrt(x^2 + y^2) - x) / y), which loses no digits.
-Result<void> lower_atan2(Node& node) {
-  const Value y = node.as(kSelf, DType::kF32), x = node.as(kOther, DType::kF32);
-  const Value xx = x * x, yy = y * y, r = sqrt(xx + yy);
-  const Value left = compare(x, PT_COMPARE_LESS, 0), sum = r + x, difference = r - x;
-  const Value above = where(left, difference, y), below = where(left, y, sum);
-  return node.set(apply(Kind::k_arc, above / below, {{PT_ARC_TAN}, {}}) * 2.0);
-}
-
-// Of the hypotenuse; 0 has slope 0.
+// The hypotenuse; its slope at 0 is 0, as PyTorch's.
 Result<void> lower_hypot(Node& node) {
-  const Value x = node.as(kSelf, DType::kF32), y = node.as(kOther, DType::kF32), xx = x * x;
-  return node.set(root_of_squares(xx + y * y));
+  const Value x = node.as(kSelf, DType::kF32), y = node.as(kOther, DType::kF32), xx = x * x, sum = xx + y * y;
+  const Value zero = node.number(DType::kF32, 0), one = node.number(DType::kF32, 1);
+  const Value is_zero = compare(sum, PT_COMPARE_EQUAL, zero);
+  return node.set(where(is_zero, zero, sqrt(where(is_zero, one, sum))));
 }
 
 // |x| with the sign of the other; of -0 too that is +.
@@ -314,23 +271,6 @@ Result<void> lower_softplus(Node& node) {
   return node.set(threshold >= 20 ? y : where(compare(scaled, PT_COMPARE_GREATER, threshold), x, y));
 }
 
-// x where it is above the threshold, else `other`.
-Value chosen_above(const Value& x, double threshold, const Value& other) {
-  return where(compare(x, PT_COMPARE_GREATER, threshold), x, other);
-}
-
-Result<void> lower_prelu(Node& node) {
-  const Value x = node.real(kSelf);
-  Value weight = node.real({1, "weight"});
-  if (weight.rank() == 1 && x.rank() > 2) weight = by_channel(weight, x.rank());
-  return node.set(chosen_above(x, 0, weight * x));
-}
-
-Result<void> lower_threshold(Node& node) {
-  const Value x = node.real(kSelf), value = node.number(DType::kF32, node.number({2, "value"}, 0));
-  return node.set(chosen_above(x, node.number({1, "threshold"}, 0), value));
-}
-
 // The gradient is that of x strictly between the bounds.
 Result<void> lower_hardtanh(Node& node) {
   return node.set(clip(node.real(kSelf), node.number({1, "min_val"}, -1), node.number({2, "max_val"}, 1)));
@@ -350,17 +290,6 @@ Result<void> lower_clamp(Node& node) {
 
 Result<void> lower_clamp_max(Node& node) {
   return node.set(bounded(node, node.as_output(kSelf), {1, "max"}, PT_COMPARE_GREATER));
-}
-
-// NaN and infinities become numbers; gradients pass where it was one.
-Result<void> lower_nan_to_num(Node& node) {
-  constexpr double kMost = std::numeric_limits<float>::max();
-  const Value x = node.real(kSelf), nan = node.number(DType::kF32, node.number({1, "nan"}, 0));
-  const Value most = node.number(DType::kF32, node.number({2, "posinf"}, kMost));
-  const Value least = node.number(DType::kF32, node.number({3, "neginf"}, -kMost));
-  const Value numbers = where(compare(x, PT_COMPARE_EQUAL, x), x, nan);
-  const Value bounded_above = where(compare(numbers, PT_COMPARE_GREATER, kMost), most, numbers);
-  return node.set(where(compare(bounded_above, PT_COMPARE_LESS, -kMost), least, bounded_above));
 }
 
 template <Value (*kAlong)(const Value&, size_t)>
@@ -411,25 +340,16 @@ Result<void> lower_where(Node& node) {
   return node.set(expand(y, node.output().shape));
 }
 
-Result<void> lower_masked_fill(Node& node) {
-  const Value x = node.as_output(kSelf), mask = node.as({1, "mask"}, DType::kBool);
-  return node.set(where(mask, node.as_output({2, "value"}), x));
-}
-
 constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"sub.Tensor sub.Scalar", lower_sub},
-                                       {"rsub.Tensor rsub.Scalar", lower_rsub},
                                        {"mul.Tensor mul.Scalar", lower_mul},
                                        {"div.Tensor div.Scalar", lower_div},
                                        {"div.Tensor_mode div.Scalar_mode", lower_div_mode},
-                                       {"floor_divide.default", lower_floor_divide},
                                        {"remainder.Tensor remainder.Scalar", lower_rest<true>},
                                        {"fmod.Tensor fmod.Scalar", lower_rest<false>},
                                        {"pow.Tensor_Scalar", lower_pow_scalar},
                                        {"pow.Scalar", lower_pow_of_number},
                                        {"pow.Tensor_Tensor", lower_pow},
-                                       {"addcmul.default", lower_addc<Kind::k_mul>},
-                                       {"addcdiv.default", lower_addc<Kind::k_div>},
                                        {"lerp.Scalar lerp.Tensor", lower_lerp},
                                        {"maximum.default", lower_both<import::maximum>},
                                        {"minimum.default", lower_both<import::minimum>},
@@ -437,7 +357,7 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"copysign.Tensor copysign.Scalar", lower_copysign},
                                        {"neg.default", lower_any<negative>},
                                        {"abs.default", lower_any<import::abs>},
-                                       {"sign.default sgn.default", lower_any<import::sign>, false},
+                                       {"sign.default", lower_any<import::sign>, false},
                                        {"floor.default", lower_round<import::kDown>, false},
                                        {"ceil.default", lower_round<import::kUp>, false},
                                        {"round.default round.decimals", lower_round<import::kToEven>, false},
@@ -445,21 +365,17 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"frac.default", lower_real<fraction>},
                                        {"reciprocal.default", lower_real<reciprocal>},
                                        {"rsqrt.default", lower_real<reciprocal_root>},
-                                       {"square.default", lower_any<square>},
                                        {"sqrt.default", lower_op<Kind::k_sqrt>},
                                        {"exp.default", lower_op<Kind::k_exp>},
                                        {"exp2.default", lower_real<exp2>},
-                                       {"expm1.default", lower_real<expm1>},
                                        {"log.default", lower_op<Kind::k_log>},
                                        {"log2.default", lower_real<log2>},
                                        {"log10.default", lower_real<log10>},
-                                       {"log1p.default", lower_real<log1p>},
                                        {"erf.default", lower_op<Kind::k_erf>},
                                        {"erfc.default", lower_real<erfc>},
                                        {"sin.default", lower_op<Kind::k_sin>},
                                        {"cos.default", lower_op<Kind::k_cos>},
                                        {"tan.default", lower_real<import::tan>},
-                                       {"sinh.default", lower_real<sinh>},
                                        {"cosh.default", lower_real<import::cosh>},
                                        {"asin.default", lower_arc<PT_ARC_SIN>},
                                        {"acos.default", lower_arc<PT_ARC_COS>},
@@ -467,7 +383,6 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"asinh.default", lower_arc<PT_ARC_SINH>},
                                        {"acosh.default", lower_arc<PT_ARC_COSH>},
                                        {"atanh.default", lower_arc<PT_ARC_TANH>},
-                                       {"atan2.default", lower_atan2},
                                        {"relu.default", lower_any<import::relu>},
                                        {"sigmoid.default", lower_op<Kind::k_sigmoid>},
                                        {"tanh.default", lower_op<Kind::k_tanh>},
@@ -477,17 +392,14 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"silu.default", lower_real<silu>},
                                        {"mish.default", lower_real<import::mish>},
                                        {"softplus.default", lower_softplus},
-                                       {"log_sigmoid_forward.default log_sigmoid.default", lower_real<log_sigmoid>},
+                                       {"log_sigmoid.default", lower_real<log_sigmoid>},
                                        {"hardsigmoid.default", lower_real<hard_sigmoid>},
                                        {"hardswish.default", lower_op<Kind::k_hard_swish>},
                                        {"hardtanh.default", lower_hardtanh},
-                                       {"_prelu_kernel.default prelu.default", lower_prelu},
-                                       {"threshold.default", lower_threshold},
-                                       {"clamp.default clamp.Tensor clamp_min.default clamp_min.Tensor", lower_clamp},
-                                       {"clamp_max.default clamp_max.Tensor", lower_clamp_max},
-                                       {"nan_to_num.default", lower_nan_to_num},
-                                       {"_softmax.default softmax.int", lower_softmax<import::softmax>},
-                                       {"_log_softmax.default log_softmax.int", lower_softmax<import::log_softmax>},
+                                       {"clamp.default clamp.Tensor clamp_min.default", lower_clamp},
+                                       {"clamp_max.default", lower_clamp_max},
+                                       {"_softmax.default", lower_softmax<import::softmax>},
+                                       {"_log_softmax.default", lower_softmax<import::log_softmax>},
                                        {"eq.Tensor eq.Scalar", lower_compare<PT_COMPARE_EQUAL>, false},
                                        {"ne.Tensor ne.Scalar", lower_not_equal, false},
                                        {"lt.Tensor lt.Scalar", lower_compare<PT_COMPARE_LESS>, false},
@@ -504,8 +416,7 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"bitwise_not.default", lower_any<bits_or_truth_inverted>, false},
                                        {"isinf.default", lower_real<is_infinite>, false},
                                        {"isnan.default", lower_real<is_nan>, false},
-                                       {"where.self where.ScalarOther where.ScalarSelf where.Scalar", lower_where},
-                                       {"masked_fill.Scalar masked_fill.Tensor", lower_masked_fill}};
+                                       {"where.self", lower_where}};
 
 }  // namespace
 

@@ -151,13 +151,6 @@ Result<void> lower_sort(Node& node) {
   return set_top(node, x, axis, extent_of(x, axis), node.boolean({kFirst + 1, "descending"}, false));
 }
 
-Result<void> lower_arg_sort(Node& node) {
-  const Value x = node.tensor(kSelf);
-  const size_t axis = node.dimension(kDim, x.rank(), -1);
-  const bool descending = node.boolean({2, "descending"}, false);
-  return node.set(x.rank() == 0 ? node.whole(DType::kI64, {}, {0}) : top_k(x, axis, extent_of(x, axis), descending));
-}
-
 // The one of a rank (1 for the least) along a dimension, and its place.
 Result<void> set_of_rank(Node& node, const Value& x, size_t axis, int64_t rank) {
   const Value at = piece(top_k(x, axis, rank, false), axis, rank - 1, 1);
@@ -187,15 +180,6 @@ Result<void> lower_bucketize(Node& node) {
   const Value below = compare(boundaries, right ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_LESS, x);
   const auto last = static_cast<int64_t>(x.rank()) - 1;
   return node.set(reduce(Kind::k_reduce_sum, cast(below, node.output().dtype), {last}, false));
-}
-
-// Is each index the class?
-Result<void> lower_one_hot(Node& node) {
-  const Value index = apart(indices_of(node, kSelf));
-  if (node.output().shape.empty()) return fail("E0211", "it has no classes");
-  const int64_t classes = node.output().shape.back();
-  const Value names = node.positions(classes, {classes}, 0, 1, index.dtype());
-  return node.set(cast(compare(index, PT_COMPARE_EQUAL, names), DType::kI64));
 }
 
 // The source, cut to the extents of the indices, in the type of x.
@@ -251,10 +235,6 @@ Result<void> lower_index_copy(Node& node) {
   return write_slices(node, PT_SCATTER_LAST, node.tensor({3, "source"}));
 }
 
-Result<void> lower_index_fill(Node& node) {
-  return write_slices(node, PT_SCATTER_LAST, node.as_output({3, "value"}));
-}
-
 // x[mask] = v: one value, or a choice by a mask of x's own shape.
 Result<void> put_by_mask(Node& node, const Value& x, const Value& mask) {
   const Value given = node.tensor({2, "values"});
@@ -296,22 +276,19 @@ constexpr OperatorEntry kIndexOperators[] = {
     {"embedding.default", lower_embedding},
     {"index_select.default", lower_index_select},
     {"gather.default", lower_gather},
-    {"index.Tensor _unsafe_index.Tensor", lower_indexed},
+    {"index.Tensor", lower_indexed},
     {"topk.default", lower_top_k},
     {"sort.default", lower_sort<1>},
     {"sort.stable", lower_sort<2>},
-    {"argsort.default", lower_arg_sort, false},
     {"kthvalue.default", lower_kth_value},
     {"median.dim median.default", lower_median},
     {"bucketize.Tensor", lower_bucketize, false},
-    {"one_hot.default", lower_one_hot, false},
     {"scatter.src scatter.value", lower_scatter<PT_SCATTER_LAST>},
     {"scatter_add.default", lower_scatter<PT_SCATTER_ADD>},
     {"scatter.reduce scatter.value_reduce scatter_reduce.two", lower_scatter_reduce},
     {"index_add.default", lower_index_add},
     {"index_copy.default", lower_index_copy},
-    {"index_fill.int_Scalar", lower_index_fill},
-    {"index_put.default _unsafe_index_put.default", lower_index_put}};
+    {"index_put.default", lower_index_put}};
 
 }  // namespace
 

@@ -182,16 +182,14 @@ Result<void> lower_cross_entropy(Node& node) {
   return node.set_reshaped(scale(y, 1 - scores.smoothing) + part);
 }
 
-constexpr OperatorEntry kLosses[] = {
-    {"nll_loss_forward.default nll_loss2d_forward.default nll_loss.default nll_loss_nd.default nll_loss2d.default",
-     lower_nll},
-    {"cross_entropy_loss.default", lower_cross_entropy},
-    {"mse_loss.default", lower_difference<Kind::k_mse, squared>},
-    {"l1_loss.default", lower_difference<Kind::k_l1, import::abs>},
-    {"smooth_l1_loss.default", lower_smooth_l1},
-    {"huber_loss.default", lower_huber},
-    {"binary_cross_entropy_with_logits.default", lower_bce_with_logits},
-    {"kl_div.default", lower_kl_div}};
+constexpr OperatorEntry kLosses[] = {{"nll_loss_nd.default", lower_nll},
+                                     {"cross_entropy_loss.default", lower_cross_entropy},
+                                     {"mse_loss.default", lower_difference<Kind::k_mse, squared>},
+                                     {"l1_loss.default", lower_difference<Kind::k_l1, import::abs>},
+                                     {"smooth_l1_loss.default", lower_smooth_l1},
+                                     {"huber_loss.default", lower_huber},
+                                     {"binary_cross_entropy_with_logits.default", lower_bce_with_logits},
+                                     {"kl_div.default", lower_kl_div}};
 
 }  // namespace
 

@@ -22,12 +22,6 @@ Result<void> lower_same(Node& node) {
   return node.set(node.as_output(kSelf));
 }
 
-// The source in the captured shape and type.
-Result<void> lower_copy(Node& node) {
-  const Value x = cast(node.tensor({1, "src"}), node.output().dtype);
-  return node.set(expand(x, node.output().shape));
-}
-
 Result<void> lower_detach(Node& node) {
   return node.set(detached(node.tensor(kSelf)));
 }
@@ -61,105 +55,27 @@ Result<void> lower_t(Node& node) {
   return node.set(x.rank() < 2 ? x : transpose(x, {1, 0}));
 }
 
-// A statement about the data that capturing has seen.
-Result<void> lower_nothing(Node&) {
-  return {};
-}
-
-struct Range {
-  size_t axis = 0;
-  int64_t begin = 0, count = 0, step = 1;
-};
-
-// What slice takes: dim, start, end, step from the given place of the schema.
-Result<Range> read_range(Node& node, const Value& x, size_t first) {
-  PANTOUM_ASSIGN(const size_t axis, node.axis({first, "dim"}, x, 0));
-  const int64_t extent = x.shape()[axis], step = node.integer({first + 3, "step"}, 1);
-  const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + extent : index, 0, extent); };
-  const int64_t begin = within(node.integer({first + 1, "start"}, 0));
-  const int64_t end = within(node.integer({first + 2, "end"}, extent));
-  if (step < 1) return fail("E0211", "its step is not above 0");
-  return Range{axis, begin, std::max<int64_t>(0, (end - begin + step - 1) / step), step};
-}
-
 Result<void> lower_slice(Node& node) {
   const Value x = node.tensor(kSelf);
-  PANTOUM_ASSIGN(const Range range, read_range(node, x, 1));
-  return node.set(piece(x, range.axis, range.begin, range.count, range.step));
-}
-
-// A place along the axis; negative ones count from the end.
-int64_t place_along(const Value& x, size_t axis, int64_t index) {
-  return index < 0 ? index + x.shape()[axis] : index;
+  PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
+  const int64_t extent = x.shape()[axis], step = node.integer({4, "step"}, 1);
+  const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + extent : index, 0, extent); };
+  const int64_t begin = within(node.integer({2, "start"}, 0)), end = within(node.integer({3, "end"}, extent));
+  if (step < 1) return fail("E0211", "its step is not above 0");
+  return node.set(piece(x, axis, begin, std::max<int64_t>(0, (end - begin + step - 1) / step), step));
 }
 
 Result<void> lower_select(Node& node) {
   const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  return node.set_reshaped(piece(x, axis, place_along(x, axis, node.integer({2, "index"})), 1));
-}
-
-Result<void> lower_narrow(Node& node) {
-  const Value x = node.tensor(kSelf);
-  PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
-  const int64_t start = place_along(x, axis, node.integer({2, "start"}));
-  return node.set(piece(x, axis, start, node.integer({3, "length"})));
-}
-
-// x with a piece of it replaced.
-Value replaced(Node& node, const Value& x, const Value& source, const Range& range) {
-  if (!x || range.count == 0) return x;
-  const Shape shape = x.shape();
-  Shape part = shape;
-  part[range.axis] = range.count;
-  const Value given = expand(cast(source, x.dtype()), part);
-  if (range.step != 1) {
-    const Value rows = node.positions(range.count, {range.count}, range.begin, range.step);
-    return scatter(x, rows, given, range.axis, PT_SCATTER_LAST);
-  }
-  Values parts;
-  const int64_t extent = shape[range.axis], end = range.begin + range.count;
-  if (range.begin > 0) parts.push_back(piece(x, range.axis, 0, range.begin));
-  parts.push_back(given);
-  if (end < extent) parts.push_back(piece(x, range.axis, end, extent - end));
-  return concat(parts, range.axis);
-}
-
-Result<void> lower_slice_scatter(Node& node) {
-  const Value x = node.tensor(kSelf), source = node.tensor({1, "src"});
-  PANTOUM_ASSIGN(const Range range, read_range(node, x, 2));
-  return node.set(replaced(node, x, source, range));
-}
-
-Result<void> lower_select_scatter(Node& node) {
-  const Value x = node.tensor(kSelf), source = node.tensor({1, "src"});
-  PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, 0));
-  const int64_t index = place_along(x, axis, node.integer({3, "index"}));
-  Shape part = x.shape();
-  part[axis] = 1;
-  return node.set(replaced(node, x, reshape(source, part), {axis, index, 1, 1}));
-}
-
-// Parts in the captured type.
-Values read_parts(Node& node) {
-  Values parts = node.tensors({0, "tensors"});
-  for (Value& part : parts) part = cast(part, node.output().dtype);
-  return parts;
+  const int64_t index = node.integer({2, "index"});
+  return node.set_reshaped(piece(x, axis, index < 0 ? index + x.shape()[axis] : index, 1));
 }
 
 Result<void> lower_cat(Node& node) {
-  const Values parts = read_parts(node);
+  Values parts = node.tensors({0, "tensors"});
+  for (Value& part : parts) part = cast(part, node.output().dtype);
   return node.set(concat(parts, node.dimension(kDim, node.output().shape.size(), 0)));
-}
-
-Result<void> lower_stack(Node& node) {
-  Values parts = read_parts(node);
-  Shape shape = node.output().shape;
-  const size_t axis = node.dimension(kDim, shape.size(), 0);
-  if (shape.empty()) return fail("E0211", "its result has no dimensions");
-  shape[axis] = 1;
-  for (Value& part : parts) part = reshape(part, shape);
-  return node.set(concat(parts, axis));
 }
 
 // Pieces as they were captured, one behind the other.
@@ -210,29 +126,6 @@ Result<void> lower_flip(Node& node) {
     x = piece(x, axis, shape[axis] - 1, shape[axis], -1);
   }
   return node.set(x);
-}
-
-Value rolled(const Value& x, size_t axis, int64_t shift) {
-  const int64_t extent = x.shape()[axis], by = ((shift % extent) + extent) % extent;
-  if (by == 0) return x;
-  const Value end = piece(x, axis, extent - by, by);
-  return concat({end, piece(x, axis, 0, extent - by)}, axis);
-}
-
-Result<void> lower_roll(Node& node) {
-  const Value given = node.tensor(kSelf);
-  const std::vector<int64_t> shifts = node.integers({1, "shifts"});
-  std::vector<int64_t> axes = node.integers({2, "dims"});
-  Value x = axes.empty() ? flattened(given) : given;
-  if (axes.empty()) axes = {0};
-  if (axes.size() != shifts.size()) return fail("E0211", "it has not as many shifts as dimensions");
-  const auto rank = static_cast<int64_t>(x.rank());
-  for (size_t each = 0; each < axes.size(); ++each) {
-    const int64_t axis = axes[each] < 0 ? axes[each] + rank : axes[each];
-    if (axis < 0 || axis >= rank) return fail("E0211", "it rolls a dimension that there is not");
-    x = rolled(x, static_cast<size_t>(axis), shifts[each]);
-  }
-  return node.set(reshape(x, given.shape()));
 }
 
 Result<void> lower_repeat(Node& node) {
@@ -304,19 +197,6 @@ Result<void> lower_unfold(Node& node) {
   return node.set(transpose(gather(x, node.whole(DType::kI64, {count, size}, index), axis), perm));
 }
 
-// Elements on and below (above) a diagonal stay, the others are 0.
-template <bool kLower>
-Result<void> lower_triangle(Node& node) {
-  const Value x = node.tensor(kSelf);
-  const int64_t diagonal = node.integer({1, "diagonal"}, 0);
-  const Shape shape = x.shape();
-  if (shape.size() < 2) return fail("E0211", "it has no rows and columns");
-  const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  const Value row = node.positions(rows, {rows, 1}, diagonal), column = node.positions(columns, {1, columns});
-  const Value stays = compare(column, kLower ? PT_COMPARE_LESS_EQUAL : PT_COMPARE_GREATER_EQUAL, row);
-  return node.set(where(stays, x, node.number(x.dtype(), 0)));
-}
-
 // Elements of the diagonal of two dimensions, which becomes the last one.
 Result<void> lower_diagonal(Node& node) {
   const Value x = node.tensor(kSelf);
@@ -339,23 +219,9 @@ Result<void> lower_diagonal(Node& node) {
   return node.set(gather(reshape(turned, flat), node.whole(DType::kI64, {count}, places), rank - 2));
 }
 
-template <int64_t kValue>
-Result<void> lower_filled(Node& node) {
-  const Value one = node.number(node.output().dtype, kValue);
-  return node.set(expand(one, node.output().shape));
-}
-
-// (size, fill) or (self, fill): the captured shape.
 Result<void> lower_full(Node& node) {
-  const Slot slot = node.is("aten.new_full") ? Slot{2, "fill_value"}
-                    : node.is("aten.fill")   ? Slot{1, "value"}
-                                             : Slot{1, "fill_value"};
-  const Value value = node.as_output(slot);
+  const Value value = node.as_output({1, "fill_value"});
   return node.set(expand(value, node.output().shape));
-}
-
-Result<void> lower_scalar(Node& node) {
-  return node.set(node.as_output({0, "s"}));
 }
 
 // Places of the schema: arange(end), arange(start, end), arange(start, end, step).
@@ -374,68 +240,25 @@ Result<void> lower_arange(Node& node) {
   return node.set(node.constant(type.dtype, type.shape, values));
 }
 
-Result<void> lower_linspace(Node& node) {
-  const double start = node.number({0, "start"}, 0), end = node.number({1, "end"}, 0);
-  const int64_t count = node.output().elements();
-  if (count > kMostElements) return unsupported("it counts too far", "compute it in smaller parts");
-  std::vector<double> values(static_cast<size_t>(count), start);
-  for (int64_t each = 1; each < count; ++each)
-    values[static_cast<size_t>(each)] =
-        start + (end - start) * static_cast<double>(each) / static_cast<double>(count - 1);
-  return node.set(node.constant(node.output().dtype, node.output().shape, values));
-}
-
-// Ones on the diagonal: rows and columns compared.
-Result<void> lower_eye(Node& node) {
-  const ir::TensorType& type = node.output();
-  if (type.shape.size() != 2) return fail("E0211", "it has no rows and columns");
-  const Value row = node.positions(type.shape[0], {type.shape[0], 1});
-  const Value column = node.positions(type.shape[1], {1, type.shape[1]});
-  return node.set(cast(compare(row, PT_COMPARE_EQUAL, column), type.dtype));
-}
-
-constexpr OperatorEntry kMove[] = {
-    {"view.default _unsafe_view.default reshape.default _reshape_copy.default view_copy.default flatten.using_ints "
-     "unflatten.int squeeze.default squeeze.dim squeeze.dims squeeze_copy.dims unsqueeze.default "
-     "unsqueeze_copy.default atleast_1d.default",
-     lower_view},
-    {"clone.default contiguous.default alias.default lift_fresh_copy.default positive.default _to_copy.default "
-     "to.dtype _conj.default",
-     lower_same},
-    {"copy.default", lower_copy},
-    {"detach.default detach_copy.default", lower_detach},
-    {"expand.default expand_copy.default expand_as.default broadcast_to.default", lower_expand},
-    {"permute.default permute_copy.default", lower_permute},
-    {"transpose.int", lower_transpose},
-    {"t.default", lower_t},
-    {"_assert_async.msg _assert_tensor_metadata.default _assert_scalar.default", lower_nothing, false},
-    {"slice.Tensor slice_copy.Tensor", lower_slice},
-    {"select.int select_copy.int", lower_select},
-    {"narrow.default", lower_narrow},
-    {"slice_scatter.default", lower_slice_scatter},
-    {"select_scatter.default", lower_select_scatter},
-    {"cat.default", lower_cat},
-    {"stack.default", lower_stack},
-    {"split.Tensor split_copy.Tensor split_with_sizes.default split_with_sizes_copy.default", lower_split},
-    {"unbind.int unbind_copy.int", lower_unbind},
-    {"flip.default", lower_flip},
-    {"roll.default", lower_roll},
-    {"repeat.default", lower_repeat},
-    {"constant_pad_nd.default", lower_pad},
-    {"unfold.default unfold_copy.default", lower_unfold},
-    {"tril.default", lower_triangle<true>},
-    {"triu.default", lower_triangle<false>},
-    {"diagonal.default diagonal_copy.default", lower_diagonal},
-    {"full.default full_like.default new_full.default", lower_full, false},
-    {"fill.Scalar fill.Tensor", lower_full},
-    {"zeros.default zeros_like.default new_zeros.default empty.memory_format empty_like.default new_empty.default "
-     "empty_strided.default",
-     lower_filled<0>, false},
-    {"ones.default ones_like.default new_ones.default", lower_filled<1>, false},
-    {"scalar_tensor.default", lower_scalar, false},
-    {"arange.default arange.start arange.start_step", lower_arange, false},
-    {"linspace.default", lower_linspace, false},
-    {"eye.default eye.m", lower_eye, false}};
+constexpr OperatorEntry kMove[] = {{"view.default _reshape_copy.default view_copy.default", lower_view},
+                                   {"_to_copy.default _conj.default", lower_same},
+                                   {"detach.default detach_copy.default", lower_detach},
+                                   {"expand.default", lower_expand},
+                                   {"permute.default permute_copy.default", lower_permute},
+                                   {"transpose.int", lower_transpose},
+                                   {"t.default", lower_t},
+                                   {"slice.Tensor slice_copy.Tensor", lower_slice},
+                                   {"select.int select_copy.int", lower_select},
+                                   {"cat.default", lower_cat},
+                                   {"split.Tensor split_copy.Tensor split_with_sizes.default", lower_split},
+                                   {"unbind.int unbind_copy.int", lower_unbind},
+                                   {"flip.default", lower_flip},
+                                   {"repeat.default", lower_repeat},
+                                   {"constant_pad_nd.default", lower_pad},
+                                   {"unfold.default", lower_unfold},
+                                   {"diagonal.default", lower_diagonal},
+                                   {"full.default", lower_full, false},
+                                   {"arange.default arange.start arange.start_step", lower_arange, false}};
 
 }  // namespace
 

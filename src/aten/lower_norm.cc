@@ -99,11 +99,9 @@ Result<void> lower_layer_norm(Node& node) {
 Result<void> lower_group_norm(Node& node) {
   const Value x = node.real(kSelf);
   const Shape shape = x.shape();
-  const bool native = node.is("aten.native");
-  const int64_t groups = node.integer(native ? Slot{6, "group"} : Slot{1, "num_groups"});
-  const size_t first = native ? 1 : 2;  // argument behind the groups or the operand
-  const Slot scale_at = {first, "weight"}, bias_at = {first + 1, "bias"};
-  const double epsilon = node.number({native ? 7u : 4u, "eps"}, 1e-5);
+  const int64_t groups = node.integer({6, "group"});
+  const Slot scale_at = {1, "weight"}, bias_at = {2, "bias"};
+  const double epsilon = node.number({7, "eps"}, 1e-5);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
     return fail("E0211", "its groups do not fit the channels");
   const int64_t width = x.elements() / (shape[0] * groups);
@@ -119,29 +117,15 @@ Result<void> lower_group_norm(Node& node) {
     const Value scale = vector_or(node, scale_at, channels, 1), bias = vector_or(node, bias_at, channels, 0);
     y = y * scale + bias;
   }
-  return native ? set_normalized(node, y, made) : node.set(y);
-}
-
-// x / sqrt(mean of squares + eps), scaled.
-Result<void> lower_rms_norm(Node& node) {
-  const Value x = node.real(kSelf);
-  const std::vector<int64_t> row = node.integers({1, "normalized_shape"});
-  if (row.empty() || row.size() > x.rank()) return fail("E0211", "its normalized shape does not fit");
-  std::vector<int64_t> all;
-  for (size_t d = x.rank() - row.size(); d < x.rank(); ++d) all.push_back(static_cast<int64_t>(d));
-  const Value mean = reduce(Kind::k_reduce_mean, x * x, all, true);
-  const Value y = x / sqrt(mean + node.number({3, "eps"}, 1.1920928955078125e-07));
-  const Value weight = node.optional({2, "weight"});
-  return node.set(weight ? y * weight : y);
+  return set_normalized(node, y, made);
 }
 
 constexpr OperatorEntry kNorms[] = {
     {"_native_batch_norm_legit_functional.default native_batch_norm.default", lower_batch_norm},
     {"_native_batch_norm_legit_no_training.default", lower_batch_norm_no_training},
     {"_native_batch_norm_legit.no_stats", lower_batch_norm_no_stats},
-    {"native_layer_norm.default layer_norm.default", lower_layer_norm},
-    {"native_group_norm.default group_norm.default", lower_group_norm},
-    {"rms_norm.default", lower_rms_norm}};
+    {"native_layer_norm.default", lower_layer_norm},
+    {"native_group_norm.default", lower_group_norm}};
 
 }  // namespace
 

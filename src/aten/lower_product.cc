@@ -86,7 +86,7 @@ Result<void> lower_trilinear(Node& node) {
 
 constexpr OperatorEntry kProducts[] = {{"mm.default bmm.default", lower_mm},
                                        {"matmul.default mv.default dot.default", lower_matmul},
-                                       {"addmm.default baddbmm.default", lower_addmm},
+                                       {"addmm.default", lower_addmm},
                                        {"linear.default", lower_linear},
                                        {"_trilinear.default", lower_trilinear}};
 

@@ -20,21 +20,6 @@ Result<void> lower_drawn(Node& node) {
   return draw(node, kDistribution, 0, 1);
 }
 
-// In [low, high), of the shape of x.
-Result<void> lower_uniform(Node& node) {
-  return draw(node, PT_RANDOM_UNIFORM, node.number({1, "from"}, 0), node.number({2, "to"}, 1));
-}
-
-Result<void> lower_normal(Node& node) {
-  return draw(node, PT_RANDOM_NORMAL, node.number({1, "mean"}, 0), node.number({2, "std"}, 1));
-}
-
-// 1 where a number drawn from [0, 1) is below the probability.
-Result<void> lower_bernoulli(Node& node) {
-  const Value probability = node.as(node.is("aten.bernoulli.p") ? Slot{1, "p"} : kSelf, DType::kF32);
-  return node.set(cast(compare(uniform(node), PT_COMPARE_LESS, probability), node.output().dtype));
-}
-
 Result<void> lower_dropout(Node& node) {
   const Value x = node.real({0, "input"});
   const double p = node.number({1, "p"}, 0.5);
@@ -55,12 +40,9 @@ Result<void> lower_randint(Node& node) {
 }
 
 constexpr OperatorEntry kRandom[] = {{"randint.low", lower_randint, false},
-                                     {"rand.default rand_like.default", lower_drawn<PT_RANDOM_UNIFORM>},
-                                     {"randn.default randn_like.default", lower_drawn<PT_RANDOM_NORMAL>},
-                                     {"uniform.default", lower_uniform},
-                                     {"normal_functional.default", lower_normal},
-                                     {"bernoulli.default bernoulli.p", lower_bernoulli, false},
-                                     {"native_dropout.default dropout.default", lower_dropout}};
+                                     {"rand.default", lower_drawn<PT_RANDOM_UNIFORM>},
+                                     {"randn.default", lower_drawn<PT_RANDOM_NORMAL>},
+                                     {"native_dropout.default", lower_dropout}};
 
 }  // namespace
 

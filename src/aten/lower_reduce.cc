@@ -1,6 +1,5 @@
 // Reductions and scans.
 #include <algorithm>
-#include <cmath>
 
 #include "aten/operators.h"
 
@@ -10,13 +9,6 @@ using ir::DType;
 using ir::Kind;
 using ir::Shape;
 
-Value root_of_squares(const Value& sum) {
-  Composer& in = sum.in();
-  const Value zero = in.number(DType::kF32, 0), one = in.number(DType::kF32, 1);
-  const Value nothing = compare(sum, PT_COMPARE_EQUAL, zero);
-  return where(nothing, zero, sqrt(where(nothing, one, sum)));
-}
-
 namespace {
 
 struct Over {
@@ -24,9 +16,9 @@ struct Over {
   bool keep = false;
 };
 
-Over read_over(Node& node, const Value& x, Slot keep = {2, "keepdim"}) {
+Over read_over(Node& node, const Value& x) {
   const std::vector<int64_t> dimensions = node.dimensions(kDim, x.rank());
-  return {dimensions, node.boolean(keep, false)};
+  return {dimensions, node.boolean({2, "keepdim"}, false)};
 }
 
 // In the captured type: sums of bools count.
@@ -84,55 +76,6 @@ Result<void> lower_arg_extreme(Node& node) {
   return node.set_reshaped(position_of_extreme(x, node.dimension(kDim, x.rank(), 0), kLeast));
 }
 
-struct Variance {
-  Value x;
-  Over over;
-
-  static Variance read(Node& node) {
-    const Value x = node.real(kSelf);
-    return {x, read_over(node, x, {9, "keepdim"})};
-  }
-  [[nodiscard]] Value value(Node& node) const {
-    const double correction = node.number({9, "correction"}, 1);
-    const Value d = x - reduce(Kind::k_reduce_mean, x, over.dimensions, true);
-    const Value sum = reduce(Kind::k_reduce_sum, d * d, over.dimensions, over.keep);
-    double count = 1;
-    const Shape shape = x.shape();
-    for (size_t at = 0; at < shape.size(); ++at)
-      if (over.dimensions.empty() || std::ranges::binary_search(over.dimensions, static_cast<int64_t>(at)))
-        count *= static_cast<double>(shape[at]);
-    if (!(count > correction)) return node.refuse(unsupported("the variance of too few elements", "reduce over more"));
-    return scale(sum, 1 / (count - correction));
-  }
-};
-
-template <bool kRoot>
-Result<void> lower_variance(Node& node) {
-  const Value variance = Variance::read(node).value(node);
-  return node.set(kRoot ? sqrt(variance) : variance);
-}
-
-Result<void> lower_var_mean(Node& node) {
-  const Variance variance = Variance::read(node);
-  const Value y = variance.value(node);
-  return node.set_both(y, reduce(Kind::k_reduce_mean, variance.x, variance.over.dimensions, variance.over.keep));
-}
-
-Result<void> lower_vector_norm(Node& node) {
-  const Value x = node.real(kSelf);
-  const double order = node.number({1, "ord"}, 2);
-  const std::vector<int64_t> dimensions = node.dimensions({2, "dim"}, x.rank());
-  const Over over{dimensions, node.boolean({3, "keepdim"}, false)};
-  const auto sum = [&](const Value& y) { return reduce(Kind::k_reduce_sum, y, over.dimensions, over.keep); };
-  if (order == 2) return node.set(root_of_squares(sum(x * x)));
-  const Value size = abs(x);
-  if (order == 1) return node.set(sum(size));
-  if (std::isinf(order)) return node.set(extreme(size, over, order < 0));
-  if (order == 0) return node.set(sum(sign(size)));
-  const Value powers = sum(pow(size, node.number(DType::kF32, order)));
-  return node.set(pow(powers, node.number(DType::kF32, 1 / order)));
-}
-
 // Any: the most of truths. All: the least.
 template <bool kAll>
 Result<void> lower_any(Node& node) {
@@ -177,15 +120,6 @@ Result<void> lower_cumprod(Node& node) {
   return node.set(x);
 }
 
-// log of the sum of e^x, with the most taken out.
-Result<void> lower_logsumexp(Node& node) {
-  const Value x = node.real(kSelf);
-  const Over over = read_over(node, x);
-  const Value most = detached(reduce(Kind::k_reduce_max, x, over.dimensions, true));
-  const Value sum = reduce(Kind::k_reduce_sum, exp(x - most), over.dimensions, true);
-  return node.set_reshaped(log(sum) + most);
-}
-
 constexpr OperatorEntry kReductions[] = {{"sum.default", lower_sum_all<Kind::k_reduce_sum>},
                                          {"sum.dim_IntList", lower_sum<Kind::k_reduce_sum>},
                                          {"mean.default", lower_sum_all<Kind::k_reduce_mean>},
@@ -198,17 +132,12 @@ constexpr OperatorEntry kReductions[] = {{"sum.default", lower_sum_all<Kind::k_r
                                          {"min.dim", lower_extreme_with_index<true>},
                                          {"argmax.default", lower_arg_extreme<false>, false},
                                          {"argmin.default", lower_arg_extreme<true>, false},
-                                         {"var.correction", lower_variance<false>},
-                                         {"std.correction", lower_variance<true>},
-                                         {"var_mean.correction", lower_var_mean},
-                                         {"linalg_vector_norm.default", lower_vector_norm},
                                          {"any.default any.dim any.dims", lower_any<false>, false},
                                          {"all.default all.dim all.dims", lower_any<true>, false},
                                          {"prod.default prod.dim_int", lower_product},
                                          {"cumsum.default", lower_cumsum},
                                          {"logcumsumexp.default", lower_logcumsumexp},
-                                         {"cumprod.default", lower_cumprod},
-                                         {"logsumexp.default", lower_logsumexp}};
+                                         {"cumprod.default", lower_cumprod}};
 
 }  // namespace
 

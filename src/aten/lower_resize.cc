@@ -73,19 +73,19 @@ Result<void> lower_grid_sample(Node& node) {
 }
 
 constexpr OperatorEntry kResizing[] = {
-    {"upsample_nearest1d.default upsample_nearest1d.vec", lower_nearest<1, false>},
+    {"upsample_nearest1d.default", lower_nearest<1, false>},
     {"upsample_nearest2d.default upsample_nearest2d.vec", lower_nearest<2, false>},
-    {"upsample_nearest3d.default upsample_nearest3d.vec", lower_nearest<3, false>},
+    {"upsample_nearest3d.default", lower_nearest<3, false>},
     {"_upsample_nearest_exact1d.default", lower_nearest<1, true>},
-    {"_upsample_nearest_exact2d.default _upsample_nearest_exact2d.vec", lower_nearest<2, true>},
+    {"_upsample_nearest_exact2d.default", lower_nearest<2, true>},
     {"_upsample_nearest_exact3d.default", lower_nearest<3, true>},
-    {"upsample_linear1d.default upsample_linear1d.vec", lower_smooth<1, false, false>},
+    {"upsample_linear1d.default", lower_smooth<1, false, false>},
     {"upsample_bilinear2d.default upsample_bilinear2d.vec", lower_smooth<2, false, false>},
-    {"upsample_trilinear3d.default upsample_trilinear3d.vec", lower_smooth<3, false, false>},
-    {"upsample_bicubic2d.default upsample_bicubic2d.vec", lower_smooth<2, true, false>},
-    {"_upsample_bilinear2d_aa.default _upsample_bilinear2d_aa.vec", lower_smooth<2, false, true>},
-    {"_upsample_bicubic2d_aa.default _upsample_bicubic2d_aa.vec", lower_smooth<2, true, true>},
-    {"grid_sampler_2d.default grid_sampler_3d.default grid_sampler.default", lower_grid_sample}};
+    {"upsample_trilinear3d.default", lower_smooth<3, false, false>},
+    {"upsample_bicubic2d.default", lower_smooth<2, true, false>},
+    {"_upsample_bilinear2d_aa.default", lower_smooth<2, false, true>},
+    {"_upsample_bicubic2d_aa.default", lower_smooth<2, true, true>},
+    {"grid_sampler_2d.default grid_sampler_3d.default", lower_grid_sample}};
 
 }  // namespace
 

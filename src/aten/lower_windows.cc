@@ -178,14 +178,12 @@ Result<void> lower_adaptive(Node& node) {
 
 constexpr OperatorEntry kWindowOperators[] = {
     {"convolution.default", lower_convolution},
-    {"max_pool1d.default max_pool1d_with_indices.default max_pool2d.default max_pool2d_with_indices.default "
-     "max_pool3d.default max_pool3d_with_indices.default",
-     lower_max_pool},
-    {"avg_pool1d.default avg_pool2d.default avg_pool3d.default", lower_average_pool},
+    {"max_pool2d_with_indices.default max_pool3d_with_indices.default", lower_max_pool},
+    {"avg_pool2d.default avg_pool3d.default", lower_average_pool},
     {"adaptive_avg_pool1d.default _adaptive_avg_pool2d.default adaptive_avg_pool2d.default "
      "_adaptive_avg_pool3d.default adaptive_avg_pool3d.default",
      lower_adaptive<true>},
-    {"adaptive_max_pool1d.default adaptive_max_pool2d.default adaptive_max_pool3d.default", lower_adaptive<false>}};
+    {"adaptive_max_pool3d.default", lower_adaptive<false>}};
 
 }  // namespace
 

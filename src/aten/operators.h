@@ -36,11 +36,5 @@ inline constexpr Slot kSelf = {0, "self"}, kOther = {1, "other"}, kDim = {1, "di
 
 // The type that two arguments, tensors or numbers, are compared and combined in.
 [[nodiscard]] ir::DType common_type(Node& node, Slot a, Slot b);
-// Towards minus infinity: floor(a / b), of one type.
-Value floor_division(const Value& a, const Value& b);
-// Towards zero.
-Value truncated(const Value& x);
-// The root of a sum of squares; 0 has slope 0, as PyTorch's.
-Value root_of_squares(const Value& sum);
 
 }  // namespace pantoum::aten
