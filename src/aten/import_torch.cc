@@ -1,12 +1,12 @@
 #include "aten/import_torch.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 
 #include "aten/operators.h"
-#include "import/merge_statistics.h"
+#include "base/globs.h"
+#include "import/compose.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::aten {
@@ -15,16 +15,10 @@ namespace {
 using import::Imported;
 using import::ModelInfo;
 using import::NodeCoverage;
-using ir::ValueId;
-
-bool named_by(const std::vector<std::string>& globs, const std::string& name) {
-  return std::ranges::any_of(globs,
-                             [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
-}
 
 class Importer {
  public:
-  Importer(const TorchSource& source, const import::OnnxOptions& options, const TorchGraph& torch, ir::Graph& graph)
+  Importer(const TorchSource& source, const import::OnnxOptions& options, const TorchGraph& torch, Graph& graph)
       : source_(source), options_(options), torch_(torch), graph_(graph), build_(graph) {}
 
   Result<ModelInfo> run() {
@@ -46,7 +40,7 @@ class Importer {
   const TorchSource& source_;
   const import::OnnxOptions& options_;
   const TorchGraph& torch_;
-  ir::Graph& graph_;
+  Graph& graph_;
   Build build_;
   ModelInfo info_;
   std::vector<std::string> problems_;
@@ -61,7 +55,7 @@ class Importer {
 
   // The value that the calls read.
   ValueId add_input(const GraphInput& input, bool by_rows) {
-    ir::TensorType type = input.value.type;
+    TensorType type = input.value.type;
     if (!by_rows) type.shape.insert(type.shape.begin(), 1);
     const ValueId id = builder().input(input.name, type);
     return by_rows ? id : builder().reshape(id, input.value.type.shape);
@@ -98,8 +92,8 @@ class Importer {
   Result<void> add_parameter(const Stored& stored) {
     PANTOUM_ASSIGN(ir::Data data, contents(stored));
     const bool is_real = ir::is_float(stored.value.type.dtype);
-    const bool trains =
-        is_real && (stored.trains || named_by(options_.train, stored.name)) && !named_by(options_.freeze, stored.name);
+    const bool trains = is_real && (stored.trains || base::matches_any(options_.train, stored.name)) &&
+                        !base::matches_any(options_.freeze, stored.name);
     const ValueId id = is_real ? builder().parameter(stored.name, stored.value.type, std::move(data), trains)
                                : builder().constant(stored.name, stored.value.type, std::move(data));
     build_.values[stored.value.name] = id;
@@ -134,7 +128,7 @@ class Importer {
     std::vector<std::string> lost;
     for (const auto* globs : {&options_.train, &options_.freeze})
       for (const std::string& glob : *globs) {
-        const auto names = [&](const Stored& stored) { return fnmatch(glob.c_str(), stored.name.c_str(), 0) == 0; };
+        const auto names = [&](const Stored& stored) { return base::matches(glob, stored.name); };
         if (std::ranges::none_of(torch_.parameters, names)) lost.push_back(fmt::format("'{}'", glob));
       }
     if (lost.empty()) return {};
@@ -170,7 +164,7 @@ class Importer {
     for (const TypedValue& output : call.outputs)
       coverage.output_shapes.push_back(output.name.empty() ? "?" : ir::to_text(output.type.shape));
     for (size_t op = first; op < graph_.ops.size(); ++op)
-      if (graph_.ops[op].kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(graph_.ops[op].kind));
+      if (graph_.ops[op].kind != Kind::k_alias) coverage.ops.emplace_back(ir::name_of(graph_.ops[op].kind));
     if (!lowered) refuse(call, lowered.error(), coverage);
     info_.nodes.push_back(std::move(coverage));
   }
@@ -198,7 +192,7 @@ class Importer {
     if (torch_.loss.empty()) return;
     const auto found = build_.values.find(torch_.loss);
     if (found == build_.values.end()) return;
-    if (builder().type(found->second) != ir::TensorType{ir::DType::kF32, {}})
+    if (builder().type(found->second) != TensorType{DType::kF32, {}})
       problems_.push_back(
           fmt::format("the captured loss is {}, and not one number", ir::to_text(builder().type(found->second))));
     graph_.outputs.push_back(found->second);
@@ -206,9 +200,9 @@ class Importer {
   }
 
   // Is it what an op of statistics makes of this very buffer?
-  [[nodiscard]] bool moved_in_place(ir::ValueId from, ir::ValueId to) const {
-    const ir::OpId maker = graph_.value(to).producer;
-    if (maker == ir::kNone || graph_.op(maker).kind != ir::Kind::k_batch_norm_stats) return false;
+  [[nodiscard]] bool moved_in_place(ValueId from, ValueId to) const {
+    const OpId maker = graph_.value(to).producer;
+    if (maker == kNone || graph_.op(maker).kind != Kind::k_batch_norm_stats) return false;
     const ir::Op& op = graph_.op(maker);
     return std::find(op.inputs.begin(), op.inputs.begin() + 2, from) != op.inputs.begin() + 2;
   }

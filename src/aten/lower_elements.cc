@@ -8,9 +8,6 @@
 
 namespace pantoum::aten {
 
-using ir::DType;
-using ir::Kind;
-
 DType common_type(Node& node, Slot a, Slot b) {
   constexpr std::array kOrder = {DType::kBool, DType::kU8, DType::kI32, DType::kI64, DType::kF32};
   const auto order = [&](DType dtype) { return std::ranges::find(kOrder, dtype); };
@@ -176,12 +173,6 @@ Result<void> lower_op(Node& node) {
   return node.set(apply(kKind, node.as(kSelf, DType::kF32)));
 }
 
-Value negative(const Value& x) {
-  return -x;
-}
-Value reciprocal(const Value& x) {
-  return x.in().number(DType::kF32, 1) / x;
-}
 Value reciprocal_root(const Value& x) {
   return reciprocal(sqrt(x));
 }
@@ -215,9 +206,6 @@ Value erfc(const Value& x) {
 Value is_infinite(const Value& x) {
   const Value most = x.in().number(DType::kF32, std::numeric_limits<float>::max());
   return compare(abs(x), PT_COMPARE_GREATER, most);
-}
-Value is_nan(const Value& x) {
-  return inverted(compare(x, PT_COMPARE_EQUAL, x));
 }
 
 template <int64_t kArc>
@@ -355,7 +343,7 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"minimum.default", lower_both<import::minimum>},
                                        {"hypot.default", lower_hypot},
                                        {"copysign.Tensor copysign.Scalar", lower_copysign},
-                                       {"neg.default", lower_any<negative>},
+                                       {"neg.default", lower_any<import::negative>},
                                        {"abs.default", lower_any<import::abs>},
                                        {"sign.default", lower_any<import::sign>, false},
                                        {"floor.default", lower_round<import::kDown>, false},
@@ -363,7 +351,7 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"round.default round.decimals", lower_round<import::kToEven>, false},
                                        {"trunc.default", lower_any<whole_part>, false},
                                        {"frac.default", lower_real<fraction>},
-                                       {"reciprocal.default", lower_real<reciprocal>},
+                                       {"reciprocal.default", lower_real<import::reciprocal>},
                                        {"rsqrt.default", lower_real<reciprocal_root>},
                                        {"sqrt.default", lower_op<Kind::k_sqrt>},
                                        {"exp.default", lower_op<Kind::k_exp>},
@@ -415,13 +403,11 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"bitwise_xor.Tensor bitwise_xor.Scalar", lower_bitwise<PT_BITWISE_XOR>, false},
                                        {"bitwise_not.default", lower_any<bits_or_truth_inverted>, false},
                                        {"isinf.default", lower_real<is_infinite>, false},
-                                       {"isnan.default", lower_real<is_nan>, false},
+                                       {"isnan.default", lower_real<import::is_nan>, false},
                                        {"where.self", lower_where}};
 
 }  // namespace
 
-Family element_operators() {
-  return kElements;
-}
+constinit const Family element_operators = kElements;
 
 }  // namespace pantoum::aten

@@ -6,10 +6,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 constexpr Slot kIndex = {2, "index"}, kSource = {3, "src"};
 
 Value indices_of(Node& node, Slot slot) {
@@ -64,10 +60,10 @@ Result<void> lower_gather(Node& node) {
 // Indexing by several tensors at once, as x[a, :, b] reads and writes it: the indexed dimensions stand together, in the place of the first
 // where they stood together, else in front.
 struct Indexed {
-  Value x;                    // its dimensions in the order of `perm`
-  std::vector<int64_t> perm;  // of what it was
-  size_t first = 0;           // of the indexed dimensions
-  Values indices;             // one for each, in their order
+  Value x;           // its dimensions in the order of `perm`
+  Integers perm;     // of what it was
+  size_t first = 0;  // of the indexed dimensions
+  Values indices;    // one for each, in their order
 
   [[nodiscard]] size_t end() const { return first + indices.size(); }
 };
@@ -76,9 +72,9 @@ struct Indexed {
 Result<Indexed> read_indexed(Node& node, const Value& x, Slot slot) {
   const Values told = node.optional_tensors(slot);
   PANTOUM_TRY(node.refusal());
-  if (told.size() > x.rank()) return fail("E0211", "it has more indices than dimensions");
+  if (told.size() > x.rank()) return misfit("it has more indices than dimensions");
   Indexed indexed;
-  std::vector<int64_t> named;
+  Integers named;
   for (size_t d = 0; d < x.rank(); ++d) {
     if (d >= told.size() || !told[d]) {
       indexed.perm.push_back(static_cast<int64_t>(d));
@@ -89,7 +85,7 @@ Result<Indexed> read_indexed(Node& node, const Value& x, Slot slot) {
     named.push_back(static_cast<int64_t>(d));
     indexed.indices.push_back(told[d]);
   }
-  if (named.empty()) return fail("E0211", "it has no index");
+  if (named.empty()) return misfit("it has no index");
   const bool together = named.back() - named.front() == static_cast<int64_t>(named.size()) - 1;
   indexed.first = together ? static_cast<size_t>(named.front()) : 0;
   indexed.perm.insert(indexed.perm.begin() + static_cast<std::ptrdiff_t>(indexed.first), named.begin(), named.end());
@@ -267,7 +263,7 @@ Result<void> lower_index_put(Node& node) {
   const Value updates = reshape(expand(cast(values, given.dtype()), wanted), {count, inner});
   const Value numbers = reshape(row, {count}), table = reshape(indexed.x, {rows, inner});
   const Value y = reshape(scatter(table, numbers, updates, 0, adds ? PT_SCATTER_ADD : PT_SCATTER_LAST), shape);
-  std::vector<int64_t> back(indexed.perm.size());
+  Integers back(indexed.perm.size());
   for (size_t d = 0; d < back.size(); ++d) back[static_cast<size_t>(indexed.perm[d])] = static_cast<int64_t>(d);
   return node.set(transpose(y, back));
 }
@@ -292,8 +288,6 @@ constexpr OperatorEntry kIndexOperators[] = {
 
 }  // namespace
 
-Family index_operators() {
-  return kIndexOperators;
-}
+constinit const Family index_operators = kIndexOperators;
 
 }  // namespace pantoum::aten

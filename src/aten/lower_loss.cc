@@ -5,15 +5,12 @@ namespace pantoum::aten {
 namespace {
 
 using import::Reduction;
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
 
 Reduction reduction_of(Node& node, Slot slot) {
   constexpr std::array kReductions = {Reduction::kNone, Reduction::kMean, Reduction::kSum};
   const int64_t told = node.integer(slot, 1);
   if (told >= 0 && told <= 2) return kReductions[static_cast<size_t>(told)];
-  node.refuse(fail("E0211", "its reduction is unknown"));
+  node.refuse(misfit("its reduction is unknown"));
   return Reduction::kMean;
 }
 
@@ -58,10 +55,6 @@ Result<void> lower_difference(Node& node) {
   const Compared pair = read_compared(node);
   if (pair.reduction == Reduction::kMean) return node.set(node.op(kMeanOfAll, {pair.x, pair.target}));
   return node.set(reduced(kEach(pair.x - pair.target), pair.reduction));
-}
-
-Value squared(const Value& x) {
-  return x * x;
 }
 
 // Where |d| < beta: d^2 / 2 * inner; else (|d| - beta / 2) * outer.
@@ -129,7 +122,7 @@ Result<Scores> read_scores(Node& node) {
   const int64_t ignored = node.integer({4, "ignore_index"}, -100);
   const double smoothing = node.number({5, "label_smoothing"}, 0);
   const Value weight = node.optional({2, "weight"});
-  if (x.rank() == 0) return fail("E0211", "it has no classes");
+  if (x.rank() == 0) return misfit("it has no classes");
   if (x.rank() == 1) {
     Shape shape = target.shape();
     shape.insert(shape.begin(), 1);
@@ -184,7 +177,7 @@ Result<void> lower_cross_entropy(Node& node) {
 
 constexpr OperatorEntry kLosses[] = {{"nll_loss_nd.default", lower_nll},
                                      {"cross_entropy_loss.default", lower_cross_entropy},
-                                     {"mse_loss.default", lower_difference<Kind::k_mse, squared>},
+                                     {"mse_loss.default", lower_difference<Kind::k_mse, import::square>},
                                      {"l1_loss.default", lower_difference<Kind::k_l1, import::abs>},
                                      {"smooth_l1_loss.default", lower_smooth_l1},
                                      {"huber_loss.default", lower_huber},
@@ -193,8 +186,6 @@ constexpr OperatorEntry kLosses[] = {{"nll_loss_nd.default", lower_nll},
 
 }  // namespace
 
-Family loss_operators() {
-  return kLosses;
-}
+constinit const Family loss_operators = kLosses;
 
 }  // namespace pantoum::aten

@@ -8,9 +8,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::DType;
-using ir::Shape;
-
 constexpr int64_t kMostElements = int64_t{1} << 22;  // of a constant
 
 // The captured shape.
@@ -30,13 +27,13 @@ Result<void> lower_expand(Node& node) {
   return node.set(expand(node.tensor(kSelf), node.output().shape));
 }
 
-Value permuted(const Value& x, const std::vector<int64_t>& perm) {
+Value permuted(const Value& x, const Integers& perm) {
   return perm.empty() ? x : transpose(x, perm);
 }
 
 Result<void> lower_permute(Node& node) {
   const Value x = node.tensor(kSelf);
-  std::vector<int64_t> perm = node.integers({1, "dims"});
+  Integers perm = node.integers({1, "dims"});
   for (int64_t& d : perm) d += d < 0 ? static_cast<int64_t>(x.rank()) : 0;
   return node.set(permuted(x, perm));
 }
@@ -44,7 +41,7 @@ Result<void> lower_permute(Node& node) {
 Result<void> lower_transpose(Node& node) {
   const Value x = node.tensor(kSelf);
   const size_t a = node.dimension({1, "dim0"}, x.rank(), 0), b = node.dimension({2, "dim1"}, x.rank(), 1);
-  std::vector<int64_t> perm(x.rank());
+  Integers perm(x.rank());
   std::iota(perm.begin(), perm.end(), int64_t{0});
   if (!perm.empty()) std::swap(perm[a], perm[b]);
   return node.set(permuted(x, perm));
@@ -61,7 +58,7 @@ Result<void> lower_slice(Node& node) {
   const int64_t extent = x.shape()[axis], step = node.integer({4, "step"}, 1);
   const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + extent : index, 0, extent); };
   const int64_t begin = within(node.integer({2, "start"}, 0)), end = within(node.integer({3, "end"}, extent));
-  if (step < 1) return fail("E0211", "its step is not above 0");
+  if (step < 1) return misfit("its step is not above 0");
   return node.set(piece(x, axis, begin, std::max<int64_t>(0, (end - begin + step - 1) / step), step));
 }
 
@@ -82,11 +79,11 @@ Result<void> lower_cat(Node& node) {
 Result<void> lower_split(Node& node) {
   const Value x = node.tensor(kSelf);
   PANTOUM_ASSIGN(const size_t axis, node.axis({2, "dim"}, x, 0));
-  std::vector<int64_t> extents = node.integers({1, "split_size"});
+  Integers extents = node.integers({1, "split_size"});
   const int64_t extent = x.shape()[axis];
   if (extents.size() == 1) {
     const int64_t each = extents[0];
-    if (each < 1) return fail("E0211", "its parts have no elements");
+    if (each < 1) return misfit("its parts have no elements");
     extents.clear();
     for (int64_t begin = 0; begin < extent; begin += each) extents.push_back(std::min(each, extent - begin));
   }
@@ -96,7 +93,7 @@ Result<void> lower_split(Node& node) {
     left = extents[part] < 1 || extents[part] > left ? -1 : left - extents[part];
     all = all && node.wants(part);
   }
-  if (left != 0) return fail("E0211", "its parts do not fit");
+  if (left != 0) return misfit("its parts do not fit");
   const Values parts = all ? split(x, axis, extents) : Values();
   int64_t begin = 0;
   for (size_t part = 0; part < extents.size(); ++part) {
@@ -130,9 +127,9 @@ Result<void> lower_flip(Node& node) {
 
 Result<void> lower_repeat(Node& node) {
   const Value x = node.tensor(kSelf);
-  const std::vector<int64_t> times = node.integers({1, "repeats"});
+  const Integers times = node.integers({1, "repeats"});
   Shape shape = x.shape();
-  if (times.size() < shape.size()) return fail("E0211", "it repeats fewer dimensions than there are");
+  if (times.size() < shape.size()) return misfit("it repeats fewer dimensions than there are");
   shape.insert(shape.begin(), times.size() - shape.size(), 1);
   return node.set(repeated(reshape(x, shape), times));
 }
@@ -143,14 +140,14 @@ Value padded(const Value& given, size_t axis, int64_t before, int64_t after, dou
   const int64_t begin = std::max<int64_t>(0, -before), end = std::max<int64_t>(0, -after);
   const Value x = piece(given, axis, begin, given.shape()[axis] - begin - end);
   if (value == 0 && x.is_real()) {
-    std::vector<int64_t> zeros_before(x.rank(), 0), zeros_after(x.rank(), 0);
+    Integers zeros_before(x.rank(), 0), zeros_after(x.rank(), 0);
     zeros_before[axis] = std::max<int64_t>(0, before);
     zeros_after[axis] = std::max<int64_t>(0, after);
     return with_zeros(x, zeros_before, zeros_after);
   }
   Values parts;
   const auto add = [&](int64_t count) {
-    ir::TensorType block = x.type();
+    TensorType block = x.type();
     block.shape[axis] = count;
     if (count > 0) parts.push_back(expand(x.in().number(block.dtype, value), block.shape));
   };
@@ -163,12 +160,12 @@ Value padded(const Value& given, size_t axis, int64_t before, int64_t after, dou
 // Pairs of the last dimension, the one before it, ...
 Result<void> lower_pad(Node& node) {
   Value x = node.tensor(kSelf);
-  const std::vector<int64_t> pads = node.integers({1, "pad"});
+  const Integers pads = node.integers({1, "pad"});
   const double value = node.number({2, "value"}, 0);
   const size_t rank = x.rank();
-  if (pads.size() % 2 != 0 || pads.size() / 2 > rank) return fail("E0211", "its padding does not fit");
+  if (pads.size() % 2 != 0 || pads.size() / 2 > rank) return misfit("its padding does not fit");
   if (value == 0 && x.is_real() && std::ranges::all_of(pads, [](int64_t pad) { return pad >= 0; })) {
-    std::vector<int64_t> before(rank, 0), after(rank, 0);
+    Integers before(rank, 0), after(rank, 0);
     for (size_t pair = 0; pair < pads.size() / 2; ++pair) {
       before[rank - 1 - pair] = pads[2 * pair];
       after[rank - 1 - pair] = pads[2 * pair + 1];
@@ -186,9 +183,9 @@ Result<void> lower_unfold(Node& node) {
   const Shape shape = x.shape();
   const size_t axis = node.dimension({1, "dimension"}, shape.size(), 0);
   const int64_t size = node.integer({2, "size"}), step = node.integer({3, "step"});
-  if (shape.empty() || step < 1 || size < 1 || size > shape[axis]) return fail("E0211", "its windows do not fit");
+  if (shape.empty() || step < 1 || size < 1 || size > shape[axis]) return misfit("its windows do not fit");
   const int64_t count = (shape[axis] - size) / step + 1;
-  std::vector<int64_t> index, perm;
+  Integers index, perm;
   for (int64_t window = 0; window < count; ++window)
     for (int64_t place = 0; place < size; ++place) index.push_back(window * step + place);
   for (size_t d = 0; d <= shape.size(); ++d)
@@ -202,8 +199,8 @@ Result<void> lower_diagonal(Node& node) {
   const Value x = node.tensor(kSelf);
   const size_t rank = x.rank(), a = node.dimension({2, "dim1"}, rank, 0), b = node.dimension({3, "dim2"}, rank, 1);
   const int64_t offset = node.integer({1, "offset"}, 0);
-  if (rank < 2 || a == b) return fail("E0211", "it has no two dimensions");
-  std::vector<int64_t> perm, places;
+  if (rank < 2 || a == b) return misfit("it has no two dimensions");
+  Integers perm, places;
   for (size_t d = 0; d < rank; ++d)
     if (d != a && d != b) perm.push_back(static_cast<int64_t>(d));
   perm.insert(perm.end(), {static_cast<int64_t>(a), static_cast<int64_t>(b)});
@@ -228,7 +225,7 @@ Result<void> lower_full(Node& node) {
 Result<void> lower_arange(Node& node) {
   const bool stepped = node.is("aten.arange.start_step"), begun = node.is("aten.arange.start");
   const double start = begun ? node.number({0, "start"}, 0) : 0, step = stepped ? node.number({2, "step"}, 1) : 1;
-  const ir::TensorType& type = node.output();
+  const TensorType& type = node.output();
   const int64_t count = type.elements();
   if (count > kMostElements || !(std::abs(start) < 1e15) || !(std::abs(step) < 1e12))
     return unsupported("it counts too far", "compute it in smaller parts");
@@ -262,8 +259,6 @@ constexpr OperatorEntry kMove[] = {{"view.default _reshape_copy.default view_cop
 
 }  // namespace
 
-Family move_operators() {
-  return kMove;
-}
+constinit const Family move_operators = kMove;
 
 }  // namespace pantoum::aten

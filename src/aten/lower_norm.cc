@@ -6,14 +6,10 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 // A scale or bias of `shape`; not given: all elements `otherwise`.
 Value vector_or(Node& node, Slot slot, const Shape& shape, double otherwise) {
   if (node.has(slot)) return reshape(node.real(slot), shape);
-  const int64_t count = ir::TensorType{DType::kF32, shape}.elements();
+  const int64_t count = TensorType{DType::kF32, shape}.elements();
   return node.constant(DType::kF32, shape, std::vector<double>(static_cast<size_t>(count), otherwise));
 }
 
@@ -23,7 +19,7 @@ struct BatchNorm {
 
 Result<BatchNorm> read_batch_norm(Node& node) {
   const Value x = node.real(kSelf);
-  if (x.rank() < 2) return fail("E0211", "it has no channels");
+  if (x.rank() < 2) return misfit("it has no channels");
   const Shape channels = {x.shape()[1]};
   const Value scale = vector_or(node, {1, "weight"}, channels, 1);
   return BatchNorm{x, scale, vector_or(node, {2, "bias"}, channels, 0)};
@@ -49,9 +45,7 @@ Result<void> normalize_batch(Node& node, const BatchNorm& norm, double momentum,
 Result<void> normalize_by_given(Node& node, const BatchNorm& norm, double epsilon) {
   const Value mean = node.real({3, "running_mean"}), variance = node.real({4, "running_var"});
   PANTOUM_TRY(node.refusal());
-  const auto is_computed = [&](ir::ValueId id) {
-    return node.builder().graph().value(id).role == ir::Role::kActivation;
-  };
+  const auto is_computed = [&](ValueId id) { return node.builder().graph().value(id).role == ir::Role::kActivation; };
   if (is_computed(mean) || is_computed(variance))
     return node.set(normalized_by(norm.x, norm.scale, norm.bias, mean, variance, epsilon));
   return node.set(node.op(Kind::k_batch_norm_eval, {norm.x, norm.scale, norm.bias, mean, variance}, {{}, {epsilon}}));
@@ -72,7 +66,7 @@ Result<void> lower_batch_norm_no_training(Node& node) {
 
 Result<void> lower_batch_norm_no_stats(Node& node) {
   PANTOUM_ASSIGN(const BatchNorm norm, read_batch_norm(node));
-  if (!node.boolean({3, "training"}, true)) return fail("E0211", "it has no statistics to normalize by");
+  if (!node.boolean({3, "training"}, true)) return misfit("it has no statistics to normalize by");
   return normalize_batch(node, norm, 0, node.number({5, "eps"}, 1e-5), false);
 }
 
@@ -85,10 +79,10 @@ Result<void> set_normalized(Node& node, const Value& y, const Values& statistics
 
 Result<void> lower_layer_norm(Node& node) {
   const Value x = node.real(kSelf);
-  const std::vector<int64_t> row = node.integers({1, "normalized_shape"});
+  const Integers row = node.integers({1, "normalized_shape"});
   const Shape shape = x.shape();
   if (row.empty() || row.size() > shape.size() || !std::equal(row.rbegin(), row.rend(), shape.rbegin()))
-    return fail("E0211", "its normalized shape does not fit");
+    return misfit("its normalized shape does not fit");
   const Value scale = vector_or(node, {2, "weight"}, row, 1), bias = vector_or(node, {3, "bias"}, row, 0);
   const Values made = node.ops(Kind::k_layer_norm, {x, scale, bias},
                                {{static_cast<int64_t>(shape.size() - row.size())}, {node.number({4, "eps"}, 1e-5)}});
@@ -102,8 +96,7 @@ Result<void> lower_group_norm(Node& node) {
   const int64_t groups = node.integer({6, "group"});
   const Slot scale_at = {1, "weight"}, bias_at = {2, "bias"};
   const double epsilon = node.number({7, "eps"}, 1e-5);
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
-    return fail("E0211", "its groups do not fit the channels");
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0) return misfit("its groups do not fit the channels");
   const int64_t width = x.elements() / (shape[0] * groups);
   const auto vector = [&](double value) {
     return node.constant(DType::kF32, {width}, std::vector<double>(static_cast<size_t>(width), value));
@@ -129,8 +122,6 @@ constexpr OperatorEntry kNorms[] = {
 
 }  // namespace
 
-Family norm_operators() {
-  return kNorms;
-}
+constinit const Family norm_operators = kNorms;
 
 }  // namespace pantoum::aten

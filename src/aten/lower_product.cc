@@ -4,9 +4,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::Kind;
-using ir::Shape;
-
 struct Factor {
   Value value;
   int64_t transposed = 0;
@@ -15,10 +12,10 @@ struct Factor {
 // What a transposition of the last two dimensions was made of.
 Factor factor_of(const Value& x) {
   if (!x) return {x};
-  const ir::Graph& graph = x.in().builder().graph();
-  const ir::OpId maker = graph.value(x).producer;
-  if (maker == ir::kNone || graph.op(maker).kind != Kind::k_transpose) return {x};
-  const std::vector<int64_t>& perm = graph.op(maker).attrs.ints;
+  const Graph& graph = x.in().builder().graph();
+  const OpId maker = graph.value(x).producer;
+  if (maker == kNone || graph.op(maker).kind != Kind::k_transpose) return {x};
+  const Integers& perm = graph.op(maker).attrs.ints;
   const auto rank = static_cast<int64_t>(perm.size());
   if (rank < 2 || perm.back() != rank - 2) return {x};
   for (int64_t d = 0; d + 2 < rank; ++d)
@@ -49,7 +46,7 @@ Result<void> lower_matmul(Node& node) {
 Result<void> lower_addmm(Node& node) {
   const Value bias = node.real(kSelf), a = node.real({1, "mat1"}), b = node.real({2, "mat2"});
   const double beta = node.number({3, "beta"}, 1), alpha = node.number({4, "alpha"}, 1);
-  if (node.output().shape.empty()) return fail("E0211", "its result is no matrix");
+  if (node.output().shape.empty()) return misfit("its result is no matrix");
   if (alpha == 1 && beta == 1 && bias.shape() == Shape{node.output().shape.back()})
     return node.set(product(a, b, bias));
   const Value y = scale(product(a, b), alpha);
@@ -72,7 +69,7 @@ Result<void> lower_linear(Node& node) {
 // y[b,o] = sum over i and j of x[b,i] w[o,i,j] z[b,j]: what nn.Bilinear is.
 Result<void> lower_trilinear(Node& node) {
   const Value x = node.real({0, "i1"}), weight = node.real({1, "i2"}), z = node.real({2, "i3"});
-  using Places = std::vector<int64_t>;
+  using Places = Integers;
   const Shape shape = weight.shape();
   if (node.integers({3, "expand1"}) != Places{1, 3} || node.integers({4, "expand2"}) != Places{0} ||
       node.integers({5, "expand3"}) != Places{1, 2} || node.integers({6, "sumdim"}) != Places{2, 3} ||
@@ -92,8 +89,6 @@ constexpr OperatorEntry kProducts[] = {{"mm.default bmm.default", lower_mm},
 
 }  // namespace
 
-Family product_operators() {
-  return kProducts;
-}
+constinit const Family product_operators = kProducts;
 
 }  // namespace pantoum::aten

@@ -4,8 +4,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::DType;
-
 Value uniform(Node& node) {
   return drawn(node, node.position(), PT_RANDOM_UNIFORM, 0, 1, node.output().shape);
 }
@@ -46,8 +44,6 @@ constexpr OperatorEntry kRandom[] = {{"randint.low", lower_randint, false},
 
 }  // namespace
 
-Family random_operators() {
-  return kRandom;
-}
+constinit const Family random_operators = kRandom;
 
 }  // namespace pantoum::aten

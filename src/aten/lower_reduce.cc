@@ -1,23 +1,18 @@
 // Reductions and scans.
-#include <algorithm>
 
 #include "aten/operators.h"
 
 namespace pantoum::aten {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 namespace {
 
 struct Over {
-  std::vector<int64_t> dimensions;  // empty: all
+  Integers dimensions;  // empty: all
   bool keep = false;
 };
 
 Over read_over(Node& node, const Value& x) {
-  const std::vector<int64_t> dimensions = node.dimensions(kDim, x.rank());
+  const Integers dimensions = node.dimensions(kDim, x.rank());
   return {dimensions, node.boolean({2, "keepdim"}, false)};
 }
 
@@ -112,7 +107,7 @@ Result<void> lower_cumprod(Node& node) {
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));
   const int64_t extent = x.shape()[axis];
   for (int64_t shift = 1; shift < extent; shift *= 2) {
-    ir::TensorType ones = x.type();
+    TensorType ones = x.type();
     ones.shape[axis] = shift;
     const Value before = piece(x, axis, 0, extent - shift);
     x = x * concat({expand(node.number(ones.dtype, 1), ones.shape), before}, axis);
@@ -141,8 +136,6 @@ constexpr OperatorEntry kReductions[] = {{"sum.default", lower_sum_all<Kind::k_r
 
 }  // namespace
 
-Family reduce_operators() {
-  return kReductions;
-}
+constinit const Family reduce_operators = kReductions;
 
 }  // namespace pantoum::aten

@@ -1,6 +1,6 @@
 // Resizing of images, and reading them at computed places.
 #include "aten/operators.h"
-#include "import/resize.h"
+#include "import/compose.h"
 
 namespace pantoum::aten {
 namespace {
@@ -9,7 +9,6 @@ using import::ResizeAxis;
 using import::ResizeCoordinates;
 using import::ResizeMode;
 using import::ResizeRule;
-using ir::Shape;
 
 // The factors of `space` dimensions: one list, or one argument each behind `first`; empty: none are given.
 std::vector<double> factors_of(Node& node, size_t first, size_t space) {
@@ -34,7 +33,7 @@ std::vector<double> factors_of(Node& node, size_t first, size_t space) {
 Result<void> resize(Node& node, const ResizeRule& rule, const std::vector<double>& factors) {
   const Value x = node.real({0, "self"});
   const Shape from = x.shape(), to = node.output().shape;
-  if (to.size() < 3 || from.size() != to.size()) return fail("E0211", "it has no dimensions of space");
+  if (to.size() < 3 || from.size() != to.size()) return misfit("it has no dimensions of space");
   std::vector<ResizeAxis> axes;
   for (size_t d = 0; d < to.size(); ++d) {
     const bool by_factor = factors.size() + 2 == to.size();
@@ -68,7 +67,7 @@ Result<void> lower_grid_sample(Node& node) {
   const Value x = node.real({0, "input"}), grid = node.real({1, "grid"});
   const int64_t mode = node.integer({2, "interpolation_mode"}, 0), padding = node.integer({3, "padding_mode"}, 0);
   const bool corners = node.boolean({4, "align_corners"}, false);
-  if (mode < 0 || mode > 2 || padding < 0 || padding > 2) return fail("E0211", "its mode is unknown");
+  if (mode < 0 || mode > 2 || padding < 0 || padding > 2) return misfit("its mode is unknown");
   return node.set(sampled(x, grid, static_cast<import::Between>(mode), static_cast<import::Outside>(padding), corners));
 }
 
@@ -89,8 +88,6 @@ constexpr OperatorEntry kResizing[] = {
 
 }  // namespace
 
-Family resize_operators() {
-  return kResizing;
-}
+constinit const Family resize_operators = kResizing;
 
 }  // namespace pantoum::aten

@@ -2,28 +2,25 @@
 #include <algorithm>
 
 #include "aten/operators.h"
-#include "import/windows.h"
+#include "import/compose.h"
 
 namespace pantoum::aten {
 namespace {
 
 using import::Window;
 using import::Windows;
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
 
 // One for each dimension of space, or one for all; not given: `otherwise`.
-Result<std::vector<int64_t>> per_dimension(Node& node, Slot slot, size_t space, std::vector<int64_t> otherwise) {
-  std::vector<int64_t> all = node.integers(slot);
+Result<Integers> per_dimension(Node& node, Slot slot, size_t space, Integers otherwise) {
+  Integers all = node.integers(slot);
   if (all.empty()) all = std::move(otherwise);
   if (all.size() == 1) all.resize(space, all[0]);
-  if (all.size() != space) return fail("E0211", "its settings do not fit the dimensions of space");
+  if (all.size() != space) return misfit("its settings do not fit the dimensions of space");
   return all;
 }
 
-Result<Windows> read_windows(Node& node, const std::vector<int64_t>& kernel, Slot stride, Slot padding, Slot dilation,
-                             std::vector<int64_t> stride_otherwise) {
+Result<Windows> read_windows(Node& node, const Integers& kernel, Slot stride, Slot padding, Slot dilation,
+                             Integers stride_otherwise) {
   const size_t space = kernel.size();
   PANTOUM_TRY(import::want_space(space));
   PANTOUM_ASSIGN(const auto strides, per_dimension(node, stride, space, std::move(stride_otherwise)));
@@ -33,7 +30,7 @@ Result<Windows> read_windows(Node& node, const std::vector<int64_t>& kernel, Slo
   for (size_t d = 0; d < space; ++d) {
     const Window window{kernel[d], strides[d], paddings[d], paddings[d], dilations[d]};
     for (const int64_t setting : {window.kernel, window.stride, window.dilation, window.before + 1})
-      if (setting < 1 || setting > INT32_MAX) return fail("E0211", "its windows are out of range");
+      if (setting < 1 || setting > INT32_MAX) return misfit("its windows are out of range");
     windows.push_back(window);
   }
   return windows;
@@ -43,7 +40,7 @@ Result<Windows> read_windows(Node& node, const std::vector<int64_t>& kernel, Slo
 Value with_batch(const Value& x, size_t space) {
   Shape shape = x.shape();
   if (shape.size() == space + 1) shape.insert(shape.begin(), 1);
-  if (shape.size() != space + 2) return x.in().refuse(fail("E0211", "its image has another rank"));
+  if (shape.size() != space + 2) return x.in().refuse(misfit("its image has another rank"));
   return reshape(x, shape);
 }
 
@@ -158,9 +155,9 @@ Result<void> lower_adaptive(Node& node) {
   const size_t space = space_of(node);
   Value x = with_batch(node.real(kSelf), space);
   const Shape shape = x.shape(), whole = node.output().shape;
-  if (whole.size() < space) return fail("E0211", "its result has another rank");
-  const std::vector<int64_t> to(whole.end() - static_cast<std::ptrdiff_t>(space), whole.end());
-  std::vector<int64_t> dimensions;
+  if (whole.size() < space) return misfit("its result has another rank");
+  const Integers to(whole.end() - static_cast<std::ptrdiff_t>(space), whole.end());
+  Integers dimensions;
   Windows even;  // where all windows of a dimension are alike
   bool one = kMean;
   for (size_t d = 0; d < space; ++d) {
@@ -187,8 +184,6 @@ constexpr OperatorEntry kWindowOperators[] = {
 
 }  // namespace
 
-Family window_operators() {
-  return kWindowOperators;
-}
+constinit const Family window_operators = kWindowOperators;
 
 }  // namespace pantoum::aten

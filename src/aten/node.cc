@@ -1,15 +1,11 @@
 #include "aten/node.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace pantoum::aten {
 
-using ir::DType;
-
 Value Node::wrong(Slot slot, const char* wanted) {
-  return refuse(fail("E0211", fmt::format("its argument '{}' is not {}", slot.name, wanted)));
+  return refuse(misfit("its argument '{}' is not {}", slot.name, wanted));
 }
 
 const Arg* Node::arg(Slot slot) const {
@@ -28,7 +24,7 @@ Value Node::find(const std::string& name) {
   const auto problem = build_.problems.find(name);
   if (problem != build_.problems.end()) return refuse(fail("E0212", problem->second));
   const auto found = build_.values.find(name);
-  if (found == build_.values.end()) return refuse(fail("E0211", fmt::format("it reads '{}', which is not made", name)));
+  if (found == build_.values.end()) return refuse(misfit("it reads '{}', which is not made", name));
   return at(found->second);
 }
 
@@ -125,8 +121,8 @@ std::string Node::text(Slot slot, const char* otherwise) {
   return otherwise;
 }
 
-std::vector<int64_t> Node::integers(Slot slot) {
-  std::vector<int64_t> all;
+Integers Node::integers(Slot slot) {
+  Integers all;
   const Arg* found = arg(slot);
   if (found == nullptr) return all;
   if (const int64_t* one = found->as<int64_t>()) return {bounded(*one)};
@@ -151,12 +147,12 @@ size_t Node::dimension(Slot slot, size_t rank, int64_t otherwise) {
 
 Result<size_t> Node::axis(Slot slot, const Value& x, int64_t otherwise) {
   PANTOUM_TRY(refusal());
-  if (x.rank() == 0) return fail("E0211", "its operand has no dimensions");
+  if (x.rank() == 0) return misfit("its operand has no dimensions");
   return dimension(slot, x.rank(), otherwise);
 }
 
-std::vector<int64_t> Node::dimensions(Slot slot, size_t rank) {
-  std::vector<int64_t> all = integers(slot);
+Integers Node::dimensions(Slot slot, size_t rank) {
+  Integers all = integers(slot);
   const auto count = static_cast<int64_t>(std::max<size_t>(rank, 1));
   for (int64_t& d : all) {
     if (d < -count || d >= count) wrong(slot, "a list of dimensions that there are");
@@ -167,7 +163,7 @@ std::vector<int64_t> Node::dimensions(Slot slot, size_t rank) {
   return all;
 }
 
-const ir::Shape& Node::wanted_shape() const {
+const Shape& Node::wanted_shape() const {
   size_t first = 0;
   while (first + 1 < output_count() && !wants(first)) ++first;
   return output(first).shape;
@@ -177,8 +173,8 @@ Result<void> Node::set(size_t output, const Value& value) {
   PANTOUM_TRY(refusal());
   if (!wants(output)) return {};
   if (value.type() != call_.outputs[output].type)
-    return fail("E0211", fmt::format("its result is {} here, and was captured as {}", ir::to_text(value.type()),
-                                     ir::to_text(call_.outputs[output].type)));
+    return misfit("its result is {} here, and was captured as {}", ir::to_text(value.type()),
+                  ir::to_text(call_.outputs[output].type));
   build_.values[call_.outputs[output].name] = value;
   return {};
 }

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,19 @@
 
 namespace pantoum::aten {
 
+using ir::DType;
+using ir::Graph;
+using ir::Kind;
+using ir::kNone;
+using ir::OpId;
+using ir::Shape;
+using ir::TensorType;
+using ir::ValueId;
+
 using import::Composer;
 using import::concat;
+using import::Integers;
+using import::misfit;
 using import::unsupported;
 using import::Value;
 using import::Values;
@@ -28,7 +38,7 @@ struct Slot {
 struct Build : import::Scope {
   using Scope::Scope;
 
-  std::map<std::string, ir::ValueId> values;    // of the torch graph, by name
+  std::map<std::string, ValueId> values;        // of the torch graph, by name
   std::map<std::string, std::string> problems;  // values that could not be made, and why
 };
 
@@ -53,7 +63,7 @@ class Node : public Composer {
   [[nodiscard]] Values tensors(Slot slot);           // a list
   [[nodiscard]] Values optional_tensors(Slot slot);  // a list of which some are left out
   // A tensor or a number, as a tensor of `dtype`; numbers have no dimensions.
-  [[nodiscard]] Value as(Slot slot, ir::DType dtype);
+  [[nodiscard]] Value as(Slot slot, DType dtype);
   [[nodiscard]] Value as_output(Slot slot) { return as(slot, output().dtype); }
   [[nodiscard]] std::optional<double> told_number(Slot slot);  // none: not given, or a tensor
   using Composer::number;
@@ -62,10 +72,10 @@ class Node : public Composer {
   [[nodiscard]] int64_t integer(Slot slot);
   [[nodiscard]] bool boolean(Slot slot, bool otherwise) { return integer(slot, otherwise ? 1 : 0) != 0; }
   [[nodiscard]] std::string text(Slot slot, const char* otherwise);
-  [[nodiscard]] std::vector<int64_t> integers(Slot slot);  // a list, or one; not given: empty
+  [[nodiscard]] Integers integers(Slot slot);  // a list, or one; not given: empty
   // Counted from 0. A number without dimensions is read as if it had one.
   [[nodiscard]] size_t dimension(Slot slot, size_t rank, int64_t otherwise);
-  [[nodiscard]] std::vector<int64_t> dimensions(Slot slot, size_t rank);  // sorted; empty: none given
+  [[nodiscard]] Integers dimensions(Slot slot, size_t rank);  // sorted; empty: none given
   // The same of a tensor that has dimensions. E0211.
   [[nodiscard]] Result<size_t> axis(Slot slot, const Value& x, int64_t otherwise);
 
@@ -74,9 +84,9 @@ class Node : public Composer {
   [[nodiscard]] bool wants(size_t output) const {
     return output < output_count() && !call_.outputs[output].name.empty();
   }
-  [[nodiscard]] const ir::TensorType& output(size_t output = 0) const { return call_.outputs[output].type; }
+  [[nodiscard]] const TensorType& output(size_t output = 0) const { return call_.outputs[output].type; }
   // Of the first result that is read: those that nobody reads are captured without a type.
-  [[nodiscard]] const ir::Shape& wanted_shape() const;
+  [[nodiscard]] const Shape& wanted_shape() const;
   // The call's refusal, if there is one; E0211 of another type than was captured.
   Result<void> set(size_t output, const Value& value);
   Result<void> set(const Value& value) { return set(0, value); }

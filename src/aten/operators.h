@@ -20,21 +20,21 @@ struct OperatorEntry {
 
 using Family = std::span<const OperatorEntry>;
 
-[[nodiscard]] Family element_operators();
-[[nodiscard]] Family reduce_operators();
-[[nodiscard]] Family move_operators();
-[[nodiscard]] Family index_operators();
-[[nodiscard]] Family product_operators();
-[[nodiscard]] Family window_operators();
-[[nodiscard]] Family norm_operators();
-[[nodiscard]] Family random_operators();
-[[nodiscard]] Family loss_operators();
-[[nodiscard]] Family resize_operators();
+extern const Family element_operators;
+extern const Family reduce_operators;
+extern const Family move_operators;
+extern const Family index_operators;
+extern const Family product_operators;
+extern const Family window_operators;
+extern const Family norm_operators;
+extern const Family random_operators;
+extern const Family loss_operators;
+extern const Family resize_operators;
 
 // Arguments of many operators.
 inline constexpr Slot kSelf = {0, "self"}, kOther = {1, "other"}, kDim = {1, "dim"};
 
 // The type that two arguments, tensors or numbers, are compared and combined in.
-[[nodiscard]] ir::DType common_type(Node& node, Slot a, Slot b);
+[[nodiscard]] DType common_type(Node& node, Slot a, Slot b);
 
 }  // namespace pantoum::aten

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "base/json_reader.h"
@@ -26,13 +24,23 @@ DType read_dtype(const JsonNode& node) {
   return kTypes[node.one_of({"f32", "i64", "i32", "u8", "bool"})];
 }
 
+template <class Item>
+std::vector<Item> read_all(const JsonNode& list, Item (*read)(const JsonNode& item)) {
+  std::vector<Item> all;
+  const size_t count = list.array();
+  for (size_t item = 0; item < count; ++item) all.push_back(read(list.item(item)));
+  return all;
+}
+
+int64_t read_extent(const JsonNode& item) {
+  return item.integer(0, kMostExtent);
+}
+
 TypedValue read_value(const JsonNode& node) {
   TypedValue value{.name = node.need("value").text(), .type = {}};
   if (value.name.empty()) node.error("a value has no name");
   value.type.dtype = read_dtype(node.need("dtype"));
-  const JsonNode shape = node.need("shape");
-  const size_t rank = shape.array();
-  for (size_t d = 0; d < rank; ++d) value.type.shape.push_back(shape.item(d).integer(0, kMostExtent));
+  value.type.shape = read_all(node.need("shape"), read_extent);
   return value;
 }
 
@@ -54,13 +62,6 @@ Arg read_named(const JsonNode& node) {
   return {kReals[node.need("real").one_of({"inf", "-inf", "nan"})]};
 }
 
-Arg read_list(const JsonNode& node) {
-  Arg::List items;
-  const size_t count = node.array();
-  for (size_t item = 0; item < count; ++item) items.push_back(read_arg(node.item(item)));
-  return {std::move(items)};
-}
-
 Arg read_arg(const JsonNode& node) {
   const Json* raw = node.raw();
   if (raw == nullptr || raw->is_null()) return {};
@@ -72,15 +73,17 @@ Arg read_arg(const JsonNode& node) {
   if (raw->is_number_integer()) return {raw->get<int64_t>()};
   if (raw->is_number()) return {raw->get<double>()};
   if (raw->is_string()) return {node.text()};
-  return raw->is_array() ? read_list(node) : read_named(node);
+  return raw->is_array() ? Arg{read_all(node, read_arg)} : read_named(node);
+}
+
+TypedValue read_output(const JsonNode& item) {
+  return item.null() ? TypedValue{} : read_value(item);
 }
 
 Call read_call(const JsonNode& node) {
   node.object({"name", "op", "args", "kwargs", "outputs", "where", "module"});
   Call call{.name = node.need("name").text(), .op = node.need("op").text()};
-  const JsonNode args = node.need("args");
-  const size_t count = args.array();
-  for (size_t arg = 0; arg < count; ++arg) call.args.push_back(read_arg(args.item(arg)));
+  call.args = read_all(node.need("args"), read_arg);
   if (node.has("kwargs") && node.need("kwargs").is_object()) {
     const JsonNode kwargs = node.need("kwargs");
     if (kwargs.raw() != nullptr)
@@ -89,12 +92,7 @@ Call read_call(const JsonNode& node) {
         call.kwargs.emplace_back(key, read_arg(kwargs.need(key.c_str())));
       }
   }
-  const JsonNode outputs = node.need("outputs");
-  const size_t made = outputs.array();
-  for (size_t output = 0; output < made; ++output) {
-    const JsonNode item = outputs.item(output);
-    call.outputs.push_back(item.null() ? TypedValue{} : read_value(item));
-  }
+  call.outputs = read_all(node.need("outputs"), read_output);
   if (node.has("where") && !node.need("where").null()) call.where = node.need("where").text();
   if (node.has("module") && !node.need("module").null()) call.module = node.need("module").text();
   return call;
@@ -108,18 +106,16 @@ Stored read_stored(const JsonNode& node) {
   return stored;
 }
 
-std::vector<Stored> read_all_stored(const JsonNode& list) {
-  std::vector<Stored> all;
-  const size_t count = list.array();
-  for (size_t item = 0; item < count; ++item) all.push_back(read_stored(list.item(item)));
-  return all;
-}
-
 GraphInput read_input(const JsonNode& node) {
   node.object({"value", "name", "dtype", "shape", "target", "batch"});
   return {.name = node.need("name").text(),
           .value = read_value(node),
           .target = node.has("target") && node.need("target").boolean()};
+}
+
+GraphOutput read_graph_output(const JsonNode& item) {
+  item.object({"value", "name"});
+  return {item.need("name").text(), item.need("value").text()};
 }
 
 TorchGraph read_graph(const JsonNode& root) {
@@ -128,22 +124,12 @@ TorchGraph read_graph(const JsonNode& root) {
   graph.name = root.need("name").text();
   if (root.has("torch")) graph.torch_version = root.need("torch").text();
   graph.batch = root.need("batch").integer(1, INT32_MAX);
-  const JsonNode inputs = root.need("inputs");
-  const size_t input_count = inputs.array();
-  for (size_t input = 0; input < input_count; ++input) graph.inputs.push_back(read_input(inputs.item(input)));
-  graph.parameters = read_all_stored(root.need("parameters"));
-  graph.buffers = read_all_stored(root.need("buffers"));
-  graph.constants = read_all_stored(root.need("constants"));
-  const JsonNode calls = root.need("nodes");
-  const size_t call_count = calls.array();
-  for (size_t call = 0; call < call_count; ++call) graph.calls.push_back(read_call(calls.item(call)));
-  const JsonNode outputs = root.need("outputs");
-  const size_t output_count = outputs.array();
-  for (size_t output = 0; output < output_count; ++output) {
-    const JsonNode item = outputs.item(output);
-    item.object({"value", "name"});
-    graph.outputs.push_back({item.need("name").text(), item.need("value").text()});
-  }
+  graph.inputs = read_all(root.need("inputs"), read_input);
+  graph.parameters = read_all(root.need("parameters"), read_stored);
+  graph.buffers = read_all(root.need("buffers"), read_stored);
+  graph.constants = read_all(root.need("constants"), read_stored);
+  graph.calls = read_all(root.need("nodes"), read_call);
+  graph.outputs = read_all(root.need("outputs"), read_graph_output);
   if (root.has("loss") && !root.need("loss").null()) graph.loss = root.need("loss").text();
   return graph;
 }

@@ -4,10 +4,25 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "base/index.h"
+#include "ir/builder.h"
 #include "pantoum/model.hpp"
 
 namespace pantoum::autodiff {
+
+using base::position_of;
+using ir::Attrs;
+using ir::Builder;
+using ir::DType;
+using ir::Graph;
+using ir::Kind;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::Shape;
+using ir::TensorType;
+using ir::Value;
+using ir::ValueId;
 
 using ::pantoum::Adagrad;
 using ::pantoum::Adam;
@@ -32,7 +47,7 @@ enum class Loss {
   kCaptured  // the model computes it itself (ir::kCapturedLoss): there is no target beside its inputs
 };
 using LossTerm = ::pantoum::Loss;
-[[nodiscard]] Loss kind_of(const LossTerm& term);         // its name is known
+[[nodiscard]] Loss kind_of(const LossTerm& term);     // its name is known
 [[nodiscard]] bool has_labels(const LossTerm& term);  // classes as labels
 
 // Gradients alone, as outputs of the graph: an update without a name (tests).
@@ -44,7 +59,7 @@ struct NoOptimizer {
 using TrainingOptions = ::pantoum::ModelOptions;
 
 // Freezes the parameters that the globs name. E0104 with all globs that name none.
-[[nodiscard]] Result<void> freeze(ir::Graph& forward, const std::vector<std::string>& globs);
+[[nodiscard]] Result<void> freeze(Graph& forward, const std::vector<std::string>& globs);
 
 // The training step. Results: [loss]. The targets are the inputs "label", or with several terms "label.<output>". Every
 // trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", what being momentum; adam_m, adam_v;
@@ -58,26 +73,26 @@ using TrainingOptions = ::pantoum::ModelOptions;
 //   gradients' norms, so that the norm of all is one of few numbers.
 // Errors: E0402 an op on the way has no gradient (all of them as notes); E0403 the output does not fit the loss, or is
 // not there; E0104 a glob that names no parameter; E0405 nothing trains.
-[[nodiscard]] Result<ir::Graph> make_training(const ir::Graph& forward, const TrainingOptions& options);
+[[nodiscard]] Result<Graph> make_training(const Graph& forward, const TrainingOptions& options);
 
 // The step of all micro-batches but the last (with split_update, of all): adds the gradients to "accumulated.<p>". Results: [loss]. Errors as
 // above.
-[[nodiscard]] Result<ir::Graph> make_accumulation(const ir::Graph& forward, const TrainingOptions& options);
+[[nodiscard]] Result<Graph> make_accumulation(const Graph& forward, const TrainingOptions& options);
 
 // With split_update a step is make_accumulation's for every micro-batch, and then this: the mean of the states of
 // `gradients`, clipping and the optimizer. No inputs, no results. Both together give the bits of make_training's step, but
 // where plain SGD trains an embedding: the fused update adds row after row.
-[[nodiscard]] Result<ir::Graph> make_update(const ir::Graph& gradients, const TrainingOptions& options);
+[[nodiscard]] Result<Graph> make_update(const Graph& gradients, const TrainingOptions& options);
 
 // The evaluation step, same parameters and buffers by name: batch norm by its running statistics, no dropout. Results:
 // "loss", the weighted sum; with several terms each one's weighted "loss.<output>"; for every term with labels
 // "count_correct"; then the metrics "count_top5" and "mean_absolute_error"; with several terms under names that end in
 // ".<output>".
-[[nodiscard]] Result<ir::Graph> make_evaluation(const ir::Graph& forward, const TrainingOptions& options);
+[[nodiscard]] Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options);
 
 // The forward program alone, same parameters and buffers by name: batch norm by its running statistics, no dropout, no
 // loss. Results: the model's outputs. `fixed`: parameters and buffers are constants, so that what is computed of them
 // alone may be computed once.
-[[nodiscard]] Result<ir::Graph> make_inference(const ir::Graph& forward, bool fixed);
+[[nodiscard]] Result<Graph> make_inference(const Graph& forward, bool fixed);
 
 }  // namespace pantoum::autodiff

@@ -1,4 +1,4 @@
-#include "autodiff/backward.h"
+#include "autodiff/step.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,114 @@
 #include <map>
 #include <set>
 
-#include "autodiff/shared_products.h"
-#include "base/index.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
+
 namespace {
 
-using base::position_of;
-using ir::Graph;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
+// One weight in many products (a recurrent network's time steps): its gradient as few products over stacked factors.
+//
+//   dW = dy_1' a_1 + ... + dy_T' a_T = [dy_1; ...; dy_T]' [a_1; ...; a_T]
+//
+// T thin products and their sum read and write the weight's size T times; the stacks move the factors once. Stacked is
+// what moves fewer bytes that way, in the order of the forward ops, up to ir::kTallRows, so that the factors of few
+// steps are in RAM together.
+class SharedProducts {
+ public:
+  // `takes_part` by op: is it differentiated? `active` by value: does it want a gradient?
+  SharedProducts(const Graph& forward, const std::vector<char>& takes_part, const std::vector<char>& active);
+
+  // Clears in `wanted` the op's inputs whose gradients come from a stack.
+  void claim(const Op& op, std::vector<char>& wanted) const;
+
+  // A contribution to the gradient of a weight or a bias.
+  struct Contribution {
+    ValueId value, part;
+  };
+  // The op was differentiated, with this gradient of its output (kNone: none flows); what its stack gives once it is
+  // the last of it.
+  [[nodiscard]] std::vector<Contribution> add(Builder& builder, const Op& op, ValueId d_output);
+
+ private:
+  struct Stack {
+    std::set<ValueId> waiting;                             // outputs of products not differentiated yet
+    std::map<ValueId, std::pair<ValueId, ValueId>> parts;  // output -> (left factor, output's gradient)
+  };
+  std::vector<char> active_;
+  std::vector<Stack> stacks_;
+  std::map<ValueId, size_t> stack_of_;  // by a product's output
+
+  [[nodiscard]] std::vector<Contribution> contributions(Builder& builder, const Op& op, ValueId a, ValueId dy) const;
+};
+
+// With this many rows, more rows gain little.
+constexpr int64_t kTallRows = 128;
+
+// A product of matrices whose rows can be stacked, and whose factors move for less than the weight's gradient is
+// written, read beside a sum, and that sum written.
+bool is_thin_product(const Graph& graph, const Op& op) {
+  if (op.kind != Kind::k_matmul || op.attrs.ints[0] != 0) return false;
+  const Shape &a = graph.value(op.inputs[0]).type.shape, &b = graph.value(op.inputs[1]).type.shape;
+  if (a.size() != 2 || b.size() != 2) return false;
+  const int64_t rows = a[0], inner = a[1], columns = op.attrs.ints[1] != 0 ? b[0] : b[1];
+  return 2 * rows * (inner + columns) < 4 * inner * columns;
+}
+
+SharedProducts::SharedProducts(const Graph& forward, const std::vector<char>& takes_part,
+                               const std::vector<char>& active)
+    : active_(active) {
+  std::map<std::vector<ValueId>, std::vector<const Op*>> sharing;  // by weight, whether it is transposed, and bias
+  for (size_t id = 0; id < forward.ops.size(); ++id) {
+    const Op& op = forward.ops[id];
+    if (!takes_part[id] || !is_thin_product(forward, op) || !active[position_of(op.inputs[1])]) continue;
+    const ValueId bias = op.inputs.size() == 3 ? op.inputs[2] : kNone;
+    sharing[{op.inputs[1], static_cast<ValueId>(op.attrs.ints[1] != 0), bias}].push_back(&op);
+  }
+  for (const auto& [key, ops] : sharing) {
+    if (ops.size() < 2) continue;
+    int64_t rows = kTallRows;
+    for (const Op* op : ops) {
+      if (rows >= kTallRows) {
+        stacks_.emplace_back();
+        rows = 0;
+      }
+      rows += forward.value(op->outputs[0]).type.shape[0];
+      stacks_.back().waiting.insert(op->outputs[0]);
+      stack_of_[op->outputs[0]] = stacks_.size() - 1;
+    }
+  }
+}
+
+void SharedProducts::claim(const Op& op, std::vector<char>& wanted) const {
+  if (stack_of_.contains(op.outputs[0])) std::fill(wanted.begin() + 1, wanted.end(), char{0});
+}
+
+std::vector<SharedProducts::Contribution> SharedProducts::add(Builder& builder, const Op& op, ValueId d_output) {
+  const auto found = stack_of_.find(op.outputs[0]);
+  if (found == stack_of_.end()) return {};
+  Stack& stack = stacks_[found->second];
+  stack.waiting.erase(op.outputs[0]);
+  if (d_output != kNone) stack.parts[op.outputs[0]] = {op.inputs[0], d_output};
+  if (!stack.waiting.empty() || stack.parts.empty()) return {};
+  std::vector<ValueId> lefts, gradients;
+  for (const auto& [output, part] : stack.parts) {
+    lefts.push_back(part.first);
+    gradients.push_back(part.second);
+  }
+  return contributions(builder, op, builder.concat(op.name + ".a", lefts, 0),
+                       builder.concat(op.name + ".dy", gradients, 0));
+}
+
+// y = a b + bias, or y = a b' + bias
+std::vector<SharedProducts::Contribution> SharedProducts::contributions(Builder& builder, const Op& op, ValueId a,
+                                                                        ValueId dy) const {
+  const std::vector<ValueId> factors = op.attrs.ints[1] != 0 ? std::vector{dy, a} : std::vector{a, dy};
+  std::vector<Contribution> made = {{op.inputs[1], builder.op(Kind::k_matmul, op.name + ".dw", factors, {{1, 0}, {}})}};
+  if (op.inputs.size() == 3 && active_[position_of(op.inputs[2])])
+    made.push_back({op.inputs[2], builder.sum_to(dy, builder.type(op.inputs[2]).shape)});
+  return made;
+}
 
 // The part of the forward graph that is differentiated.
 struct Activity {
@@ -28,13 +123,12 @@ struct Activity {
 };
 
 bool any_of_inputs(const Op& op, const std::vector<char>& property) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(),
-                     [&](ValueId input) { return property[position_of(input)] != 0; });
+  return std::ranges::any_of(op.inputs, [&](ValueId input) { return property[position_of(input)] != 0; });
 }
 
 void mark_upwards(const Graph& graph, Activity& activity) {
   for (size_t id = 0; id < graph.values.size(); ++id) {
-    const ir::Value& value = graph.values[id];
+    const Value& value = graph.values[id];
     activity.active[id] = value.role == ir::Role::kParameter && value.trainable && ir::is_float(value.type.dtype);
     activity.from_input[id] = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
   }
@@ -53,8 +147,8 @@ void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses,
   for (const WeightedLoss& root : losses) needed[position_of(root.loss)] = activity.active[position_of(root.loss)];
   for (size_t id = graph.ops.size(); id-- > 0;) {
     const Op& op = graph.ops[id];
-    activity.ops[id] = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                   [&](ValueId output) { return needed[position_of(output)] != 0; });
+    activity.ops[id] =
+        std::ranges::any_of(op.outputs, [&](ValueId output) { return needed[position_of(output)] != 0; });
     if (!activity.ops[id]) continue;
     for (const ValueId input : op.inputs) needed[position_of(input)] |= activity.active[position_of(input)];
   }
@@ -90,7 +184,7 @@ Result<void> check_gradients_exist(const Graph& graph, const Activity& activity)
 
 class Sweep {
  public:
-  Sweep(ir::Builder& builder, Activity activity, const OnGradient& on_gradient)
+  Sweep(Builder& builder, Activity activity, const OnGradient& on_gradient)
       : builder_(builder),
         activity_(std::move(activity)),
         on_gradient_(on_gradient),
@@ -125,7 +219,7 @@ class Sweep {
   }
 
  private:
-  ir::Builder& builder_;
+  Builder& builder_;
   Activity activity_;
   const OnGradient& on_gradient_;
   SharedProducts shared_;
@@ -153,8 +247,8 @@ class Sweep {
 
   void make_ready(OpId id) {
     const Op& op = builder_.graph().op(id);
-    const bool waits = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                   [&](ValueId output) { return readers_[position_of(output)] > 0; });
+    const bool waits =
+        std::ranges::any_of(op.outputs, [&](ValueId output) { return readers_[position_of(output)] > 0; });
     if (!waits) ready_.emplace(any_of_inputs(op, activity_.from_input) ? 0 : 1, id);
   }
 
@@ -171,7 +265,7 @@ class Sweep {
     std::vector<ValueId> d_outputs;
     for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[position_of(output)]);
     const auto minimized = weights_.find(op.outputs[0]);
-    const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
+    const bool flows = std::ranges::any_of(d_outputs, [](ValueId d) { return d != kNone; });
     if (!flows && minimized == weights_.end()) return add_shared(op, kNone);
     std::vector<char> wanted;
     for (const ValueId input : op.inputs) wanted.push_back(activity_.active[position_of(input)]);
@@ -202,12 +296,11 @@ class Sweep {
 
 }  // namespace
 
-Result<void> append_backward(ir::Builder& builder, const std::vector<WeightedLoss>& losses,
-                             const OnGradient& on_gradient) {
+Result<void> append_backward(Builder& builder, const std::vector<WeightedLoss>& losses, const OnGradient& on_gradient) {
   const Graph& graph = builder.graph();
   Activity activity = activity_of(graph, losses);
   const auto trains = [&](const WeightedLoss& root) { return activity.active[position_of(root.loss)] != 0; };
-  if (std::none_of(losses.begin(), losses.end(), trains)) {
+  if (std::ranges::none_of(losses, trains)) {
     return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
                 "freeze fewer parameters");
   }

@@ -1,5 +1,5 @@
 // What is called batch independent is so, bit for bit: every operator's cases with the rows of a batch in another order.
-#include "autodiff/batch_independent.h"
+#include "autodiff/feature_cut.h"
 
 #include <gtest/gtest.h>
 

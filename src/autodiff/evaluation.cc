@@ -1,31 +1,26 @@
 #include <numeric>
 
 #include "autodiff/autodiff.h"
-#include "autodiff/loss.h"
 #include "autodiff/running_statistics.h"
+#include "autodiff/step.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::ValueId;
 
 // Every reader of a dropout's output reads its input.
 void skip_dropout(Graph& graph) {
   std::vector<ValueId> instead(graph.values.size());
   std::iota(instead.begin(), instead.end(), 0);
   for (Op& op : graph.ops) {
-    for (ValueId& input : op.inputs) input = instead[static_cast<size_t>(input)];
-    if (op.kind == Kind::k_dropout) instead[static_cast<size_t>(op.outputs[0])] = op.inputs[0];
+    for (ValueId& input : op.inputs) input = instead[position_of(input)];
+    if (op.kind == Kind::k_dropout) instead[position_of(op.outputs[0])] = op.inputs[0];
   }
-  for (ValueId& output : graph.outputs) output = instead[static_cast<size_t>(output)];
+  for (ValueId& output : graph.outputs) output = instead[position_of(output)];
 }
 
 // The results of one term beside the sum. Results have names of their own, whichever op computes them.
-void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& metrics) {
+void add_measures(Builder& builder, const LossSite& site, const Metrics& metrics) {
   const auto tell = [&](const std::string& name, ValueId value) {
     builder.rename(value, name + site.suffix);
     builder.graph().results.push_back(value);
@@ -39,7 +34,7 @@ void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& met
     };
     count("count_correct", 1);
     if (metrics.top5) count("count_top5", 5);
-  } else if (metrics.mae && site.target != ir::kNone) {
+  } else if (metrics.mae && site.target != kNone) {
     tell("mean_absolute_error", builder.op(Kind::k_l1, "mean_absolute_error" + site.suffix, operands));
   }
 }
@@ -55,7 +50,7 @@ Result<Graph> evaluated(const Graph& forward) {
     if (op.kind == Kind::k_batch_norm && stats_of.contains(op.outputs[1]))
       PANTOUM_TRY(use_running_statistics(graph, op, stats_of));
   }
-  for (ir::Value& value : graph.values) value.next = ir::kNone;
+  for (Value& value : graph.values) value.next = kNone;
   return graph;
 }
 
@@ -63,8 +58,8 @@ Result<Graph> evaluated(const Graph& forward) {
 
 Result<Graph> make_inference(const Graph& forward, bool fixed) {
   PANTOUM_ASSIGN(Graph graph, evaluated(forward));
-  for (ir::Value& value : graph.values)
-    if (fixed && value.producer == ir::kNone && value.data &&
+  for (Value& value : graph.values)
+    if (fixed && value.producer == kNone && value.data &&
         (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer))
       value.role = ir::Role::kConstant, value.trainable = false;
   graph.results = graph.outputs;
@@ -74,7 +69,7 @@ Result<Graph> make_inference(const Graph& forward, bool fixed) {
 
 Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_ASSIGN(Graph graph, evaluated(forward));
-  ir::Builder builder(graph);
+  Builder builder(graph);
   PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.loss.terms()));
   graph.results = {losses.sum};
   for (const LossSite& site : losses.sites) add_measures(builder, site, options.metrics);

@@ -80,9 +80,9 @@ TEST(MakeEvaluation, MeasuresEveryOutputUnderItsName) {
   Network net;
   net.graph.outputs.push_back(net.y);
   net.graph.output_names = {"chances", "scores"};
-  const Result<Graph> graph = make_evaluation(
-      net.graph, {.loss = {{.output = "chances"}, {.name = "mse", .output = "scores", .weight = 2}},
-                  .metrics = {.top5 = true, .mae = true}});
+  const Result<Graph> graph =
+      make_evaluation(net.graph, {.loss = {{.output = "chances"}, {.name = "mse", .output = "scores", .weight = 2}},
+                                  .metrics = {.top5 = true, .mae = true}});
   ASSERT_TRUE(graph) << to_text(graph.error());
   std::vector<std::string> names;
   for (const ir::ValueId result : graph->results) names.push_back(graph->value(result).name);

@@ -5,20 +5,111 @@
 #include <algorithm>
 #include <set>
 
-#include "autodiff/batch_independent.h"
-#include "base/index.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
+
 namespace {
 
-using base::position_of;
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::Value;
-using ir::ValueId;
+using ir::RowWise;
+
+class BatchIndependence {
+ public:
+  BatchIndependence(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch)
+      : graph_(graph), op_(op), changes_(changes), batch_(batch) {}
+
+  bool holds() const {
+    for (const ValueId input : op_.inputs)
+      if (changed(input) && !has_rows(shape(input))) return false;
+    return has_rows(shape(op_.outputs[0])) && by_kind();
+  }
+
+ private:
+  const Graph& graph_;
+  const Op& op_;
+  const std::vector<char>& changes_;
+  int64_t batch_;
+
+  [[nodiscard]] const Shape& shape(ValueId value) const { return graph_.value(value).type.shape; }
+  [[nodiscard]] bool changed(ValueId value) const { return changes_[position_of(value)] != 0; }
+  [[nodiscard]] bool has_rows(const Shape& of) const { return !of.empty() && of[0] == batch_; }
+  [[nodiscard]] int64_t attribute(size_t at) const { return op_.attrs.ints.at(at); }
+
+  // Only the first `count` inputs change.
+  [[nodiscard]] bool only_first(size_t count = 1) const {
+    return std::none_of(op_.inputs.begin() + static_cast<ptrdiff_t>(std::min(count, op_.inputs.size())),
+                        op_.inputs.end(), [&](ValueId input) { return changed(input); });
+  }
+
+  // Broadcast against an output of `rank`, the operand gives every row the same.
+  [[nodiscard]] bool same_for_rows(ValueId value, size_t rank) const {
+    const Shape& of = shape(value);
+    if (of.size() < rank || of[0] == 1) return true;
+    const OpId producer = graph_.value(value).producer;
+    if (producer == kNone || graph_.op(producer).kind != Kind::k_expand) return false;
+    const Shape& from = shape(graph_.op(producer).inputs[0]);
+    return from.size() < of.size() || from[0] == 1;
+  }
+
+  // Every operand has rows of its own in the output's first dimension, or is the same for all of them.
+  [[nodiscard]] bool operands_in_step() const {
+    const size_t rank = shape(op_.outputs[0]).size();
+    return std::ranges::all_of(op_.inputs, [&](ValueId input) {
+      return changed(input) ? shape(input).size() == rank : same_for_rows(input, rank);
+    });
+  }
+
+  [[nodiscard]] bool product() const {
+    const size_t rank = shape(op_.outputs[0]).size();
+    if (op_.inputs.size() > 2 && changed(op_.inputs[2])) return false;
+    if (rank == 2) return attribute(0) == 0 && only_first();
+    const std::vector<ValueId> factors(op_.inputs.begin(), op_.inputs.begin() + 2);
+    return std::ranges::all_of(factors, [&](ValueId factor) {
+      return changed(factor) ? shape(factor).size() == rank : same_for_rows(factor, rank);
+    });
+  }
+
+  [[nodiscard]] bool gather() const {
+    const bool from_table = !changed(op_.inputs[0]);
+    return from_table ? attribute(0) == 0 : only_first() && attribute(0) > 0;
+  }
+
+  [[nodiscard]] bool by_kind() const {
+    switch (ir::op_def(op_.kind).traits.row_wise) {
+      case RowWise::kNever:
+        return false;
+      case RowWise::kElements:
+        return true;
+      case RowWise::kBroadcast:
+        return operands_in_step();
+      case RowWise::kConcatenated:
+        return attribute(0) > 0 && operands_in_step();
+      case RowWise::kProduct:
+        return product();
+      case RowWise::kFirstInput:
+        return only_first();
+      case RowWise::kBehindAxis:
+        return only_first() && attribute(0) > 0;
+      case RowWise::kReduced:
+        return (attribute(0) & 1) == 0;
+      case RowWise::kTransposed:
+        return attribute(0) == 0;
+      case RowWise::kSliced:
+        return attribute(0) == 0 && attribute(1) == 1;
+      case RowWise::kGathered:
+        return gather();
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+bool is_batch_independent(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch) {
+  return BatchIndependence(graph, op, changes, batch).holds();
+}
+
+namespace {
 
 // Facts about each value.
 struct FixedValues {
@@ -45,11 +136,10 @@ FixedValues fixed_values(const Graph& graph, int64_t batch) {
   }
   for (const Op& op : graph.ops) {
     const auto all = [&](const std::vector<char>& property) {
-      return std::all_of(op.inputs.begin(), op.inputs.end(),
-                         [&](ValueId input) { return property[position_of(input)] != 0; });
+      return std::ranges::all_of(op.inputs, [&](ValueId input) { return property[position_of(input)] != 0; });
     };
-    const bool changes = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                     [&](ValueId input) { return values.changes[position_of(input)] != 0; });
+    const bool changes =
+        std::ranges::any_of(op.inputs, [&](ValueId input) { return values.changes[position_of(input)] != 0; });
     const bool from_fixed = all(values.fixed);
     const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch)
                                               : op.recompute && op.kind != Kind::k_random);
@@ -99,11 +189,11 @@ Graph head_of(const Graph& forward, const FixedValues& values, const std::set<Va
   Graph graph = forward;
   graph.inputs.assign(features.begin(), features.end());
   std::vector<Op> kept;
-  std::vector<ir::OpId> moved(forward.ops.size(), kNone);
+  std::vector<OpId> moved(forward.ops.size(), kNone);
   for (size_t id = 0; id < forward.ops.size(); ++id) {
     const Op& op = forward.ops[id];
     if (is_ahead(values, op.outputs[0]) && op.kind != Kind::k_alias) continue;
-    moved[id] = static_cast<ir::OpId>(kept.size());
+    moved[id] = static_cast<OpId>(kept.size());
     kept.push_back(op);
   }
   graph.ops = std::move(kept);
@@ -126,8 +216,8 @@ Result<FeatureCut> cut_features(const Graph& forward) {
                             : forward.value(forward.inputs.front()).type.shape.front();
   const FixedValues values = fixed_values(forward, batch);
   const std::set<ValueId> features = features_of(forward, values);
-  const bool any = std::any_of(features.begin(), features.end(),
-                               [&](ValueId feature) { return forward.value(feature).producer != kNone; });
+  const bool any =
+      std::ranges::any_of(features, [&](ValueId feature) { return forward.value(feature).producer != kNone; });
   if (!any)
     return fail("E0123", "no feature can be computed ahead: training begins at the model's inputs", "--feature-cache",
                 "freeze the backbone with --freeze, and its batch norms with --freeze-stats", values.hindrances);

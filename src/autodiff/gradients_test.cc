@@ -73,7 +73,8 @@ TEST(Gradients, HaveACaseForEveryOp) {
     for (const ir::Op& op : training->ops) covered.insert(op.kind);
   }
   for (const ir::OpDef& def : ir::all_op_defs()) {
-    EXPECT_TRUE(def.gradient == nullptr || ir::is_custom(def.kind) || covered.contains(def.kind)) << "no gradient test for " << def.name;
+    EXPECT_TRUE(def.gradient == nullptr || ir::is_custom(def.kind) || covered.contains(def.kind))
+        << "no gradient test for " << def.name;
   }
 }
 

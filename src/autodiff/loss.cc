@@ -1,4 +1,4 @@
-#include "autodiff/loss.h"
+#include "autodiff/step.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,17 +10,9 @@
 namespace pantoum::autodiff {
 namespace {
 
-using ir::Builder;
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::Shape;
-using ir::TensorType;
-using ir::ValueId;
-
 // The op that computes a value, looking through aliases of the same shape; null: none.
 const Op* maker_of(const Graph& graph, ValueId value) {
-  while (graph.value(value).producer != ir::kNone) {
+  while (graph.value(value).producer != kNone) {
     const Op& op = graph.op(graph.value(value).producer);
     if (op.kind != Kind::k_alias || graph.value(op.inputs[0]).type != graph.value(value).type) return &op;
     value = op.inputs[0];
@@ -81,7 +73,7 @@ Result<TensorType> label_type(const Builder& builder, ValueId prediction, const 
   if (!has_labels(term)) return type;
   Shape shape = type.shape;
   shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
-  return TensorType{ir::DType::kI64, shape};
+  return TensorType{DType::kI64, shape};
 }
 
 // Reads the classes from the last dimension: all other dimensions are positions.
@@ -94,7 +86,7 @@ void read_as_positions(Builder& builder, LossSite& site) {
 
 struct LossOp {
   Kind kind;
-  ir::Attrs attrs;
+  Attrs attrs;
 };
 
 LossOp op_of(const LossTerm& term, const TensorType& prediction) {
@@ -124,7 +116,7 @@ LossOp op_of(const LossTerm& term, const TensorType& prediction) {
 Result<ValueId> output_of(const Graph& graph, const std::optional<std::string>& name) {
   if (graph.outputs.empty()) return fail("E0403", "the model has no output to compute a loss of", graph.name);
   if (!name) return graph.outputs[0];
-  const auto found = std::find(graph.output_names.begin(), graph.output_names.end(), *name);
+  const auto found = std::ranges::find(graph.output_names, *name);
   if (found == graph.output_names.end())
     return fail("E0403", fmt::format("the model has no output '{}'", *name), graph.name,
                 fmt::format("its outputs are: {}", fmt::join(graph.output_names, ", ")));
@@ -137,7 +129,7 @@ void take_last_as_target(Builder& builder) {
   Graph& graph = builder.graph();
   if (graph.inputs.size() < 2) {
     const Shape samples = {graph.inputs.empty() ? 1 : graph.value(graph.inputs[0]).type.shape[0]};
-    graph.labels = {builder.input("label", {ir::DType::kI64, samples}, ir::Role::kLabel)};
+    graph.labels = {builder.input("label", {DType::kI64, samples}, ir::Role::kLabel)};
     return;
   }
   const ValueId last = graph.inputs.back();
@@ -150,7 +142,7 @@ void take_last_as_target(Builder& builder) {
 // Takes the model's output that is the loss.
 Result<LossSite> captured_loss(Builder& builder, const LossTerm& term) {
   const std::vector<std::string>& names = builder.graph().output_names;
-  if (std::find(names.begin(), names.end(), ir::kCapturedLoss) == names.end())
+  if (std::ranges::find(names, ir::kCapturedLoss) == names.end())
     return fail("E0403", "the model computes no loss itself", builder.graph().name, "name a loss, as cross_entropy");
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), ir::kCapturedLoss));
   if (term.weight != 1)
@@ -178,13 +170,13 @@ Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
 Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms) {
   if (terms.empty()) return fail("E0403", "there is no loss", graph.name);
   const auto captured = [](const LossTerm& term) { return kind_of(term) == Loss::kCaptured; };
-  if (terms.size() > 1 && std::any_of(terms.begin(), terms.end(), captured))
+  if (terms.size() > 1 && std::ranges::any_of(terms, captured))
     return fail("E0403", "the model's own loss stands beside others", graph.name, "add the others in the module");
   std::vector<std::optional<std::string>> outputs;
   for (const LossTerm& term : terms) {
     if (terms.size() > 1 && !term.output)
       return fail("E0403", "one of several losses names no output", graph.name, "write --loss OUTPUT=LOSS for each");
-    if (std::find(outputs.begin(), outputs.end(), term.output) != outputs.end())
+    if (std::ranges::find(outputs, term.output) != outputs.end())
       return fail("E0403", fmt::format("two losses on the output '{}'", *term.output), graph.name);
     outputs.push_back(term.output);
   }
@@ -194,7 +186,7 @@ Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms)
 }  // namespace
 
 Loss kind_of(const LossTerm& term) {
-  const auto* const found = std::find(kLossNames.begin(), kLossNames.end(), term.name);
+  const auto* const found = std::ranges::find(kLossNames, term.name);
   PANTOUM_CHECK(found != kLossNames.end());
   return static_cast<Loss>(found - kLossNames.begin());
 }
@@ -220,9 +212,8 @@ Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) 
   // Only the last sum is named "loss": names are unique.
   for (const LossSite& site : losses.sites) {
     const bool last = &site == &losses.sites.back();
-    losses.sum = losses.sum == ir::kNone
-                     ? site.weighted
-                     : builder.op(Kind::k_add, last ? "loss" : "loss.sum", {losses.sum, site.weighted});
+    losses.sum = losses.sum == kNone ? site.weighted
+                                     : builder.op(Kind::k_add, last ? "loss" : "loss.sum", {losses.sum, site.weighted});
   }
   builder.rename(losses.sum, "loss");
   if (builder.error()) return Failure(*builder.error());

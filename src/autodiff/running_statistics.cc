@@ -1,24 +1,20 @@
 #include "autodiff/running_statistics.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
+
+#include "base/globs.h"
 
 namespace pantoum::autodiff {
 namespace {
 
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::ValueId;
-
 bool names(const std::string& glob, const Graph& graph, ValueId value) {
-  return graph.value(value).role == ir::Role::kBuffer && fnmatch(glob.c_str(), graph.value(value).name.c_str(), 0) == 0;
+  return graph.value(value).role == ir::Role::kBuffer && base::matches(glob, graph.value(value).name);
 }
 
 // The norms whose statistics this is: that of one, or the sum of several calls, each weighed.
-void find_norms(const Graph& graph, ValueId statistic, std::vector<ir::OpId>& norms) {
-  const ir::OpId maker = graph.value(statistic).producer;
-  if (maker == ir::kNone) return;
+void find_norms(const Graph& graph, ValueId statistic, std::vector<OpId>& norms) {
+  const OpId maker = graph.value(statistic).producer;
+  if (maker == kNone) return;
   const Op& op = graph.op(maker);
   if (op.kind == Kind::k_batch_norm) norms.push_back(maker);
   if (op.kind != Kind::k_scale && op.kind != Kind::k_add) return;
@@ -29,13 +25,13 @@ void find_norms(const Graph& graph, ValueId statistic, std::vector<ir::OpId>& no
 
 StatsOf stats_of_means(const Graph& graph) {
   StatsOf stats;
-  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+  for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
     if (graph.op(op).kind != Kind::k_batch_norm_stats) continue;
-    std::vector<ir::OpId> means, variances;
+    std::vector<OpId> means, variances;
     find_norms(graph, graph.op(op).inputs[2], means);
     find_norms(graph, graph.op(op).inputs[3], variances);
     if (means != variances) continue;
-    for (const ir::OpId norm : means) stats.emplace(graph.op(norm).outputs[1], op);
+    for (const OpId norm : means) stats.emplace(graph.op(norm).outputs[1], op);
   }
   return stats;
 }
@@ -46,7 +42,7 @@ Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_o
     return fail("E0299", "a batch norm has no running statistics to evaluate it with", op.name);
   }
   const std::vector<ValueId>& stats = graph.op(found->second).inputs;
-  graph.value(op.outputs[1]).producer = graph.value(op.outputs[2]).producer = ir::kNone;
+  graph.value(op.outputs[1]).producer = graph.value(op.outputs[2]).producer = kNone;
   op.kind = Kind::k_batch_norm_eval;
   op.inputs = {op.inputs[0], op.inputs[1], op.inputs[2], stats[0], stats[1]};
   op.outputs.resize(1);
@@ -72,7 +68,7 @@ Result<void> freeze_statistics(Graph& forward, const std::vector<std::string>& g
     }
     if (!wanted) continue;
     PANTOUM_TRY(use_running_statistics(forward, op, stats_of));
-    forward.value(stats[0]).next = forward.value(stats[1]).next = ir::kNone;
+    forward.value(stats[0]).next = forward.value(stats[1]).next = kNone;
   }
   ir::drop_dead_ops(forward);
   std::vector<std::string> unmatched;

@@ -5,19 +5,19 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/graph.h"
+#include "autodiff/autodiff.h"
 
 namespace pantoum::autodiff {
 
 // The op that keeps the running statistics made of each mean.
-using StatsOf = std::unordered_map<ir::ValueId, ir::OpId>;
-[[nodiscard]] StatsOf stats_of_means(const ir::Graph& graph);
+using StatsOf = std::unordered_map<ValueId, OpId>;
+[[nodiscard]] StatsOf stats_of_means(const Graph& graph);
 
 // Turns a batch_norm into a batch_norm_eval; its statistics op is left behind. E0299 it has none.
-[[nodiscard]] Result<void> use_running_statistics(ir::Graph& graph, ir::Op& op, const StatsOf& stats_of);
+[[nodiscard]] Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_of);
 
 // Every batch norm of a forward graph whose running mean or variance a glob names normalizes by its running statistics,
 // which stay as they are. E0104 a glob that names none.
-[[nodiscard]] Result<void> freeze_statistics(ir::Graph& forward, const std::vector<std::string>& globs);
+[[nodiscard]] Result<void> freeze_statistics(Graph& forward, const std::vector<std::string>& globs);
 
 }  // namespace pantoum::autodiff

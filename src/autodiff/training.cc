@@ -1,23 +1,20 @@
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
+#include <map>
 
 #include "autodiff/autodiff.h"
-#include "autodiff/backward.h"
-#include "autodiff/gradient_chain.h"
-#include "autodiff/loss.h"
-#include "autodiff/update.h"
+#include "autodiff/step.h"
+#include "base/globs.h"
+#include "pantoum/pantoum.h"
 
 namespace pantoum::autodiff {
-namespace {
 
-using ir::Graph;
-using ir::ValueId;
+namespace {
 
 void note_untouched(Graph& graph, const std::vector<char>& trained) {
   for (size_t id = 0; id < trained.size(); ++id) {
-    const ir::Value& value = graph.values[id];
+    const Value& value = graph.values[id];
     if (value.role != ir::Role::kParameter || !value.trainable || trained[id]) continue;
     graph.notes.push_back(fmt::format("the loss does not depend on the parameter '{}': it stays as it is", value.name));
   }
@@ -26,8 +23,8 @@ void note_untouched(Graph& graph, const std::vector<char>& trained) {
 Result<void> check_decays(const Graph& graph, const std::vector<DecayOf>& decays) {
   std::vector<std::string> unmatched;
   for (const DecayOf& decay : decays)
-    if (std::none_of(graph.values.begin(), graph.values.end(), [&](const ir::Value& value) {
-          return value.role == ir::Role::kParameter && fnmatch(decay.names.c_str(), value.name.c_str(), 0) == 0;
+    if (std::ranges::none_of(graph.values, [&](const Value& value) {
+          return value.role == ir::Role::kParameter && base::matches(decay.names, value.name);
         }))
       unmatched.push_back(fmt::format("'{}'", decay.names));
   if (unmatched.empty()) return {};
@@ -42,7 +39,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   Graph graph = forward;
   PANTOUM_TRY(freeze(graph, options.freeze));
   PANTOUM_TRY(check_decays(graph, options.decays));
-  ir::Builder builder(graph);
+  Builder builder(graph);
   PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.loss.terms()));
   graph.outputs.clear();
   graph.output_names.clear();
@@ -52,7 +49,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   std::vector<char> trained(graph.values.size(), 0);
   Step step(builder, options);
   PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId gradient) {
-    trained[static_cast<size_t>(parameter)] = 1;
+    trained[position_of(parameter)] = 1;
     step.take(parameter, gradient);
   }));
   step.finish();
@@ -65,7 +62,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
 // The step of one micro-batch: adds every gradient to its sum.
 class Accumulation {
  public:
-  Accumulation(ir::Builder& builder, const TrainingOptions&) : builder_(builder) {}
+  Accumulation(Builder& builder, const TrainingOptions&) : builder_(builder) {}
   void take(ValueId parameter, ValueId gradient) {
     const std::string name = builder_.graph().value(parameter).name;
     const ValueId sum = accumulator_of(builder_, parameter);
@@ -74,7 +71,7 @@ class Accumulation {
   void finish() {}
 
  private:
-  ir::Builder& builder_;
+  Builder& builder_;
 };
 
 }  // namespace
@@ -83,8 +80,8 @@ Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
   std::vector<std::string> unmatched;
   for (const std::string& glob : globs) {
     bool matched = false;
-    for (ir::Value& value : graph.values) {
-      if (value.role != ir::Role::kParameter || fnmatch(glob.c_str(), value.name.c_str(), 0) != 0) continue;
+    for (Value& value : graph.values) {
+      if (value.role != ir::Role::kParameter || !base::matches(glob, value.name)) continue;
       matched = true;
       value.trainable = false;
     }
@@ -101,6 +98,116 @@ Result<Graph> make_training(const Graph& forward, const TrainingOptions& options
 
 Result<Graph> make_accumulation(const Graph& forward, const TrainingOptions& options) {
   return make_step<Accumulation>(forward, options);
+}
+
+namespace {
+
+constexpr size_t kMostNorms = PT_MAX_OPERANDS - 1;  // one operand is the result
+
+}  // namespace
+
+ValueId accumulator_of(Builder& builder, ValueId parameter) {
+  const Value& value = builder.graph().value(parameter);
+  const std::string name = "accumulated." + value.name;
+  const TensorType type = value.type;
+  return builder.state(name, type);
+}
+
+// The mean over all micro-batches. With split_update `gradient` is their sum already.
+ValueId GradientChain::mean_of(const std::string& name, ValueId parameter, ValueId gradient) {
+  if (options_.accumulate == 1) return gradient;
+  const double part = 1 / static_cast<double>(options_.accumulate);
+  if (options_.split_update) return builder_.op(Kind::k_scale, name + ".mean", {gradient}, {{}, {part, kNothing}});
+  const ValueId sum = accumulator_of(builder_, parameter);
+  const std::vector<ValueId> made = builder_.add(Kind::k_accumulated, name + ".mean", {sum, gradient}, {{}, {part}});
+  if (builder_.error()) return gradient;
+  succeed(builder_, sum, made[1]);
+  return made[0];
+}
+
+void GradientChain::take(ValueId parameter, ValueId gradient) {
+  const std::string name = builder_.graph().value(parameter).name;
+  gradient = mean_of(name, parameter, gradient);
+  if (builder_.error()) return;
+  if (const auto limit = options_.clip_value)
+    gradient = builder_.op(Kind::k_clip, name + ".clip_value", {gradient}, {{}, {-*limit, *limit}});
+  if (options_.clip_norm)
+    held_.push_back({parameter, gradient, builder_.op(Kind::k_norm, name + ".norm", {gradient})});
+  else
+    append_update(builder_, options_, parameter, gradient);
+}
+
+// The norm of the norms, in groups of as many as one op can read.
+ValueId GradientChain::norm_of_all() {
+  std::vector<ValueId> norms;
+  for (const Held& held : held_) norms.push_back(held.norm);
+  while (norms.size() > 1) {
+    std::vector<ValueId> groups;
+    for (size_t begin = 0; begin < norms.size(); begin += kMostNorms) {
+      const size_t end = std::min(begin + kMostNorms, norms.size());
+      groups.push_back(
+          builder_.op(Kind::k_norm, "gradients.norm",
+                      {norms.begin() + static_cast<ptrdiff_t>(begin), norms.begin() + static_cast<ptrdiff_t>(end)}));
+    }
+    norms = std::move(groups);
+  }
+  return norms.front();
+}
+
+void GradientChain::finish() {
+  if (held_.empty()) return;
+  const ValueId norm = norm_of_all();
+  for (const Held& held : held_) {
+    const std::string name = builder_.graph().value(held.parameter).name;
+    const ValueId clipped =
+        builder_.op(Kind::k_clip_norm, name + ".clip_norm", {held.gradient, norm}, {{}, {*options_.clip_norm}});
+    append_update(builder_, options_, held.parameter, clipped);
+  }
+}
+
+// The second half of a training step whose gradients are states between the two halves.
+
+namespace {
+
+constexpr const char* kSum = "accumulated.";
+
+// Maps the value that a state has at the end of the step to the state.
+std::map<ValueId, std::string> sums_of(const Graph& gradients) {
+  std::map<ValueId, std::string> sums;
+  for (const Value& value : gradients.values)
+    if (value.role == ir::Role::kState && value.next != kNone && value.name.starts_with(kSum))
+      sums.emplace(value.next, value.name);
+  return sums;
+}
+
+// A value as it is in `from`.
+ValueId same_parameter(Builder& builder, const Graph& from, const std::string& name) {
+  for (const Value& value : from.values)
+    if (value.role == ir::Role::kParameter && value.name == name)
+      return builder.parameter(name, value.type, value.data, value.trainable);
+  return kNone;
+}
+
+}  // namespace
+
+Result<Graph> make_update(const Graph& gradients, const TrainingOptions& options) {
+  Graph graph;
+  graph.name = gradients.name;
+  Builder builder(graph);
+  GradientChain chain(builder, options);
+  const std::map<ValueId, std::string> sums = sums_of(gradients);
+  for (const Op& op : gradients.ops) {  // in the order in which they are complete
+    const auto sum = sums.find(op.outputs.front());
+    if (sum == sums.end()) continue;
+    const ValueId parameter = same_parameter(builder, gradients, sum->second.substr(std::string(kSum).size()));
+    if (parameter == kNone) return fail("E0001", "internal: a gradient of no parameter", sum->second);
+    const ValueId gradient = accumulator_of(builder, parameter);
+    chain.take(parameter, gradient);
+    if (builder.error()) return Failure(*builder.error());
+  }
+  chain.finish();
+  if (builder.error()) return Failure(*builder.error());
+  return graph;
 }
 
 }  // namespace pantoum::autodiff

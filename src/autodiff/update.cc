@@ -1,24 +1,19 @@
-#include "autodiff/update.h"
-
-#include <fnmatch.h>
+#include "autodiff/step.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "base/custom_operators.h"
+#include "base/globs.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
 
-using ir::Builder;
-using ir::Kind;
-using ir::ValueId;
-
 ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter) {
-  const ir::Value& value = builder.graph().value(parameter);
+  const Value& value = builder.graph().value(parameter);
   const std::string name = prefix + value.name;
-  const ir::TensorType type = value.type;
+  const TensorType type = value.type;
   return builder.state(name, type);
 }
 
@@ -26,11 +21,11 @@ ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter)
 // gather_grad scatters, and the optimizer leaves a row without gradient as it is (SGD without momentum and weight decay):
 // the op that updates these rows, with the same bits as gather_grad and sgd. None otherwise. The gradient's op remains,
 // unused.
-std::optional<ValueId> append_row_update(ir::Builder& builder, const Sgd& sgd, ValueId parameter, ValueId gradient) {
-  const ir::Graph& graph = builder.graph();
-  const ir::OpId producer = graph.value(gradient).producer;
-  if (sgd.momentum != 0 || sgd.weight_decay != 0 || producer == ir::kNone) return std::nullopt;
-  const ir::Op& made = graph.op(producer);
+std::optional<ValueId> append_row_update(Builder& builder, const Sgd& sgd, ValueId parameter, ValueId gradient) {
+  const Graph& graph = builder.graph();
+  const OpId producer = graph.value(gradient).producer;
+  if (sgd.momentum != 0 || sgd.weight_decay != 0 || producer == kNone) return std::nullopt;
+  const Op& made = graph.op(producer);
   if (made.kind != Kind::k_gather_grad || made.attrs.ints[0] != 0) return std::nullopt;
   const ValueId dy = made.inputs[0], indices = made.inputs[1];
   return builder.op(Kind::k_sgd_rows, graph.value(parameter).name + ".sgd_rows", {parameter, indices, dy});
@@ -42,7 +37,7 @@ struct Append {
   std::string name;
 
   // The update op reads parameter, gradient, states and writes parameter, states.
-  void update(Kind kind, const std::vector<std::string>& states, const ir::Attrs& attrs) const {
+  void update(Kind kind, const std::vector<std::string>& states, const Attrs& attrs) const {
     std::vector<ValueId> inputs{parameter, gradient};
     for (const std::string& state : states) inputs.push_back(state_of(builder, "optim." + state + ".", parameter));
     const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, attrs);
@@ -90,7 +85,7 @@ struct Append {
   // Two parameters may share one gradient (p + q): the second gets a copy under its own name.
   void leave_gradient() const {
     std::vector<ValueId>& outputs = builder.graph().outputs;
-    const bool taken = std::find(outputs.begin(), outputs.end(), gradient) != outputs.end();
+    const bool taken = std::ranges::find(outputs, gradient) != outputs.end();
     const ValueId own = taken ? builder.op(Kind::k_scale, "grad." + name, {gradient}, {{}, {1, 0}}) : gradient;
     if (!taken) builder.rename(own, "grad." + name);
     outputs.push_back(own);
@@ -107,7 +102,7 @@ void succeed(Builder& builder, ValueId value, ValueId made) {
 Optimizer optimizer_of(const TrainingOptions& options, const std::string& parameter) {
   Optimizer own = options.optimizer;
   for (const DecayOf& decay : options.decays)
-    if (fnmatch(decay.names.c_str(), parameter.c_str(), 0) == 0)
+    if (base::matches(decay.names, parameter))
       std::visit(
           [&](auto& optimizer) {
             if constexpr (requires { optimizer.weight_decay; }) optimizer.weight_decay = decay.weight_decay;

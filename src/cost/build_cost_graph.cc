@@ -11,9 +11,9 @@
 #include "base/round_up.h"
 #include "cost/algorithm_cost.h"
 #include "cost/clock_levels.h"
-#include "cost/kernel_call.h"
 #include "cost/roofline.h"
 #include "cost/thread_counts.h"
+#include "ir/kernel_call.h"
 #include "ir/op_registry.h"
 #include "kernels/back_end.h"
 #include "kernels/portable/kernel_rows.h"
@@ -350,8 +350,8 @@ class Construction {
   std::optional<Bytes> workspace_of(const ir::Op& op, const pt_kernel& kernel, int threads) const {
     if (kernel.workspace_bytes == nullptr) return 0;
     std::vector<pt_tensor> inputs, outputs;
-    for (ir::ValueId input : op.inputs) inputs.push_back(tensor_at(graph_.value(input).type));
-    for (ir::ValueId output : op.outputs) outputs.push_back(tensor_at(graph_.value(output).type));
+    for (ir::ValueId input : op.inputs) inputs.push_back(ir::tensor_at(graph_.value(input).type));
+    for (ir::ValueId output : op.outputs) outputs.push_back(ir::tensor_at(graph_.value(output).type));
     const pt_pool pool{.context = nullptr, .threads = static_cast<uint32_t>(std::max(1, threads)), .run = nullptr};
     pt_call call = call_of(op, inputs, outputs);
     call.pool = &pool;

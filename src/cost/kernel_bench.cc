@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/round_up.h"
-#include "cost/kernel_call.h"
+#include "ir/kernel_call.h"
 
 namespace pantoum::cost {
 namespace {
@@ -83,7 +83,7 @@ class KernelBench::Place {
     std::byte* data = at_ == nullptr ? nullptr : at_ + size_;
     if (data != nullptr && filled) fill_operand(type, data);
     size_ += room_of(type.bytes());
-    return tensor_at(type, data);
+    return ir::tensor_at(type, data);
   }
 
   std::byte* at_;

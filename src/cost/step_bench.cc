@@ -13,7 +13,7 @@
 #include "base/round_up.h"
 #include "cost/cache_context.h"
 #include "cost/kernel_bench.h"
-#include "cost/kernel_call.h"
+#include "ir/kernel_call.h"
 
 namespace pantoum::cost {
 namespace {
@@ -208,9 +208,9 @@ class Step {
       ready->op = placed.op;
       ready->kernel = built_.kernel_of[op][choices_[op]];
       for (size_t at = 0; at < as.inputs.size(); ++at)
-        ready->inputs.push_back(tensor_at(graph_.value(as.inputs[at]).type, memory_.get() + placed.inputs[at]));
+        ready->inputs.push_back(ir::tensor_at(graph_.value(as.inputs[at]).type, memory_.get() + placed.inputs[at]));
       for (size_t at = 0; at < as.outputs.size(); ++at)
-        ready->outputs.push_back(tensor_at(graph_.value(as.outputs[at]).type, memory_.get() + placed.outputs[at]));
+        ready->outputs.push_back(ir::tensor_at(graph_.value(as.outputs[at]).type, memory_.get() + placed.outputs[at]));
       ready->call = call_of(as, ready->inputs, ready->outputs);
       const int threads = built_.threads_of[op][choices_[op]];
       ready->call.pool = pt_take_pool(&ready->part, limits_.pool, static_cast<uint32_t>(threads));

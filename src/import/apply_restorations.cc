@@ -1,6 +1,4 @@
-#include <set>
 
-#include "import/fold_path.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
@@ -26,7 +24,7 @@ onnx::TensorProto& add_tensor(onnx::GraphProto& graph, Tensors& tensors, const s
   return tensor;
 }
 
-void set_dims(onnx::TensorProto& tensor, const ir::Shape& shape) {
+void set_dims(onnx::TensorProto& tensor, const Shape& shape) {
   tensor.clear_dims();
   for (const int64_t extent : shape) tensor.add_dims(extent);
 }
@@ -133,12 +131,12 @@ std::set<std::string> replaced(const std::vector<Restoration>& list) {
 
 void restore_settings(Initializers& initializers, const Restoration& each) {
   if (has_shape(each)) {
-    const ir::Shape shape = initializers.at(each.value).tensor.type.shape;
+    const Shape shape = initializers.at(each.value).tensor.type.shape;
     const auto rank = static_cast<int64_t>(shape.size());
-    initializers[shape_name(each)].tensor = make_tensor(ir::DType::kI64, {rank}, std::vector<int64_t>(shape));
+    initializers[shape_name(each)].tensor = make_tensor(DType::kI64, {rank}, Integers(shape));
   }
   if (is_scaled(each))
-    initializers[factor_name(each)].tensor = make_tensor(ir::DType::kF32, {}, std::vector<double>{each.factor});
+    initializers[factor_name(each)].tensor = make_tensor(DType::kF32, {}, std::vector<double>{each.factor});
 }
 
 Tensor original(const Tensor& folded, const Restoration& each) {
@@ -178,7 +176,7 @@ void restore_contents(Initializers& initializers, const std::vector<Restoration>
     if (initializers.contains(each.parameter)) continue;
     Tensor tensor;
     if (each.kind == RestorationKind::kZeroBias)
-      tensor = make_tensor(ir::DType::kF32, each.shape, std::vector<double>(static_cast<size_t>(each.shape[0])));
+      tensor = make_tensor(DType::kF32, each.shape, std::vector<double>(static_cast<size_t>(each.shape[0])));
     else
       tensor = original(initializers.at(each.value).tensor, each);
     tensor.type.shape = each.shape;

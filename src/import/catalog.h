@@ -1,6 +1,7 @@
 // What is supported, for docs/operators.md.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,18 @@ struct CatalogEntry {
 
 // Every operator of opset 21 once, sorted by name.
 [[nodiscard]] std::vector<CatalogEntry> operator_catalog();
+
+// Operators of opset 21 that Pantoum refuses, and why: what a refusal says and what docs/operators.md lists.
+
+struct RefusedOperator {
+  const char* op_type;  // of ai.onnx
+  const char* why;
+  const char* help;
+};
+
+[[nodiscard]] std::span<const RefusedOperator> refused_operators();
+
+// What to say of an operator that is neither lowered nor folded, of whatever domain: it may be none of ONNX at all.
+[[nodiscard]] RefusedOperator refusal_of(const std::string& domain, const std::string& op_type);
 
 }  // namespace pantoum::import

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "import/fold.h"
 #include "import/operator_forms.h"
 #include "import/operators.h"
-#include "import/refused_operators.h"
 #include "testing/onnx_model.h"
 
 namespace pantoum::import {
@@ -36,7 +34,7 @@ TEST(OperatorCatalog, GivesAReasonAndAdviceForWhatIsRefused) {
 TEST(OperatorCatalog, RefusesNothingThatRuns) {
   for (const RefusedOperator& refused : refused_operators()) {
     const bool runs = find_operator("", refused.op_type) != nullptr || is_folded(refused.op_type);
-    EXPECT_FALSE(runs) << refused.op_type << " runs by now: take its row out of refused_operators.cc";
+    EXPECT_FALSE(runs) << refused.op_type << " runs by now: take its row out of catalog.cc";
   }
 }
 

@@ -1,18 +1,83 @@
 #include "import/compose.h"
 
-#include <fmt/format.h>
-
-#include "import/concat_part.h"
 #include "import/tensor.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-using ir::TensorType;
-using ir::ValueId;
+namespace {
+
+using ir::Builder;
+
+constexpr int kMostOps = 64;  // that one search looks at: concats of concats branch
+
+ValueId search(Builder& builder, ValueId x, size_t axis, int64_t index, int& ops);
+
+// Along the axis the part that holds the index; along another one all of them.
+ValueId of_concat(Builder& builder, const Op& concat, size_t axis, int64_t index, int& ops) {
+  const auto joined = static_cast<size_t>(concat.attrs.ints[0]);
+  std::vector<ValueId> picked;
+  for (const ValueId part : concat.inputs) {
+    const int64_t extent = builder.type(part).shape[axis];
+    if (joined == axis && index >= extent) {
+      index -= extent;
+      continue;
+    }
+    picked.push_back(extent == 1 ? part : search(builder, part, axis, index, ops));
+    if (picked.back() == ir::kNone) return ir::kNone;
+    if (joined == axis) return picked[0];
+  }
+  return builder.concat(concat.name + ".part", picked, concat.attrs.ints[0]);
+}
+
+ValueId of_transpose(Builder& builder, const Op& transpose, size_t axis, int64_t index, int& ops) {
+  const auto from = static_cast<size_t>(transpose.attrs.ints[axis]);
+  const ValueId part = search(builder, transpose.inputs[0], from, index, ops);
+  return part == ir::kNone ? ir::kNone : builder.transpose(transpose.name + ".part", part, transpose.attrs.ints);
+}
+
+ValueId of_reshape(Builder& builder, const Op& alias, size_t axis, int64_t index, int& ops) {
+  const Shape from = builder.type(alias.inputs[0]).shape;
+  Shape to = builder.type(alias.outputs[0]).shape;
+  int64_t before = 1, before_from = 1;
+  for (size_t d = 0; d < axis; ++d) before *= to[d];
+  for (size_t d = 0; d < from.size() && before_from <= before; before_from *= from[d], ++d) {
+    if (before_from != before || from[d] != to[axis]) continue;
+    const ValueId part = search(builder, alias.inputs[0], d, index, ops);
+    to[axis] = 1;
+    return part == ir::kNone ? ir::kNone : builder.reshape(part, to);
+  }
+  return ir::kNone;
+}
+
+// The state behind the last step of a recurrent network is an output of its own.
+ValueId of_sequence(Builder& builder, const Op& sequence, ValueId x, size_t axis, int64_t index) {
+  constexpr size_t kLast = 3;
+  Shape shape = builder.type(x).shape;
+  const int64_t last = sequence.attrs.ints.back() != 0 ? 0 : shape[0] - 1;
+  if (x != sequence.outputs[0] || axis != 0 || index != last) return ir::kNone;
+  shape[0] = 1;
+  return builder.reshape(sequence.outputs[kLast], shape);
+}
+
+ValueId search(Builder& builder, ValueId x, size_t axis, int64_t index, int& ops) {
+  const OpId producer = builder.graph().value(x).producer;
+  if (producer == ir::kNone || ++ops > kMostOps) return ir::kNone;
+  const Op op = builder.graph().op(producer);  // a copy: the graph grows
+  if (op.kind == Kind::k_concat) return of_concat(builder, op, axis, index, ops);
+  if (op.kind == Kind::k_transpose) return of_transpose(builder, op, axis, index, ops);
+  if (op.kind == Kind::k_lstm_sequence || op.kind == Kind::k_gru_sequence)
+    return of_sequence(builder, op, x, axis, index);
+  if (op.kind == Kind::k_alias) return of_reshape(builder, op, axis, index, ops);
+  return ir::kNone;
+}
+
+}  // namespace
+
+ValueId concat_part(Builder& builder, ValueId x, size_t axis, int64_t index) {
+  int ops = 0;
+  return search(builder, x, axis, index, ops);
+}
 
 Failure unsupported(std::string why, std::string help) {
   return fail("E0401", std::move(why), {}, std::move(help));
@@ -53,12 +118,12 @@ Value Composer::nothing_of(Kind kind, const std::vector<TensorType>& types, cons
   return made.elements() == 0 ? whole(made.dtype, made.shape, {}) : Value();
 }
 
-Values Composer::ops(Kind kind, const Values& inputs, ir::Attrs attrs, std::vector<TensorType> given) {
+Values Composer::ops(Kind kind, const Values& inputs, Attrs attrs, std::vector<TensorType> given) {
   constexpr size_t kMostOutputs = 8;
   const Values none(std::max(given.size(), kMostOutputs), at(ir::kNone));
   std::vector<ValueId> ids;
   for (const Value& input : inputs) {
-    if (!input) refuse(fail("E0211", "an operand is missing"));
+    if (!input) refuse(misfit("an operand is missing"));
     ids.push_back(input);
   }
   if (refusal_) return none;
@@ -75,7 +140,7 @@ Values Composer::ops(Kind kind, const Values& inputs, ir::Attrs attrs, std::vect
   return made;
 }
 
-Value Composer::op(Kind kind, const Values& inputs, ir::Attrs attrs, std::vector<TensorType> given) {
+Value Composer::op(Kind kind, const Values& inputs, Attrs attrs, std::vector<TensorType> given) {
   return ops(kind, inputs, std::move(attrs), std::move(given))[0];
 }
 
@@ -84,7 +149,7 @@ Value Composer::constant(DType dtype, Shape shape, const std::vector<double>& va
   return at(builder().constant(label_ + ".constant", made.type, made.data));
 }
 
-Value Composer::whole(DType dtype, Shape shape, const std::vector<int64_t>& values) {
+Value Composer::whole(DType dtype, Shape shape, const Integers& values) {
   const Tensor made = make_tensor(dtype, std::move(shape), values);
   return at(builder().constant(label_ + ".constant", made.type, made.data));
 }
@@ -94,7 +159,7 @@ Value Composer::number(DType dtype, double value) {
 }
 
 Value Composer::positions(int64_t count, Shape shape, int64_t first, int64_t step, DType dtype) {
-  std::vector<int64_t> all(static_cast<size_t>(count));
+  Integers all(static_cast<size_t>(count));
   for (size_t at = 0; at < all.size(); ++at) all[at] = first + step * static_cast<int64_t>(at);
   return whole(dtype, std::move(shape), all);
 }
@@ -120,7 +185,7 @@ Value Composer::filled(int64_t count, float element) {
   return at(entry->second);
 }
 
-Value apply(Kind kind, const Value& x, ir::Attrs attrs) {
+Value apply(Kind kind, const Value& x, Attrs attrs) {
   return x.in().op(kind, {x}, std::move(attrs));
 }
 Value operator+(const Value& a, const Value& b) {
@@ -140,6 +205,15 @@ Value scale(const Value& x, double factor, double offset) {
 }
 Value operator-(const Value& x) {
   return x.is_real() ? apply(Kind::k_neg, x) : x.in().number(x.dtype(), 0) - x;
+}
+Value negative(const Value& x) {
+  return -x;
+}
+Value square(const Value& x) {
+  return x * x;
+}
+Value reciprocal(const Value& x) {
+  return x.in().number(DType::kF32, 1) / x;
 }
 Value abs(const Value& x) {
   if (x.is_real()) return apply(Kind::k_abs, x);
@@ -219,6 +293,9 @@ Value bits_inverted(const Value& x) {
 Value inverted(const Value& truth) {
   return compare(truth, PT_COMPARE_EQUAL, 0);
 }
+Value is_nan(const Value& x) {
+  return inverted(compare(x, PT_COMPARE_EQUAL, x));
+}
 Value opposite(const Value& x) {
   return x.is_real() ? -x : bits_inverted(x);
 }
@@ -242,7 +319,7 @@ Value flattened(const Value& x) {
   return reshape(x, {x.elements()});
 }
 
-Value transpose(const Value& x, const std::vector<int64_t>& perm) {
+Value transpose(const Value& x, const Integers& perm) {
   if (!x) return x;
   const TensorType type = x.type();
   const auto inferred = ir::infer_types(Kind::k_transpose, {{&type, 1}, {}, {perm, {}}});
@@ -256,7 +333,7 @@ Value expand(const Value& x, Shape shape) {
 }
 
 // One dimension after the other: [a,b] -> [a,1,b] -> [a,r,b] -> [a,r*b], so that the ranks stay small.
-Value repeated(const Value& x, const std::vector<int64_t>& times) {
+Value repeated(const Value& x, const Integers& times) {
   Shape shape = x.shape();
   Value y = x;
   for (size_t d = 0; d < std::min(shape.size(), times.size()); ++d) {
@@ -274,7 +351,7 @@ Value piece(const Value& x, size_t axis, int64_t begin, int64_t count, int64_t s
   if (!x) return x;
   TensorType type = x.type();
   if (begin == 0 && step == 1 && count == type.shape[axis]) return x;
-  ir::Attrs places;
+  Attrs places;
   for (size_t d = 0; d < type.shape.size(); ++d)
     places.ints.insert(places.ints.end(), {d == axis ? begin : 0, d == axis ? step : 1});
   type.shape[axis] = count;
@@ -301,7 +378,7 @@ Value sliced(const Value& x, const std::vector<SlicePiece>& pieces) {
   if (!x) return x;
   if (const ValueId part = known_part(x, pieces); part != ir::kNone) return x.in().at(part);
   TensorType type = x.type();
-  ir::Attrs places;
+  Attrs places;
   bool whole = true;
   for (size_t d = 0; d < pieces.size(); ++d) {
     places.ints.insert(places.ints.end(), {pieces[d].start, pieces[d].step});
@@ -311,10 +388,10 @@ Value sliced(const Value& x, const std::vector<SlicePiece>& pieces) {
   return whole ? x : x.in().op(Kind::k_slice, {x}, std::move(places), {std::move(type)});
 }
 
-Value with_zeros(const Value& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after) {
+Value with_zeros(const Value& x, const Integers& before, const Integers& after) {
   if (!x) return x;
   TensorType type = x.type();
-  ir::Attrs places;
+  Attrs places;
   for (size_t d = 0; d < type.shape.size(); ++d) {
     places.ints.insert(places.ints.end(), {before[d], 1});
     type.shape[d] += before[d] + after[d];
@@ -330,7 +407,7 @@ Value concat(const Values& parts, size_t axis) {
   return in.at(in.builder().concat(in.label(), std::move(ids), signed_of(axis)));
 }
 
-Values split(const Value& x, size_t axis, const std::vector<int64_t>& extents) {
+Values split(const Value& x, size_t axis, const Integers& extents) {
   if (!x) return Values(extents.size(), x);
   Values parts;
   for (const ValueId part : x.in().builder().split(x.in().label(), x, signed_of(axis), extents))
@@ -357,7 +434,7 @@ Value by_channel(const Value& vector, size_t rank) {
   return reshape(vector, std::move(wide));
 }
 
-Value reduce(Kind kind, const Value& x, const std::vector<int64_t>& dimensions, bool keep) {
+Value reduce(Kind kind, const Value& x, const Integers& dimensions, bool keep) {
   Shape kept = x.shape();
   if (kept.empty()) return x;
   int64_t mask = 0;

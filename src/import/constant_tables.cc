@@ -1,7 +1,5 @@
 #include "import/constant_tables.h"
 
-#include <optional>
-
 #include "import/onnx_messages.h"
 #include "import/tensor.h"
 
@@ -18,19 +16,19 @@ const onnx::TensorProto* tensor_of(const onnx::NodeProto& node) {
 }
 
 // Its type, where it is a table.
-std::optional<ir::TensorType> type_of_table(const onnx::NodeProto& node) {
+std::optional<TensorType> type_of_table(const onnx::NodeProto& node) {
   const onnx::TensorProto* tensor = tensor_of(node);
   const auto dtype = tensor == nullptr ? std::nullopt : dtype_of(tensor->data_type());
   if (!dtype) return std::nullopt;
-  const ir::Shape shape(tensor->dims().begin(), tensor->dims().end());
+  const Shape shape(tensor->dims().begin(), tensor->dims().end());
   if (count_elements(shape).value_or(0) < 2) return std::nullopt;
-  return ir::TensorType{*dtype, shape};
+  return TensorType{*dtype, shape};
 }
 
 }  // namespace
 
-std::map<std::string, ir::TensorType> find_tables(const onnx::GraphProto& graph) {
-  std::map<std::string, ir::TensorType> tables;
+std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph) {
+  std::map<std::string, TensorType> tables;
   for (const auto& node : graph.node())
     if (auto type = type_of_table(node)) tables.emplace(node.output(0), *std::move(type));
   return tables;

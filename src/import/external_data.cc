@@ -49,7 +49,7 @@ Result<ExternalData::File*> ExternalData::open(const std::string& location, cons
   if (const auto known = files_.find(location); known != files_.end()) return &known->second;
   const fs::path relative(location);
   const bool escapes = relative.is_absolute() || location.find('\0') != std::string::npos ||
-                       std::find(relative.begin(), relative.end(), "..") != relative.end();
+                       std::ranges::find(relative, "..") != relative.end();
   std::error_code problem;
   const fs::path folder = fs::weakly_canonical(folder_.empty() ? "." : folder_, problem);
   const fs::path path = problem || escapes ? fs::path() : fs::weakly_canonical(folder / relative, problem);

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "import/onnx_proto.h"
-#include "ir/graph.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 

@@ -1,33 +1,21 @@
-#include "import/fold.h"
-
-#include <fmt/format.h>
+#include "import/operators.h"
 
 #include <set>
 
 #include "import/onnx_messages.h"
-#include "pantoum/pantoum.h"
+#include "ir/kernel_call.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
 using Bytes = std::vector<std::byte>;
-
-pt_tensor tensor_of(const ir::TensorType& type, Bytes& bytes) {
-  pt_tensor tensor{};
-  tensor.data = bytes.data();
-  tensor.rank = static_cast<uint8_t>(type.shape.size());
-  tensor.dtype = static_cast<uint8_t>(type.dtype);
-  for (size_t d = 0; d < type.shape.size(); ++d) tensor.dims[d] = static_cast<uint32_t>(type.shape[d]);
-  return tensor;
-}
 
 // The contents of the values of a graph in double: float32 is float64 here.
 class Evaluation {
  public:
-  explicit Evaluation(const ir::Graph& graph) : graph_(ir::to_double(graph)), bytes_(graph_.values.size()) {}
+  explicit Evaluation(const Graph& graph) : graph_(ir::to_double(graph)), bytes_(graph_.values.size()) {}
 
-  void feed(ir::ValueId id, const Tensor& tensor) {
+  void feed(ValueId id, const Tensor& tensor) {
     graph_.value(id).data = ir::is_float(tensor.type.dtype) ? converted(tensor, DType::kF64).data : tensor.data;
   }
 
@@ -36,8 +24,8 @@ class Evaluation {
       if (value.type.elements() > most_elements)
         return unsupported(
             fmt::format("a constant of shape {} is too large to be folded", ir::to_text(value.type.shape)));
-    for (const ir::Op& op : graph_.ops) {
-      if (op.kind == ir::Kind::k_alias)
+    for (const Op& op : graph_.ops) {
+      if (op.kind == Kind::k_alias)
         contents(op.outputs[0]) = contents(op.inputs[0]);
       else
         PANTOUM_TRY(compute(op));
@@ -46,16 +34,16 @@ class Evaluation {
   }
 
   // In float64 or, rounded, in float32.
-  Tensor result(ir::ValueId id, bool wide) {
+  Tensor result(ValueId id, bool wide) {
     const Tensor tensor{graph_.value(id).type, std::make_shared<const Bytes>(contents(id))};
     return ir::is_float(tensor.type.dtype) && !wide ? converted(tensor, DType::kF32) : tensor;
   }
 
  private:
-  ir::Graph graph_;
+  Graph graph_;
   std::vector<Bytes> bytes_;
 
-  Bytes& contents(ir::ValueId id) {
+  Bytes& contents(ValueId id) {
     Bytes& bytes = bytes_[static_cast<size_t>(id)];
     const ir::Value& value = graph_.value(id);
     if (bytes.empty() && value.data) bytes = *value.data;
@@ -63,33 +51,15 @@ class Evaluation {
     return bytes;
   }
 
-  Result<void> compute(const ir::Op& op) {
+  Result<void> compute(const Op& op) {
     std::vector<pt_tensor> inputs, outputs;
-    for (const ir::ValueId id : op.inputs) inputs.push_back(tensor_of(graph_.value(id).type, contents(id)));
-    for (const ir::ValueId id : op.outputs) outputs.push_back(tensor_of(graph_.value(id).type, contents(id)));
+    for (const ValueId id : op.inputs) inputs.push_back(ir::tensor_at(graph_.value(id).type, contents(id).data()));
+    for (const ValueId id : op.outputs) outputs.push_back(ir::tensor_at(graph_.value(id).type, contents(id).data()));
     const pt_kernel* kernel =
         pt_kernel_find(pt_portable_kernels_f64(), static_cast<uint16_t>(op.kind), outputs[0].dtype, 0, 0);
     if (kernel == nullptr) return unsupported(fmt::format("no kernel computes {}", ir::name_of(op.kind)));
-    const pt_scalars scalars{};
-    pt_call call{};
-    call.inputs = inputs.data();
-    call.outputs = outputs.data();
-    call.input_count = static_cast<uint16_t>(inputs.size());
-    call.output_count = static_cast<uint16_t>(outputs.size());
-    call.ints = op.attrs.ints.data();
-    call.reals = op.attrs.reals.data();
-    call.int_count = static_cast<uint16_t>(op.attrs.ints.size());
-    call.real_count = static_cast<uint16_t>(op.attrs.reals.size());
-    call.scalars = &scalars;
-    std::vector<std::max_align_t> workspace;
-    if (kernel->workspace_bytes != nullptr) {
-      workspace.resize(kernel->workspace_bytes(&call) / sizeof(std::max_align_t) + 1);
-      call.workspace = workspace.data();
-    }
-    pt_status status = kernel->submit(&call);
-    if (status == PT_OK && kernel->wait != nullptr) status = kernel->wait(&call);
-    if (status == PT_OK) return {};
-    return fail("E0211", "a constant index is out of range");
+    if (ir::run_kernel(*kernel, op, inputs, outputs, {}) == PT_OK) return {};
+    return misfit("a constant index is out of range");
   }
 };
 
@@ -160,7 +130,7 @@ bool is_folded(const std::string& op_type) {
                                  "ScatterND",
                                  "GatherElements",
                                  "OneHot"};
-    for (const OperatorEntry& entry : folded_operators()) all.insert(entry.op_type);
+    for (const OperatorEntry& entry : folded_operators) all.insert(entry.op_type);
     return all;
   }();
   return folded.contains(op_type);
@@ -168,7 +138,7 @@ bool is_folded(const std::string& op_type) {
 
 Result<bool> fold(Lowering& lowering, Node& node) {
   if (!is_folded(node.op_type()) || node.input_count() == 0) return false;
-  ir::Graph graph;
+  Graph graph;
   Lowering apart(lowering.model, graph);
   apart.folds = true;
   bool wide = false;
@@ -189,10 +159,9 @@ Result<bool> fold(Lowering& lowering, Node& node) {
   const auto operands = apart.operands;
   Node inner(apart, node.message(), node.position());
   const OperatorEntry* entry = find_operator("", node.op_type());
-  for (const OperatorEntry& each : folded_operators())
+  for (const OperatorEntry& each : folded_operators)
     if (node.op_type() == each.op_type) entry = &each;
   PANTOUM_TRY(lower_by(*entry, inner));
-  if (!inner.attributes().problem().empty()) return fail("E0211", inner.attributes().problem());
   Evaluation evaluation(graph);
   for (const auto& [name, operand] : operands)
     if (operand->id != ir::kNone) evaluation.feed(operand->id, *operand->known);

@@ -1,4 +1,4 @@
-#include "import/fold_path.h"
+#include "import/restore_parameters.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 #include <unordered_set>
 
-#include "import/fx_node.h"
+#include "import/parameter_marks.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {
@@ -102,14 +101,14 @@ uint32_t bits_at(const Tensor& tensor, int64_t at) {
   return bits;
 }
 
-int64_t stride_of(const ir::Shape& shape, size_t axis) {
+int64_t stride_of(const Shape& shape, size_t axis) {
   int64_t stride = 1;
   for (size_t d = axis + 1; d < shape.size(); ++d) stride *= shape[d];
   return stride;
 }
 
 bool repeats_along(const Tensor& tensor, size_t axis) {
-  const ir::Shape& shape = tensor.type.shape;
+  const Shape& shape = tensor.type.shape;
   const int64_t stride = stride_of(shape, axis);
   for (int64_t at = 0; at < tensor.type.elements(); ++at)
     if (at / stride % shape[axis] != 0 && bits_at(tensor, at) != bits_at(tensor, at - stride)) return false;
@@ -161,7 +160,7 @@ std::optional<Tensor> before_functions(const Tensor& folded, const Names& functi
     if (!is_well_known(argument, result, functions)) return std::nullopt;
     arguments.push_back(argument);
   }
-  return make_tensor(ir::DType::kF32, folded.type.shape, arguments);
+  return make_tensor(DType::kF32, folded.type.shape, arguments);
 }
 
 bool all_distinct(const std::vector<const Tensor*>& tensors) {
@@ -193,7 +192,7 @@ std::optional<size_t> repeated_axis(const Tensor& tensor) {
 }
 
 Tensor first_along(const Tensor& tensor, size_t axis) {
-  ir::Shape shape = tensor.type.shape;
+  Shape shape = tensor.type.shape;
   const auto run = static_cast<size_t>(stride_of(shape, axis)) * sizeof(float);
   const size_t period = run * static_cast<size_t>(shape[axis]);
   shape[axis] = 1;

@@ -1,5 +1,5 @@
 // Functions of parameters that the newer exporter computed ahead of time: undone, left where that trains the same, or told.
-#include "import/fold_path.h"
+#include "import/restore_parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

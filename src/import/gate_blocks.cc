@@ -5,18 +5,11 @@
 namespace pantoum::import {
 namespace {
 
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::Shape;
-using ir::ValueId;
-
 constexpr int kMostOps = 64;  // that one search looks at
 
 // Elements of a value in the order of its bytes.
 struct Range {
-  ValueId of = kNone;
+  ValueId of = ir::kNone;
   int64_t first = 0, count = 0;
 };
 
@@ -80,8 +73,8 @@ std::optional<Range> through(const Graph& graph, const Op& op, const Range& rang
 
 Range origin_of(const Graph& graph, Range range) {
   for (int ops = 0; ops < kMostOps; ++ops) {
-    const ir::OpId producer = graph.value(range.of).producer;
-    if (producer == kNone) break;
+    const OpId producer = graph.value(range.of).producer;
+    if (producer == ir::kNone) break;
     const std::optional<Range> from = through(graph, graph.op(producer), range);
     if (!from) break;
     range = *from;
@@ -96,7 +89,7 @@ std::optional<GateBlocks> gate_blocks(const Graph& graph, ValueId x, int64_t fir
   if (block < 1) return std::nullopt;
   for (int64_t gate = 0; gate < gates; ++gate) {
     const Range range = origin_of(graph, {x, first + gate * block, block});
-    if (found.source == kNone) found.source = range.of;
+    if (found.source == ir::kNone) found.source = range.of;
     if (range.of != found.source || range.first % block != 0) return std::nullopt;
     const int64_t at = range.first / block;
     if (std::ranges::count(found.blocks, at) != 0) return std::nullopt;

@@ -4,20 +4,20 @@
 #include <optional>
 #include <vector>
 
-#include "ir/graph.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 
 // `source` holds nothing but the blocks of all gates; gate g is its block `blocks[g]`.
 struct GateBlocks {
-  ir::ValueId source = ir::kNone;
-  std::vector<int64_t> blocks;
+  ValueId source = ir::kNone;
+  Integers blocks;
 };
 
 // What the elements of x from `first` on, `gates` blocks of `block` elements each, were put together from: looked for
 // through reshapes, slices, splits and concats of what is contiguous, through a few ops at most. None where they are
 // not the blocks of one value, each once.
-[[nodiscard]] std::optional<GateBlocks> gate_blocks(const ir::Graph& graph, ir::ValueId x, int64_t first, int64_t gates,
+[[nodiscard]] std::optional<GateBlocks> gate_blocks(const Graph& graph, ValueId x, int64_t first, int64_t gates,
                                                     int64_t block);
 
 }  // namespace pantoum::import

@@ -1,5 +1,5 @@
 // Every half there is, and rounding at every boundary between two of them.
-#include "import/half.h"
+#include "import/tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,19 +1,13 @@
 // If, Loop and Scan whose course the model alone decides: the branch taken, the iterations one after the other.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "import/onnx_messages.h"
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
-using ir::Shape;
 using Operands = std::vector<std::shared_ptr<Operand>>;
 
 constexpr int64_t kMostTrips = 4096;
@@ -36,7 +30,7 @@ Result<Operands> outputs_of(Node& node, const onnx::GraphProto& body) {
   Operands outputs;
   for (const auto& output : body.output()) {
     std::shared_ptr<Operand> operand = node.find(output.name());
-    if (operand == nullptr) return fail("E0211", fmt::format("'{}' of its subgraph is not there", output.name()));
+    if (operand == nullptr) return misfit("'{}' of its subgraph is not there", output.name());
     outputs.push_back(std::move(operand));
   }
   return outputs;
@@ -44,17 +38,15 @@ Result<Operands> outputs_of(Node& node, const onnx::GraphProto& body) {
 
 Result<const onnx::GraphProto*> body_of(Node& node, const char* name, size_t inputs, size_t outputs) {
   const onnx::GraphProto* body = node.attributes().graph(name);
-  if (body == nullptr) return fail("E0211", fmt::format("it has no {}", name));
   if (static_cast<size_t>(body->input_size()) == inputs && static_cast<size_t>(body->output_size()) == outputs)
     return body;
-  return fail("E0211", fmt::format("its {} has {} inputs and {} outputs instead of {} and {}", name, body->input_size(),
-                                   body->output_size(), inputs, outputs));
+  return misfit("its {} has {} inputs and {} outputs instead of {} and {}", name, body->input_size(),
+                body->output_size(), inputs, outputs);
 }
 
 Result<void> lower_if(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its condition is missing");
   const std::optional<bool> taken = condition(*node.operand(0));
-  if (!taken && node.type(0).elements() != 1) return fail("E0211", "its condition is not one bool");
+  if (!taken && node.type(0).elements() != 1) return misfit("its condition is not one bool");
   if (!taken)
     return unsupported("its condition is computed from the data, and a plan has one course",
                        "choose between both results with torch.where, or export the model with the branch that trains");
@@ -93,7 +85,7 @@ Result<std::shared_ptr<Operand>> stack(Node& node, const Operands& parts, int64_
     shape.insert(shape.begin() + at, 1);
     values.push_back(reshape(value, std::move(shape)));
     if (values.back().type() != values[0].type())
-      return fail("E0211", "what it collects changes its type or shape from iteration to iteration");
+      return misfit("what it collects changes its type or shape from iteration to iteration");
   }
   PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, values[0].rank()));
   auto joined = std::make_shared<Operand>();
@@ -134,10 +126,7 @@ struct Course {
 
 Result<Course> begin_course(Node& node, const onnx::GraphProto& body, size_t first_input, size_t states) {
   Course course{body, {}, std::vector<Operands>(node.output_count() - states)};
-  for (size_t input = first_input; input < first_input + states; ++input) {
-    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
-    course.states.push_back(node.operand(input));
-  }
+  for (size_t input = first_input; input < first_input + states; ++input) course.states.push_back(node.operand(input));
   return course;
 }
 
@@ -156,8 +145,7 @@ Result<Operands> iterate(Node& node, Course& course, size_t trip, Operands input
 }
 
 // `axes` and `backwards` are of what is collected.
-Result<void> set_results(Node& node, const Course& course, const std::vector<int64_t>& axes,
-                         const std::vector<int64_t>& backwards) {
+Result<void> set_results(Node& node, const Course& course, const Integers& axes, const Integers& backwards) {
   const size_t states = course.states.size();
   for (size_t state = 0; state < states; ++state) PANTOUM_TRY(node.set(state, course.states[state]));
   for (size_t scan = 0; scan < course.collected.size(); ++scan) {
@@ -172,7 +160,7 @@ Result<void> set_results(Node& node, const Course& course, const std::vector<int
 
 Result<void> lower_loop(Node& node) {
   const size_t states = std::max<size_t>(node.input_count(), 2) - 2;
-  if (node.output_count() < states) return fail("E0211", "it has fewer outputs than states");
+  if (node.output_count() < states) return misfit("it has fewer outputs than states");
   PANTOUM_ASSIGN(const onnx::GraphProto* body, body_of(node, "body", 2 + states, 1 + node.output_count()));
   PANTOUM_ASSIGN(Course course, begin_course(node, *body, 2, states));
   PANTOUM_ASSIGN(const int64_t most, most_trips(node));
@@ -183,20 +171,19 @@ Result<void> lower_loop(Node& node) {
   for (int64_t trip = 0; trip < most && running; ++trip) {
     if (trip == kMostTrips) return too_many_trips();
     const Operands before = {known_operand(make_tensor(DType::kI64, {}, std::vector{trip})),
-                             known_operand(make_tensor(DType::kBool, {}, std::vector<int64_t>{1}))};
+                             known_operand(make_tensor(DType::kBool, {}, Integers{1}))};
     PANTOUM_ASSIGN(const Operands outputs, iterate(node, course, static_cast<size_t>(trip), before, {}));
     PANTOUM_ASSIGN(running, goes_on(*outputs[0]));
   }
-  const std::vector<int64_t> zeros(course.collected.size(), 0);
+  const Integers zeros(course.collected.size(), 0);
   return set_results(node, course, zeros, zeros);
 }
 
 // A list of an attribute with an entry for each of `count`; zeros where there is none.
-Result<std::vector<int64_t>> entries(Node& node, const char* name, size_t count) {
+Result<Integers> entries(Node& node, const char* name, size_t count) {
   const auto told = node.attributes().integers(name);
-  if (!told) return std::vector<int64_t>(count, 0);
-  if (told->size() != count)
-    return fail("E0211", fmt::format("its {} has {} entries instead of {}", name, told->size(), count));
+  if (!told) return Integers(count, 0);
+  if (told->size() != count) return misfit("its {} has {} entries instead of {}", name, told->size(), count);
   return *told;
 }
 
@@ -207,7 +194,7 @@ Result<Operands> pieces_of(Node& node, size_t input, int64_t axis, bool backward
   PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, shape.size()));
   const int64_t count = shape[static_cast<size_t>(along)];
   if (count > kMostTrips) return too_many_trips();
-  const Values parts = split(x, static_cast<size_t>(along), std::vector<int64_t>(static_cast<size_t>(count), 1));
+  const Values parts = split(x, static_cast<size_t>(along), Integers(static_cast<size_t>(count), 1));
   shape.erase(shape.begin() + along);
   Operands pieces;
   for (const Value& part : parts) {
@@ -221,17 +208,16 @@ Result<Operands> pieces_of(Node& node, size_t input, int64_t axis, bool backward
 
 struct ScanForm {
   size_t states, scans, collects;
-  std::vector<int64_t> input_axes, backwards, output_axes, collects_backwards;
+  Integers input_axes, backwards, output_axes, collects_backwards;
 };
 
 Result<ScanForm> scan_form(Node& node) {
   const int64_t scans = node.attributes().integer("num_scan_inputs", 0);
-  if (scans < 1 || static_cast<size_t>(scans) > node.input_count())
-    return fail("E0211", "its num_scan_inputs is wrong");
+  if (scans < 1 || static_cast<size_t>(scans) > node.input_count()) return misfit("its num_scan_inputs is wrong");
   ScanForm form{};
   form.scans = static_cast<size_t>(scans);
   form.states = node.input_count() - form.scans;
-  if (node.output_count() < form.states) return fail("E0211", "it has fewer outputs than states");
+  if (node.output_count() < form.states) return misfit("it has fewer outputs than states");
   form.collects = node.output_count() - form.states;
   PANTOUM_ASSIGN(form.input_axes, entries(node, "scan_input_axes", form.scans));
   PANTOUM_ASSIGN(form.backwards, entries(node, "scan_input_directions", form.scans));
@@ -246,7 +232,7 @@ Result<std::vector<Operands>> scanned_inputs(Node& node, const ScanForm& form) {
     const size_t input = form.states + scan;
     PANTOUM_ASSIGN(Operands pieces, pieces_of(node, input, form.input_axes[scan], form.backwards[scan] != 0));
     scanned.push_back(std::move(pieces));
-    if (scanned[scan].size() != scanned[0].size()) return fail("E0211", "its scanned inputs differ in length");
+    if (scanned[scan].size() != scanned[0].size()) return misfit("its scanned inputs differ in length");
   }
   return scanned;
 }
@@ -273,8 +259,6 @@ constexpr OperatorEntry kControlOperators[] = {
 
 }  // namespace
 
-Family control_operators() {
-  return kControlOperators;
-}
+constinit const Family control_operators = kControlOperators;
 
 }  // namespace pantoum::import

@@ -4,14 +4,9 @@
 #include <limits>
 
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
 
 constexpr double kLargest = std::numeric_limits<float>::max();
 
@@ -29,10 +24,6 @@ struct Pair {
 };
 
 Pair read_pair(Node& node) {
-  if (!node.has(0) || !node.has(1)) {
-    const Value none = node.refuse(fail("E0211", "it does not have two inputs"));
-    return {none, none, {}, {}};
-  }
   if (const auto b = scalar_operand(node, 1)) return {node.real(0), {}, {}, b};
   if (const auto a = scalar_operand(node, 0)) return {{}, node.real(1), a, {}};
   return {node.numeric(0), node.computes_integers() ? node.value(1) : node.real(1), {}, {}};
@@ -57,16 +48,10 @@ Result<void> lower_mul(Node& node) {
 }
 
 Result<void> lower_div(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
   const auto divisor = scalar_operand(node, 1);
   if (divisor && std::isfinite(1 / *divisor)) return node.set(node.real(0) * (1 / *divisor));
   const Value a = node.numeric(0);
   return node.set(a / (node.computes_integers() ? node.value(1) : node.real(1)));
-}
-
-Result<void> lower_reciprocal(Node& node) {
-  const Value x = node.real(0);
-  return node.set(node.number(DType::kF32, 1) / x);
 }
 
 // The exponent of an integer, where it is whole whatever its type.
@@ -87,7 +72,6 @@ Result<void> lower_integer_pow(Node& node) {
 
 // Squares and roots are told from the exponent; the rest is the general power. An integer exponent is read as a real one.
 Result<void> lower_pow(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
   if (node.computes_integers()) return lower_integer_pow(node);
   const auto exponent = scalar_operand(node, 1);
   const Value x = node.real(0);
@@ -100,7 +84,6 @@ Result<void> lower_pow(Node& node) {
 
 // a - b * q, where q is the quotient rounded down, or for fmod = 1 towards 0 (down where it is positive, else up).
 Result<void> lower_mod(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
   const bool sign_of_a = node.attributes().integer("fmod", 0) != 0;
   if (node.computes_integers()) {
     const Value a = node.value(0);
@@ -147,7 +130,7 @@ Result<void> clip_between(Node& node) {
   for (const size_t bound : {1u, 2u}) {
     if (!node.has(bound)) continue;
     const Value limit = node.value(bound);
-    if (limit.elements() != 1) return fail("E0211", "a bound is not one number");
+    if (limit.elements() != 1) return misfit("a bound is not one number");
     y = bound == 1 ? maximum(y, reshape(limit, {})) : minimum(y, reshape(limit, {}));
   }
   return node.set(y);
@@ -163,17 +146,13 @@ Result<void> lower_clip(Node& node) {
     if (!scalar) return clip_between(node);
     bounds[bound] = std::clamp(*scalar, -kLargest, kLargest);  // a NaN stays one, and is refused below
   }
-  if (!(bounds[0] <= bounds[1])) return fail("E0211", "its lower bound is above its upper bound");
+  if (!(bounds[0] <= bounds[1])) return misfit("its lower bound is above its upper bound");
   return node.set(clip(node.real(0), bounds[0], bounds[1]));
 }
 
 template <Rounding kWay>
 Result<void> lower_round(Node& node) {
   return node.set(rounded(node.real(0), kWay));
-}
-
-Value negative(const Value& x) {
-  return -x;
 }
 
 // tanh(x) cosh(x), which loses nothing near 0.
@@ -217,13 +196,13 @@ Result<void> lower_selu(Node& node) {
 }
 Result<void> lower_celu(Node& node) {
   const double alpha = node.attributes().real("alpha", 1);
-  if (!(alpha > 0)) return fail("E0211", "its alpha is not positive");
+  if (!(alpha > 0)) return misfit("its alpha is not positive");
   return exponential(node, 1, alpha, 1 / alpha);
 }
 
 Result<void> lower_hard_sigmoid(Node& node) {
   const double alpha = node.attributes().real("alpha", 0.2), beta = node.attributes().real("beta", 0.5);
-  if (!std::isfinite(alpha) || !std::isfinite(beta)) return fail("E0211", "its alpha or beta is not a finite number");
+  if (!std::isfinite(alpha) || !std::isfinite(beta)) return misfit("its alpha or beta is not a finite number");
   return node.set(apply(Kind::k_hard_sigmoid, node.real(0), {{}, {alpha, beta}}));
 }
 
@@ -256,7 +235,7 @@ Result<void> lower_rows(Node& node) {
   const Shape shape = x.shape();
   const bool flattens = node.opset() < 13;
   PANTOUM_ASSIGN(const size_t axis, node.axis(shape.size(), flattens ? 1 : -1));
-  const ir::Attrs along{{static_cast<int64_t>(axis)}, {}};
+  const Attrs along{{static_cast<int64_t>(axis)}, {}};
   if (!flattens || axis + 1 >= shape.size()) return node.set(apply(kKind, x, along));
   return node.set(reshape(apply(kKind, reshape(x, as_matrix(shape, axis)), {{1}, {}}), shape));
 }
@@ -294,12 +273,6 @@ Result<void> lower_not(Node& node) {
   return node.set(inverted(node.value(0)));
 }
 
-// What does not equal itself.
-Result<void> lower_is_nan(Node& node) {
-  const Value x = node.real(0);
-  return node.set(inverted(compare(x, PT_COMPARE_EQUAL, x)));
-}
-
 Result<void> lower_is_inf(Node& node) {
   Value x = node.real(0);
   const bool negative = node.attributes().integer("detect_negative", 1) != 0;
@@ -326,7 +299,7 @@ Result<void> lower_bit_shift(Node& node) {
   const std::string direction = node.attributes().text("direction", "");
   if (direction == "LEFT") return lower_bitwise<PT_BITWISE_SHIFT_LEFT>(node);
   if (direction == "RIGHT") return lower_bitwise<PT_BITWISE_SHIFT_RIGHT>(node);
-  return fail("E0211", "its direction is neither LEFT nor RIGHT");
+  return misfit("its direction is neither LEFT nor RIGHT");
 }
 
 // What it keeps of ones: the stream is the same, so the mask is.
@@ -345,7 +318,7 @@ Result<void> lower_dropout(Node& node) {
     if (!scalar) return unsupported("its ratio is not constant", "use a fixed ratio");
     ratio = *scalar;
   }
-  if (!(ratio >= 0 && ratio < 1)) return fail("E0211", "its ratio is not in [0, 1)");
+  if (!(ratio >= 0 && ratio < 1)) return misfit("its ratio is not in [0, 1)");
   if (node.scalar(2).value_or(0) == 0) node.note("exported for inference; trained as dropout");
   const Value x = node.value(0);
   if (node.wants(1)) PANTOUM_TRY(set_mask(node, ratio));
@@ -369,7 +342,7 @@ constexpr OperatorEntry kElementOperators[] = {
     {"Pow", lower_pow, "cast pow mul sqrt div",
      "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
      "to a negative exponent are rounded towards zero"},
-    {"Reciprocal", lower_reciprocal, "div"},
+    {"Reciprocal", lower_real<reciprocal>, "div"},
     {"Sum", lower_sum, "add"},
     {"Mean", lower_mean, "add scale"},
     {"Max", lower_extreme<maximum>, "maximum", kTies},
@@ -427,7 +400,7 @@ constexpr OperatorEntry kElementOperators[] = {
     {"Or", lower_compare<PT_COMPARE_OR>, "compare", kBool},
     {"Xor", lower_compare<PT_COMPARE_XOR>, "compare", kBool},
     {"Not", lower_not, "compare", kBool},
-    {"IsNaN", lower_is_nan, "compare", kBool},
+    {"IsNaN", lower_real<is_nan>, "compare", kBool},
     {"IsInf", lower_is_inf, "abs neg compare", kBool},
     {"BitShift", lower_bit_shift, "bitwise", "uint8: no gradient passes"},
     {"BitwiseAnd", lower_bitwise<PT_BITWISE_AND>, "bitwise", kBits},
@@ -437,8 +410,6 @@ constexpr OperatorEntry kElementOperators[] = {
 
 }  // namespace
 
-Family element_operators() {
-  return kElementOperators;
-}
+constinit const Family element_operators = kElementOperators;
 
 }  // namespace pantoum::import

@@ -1,19 +1,15 @@
 // What is only computed while importing: tensors made from a shape, a range, a search; window functions, and the weights from frequencies to
 // mels.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "import/fold.h"
 #include "import/onnx_messages.h"
+#include "import/operators.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::DType;
-using ir::Shape;
 
 // E0401: the tensor would be larger than the lowering allows.
 Result<int64_t> check_size(Node& node, const Shape& shape) {
@@ -22,27 +18,20 @@ Result<int64_t> check_size(Node& node, const Shape& shape) {
   return unsupported(fmt::format("a constant of shape {} is too large to be folded", ir::to_text(shape)));
 }
 
-Result<void> check_operands(Node& node, size_t count) {
-  for (size_t input = 0; input < count; ++input)
-    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
-  return {};
-}
-
 // The integers of an operand. E0211 for floating-point numbers.
-Result<std::vector<int64_t>> integers_of(Node& node, size_t input) {
+Result<Integers> integers_of(Node& node, size_t input) {
   if (auto values = to_ints(*node.setting(input))) return *std::move(values);
-  return fail("E0211", "a shape or an index is not an integer");
+  return misfit("a shape or an index is not an integer");
 }
 
 Result<void> lower_constant_of_shape(Node& node) {
-  PANTOUM_TRY(check_operands(node, 1));
   PANTOUM_ASSIGN(const Shape shape, integers_of(node, 0));
   PANTOUM_ASSIGN(const int64_t count, check_size(node, shape));
   Tensor value = make_tensor(DType::kF32, {}, std::vector<double>{0});
   if (const onnx::TensorProto* given = node.attributes().tensor("value")) {
     PANTOUM_ASSIGN(value, read_constant(*given, "the value of ConstantOfShape"));
   }
-  if (value.type.elements() != 1) return fail("E0211", "the value of ConstantOfShape is not one element");
+  if (value.type.elements() != 1) return misfit("the value of ConstantOfShape is not one element");
   auto data = std::make_shared<std::vector<std::byte>>();
   for (int64_t element = 0; element < count; ++element)
     data->insert(data->end(), value.data->begin(), value.data->end());
@@ -50,19 +39,17 @@ Result<void> lower_constant_of_shape(Node& node) {
 }
 
 Result<void> lower_range(Node& node) {
-  PANTOUM_TRY(check_operands(node, 3));
   const auto start = node.scalar(0), limit = node.scalar(1), step = node.scalar(2);
-  if (!start || !limit || !step || *step == 0)
-    return fail("E0211", "the operands of Range are not scalars, or the step is 0");
+  if (!start || !limit || !step || *step == 0) return misfit("the operands of Range are not scalars, or the step is 0");
   const DType dtype = node.type(0).dtype;
-  if (dtype != node.type(1).dtype || dtype != node.type(2).dtype) return fail("E0211", "constants differ in type");
+  if (dtype != node.type(1).dtype || dtype != node.type(2).dtype) return misfit("constants differ in type");
   const double told = std::ceil((*limit - *start) / *step);
   if (!(told <= static_cast<double>(node.lowering().constant_budget)))
     return unsupported("a Range is too large to be folded");
   const int64_t count = told > 0 ? static_cast<int64_t>(told) : 0;
   if (const auto first = to_ints(*node.setting(0))) {
     const auto each = static_cast<uint64_t>(to_ints(*node.setting(2))->front());
-    std::vector<int64_t> values;
+    Integers values;
     for (uint64_t at = 0; at < static_cast<uint64_t>(count); ++at)
       values.push_back(static_cast<int64_t>(static_cast<uint64_t>(first->front()) + at * each));
     return node.set_known(0, make_tensor(dtype, {count}, values));
@@ -74,16 +61,15 @@ Result<void> lower_range(Node& node) {
 
 // The places of what is not 0, one column each; of a scalar they have no coordinates.
 Result<void> lower_non_zero(Node& node) {
-  PANTOUM_TRY(check_operands(node, 1));
   const Tensor truth = converted(*node.setting(0), DType::kBool);
-  const std::vector<int64_t> elements = *to_ints(truth);
+  const Integers elements = *to_ints(truth);
   const Shape& shape = truth.type.shape;
-  std::vector<int64_t> found;
+  Integers found;
   for (size_t element = 0; element < elements.size(); ++element)
     if (elements[element] != 0) found.push_back(static_cast<int64_t>(element));
   const Shape made = {static_cast<int64_t>(shape.size()), static_cast<int64_t>(found.size())};
   PANTOUM_TRY(check_size(node, made));
-  std::vector<int64_t> places(shape.size() * found.size());
+  Integers places(shape.size() * found.size());
   for (size_t column = 0; column < found.size(); ++column) {
     int64_t rest = found[column];
     for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) places[d * found.size() + column] = rest % shape[d];
@@ -108,9 +94,8 @@ Result<void> lower_window(Node& node) {
   };
   constexpr std::array kTerms = {Terms{0.5, 0.5, 0}, Terms{25.0 / 46, 1 - 25.0 / 46, 0}, Terms{0.42, 0.5, 0.08}};
   constexpr Terms kOf = kTerms[static_cast<size_t>(kWindow)];
-  PANTOUM_TRY(check_operands(node, 1));
-  PANTOUM_ASSIGN(const std::vector<int64_t> size, integers_of(node, 0));
-  if (size.size() != 1 || size[0] < 1) return fail("E0211", "its size is not one positive number");
+  PANTOUM_ASSIGN(const Integers size, integers_of(node, 0));
+  if (size.size() != 1 || size[0] < 1) return misfit("its size is not one positive number");
   PANTOUM_TRY(check_size(node, {size[0]}));
   PANTOUM_ASSIGN(const DType dtype, told_dtype(node));
   const bool periodic = node.attributes().integer("periodic", 1) != 0;
@@ -132,22 +117,21 @@ Result<Mels> read_mels(Node& node) {
   std::array<double, 5> told{};
   for (size_t input = 0; input < told.size(); ++input) {
     const std::optional<double> scalar = node.scalar(input);
-    if (!scalar) return fail("E0211", "an operand of MelWeightMatrix is not one number");
+    if (!scalar) return misfit("an operand of MelWeightMatrix is not one number");
     if (input < 3 && (ir::is_float(node.type(input).dtype) || *scalar < 1 || *scalar > INT32_MAX))
-      return fail("E0211", "a size of MelWeightMatrix is out of range");
+      return misfit("a size of MelWeightMatrix is out of range");
     told[input] = *scalar;
   }
-  if (!(told[3] >= 0 && told[3] < told[4] && told[4] <= told[2]))
-    return fail("E0211", "its frequencies are out of order");
+  if (!(told[3] >= 0 && told[3] < told[4] && told[4] <= told[2])) return misfit("its frequencies are out of order");
   return Mels{static_cast<int64_t>(told[0]), static_cast<int64_t>(told[1]), static_cast<int64_t>(told[2]), told[3],
               told[4]};
 }
 
 // The bins of the transform where the mels begin: mel m spans [m, m + 2], with its top at m + 1.
-std::vector<int64_t> mel_edges(const Mels& mels) {
+Integers mel_edges(const Mels& mels) {
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(mels.highest) - mel(mels.lowest)) / static_cast<double>(mels.count + 2);
-  std::vector<int64_t> edges;
+  Integers edges;
   for (int64_t at = 0; at < mels.count + 2; ++at) {
     const double hertz = 700 * (std::pow(10.0, (static_cast<double>(at) * step + mel(mels.lowest)) / 2595) - 1);
     edges.push_back(static_cast<int64_t>(
@@ -157,13 +141,12 @@ std::vector<int64_t> mel_edges(const Mels& mels) {
 }
 
 Result<void> lower_mel_weights(Node& node) {
-  PANTOUM_TRY(check_operands(node, 5));
   PANTOUM_ASSIGN(const Mels mels, read_mels(node));
   PANTOUM_ASSIGN(const DType dtype, told_dtype(node));
   const int64_t bins = mels.length / 2 + 1;
   PANTOUM_ASSIGN(const int64_t count, check_size(node, {bins, mels.count}));
-  const std::vector<int64_t> edges = mel_edges(mels);
-  if (edges.back() > bins) return fail("E0211", "its highest frequency is beyond half the sample rate");
+  const Integers edges = mel_edges(mels);
+  if (edges.back() > bins) return misfit("its highest frequency is beyond half the sample rate");
   std::vector<double> weights(static_cast<size_t>(count), 0);
   const auto set = [&](int64_t bin, int64_t at, int64_t part, int64_t whole) {
     if (bin < bins)
@@ -189,8 +172,6 @@ constexpr OperatorEntry kFoldedOperators[] = {{"ConstantOfShape", lower_constant
 
 }  // namespace
 
-Family folded_operators() {
-  return kFoldedOperators;
-}
+constinit const Family folded_operators = kFoldedOperators;
 
 }  // namespace pantoum::import

@@ -1,21 +1,15 @@
 // What is read and written at indices: GatherElements, GatherND, OneHot, ScatterElements, ScatterND.
-#include <fmt/format.h>
 
 #include <numeric>
 
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 Result<int64_t> within(int64_t index, int64_t extent) {
   const int64_t at = index < 0 ? index + extent : index;
-  if (at < 0 || at >= extent) return fail("E0211", "a constant index is out of range");
+  if (at < 0 || at >= extent) return misfit("a constant index is out of range");
   return at;
 }
 
@@ -38,9 +32,9 @@ struct Tuples {
 };
 
 // The rows that constant indices name, without samples. E0211 where one is out of range.
-Result<std::vector<int64_t>> named_rows(Node& node, const Tuples& tuples) {
-  const std::vector<int64_t> indices = node.integer_elements(1, "indices");
-  std::vector<int64_t> rows;
+Result<Integers> named_rows(Node& node, const Tuples& tuples) {
+  const Integers indices = node.integer_elements(1, "indices");
+  Integers rows;
   for (size_t tuple = 0; tuple + tuples.depth <= indices.size(); tuple += tuples.depth) {
     int64_t row = 0;
     for (size_t d = 0; d < tuples.depth; ++d) {
@@ -52,7 +46,7 @@ Result<std::vector<int64_t>> named_rows(Node& node, const Tuples& tuples) {
   return rows;
 }
 
-Value row_constant(Node& node, const std::vector<int64_t>& rows) {
+Value row_constant(Node& node, const Integers& rows) {
   const auto count = static_cast<int64_t>(rows.size());
   return node.spend(count) ? node.whole(DType::kI64, {count}, rows) : node.at(ir::kNone);
 }
@@ -60,8 +54,8 @@ Value row_constant(Node& node, const std::vector<int64_t>& rows) {
 // Index `d` of every tuple, in the shape of the tuples without their last dimension.
 Value index_of_tuples(const Value& tuples, size_t d) {
   if (!tuples) return tuples;
-  ir::TensorType type = tuples.type();
-  ir::Attrs places;
+  TensorType type = tuples.type();
+  Attrs places;
   for (size_t at = 0; at < type.shape.size(); ++at)
     places.ints.insert(places.ints.end(), {at + 1 == type.shape.size() ? static_cast<int64_t>(d) : 0, 1});
   type.shape.back() = 1;
@@ -100,14 +94,14 @@ Result<void> lower_gather_nd(Node& node) {
   const int64_t depth = shape.empty() ? 0 : shape.back();
   const bool fits = batch >= 0 && batch < static_cast<int64_t>(shape.size()) && depth >= 1 && batch <= rank &&
                     depth <= rank - batch && std::equal(data.begin(), data.begin() + batch, shape.begin());
-  if (!fits) return fail("E0211", "its indices do not fit its input");
+  if (!fits) return misfit("its indices do not fit its input");
   shape.pop_back();
   shape.insert(shape.end(), data.begin() + batch + depth, data.end());
   const Tuples tuples(data, static_cast<size_t>(batch), static_cast<size_t>(depth));
   const bool constant = node.setting(1) != nullptr;
   if (batch == 0 && depth == 1 && !constant) return node.set(gather(x, index_of_tuples(indices, 0), 0));
   if (batch == 0 && constant) {
-    PANTOUM_ASSIGN(const std::vector<int64_t> named, named_rows(node, tuples));
+    PANTOUM_ASSIGN(const Integers named, named_rows(node, tuples));
     const Value table = reshape(x, {tuples.count, tuples.inner});
     return node.set(reshape(gather(table, row_constant(node, named), 0), shape));
   }
@@ -122,7 +116,7 @@ Result<void> lower_one_hot(Node& node) {
   const Value indices = signed_type ? told : cast(told, DType::kI64);
   const std::optional<double> wanted = node.scalar(1);
   if (!wanted) return unsupported("its depth is not constant", "give the number of classes as a fixed number");
-  if (!(*wanted >= 1 && *wanted <= INT32_MAX)) return fail("E0211", "its depth is out of range");
+  if (!(*wanted >= 1 && *wanted <= INT32_MAX)) return misfit("its depth is out of range");
   const auto depth = static_cast<int64_t>(*wanted);
   Shape shape = told.shape();
   PANTOUM_ASSIGN(const size_t axis, node.axis(shape.size() + 1, -1));
@@ -149,11 +143,10 @@ Result<int64_t> read_reduction(Node& node) {
   const std::string name = node.attributes().text("reduction", "none");
   for (size_t at = 0; at < kNames.size(); ++at)
     if (name == kNames[at]) return static_cast<int64_t>(at);
-  return fail("E0211", fmt::format("its reduction is '{}'", name));
+  return misfit("its reduction is '{}'", name);
 }
 
 Result<void> check_scatter(Node& node) {
-  if (!node.has(0) || !node.has(1) || !node.has(2)) return fail("E0211", "it does not have three inputs");
   for (const size_t input : {0u, 1u, 2u}) std::ignore = node.value(input);
   return node.refusal();
 }
@@ -165,8 +158,8 @@ bool is_replaced(const Node& node, int64_t reduction, int64_t rows) {
 }
 
 // Rows of the data, but where one is named the last update of it: both tables are joined and read through constant indices.
-Result<void> replace_rows(Node& node, int64_t count, int64_t inner, const std::vector<int64_t>& named) {
-  std::vector<int64_t> from(static_cast<size_t>(count));
+Result<void> replace_rows(Node& node, int64_t count, int64_t inner, const Integers& named) {
+  Integers from(static_cast<size_t>(count));
   std::iota(from.begin(), from.end(), int64_t{0});
   for (size_t update = 0; update < named.size(); ++update)
     from[static_cast<size_t>(named[update])] = count + static_cast<int64_t>(update);
@@ -181,12 +174,12 @@ Result<void> lower_scatter_nd(Node& node) {
   PANTOUM_ASSIGN(const int64_t reduction, read_reduction(node));
   const Shape data = node.shape(0), indices = node.shape(1);
   const int64_t depth = indices.empty() ? 0 : indices.back();
-  if (depth < 1 || depth > static_cast<int64_t>(data.size())) return fail("E0211", "its indices do not fit its input");
+  if (depth < 1 || depth > static_cast<int64_t>(data.size())) return misfit("its indices do not fit its input");
   Shape wanted(indices.begin(), indices.end() - 1);
   wanted.insert(wanted.end(), data.begin() + depth, data.end());
-  if (node.shape(2) != wanted) return fail("E0211", "its updates do not fit its indices");
+  if (node.shape(2) != wanted) return misfit("its updates do not fit its indices");
   const Tuples tuples(data, 0, static_cast<size_t>(depth));
-  std::vector<int64_t> named;
+  Integers named;
   if (node.setting(1) != nullptr) {
     PANTOUM_ASSIGN(named, named_rows(node, tuples));
     if (is_replaced(node, reduction, tuples.count)) return replace_rows(node, tuples.count, tuples.inner, named);
@@ -204,9 +197,9 @@ Result<void> lower_scatter_nd(Node& node) {
 }
 
 // The element that each constant index names.
-Result<std::vector<int64_t>> named_elements(Node& node, const Shape& data, const Shape& extents, size_t axis) {
-  const std::vector<int64_t> indices = node.integer_elements(1, "indices");
-  std::vector<int64_t> named;
+Result<Integers> named_elements(Node& node, const Shape& data, const Shape& extents, size_t axis) {
+  const Integers indices = node.integer_elements(1, "indices");
+  Integers named;
   for (size_t element = 0; element < indices.size(); ++element) {
     int64_t rest = static_cast<int64_t>(element), row = 0, step = 1;
     for (size_t d = data.size(); d-- > 0;) {
@@ -225,10 +218,10 @@ Result<void> lower_scatter_elements(Node& node) {
   PANTOUM_ASSIGN(const int64_t reduction, read_reduction(node));
   const Shape data = node.shape(0), extents = node.shape(1);
   PANTOUM_ASSIGN(const size_t axis, node.axis(data.size()));
-  if (extents.size() != data.size()) return fail("E0211", "its indices have another rank than its input");
-  if (node.shape(2) != extents) return fail("E0211", "its updates do not fit its indices");
+  if (extents.size() != data.size()) return misfit("its indices have another rank than its input");
+  if (node.shape(2) != extents) return misfit("its updates do not fit its indices");
   if (is_replaced(node, reduction, node.type(0).elements())) {
-    PANTOUM_ASSIGN(const std::vector<int64_t> named, named_elements(node, data, extents, axis));
+    PANTOUM_ASSIGN(const Integers named, named_elements(node, data, extents, axis));
     return replace_rows(node, node.type(0).elements(), 1, named);
   }
   const Tensor* zeros = node.setting(0);
@@ -253,8 +246,6 @@ constexpr OperatorEntry kIndexOperators[] = {
 
 }  // namespace
 
-Family index_operators() {
-  return kIndexOperators;
-}
+constinit const Family index_operators = kIndexOperators;
 
 }  // namespace pantoum::import

@@ -3,23 +3,20 @@
 
 namespace pantoum::import {
 
-using ir::DType;
-using ir::Shape;
-
 // Ignored labels read the first class, whose loss is dropped afterwards.
 Value negative_likelihood(const Value& log_probabilities, const Value& labels, const Value& weights,
                           std::optional<int64_t> ignored, Reduction reduction) {
   Composer& in = log_probabilities.in();
   Shape expected = log_probabilities.shape();
-  if (expected.size() < 2) return in.refuse(fail("E0211", "its scores do not have a dimension of classes"));
+  if (expected.size() < 2) return in.refuse(misfit("its scores do not have a dimension of classes"));
   const int64_t classes = expected[1];
   expected.erase(expected.begin() + 1);
-  if (!labels || !log_probabilities) return in.refuse(fail("E0211", "an operand is missing"));
-  const ir::TensorType type = labels.type();
-  if (type.shape != expected) return in.refuse(fail("E0211", "its labels do not fit its scores"));
+  if (!labels || !log_probabilities) return in.refuse(misfit("an operand is missing"));
+  const TensorType type = labels.type();
+  if (type.shape != expected) return in.refuse(misfit("its labels do not fit its scores"));
   if (type.dtype != DType::kI64 && type.dtype != DType::kI32)
     return in.refuse(unsupported("its labels are not int64 or int32"));
-  if (weights && weights.shape() != Shape{classes}) return in.refuse(fail("E0211", "its weights are not one a class"));
+  if (weights && weights.shape() != Shape{classes}) return in.refuse(misfit("its weights are not one a class"));
   Value read = labels, is_ignored;
   if (ignored) {
     is_ignored = compare(labels, PT_COMPARE_EQUAL, in.whole(type.dtype, {}, {*ignored}));
@@ -58,13 +55,11 @@ Value likelihood(Node& node, const Value& log_probabilities) {
 }
 
 Result<void> lower_nll_loss(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it has no scores or no labels");
   return node.set(likelihood(node, node.real(0)));
 }
 
 Result<void> lower_softmax_cross_entropy(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it has no scores or no labels");
-  if (node.shape(0).size() < 2) return fail("E0211", "its scores do not have a dimension of classes");
+  if (node.shape(0).size() < 2) return misfit("its scores do not have a dimension of classes");
   const Value log_probabilities = log_softmax(node.real(0), 1);
   PANTOUM_TRY(node.set(likelihood(node, log_probabilities)));
   return node.wants(1) ? node.set(1, log_probabilities) : node.refusal();
@@ -79,8 +74,6 @@ constexpr OperatorEntry kLossOperators[] = {
 
 }  // namespace
 
-Family loss_operators() {
-  return kLossOperators;
-}
+constinit const Family loss_operators = kLossOperators;
 
 }  // namespace pantoum::import

@@ -1,23 +1,99 @@
 #include "import/lower_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 
-#include "import/fold.h"
-#include "import/merge_statistics.h"
+#include "import/catalog.h"
+#include "import/compose.h"
+#include "import/node.h"
 #include "import/onnx_messages.h"
 #include "import/operator_forms.h"
 #include "import/operators.h"
-#include "import/refused_operators.h"
-#include "import/stand_ins.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
+
 namespace {
 
-using ir::Shape;
+bool is_usable(const Shape& shape) {
+  return shape.size() <= PT_MAX_RANK && count_elements(shape).value_or(0) > 0;
+}
+
+Integers list_of(Attributes& attributes, const char* name, size_t count, int64_t otherwise) {
+  Integers list = attributes.integers(name).value_or(Integers());
+  list.resize(count, otherwise);
+  return list;
+}
+
+// A window that slides over any number of dimensions of space; none where it does not fit or pads by itself.
+std::optional<Shape> slide(const onnx::NodeProto& node, const Shape& image, const Shape& window, int64_t channels) {
+  Attributes attributes(node);
+  const size_t space = window.size();
+  if (image.size() != space + 2 || attributes.text("auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
+  const Integers strides = list_of(attributes, "strides", space, 1);
+  const Integers dilations = list_of(attributes, "dilations", space, 1);
+  const Integers pads = list_of(attributes, "pads", 2 * space, 0);
+  Shape result{image[0], channels};
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const auto small = [](int64_t number) { return number >= 0 && number < kMost; };
+  for (size_t d = 0; d < space; ++d) {
+    const bool sane = small(pads[d]) && small(pads[d + space]) && small(dilations[d]) && small(window[d]) &&
+                      small(image[d + 2]) && strides[d] > 0 && window[d] > 0;
+    const int64_t room = sane ? image[d + 2] + pads[d] + pads[d + space] - dilations[d] * (window[d] - 1) - 1 : -1;
+    if (room < 0) return std::nullopt;
+    result.push_back(room / strides[d] + 1);
+  }
+  return result;
+}
+
+std::optional<Shape> windowed(const onnx::NodeProto& node, const Shape& image, const std::optional<Shape>& kernel) {
+  const std::string& op_type = node.op_type();
+  if (image.size() < 3) return std::nullopt;
+  if (op_type == "Conv" && kernel && kernel->size() == image.size())
+    return slide(node, image, Shape(kernel->begin() + 2, kernel->end()), (*kernel)[0]);
+  if (op_type == "MaxPool" || op_type == "AveragePool") {
+    const auto window = Attributes(node).integers("kernel_shape");
+    return window ? slide(node, image, *window, image[1]) : std::nullopt;
+  }
+  if (op_type != "GlobalAveragePool" && op_type != "GlobalMaxPool") return std::nullopt;
+  Shape one(image.size(), 1);
+  one[0] = image[0];
+  one[1] = image[1];
+  return one;
+}
+
+// Declared by the file, by value_info; the batch bound.
+class StandIns {
+ public:
+  StandIns(const Model& model, const Batch& batch);
+
+  // Of an output of `node`, whose image and kernel have these shapes where they are known; none where nothing tells.
+  [[nodiscard]] std::optional<TensorType> type_of(const onnx::NodeProto& node, const std::string& output,
+                                                  const std::optional<Shape>& image,
+                                                  const std::optional<Shape>& kernel) const;
+
+ private:
+  std::map<std::string, TensorType> declared_;
+};
+
+StandIns::StandIns(const Model& model, const Batch& batch) {
+  const auto add = [&](const onnx::ValueInfoProto& value) {
+    const std::optional<Shape> shape = bound_shape(value, batch);
+    const auto dtype = dtype_of(value.type().tensor_type().elem_type());
+    if (shape && is_usable(*shape) && dtype && *dtype != DType::kF64)
+      declared_.try_emplace(value.name(), TensorType{*dtype, *shape});
+  };
+  for (const auto& value : model.proto->graph().value_info()) add(value);
+}
+
+std::optional<TensorType> StandIns::type_of(const onnx::NodeProto& node, const std::string& output,
+                                            const std::optional<Shape>& image,
+                                            const std::optional<Shape>& kernel) const {
+  if (const auto found = declared_.find(output); found != declared_.end()) return found->second;
+  const std::optional<Shape> shape = image ? windowed(node, *image, kernel) : std::nullopt;
+  if (!shape || !is_usable(*shape)) return std::nullopt;
+  return TensorType{DType::kF32, *shape};
+}
 
 constexpr int64_t kMostBatch = INT32_MAX;
 constexpr int64_t kMostInnerWork = int64_t{1} << 17;
@@ -47,8 +123,8 @@ bool takes_sequences(const std::string& op_type) {
 }
 
 // Has it no gradient, and is not what draws numbers, or makes positions that the node's later ops read?
-bool stops_learning(const ir::Graph& graph, size_t at) {
-  const ir::Op& op = graph.ops[at];
+bool stops_learning(const Graph& graph, size_t at) {
+  const Op& op = graph.ops[at];
   if (op.inputs.empty() || ir::has_gradient(op, 0)) return false;
   return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
 }
@@ -157,7 +233,7 @@ class Driver {
   void note_conversions() {
     std::map<std::string, int> counts;
     for (const auto& tensor : model_.proto->graph().initializer()) {
-      const ir::Shape shape(tensor.dims().begin(), tensor.dims().end());
+      const Shape shape(tensor.dims().begin(), tensor.dims().end());
       if (is_converted(tensor.data_type()) && count_elements(shape).value_or(0) > 1)
         ++counts[onnx_type_name(tensor.data_type())];
     }
@@ -174,7 +250,7 @@ class Driver {
     for (const auto& output : model_.proto->graph().output()) {
       Operand& operand = *lowering_.operands.at(output.name());
       if (operand.problem.empty()) {
-        const Result<ir::ValueId> id = materialize(lowering_, operand);
+        const Result<ValueId> id = materialize(lowering_, operand);
         if (id) {
           out_.graph.outputs.push_back(*id);
           out_.graph.output_names.push_back(output.name());
@@ -245,7 +321,6 @@ class Driver {
     }
     if (entry == nullptr) return no_such_operator(node.message());
     PANTOUM_TRY(lower_by(*entry, node));
-    if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
     for (size_t output = 0; output < node.output_count(); ++output) {
       if (!node.wants(output)) continue;
       if (lowering_.operands.contains(node.output_name(output))) continue;
@@ -323,9 +398,9 @@ class Driver {
   void record_ops(size_t first_op, NodeCoverage& coverage) const {
     coverage.gradient = true;
     for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
-      const ir::Kind kind = out_.graph.ops[op].kind;
-      if (kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
-      if (kind == ir::Kind::k_batch_norm_stats || !stops_learning(out_.graph, op)) continue;
+      const Kind kind = out_.graph.ops[op].kind;
+      if (kind != Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
+      if (kind == Kind::k_batch_norm_stats || !stops_learning(out_.graph, op)) continue;
       coverage.gradient = false;
     }
   }

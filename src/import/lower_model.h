@@ -26,21 +26,34 @@ struct Batch {
 [[nodiscard]] std::string show_dims(const onnx::TensorShapeProto& shape);
 
 // The declared shape with the batch bound; none when a dimension stays open, or there is none.
-[[nodiscard]] std::optional<ir::Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch);
+[[nodiscard]] std::optional<Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch);
 
 struct NodeOutcome {
-  NodeCoverage coverage;                             // without output_shapes
-  std::string code;                                  // of the problem: "E0401", "E0211"; empty: fine
-  std::vector<std::optional<ir::TensorType>> types;  // per output, where known
+  NodeCoverage coverage;                         // without output_shapes
+  std::string code;                              // of the problem: "E0401", "E0211"; empty: fine
+  std::vector<std::optional<TensorType>> types;  // per output, where known
 };
 
 struct LoweredModel {
-  ir::Graph graph;
+  Graph graph;
   std::vector<NodeOutcome> nodes;         // in the file's order
   std::optional<Error> dynamic;           // E0210: all inputs with dimensions that nothing binds
   std::vector<std::string> lost_outputs;  // outputs that could not be made
 };
 
 [[nodiscard]] LoweredModel lower_model(const Model& model, const Batch& batch);
+
+// What `pantoum inspect` tells of a model.
+
+// `wider` is the same model lowered at batch.size + 1, from which dimensions that grow with the batch are told; null
+// when the batch is static.
+[[nodiscard]] ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredModel& lowered,
+                                       const LoweredModel* wider);
+
+// "[N,16,14,14]", "[49*N,32]": `shape` at a batch of `size`, `wider` at size + 1.
+[[nodiscard]] std::string show_shape(const Shape& shape, const Shape* wider, const Batch& batch);
+
+// Signs that the exporter folded batch norm or dropout away.
+[[nodiscard]] std::vector<std::string> warn_of_folding(const Model& model);
 
 }  // namespace pantoum::import

@@ -1,23 +1,17 @@
 // Elements moved: picked by a rule, joined, cut, padded, repeated, turned around; parts by position; sequences of tensors, whose length the
 // model alone decides.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "import/onnx_messages.h"
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
-bool swaps_last_two(const std::vector<int64_t>& perm) {
-  std::vector<int64_t> swapped(perm.size());
+bool swaps_last_two(const Integers& perm) {
+  Integers swapped(perm.size());
   std::iota(swapped.begin(), swapped.end(), int64_t{0});
   if (swapped.size() < 2) return false;
   std::swap(swapped.back(), swapped[swapped.size() - 2]);
@@ -26,7 +20,7 @@ bool swaps_last_two(const std::vector<int64_t>& perm) {
 
 Result<void> lower_transpose(Node& node) {
   const Value x = node.value(0);
-  std::vector<int64_t> perm(x.rank());
+  Integers perm(x.rank());
   std::iota(perm.rbegin(), perm.rend(), int64_t{0});
   perm = node.attributes().integers("perm").value_or(perm);
   const Value y = transpose(x, perm);
@@ -39,10 +33,10 @@ Result<void> lower_transpose(Node& node) {
 
 // Such a part adds nothing: its extent along the axis is 0, the others are those of the rest.
 bool is_empty_part(const Node& node, size_t input, int64_t axis) {
-  if (!node.has(input) || node.type(input).elements() != 0) return false;
+  if (node.type(input).elements() != 0) return false;
   Shape rest = node.shape(input);
   for (size_t other = 0; other < node.input_count(); ++other) {
-    if (!node.has(other) || node.type(other).elements() == 0) continue;
+    if (node.type(other).elements() == 0) continue;
     const auto along = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rest.size()) : axis);
     if (along >= rest.size() || rest[along] != 0 || rest.size() != node.shape(other).size()) return false;
     rest[along] = node.shape(other)[along];
@@ -60,13 +54,12 @@ Result<void> lower_concat(Node& node) {
   Values parts;
   for (size_t input = 0; input < node.input_count(); ++input)
     if (!is_empty_part(node, input, node.attributes().integer("axis", 0))) parts.push_back(node.value(input));
-  if (parts.empty() || !node.attributes().has("axis")) return fail("E0211", "it has no inputs or no axis");
   PANTOUM_ASSIGN(const size_t axis, node.axis(parts[0].rank()));
   if (parts[0].elements() == 0) return set_nothing(node, parts[0].shape());
-  ir::TensorType whole = parts[0].type();
+  TensorType whole = parts[0].type();
   for (size_t part = 1; part < parts.size(); ++part) {
-    const std::vector<ir::TensorType> pair = {whole, parts[part].type()};
-    PANTOUM_ASSIGN(const std::vector<ir::TensorType> joined,
+    const std::vector<TensorType> pair = {whole, parts[part].type()};
+    PANTOUM_ASSIGN(const std::vector<TensorType> joined,
                    ir::infer_types(Kind::k_concat, {pair, {}, {{static_cast<int64_t>(axis)}, {}}}));
     whole = joined[0];
   }
@@ -76,7 +69,7 @@ Result<void> lower_concat(Node& node) {
 Result<void> lower_slice(Node& node) {
   const Value x = node.value(0);
   const char* const names[] = {"starts", "ends", "axes", "steps"};
-  std::array<std::vector<int64_t>, 4> lists;
+  std::array<Integers, 4> lists;
   for (size_t list = 0; list < lists.size(); ++list)
     if (list < 2 || node.has(list + 1)) lists[list] = node.integers(list + 1, names[list]);
   PANTOUM_ASSIGN(const auto pieces, slice_pieces(x.shape(), lists[0], lists[1], lists[2], lists[3]));
@@ -90,7 +83,7 @@ Result<void> lower_slice(Node& node) {
 Result<void> gather_one(Node& node, const Value& x, size_t along, int64_t index) {
   Shape shape = x.shape();
   const int64_t at = index < 0 ? index + shape[along] : index;
-  if (at < 0 || at >= shape[along]) return fail("E0211", "its index is out of range");
+  if (at < 0 || at >= shape[along]) return misfit("its index is out of range");
   std::vector<SlicePiece> pieces;
   for (const int64_t extent : shape) pieces.push_back({0, 1, extent});
   pieces[along] = {at, 1, 1};
@@ -102,11 +95,10 @@ Result<void> gather_one(Node& node, const Value& x, size_t along, int64_t index)
 
 Result<void> lower_gather(Node& node) {
   const Value x = node.value(0);
-  if (!node.has(1)) return fail("E0211", "its input 1 is missing");
   PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank()));
   const Tensor* setting = node.setting(1);
   if (setting != nullptr && !ir::is_float(setting->type.dtype)) {
-    const std::vector<int64_t> indices = *to_ints(*setting);
+    const Integers indices = *to_ints(*setting);
     if (indices.size() == 1) return gather_one(node, x, axis, indices[0]);
     Shape shape = x.shape();
     const int64_t extent = shape[axis];
@@ -117,33 +109,32 @@ Result<void> lower_gather(Node& node) {
       return set_nothing(node, shape);
     }
     const auto inside = [&](int64_t index) { return index >= -extent && index < extent; };
-    if (!std::ranges::all_of(indices, inside)) return fail("E0211", "a constant index is out of range");
+    if (!std::ranges::all_of(indices, inside)) return misfit("a constant index is out of range");
   }
   return node.set(gather(x, node.value(1), axis));
 }
 
 // Parts of `each`; the last one takes what is left.
-std::vector<int64_t> even_extents(int64_t whole, int64_t each) {
-  std::vector<int64_t> extents;
+Integers even_extents(int64_t whole, int64_t each) {
+  Integers extents;
   for (int64_t start = 0; start < whole; start += each) extents.push_back(std::min(each, whole - start));
   return extents;
 }
 
-Result<void> check_extents(const std::vector<int64_t>& extents, int64_t whole) {
+Result<void> check_extents(const Integers& extents, int64_t whole) {
   int64_t left = whole;
   for (const int64_t part : extents) left = part < 1 || part > left ? -1 : left - part;
   if (left == 0) return {};
-  return fail("E0211", fmt::format("its parts do not make up the extent {}", whole));
+  return misfit("its parts do not make up the extent {}", whole);
 }
 
 // How much of `whole` each output of a Split takes.
-Result<std::vector<int64_t>> split_extents(Node& node, int64_t whole) {
+Result<Integers> split_extents(Node& node, int64_t whole) {
   const auto told = node.integers_or_attribute(1, "split");
   const auto count = static_cast<int64_t>(node.output_count());
-  if (!told && node.attributes().integer("num_outputs", count) != count)
-    return fail("E0211", "its num_outputs is wrong");
-  const std::vector<int64_t> extents = told ? *told : even_extents(whole, count > 0 ? (whole - 1) / count + 1 : whole);
-  PANTOUM_TRY(check_extents(static_cast<int64_t>(extents.size()) == count ? extents : std::vector<int64_t>{}, whole));
+  if (!told && node.attributes().integer("num_outputs", count) != count) return misfit("its num_outputs is wrong");
+  const Integers extents = told ? *told : even_extents(whole, count > 0 ? (whole - 1) / count + 1 : whole);
+  PANTOUM_TRY(check_extents(static_cast<int64_t>(extents.size()) == count ? extents : Integers{}, whole));
   return extents;
 }
 
@@ -152,8 +143,8 @@ Result<void> lower_split(Node& node) {
   if (known != nullptr && known->type.dtype == DType::kI64 && known->type.shape.size() == 1) {
     // The extents of a shape, one by one: they stay known.
     PANTOUM_TRY(node.axis(1));
-    PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, known->type.shape[0]));
-    const std::vector<int64_t> whole = *to_ints(*known);
+    PANTOUM_ASSIGN(const Integers extents, split_extents(node, known->type.shape[0]));
+    const Integers whole = *to_ints(*known);
     auto begin = whole.begin();
     for (size_t part = 0; part < extents.size(); begin += extents[part], ++part)
       PANTOUM_TRY(
@@ -162,28 +153,28 @@ Result<void> lower_split(Node& node) {
   }
   const Value x = node.value(0);
   PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank()));
-  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, x.shape()[axis]));
+  PANTOUM_ASSIGN(const Integers extents, split_extents(node, x.shape()[axis]));
   const Values parts = split(x, axis, extents);
   for (size_t part = 0; part < parts.size(); ++part) PANTOUM_TRY(node.set(part, parts[part]));
   return {};
 }
 
 struct Margins {
-  std::vector<int64_t> before, after;  // of every dimension; negative: cut off
+  Integers before, after;  // of every dimension; negative: cut off
 };
 
 Result<Margins> read_margins(Node& node, size_t rank) {
-  const std::vector<int64_t> pads = node.integers(1, "pads");
-  std::vector<int64_t> axes(rank);
+  const Integers pads = node.integers(1, "pads");
+  Integers axes(rank);
   std::iota(axes.begin(), axes.end(), int64_t{0});
   if (node.has(3)) axes = node.integers(3, "axes");
-  if (pads.size() != 2 * axes.size()) return fail("E0211", "its pads do not name both ends of every dimension");
+  if (pads.size() != 2 * axes.size()) return misfit("its pads do not name both ends of every dimension");
   PANTOUM_TRY(normalize_axes(axes, rank));  // each once
-  Margins margins{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
+  Margins margins{Integers(rank, 0), Integers(rank, 0)};
   for (size_t entry = 0; entry < axes.size(); ++entry) {
     PANTOUM_ASSIGN(const int64_t axis, normalize_axis(axes[entry], rank));
     for (const int64_t pad : {pads[entry], pads[axes.size() + entry]})
-      if (pad < -INT32_MAX || pad > INT32_MAX) return fail("E0211", fmt::format("a pad of {} is out of range", pad));
+      if (pad < -INT32_MAX || pad > INT32_MAX) return misfit("a pad of {} is out of range", pad);
     margins.before[static_cast<size_t>(axis)] = pads[entry];
     margins.after[static_cast<size_t>(axis)] = pads[axes.size() + entry];
   }
@@ -192,9 +183,9 @@ Result<Margins> read_margins(Node& node, size_t rank) {
 
 // Cuts off what negative pads name; they are 0 afterwards.
 Value cut(const Value& x, Margins& margins) {
-  const ir::TensorType from = x.type();
+  const TensorType from = x.type();
   Shape shape = from.shape;
-  ir::Attrs attrs;
+  Attrs attrs;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t first = std::max<int64_t>(-margins.before[d], 0), last = std::max<int64_t>(-margins.after[d], 0);
     attrs.ints.insert(attrs.ints.end(), {first, 1});
@@ -212,7 +203,7 @@ Value surrounded(Value x, const Margins& margins, double value) {
   for (size_t d = 0; d < margins.before.size(); ++d) {
     Values parts;
     const auto add = [&](int64_t margin) {
-      ir::TensorType block = x.type();
+      TensorType block = x.type();
       block.shape[d] = margin;
       if (margin == 0 || !in.spend(block.elements())) return;
       parts.push_back(
@@ -240,7 +231,7 @@ Value surrounded_by_reading(Value x, const Margins& margins, const std::string& 
     if (margins.before[d] == 0 && margins.after[d] == 0) continue;
     const int64_t extent = x.shape()[d], count = margins.before[d] + extent + margins.after[d];
     if (!in.spend(count)) break;
-    std::vector<int64_t> sources;
+    Integers sources;
     for (int64_t at = -margins.before[d]; at < extent + margins.after[d]; ++at)
       sources.push_back(read_from(mode, at, extent));
     x = gather(x, in.whole(DType::kI64, {count}, sources), d);
@@ -265,15 +256,15 @@ Result<void> lower_pad(Node& node) {
     return node.set(surrounded(x, margins, *value));
   }
   if (mode == "reflect" || mode == "edge" || mode == "wrap") return node.set(surrounded_by_reading(x, margins, mode));
-  return fail("E0211", fmt::format("its mode is '{}'", mode));
+  return misfit("its mode is '{}'", mode);
 }
 
 Result<void> lower_tile(Node& node) {
   const Value x = node.value(0);
-  const std::vector<int64_t> repeats = node.integers(1, "repeats");
-  if (repeats.size() != x.rank()) return fail("E0211", "its repeats do not name every dimension");
+  const Integers repeats = node.integers(1, "repeats");
+  if (repeats.size() != x.rank()) return misfit("its repeats do not name every dimension");
   for (const int64_t times : repeats)
-    if (times < 1 || times > INT32_MAX) return fail("E0211", fmt::format("it repeats {} times", times));
+    if (times < 1 || times > INT32_MAX) return misfit("it repeats {} times", times);
   return node.set(repeated(x, repeats));
 }
 
@@ -281,12 +272,12 @@ Result<void> lower_tile(Node& node) {
 Result<void> lower_trilu(Node& node) {
   const Value x = node.value(0);
   const Shape shape = x.shape();
-  if (shape.size() < 2) return fail("E0211", "its input is no matrix");
+  if (shape.size() < 2) return misfit("its input is no matrix");
   const int64_t diagonal = node.has(1) ? std::clamp<int64_t>(node.integer(1, "diagonal"), -INT32_MAX, INT32_MAX) : 0;
   const bool upper = node.attributes().integer("upper", 1) != 0;
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
   if (!node.spend(rows * columns)) return node.refusal();
-  std::vector<int64_t> stays;
+  Integers stays;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
       stays.push_back(upper ? column - row >= diagonal : column - row <= diagonal);
@@ -297,20 +288,20 @@ Result<void> lower_trilu(Node& node) {
 // The extents of an image [N,C,H,W], and how many elements make up a block along each dimension of space.
 Result<int64_t> block_of(Node& node, Shape& image) {
   image = node.value(0).shape();
-  if (image.size() != 4) return fail("E0211", "its input is not an image [N,C,H,W]");
+  if (image.size() != 4) return misfit("its input is not an image [N,C,H,W]");
   const int64_t block = node.attributes().integer("blocksize", 0);
-  if (block < 1 || block > INT16_MAX) return fail("E0211", "its blocksize is out of range");
+  if (block < 1 || block > INT16_MAX) return misfit("its blocksize is out of range");
   return block;
 }
 
-Result<void> rearrange(Node& node, Shape apart, const std::vector<int64_t>& perm, Shape together) {
+Result<void> rearrange(Node& node, Shape apart, const Integers& perm, Shape together) {
   return node.set(reshape(transpose(reshape(node.value(0), std::move(apart)), perm), std::move(together)));
 }
 
 Result<void> lower_depth_to_space(Node& node) {
   Shape s;
   PANTOUM_ASSIGN(const int64_t b, block_of(node, s));
-  if (s[1] % (b * b) != 0) return fail("E0211", "its blocks do not divide the channels");
+  if (s[1] % (b * b) != 0) return misfit("its blocks do not divide the channels");
   const int64_t c = s[1] / (b * b);
   const Shape together = {s[0], c, s[2] * b, s[3] * b};
   if (node.attributes().text("mode", "DCR") == "CRD")
@@ -321,7 +312,7 @@ Result<void> lower_depth_to_space(Node& node) {
 Result<void> lower_space_to_depth(Node& node) {
   Shape s;
   PANTOUM_ASSIGN(const int64_t b, block_of(node, s));
-  if (s[2] % b != 0 || s[3] % b != 0) return fail("E0211", "its blocks do not divide the image");
+  if (s[2] % b != 0 || s[3] % b != 0) return misfit("its blocks do not divide the image");
   return rearrange(node, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4},
                    {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
@@ -329,23 +320,23 @@ Result<void> lower_space_to_depth(Node& node) {
 // What is left over is cut off, or added, behind.
 Result<void> lower_center_crop_pad(Node& node) {
   const Value x = node.value(0);
-  const std::vector<int64_t> extents = node.integers(1, "shape");
+  const Integers extents = node.integers(1, "shape");
   const Shape from = x.shape();
-  std::vector<int64_t> axes(from.size());
+  Integers axes(from.size());
   std::iota(axes.begin(), axes.end(), int64_t{0});
   if (const auto told = node.attributes().integers("axes")) {
     PANTOUM_TRY(normalize_axes(*told, from.size()));
     axes = *told;  // in the order of the extents
     for (int64_t& axis : axes) axis += axis < 0 ? static_cast<int64_t>(from.size()) : 0;
   }
-  if (axes.size() != extents.size()) return fail("E0211", "its shape does not name every axis");
+  if (axes.size() != extents.size()) return misfit("its shape does not name every axis");
   std::vector<SlicePiece> pieces;
   for (const int64_t extent : from) pieces.push_back({0, 1, extent});
-  std::vector<int64_t> before(from.size(), 0), after(from.size(), 0);
+  Integers before(from.size(), 0), after(from.size(), 0);
   for (size_t entry = 0; entry < axes.size(); ++entry) {
     const auto d = static_cast<size_t>(axes[entry]);
     const int64_t extent = extents[entry], more = extent - from[d];
-    if (extent < 1 || extent > INT32_MAX) return fail("E0211", fmt::format("an extent of {} is out of range", extent));
+    if (extent < 1 || extent > INT32_MAX) return misfit("an extent of {} is out of range", extent);
     if (more < 0) pieces[d] = {-more / 2, 1, extent};
     before[d] = std::max<int64_t>(more, 0) / 2;
     after[d] = std::max<int64_t>(more, 0) - before[d];
@@ -364,11 +355,11 @@ Result<void> lower_compress(Node& node) {
   } else {
     x = flattened(x);
   }
-  std::vector<int64_t> kept;
+  Integers kept;
   for (size_t at = 0; at < stays->size(); ++at)
     if ((*stays)[at] != 0) kept.push_back(static_cast<int64_t>(at));
   if (kept.empty()) return unsupported("it keeps nothing");
-  if (kept.back() >= x.shape()[axis]) return fail("E0211", "its condition is longer than its input");
+  if (kept.back() >= x.shape()[axis]) return misfit("its condition is longer than its input");
   const auto count = static_cast<int64_t>(kept.size());
   if (!node.spend(count)) return node.refusal();
   return node.set(gather(x, node.whole(DType::kI64, {count}, kept), axis));
@@ -378,7 +369,7 @@ Result<void> lower_compress(Node& node) {
 Value rows_read(Node& node, int64_t steps, int64_t batch, bool time_first) {
   const Value lengths = node.value(1);
   if (lengths.dtype() != DType::kI64) return node.refuse(unsupported("its lengths are not int64"));
-  if (lengths.shape() != Shape{batch}) return node.refuse(fail("E0211", "its lengths are not one a sample"));
+  if (lengths.shape() != Shape{batch}) return node.refuse(misfit("its lengths are not one a sample"));
   const auto along = [&](int64_t extent, bool first, int64_t step) {
     return node.positions(extent, first ? Shape{extent, 1} : Shape{1, extent}, 0, step);
   };
@@ -399,7 +390,7 @@ Result<void> lower_reverse_sequence(Node& node) {
   const int64_t time_axis = node.attributes().integer("time_axis", 0);
   const int64_t batch_axis = node.attributes().integer("batch_axis", 1);
   if (shape.size() < 2 || time_axis + batch_axis != 1 || time_axis * batch_axis != 0)
-    return fail("E0211", "its time and batch are not the first two dimensions");
+    return misfit("its time and batch are not the first two dimensions");
   const bool time_first = time_axis == 0;
   const Value rows = rows_read(node, shape[time_first ? 0 : 1], shape[time_first ? 1 : 0], time_first);
   Shape table(shape.begin() + 1, shape.end());
@@ -409,20 +400,16 @@ Result<void> lower_reverse_sequence(Node& node) {
 
 Values parts_of(Node& node) {
   Values parts;
-  if (!node.has(0) || !node.operand(0)->sequence) {
-    node.refuse(fail("E0211", "its input 0 is no sequence"));
-    return parts;
-  }
-  for (const ir::ValueId part : node.operand(0)->parts) parts.push_back(node.at(part));
+  for (const ValueId part : node.operand(0)->parts) parts.push_back(node.at(part));
   return parts;
 }
 
 // A position among `count` places, which negative ones count from the end of `parts` parts.
 Result<std::ptrdiff_t> position_of(Node& node, size_t input, size_t parts, size_t count) {
-  const std::vector<int64_t> told = node.integers(input, "position");
+  const Integers told = node.integers(input, "position");
   const auto length = static_cast<int64_t>(parts);
   if (told.size() != 1 || told[0] < -length || told[0] >= static_cast<int64_t>(count))
-    return fail("E0211", "its position is out of range");
+    return misfit("its position is out of range");
   return static_cast<std::ptrdiff_t>(told[0] < 0 ? told[0] + length : told[0]);
 }
 
@@ -451,7 +438,7 @@ Result<void> lower_sequence_insert(Node& node) {
 
 Result<void> lower_sequence_erase(Node& node) {
   Values parts = parts_of(node);
-  if (parts.empty()) return fail("E0211", "its sequence is empty");
+  if (parts.empty()) return misfit("its sequence is empty");
   auto at = static_cast<std::ptrdiff_t>(parts.size()) - 1;
   if (node.has(1)) {
     PANTOUM_ASSIGN(at, position_of(node, 1, parts.size(), parts.size()));
@@ -475,10 +462,10 @@ Result<void> lower_concat_from_sequence(Node& node) {
     Shape shape = part.shape();
     if (stacks && shape.size() + 1 == rank) shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
     part = reshape(part, std::move(shape));
-    ir::TensorType like = part.type();
-    if (like.shape.size() != rank) return fail("E0211", "its tensors differ in their number of dimensions");
+    TensorType like = part.type();
+    if (like.shape.size() != rank) return misfit("its tensors differ in their number of dimensions");
     if (!stacks) like.shape[axis] = parts[0].shape()[axis];
-    if (like != parts[0].type()) return fail("E0211", "its tensors differ in type or shape");
+    if (like != parts[0].type()) return misfit("its tensors differ in type or shape");
   }
   return node.set(concat(parts, axis));
 }
@@ -488,12 +475,12 @@ Result<void> lower_split_to_sequence(Node& node) {
   const Value x = node.value(0);
   PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank()));
   const int64_t whole = x.shape()[axis];
-  std::vector<int64_t> extents = even_extents(whole, 1);
+  Integers extents = even_extents(whole, 1);
   if (node.has(1)) {
     extents = node.integers(1, "extents");
     PANTOUM_TRY(node.refusal());
     if (node.shape(1).empty()) {
-      if (extents[0] < 1 || extents[0] > whole) return fail("E0211", "its parts are out of range");
+      if (extents[0] < 1 || extents[0] > whole) return misfit("its parts are out of range");
       extents = even_extents(whole, extents[0]);
     }
     PANTOUM_TRY(check_extents(extents, whole));
@@ -537,8 +524,6 @@ constexpr OperatorEntry kMoveOperators[] = {
 
 }  // namespace
 
-Family move_operators() {
-  return kMoveOperators;
-}
+constinit const Family move_operators = kMoveOperators;
 
 }  // namespace pantoum::import

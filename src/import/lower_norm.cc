@@ -1,17 +1,10 @@
 // Normalizations: BatchNormalization with training semantics, LayerNormalization, and those that are made of others.
-#include <fmt/format.h>
 
-#include "import/merge_statistics.h"
+#include "import/compose.h"
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-using ir::ValueId;
 
 // A running statistic: from the model's own contents, one buffer for all calls of a module, or a value that the model computes
 // or is fed.
@@ -36,16 +29,16 @@ bool keeps_statistic(Node& node, size_t input) {
 
 Result<void> update_statistics(Node& node, const Values& normalized) {
   const Value mean = statistic(node, 3), variance = statistic(node, 4);
-  const ir::TensorType x = node.type(0);
+  const TensorType x = node.type(0);
   const int64_t per_channel = x.elements() / x.shape[1];
   if (per_channel == 1 && node.lowering().batch_chosen)
     return fail("E0211", "each of its channels has a single value, which has no variance", {}, "use a larger --batch");
   const double momentum = node.attributes().real("momentum", 0.9);
-  if (!(momentum >= 0 && momentum <= 1)) return fail("E0211", "its momentum is not between 0 and 1");
+  if (!(momentum >= 0 && momentum <= 1)) return misfit("its momentum is not between 0 and 1");
   const Values next =
       node.ops(Kind::k_batch_norm_stats, {mean, variance, normalized[1], normalized[2]}, {{per_channel}, {momentum}});
   PANTOUM_TRY(node.refusal());
-  ir::Graph& graph = node.builder().graph();
+  Graph& graph = node.builder().graph();
   for (const size_t which : {0u, 1u}) {
     const ValueId id = which == 0 ? mean : variance;
     if (graph.value(id).role == ir::Role::kBuffer) graph.value(id).next = next[which];
@@ -62,7 +55,7 @@ Result<void> lower_computed_statistics(Node& node) {
   for (size_t input = 1; input < 5; ++input) {
     vectors.push_back(node.real(input));
     if (image.size() < 2 || node.shape(input) != Shape{image[1]})
-      return fail("E0211", fmt::format("its input {} does not have one element a channel", input));
+      return misfit("its input {} does not have one element a channel", input);
   }
   node.note("normalized by the statistics that the model computes");
   return node.set(
@@ -70,8 +63,6 @@ Result<void> lower_computed_statistics(Node& node) {
 }
 
 Result<void> lower_batch_norm(Node& node) {
-  for (size_t input = 0; input < 5; ++input)
-    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
   if (node.wants(3) || node.wants(4)) return unsupported("its saved statistics are used");
   const bool training = is_training_norm(node.message());
   if (!training && !node.operand(3)->known && !node.operand(4)->known) return lower_computed_statistics(node);
@@ -111,7 +102,6 @@ Result<void> lower_layer_norm(Node& node) {
   Shape statistic = x.shape();
   PANTOUM_ASSIGN(const size_t axis, node.axis(statistic.size(), -1));
   const Shape row(statistic.begin() + static_cast<std::ptrdiff_t>(axis), statistic.end());
-  if (!node.has(1)) return fail("E0211", "its scale is missing");
   // A missing bias costs memory: it must not be more than the model itself pays for the scale.
   const Value scale = row_vector(node, 1, row, 1.0F), bias = row_vector(node, 2, row, 0.0F);
   const Values made = node.ops(Kind::k_layer_norm, {x, scale, bias},
@@ -133,7 +123,7 @@ Value vector_of(Node& node, size_t which, const Shape& shape, double neutral) {
   if (const Tensor* known = node.setting(which); known != nullptr && is_filled_with(*known, neutral)) return {};
   const Value vector = node.real(which);
   if (vector.elements() == elements_from(shape, 0)) return reshape(vector, shape);
-  return node.refuse(fail("E0211", fmt::format("its input {} has {} elements", which, vector.elements())));
+  return node.refuse(misfit("its input {} has {} elements", which, vector.elements()));
 }
 
 Value with_scale_and_bias(Node& node, Value y, const Shape& shape) {
@@ -155,30 +145,21 @@ Value normalize_rows(Node& node, const Value& x, int64_t width) {
   return normalized_rows(x, width, node.attributes().real("epsilon", 1e-5), ones, zeros)[0];
 }
 
-Result<void> check_affine(Node& node) {
-  if (!node.has(1) || !node.has(2)) return fail("E0211", "its scale or bias is missing");
-  if (node.shape(0).size() < 2) return fail("E0211", "its input has fewer than two dimensions");
-  return {};
-}
-
 Result<void> lower_instance_norm(Node& node) {
   const Value x = node.real(0);
-  PANTOUM_TRY(check_affine(node));
+  if (x.rank() < 2) return misfit("its input has fewer than two dimensions");
   const Shape shape = x.shape();
   return node.set(with_scale_and_bias(node, normalize_rows(node, x, elements_from(shape, 2)), per_channel(shape)));
 }
 
-// Until opset 20 scale and bias are those of the groups, then of the channels.
 Result<void> lower_group_norm(Node& node) {
   const Value x = node.real(0);
-  PANTOUM_TRY(check_affine(node));
+  if (x.rank() < 2) return misfit("its input has fewer than two dimensions");
   const Shape shape = x.shape();
   const int64_t groups = node.attributes().integer("num_groups", 0);
-  if (groups < 1 || shape[1] % groups != 0) return fail("E0211", "its groups do not divide the channels");
+  if (groups < 1 || shape[1] % groups != 0) return misfit("its groups do not divide the channels");
   const int64_t width = elements_from(shape, 1) / groups;
-  const Value y = normalize_rows(node, x, width);
-  if (node.opset() >= 21) return node.set(with_scale_and_bias(node, y, per_channel(shape)));
-  return node.set(reshape(with_scale_and_bias(node, reshape(y, {shape[0], groups, width}), {groups, 1}), shape));
+  return node.set(with_scale_and_bias(node, normalize_rows(node, x, width), per_channel(shape)));
 }
 
 // X / (bias + alpha / size * sum of squares)^beta; the squares of neighbouring channels are summed by an average pooling over
@@ -188,7 +169,7 @@ Result<void> lower_lrn(Node& node) {
   const Shape shape = x.shape();
   Attributes& attributes = node.attributes();
   const int64_t size = attributes.integer("size", 0), before = (size - 1) / 2;
-  if (shape.size() < 2 || size < 1 || size > INT32_MAX) return fail("E0211", "its size is out of range");
+  if (shape.size() < 2 || size < 1 || size > INT32_MAX) return misfit("its size is out of range");
   const Value squares = reshape(x * x, {shape[0], 1, shape[1], elements_from(shape, 2)});
   const Value means = apply(Kind::k_avg_pool, squares, {{size, 1, 1, 1, before, 0, size - 1 - before, 0, 1, 1, 1}, {}});
   const Value sums = scale(reshape(means, shape), attributes.real("alpha", 1e-4), attributes.real("bias", 1));
@@ -198,7 +179,7 @@ Result<void> lower_lrn(Node& node) {
 Result<void> lower_lp_norm(Node& node) {
   const Value x = node.real(0);
   const int64_t p = node.attributes().integer("p", 2);
-  if (p != 1 && p != 2) return fail("E0211", "its p is neither 1 nor 2");
+  if (p != 1 && p != 2) return misfit("its p is neither 1 nor 2");
   PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank(), -1));
   const Value sum = reduce(Kind::k_reduce_sum, p == 1 ? abs(x) : x * x, {static_cast<int64_t>(axis)}, false);
   Shape kept = x.shape();
@@ -209,9 +190,9 @@ Result<void> lower_lp_norm(Node& node) {
 // Over the samples and the dimensions of space, unless axes say otherwise; 1e-9 is added to the deviation.
 Result<void> lower_mean_variance(Node& node) {
   const Value x = node.real(0);
-  const std::vector<int64_t> told = node.attributes().integers("axes").value_or(std::vector<int64_t>{0, 2, 3});
-  PANTOUM_ASSIGN(const std::vector<int64_t> axes, normalize_axes(told, x.rank()));
-  if (axes.empty()) return fail("E0211", "it names no axes");
+  const Integers told = node.attributes().integers("axes").value_or(Integers{0, 2, 3});
+  PANTOUM_ASSIGN(const Integers axes, normalize_axes(told, x.rank()));
+  if (axes.empty()) return misfit("it names no axes");
   const Value centered = x - reduce(Kind::k_reduce_mean, x, axes, true);
   const Value variance = reduce(Kind::k_reduce_mean, centered * centered, axes, false);
   Shape kept = x.shape();
@@ -231,8 +212,6 @@ constexpr OperatorEntry kNormOperators[] = {
 
 }  // namespace
 
-Family norm_operators() {
-  return kNormOperators;
-}
+constinit const Family norm_operators = kNormOperators;
 
 }  // namespace pantoum::import

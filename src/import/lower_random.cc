@@ -1,14 +1,9 @@
 // What draws at random: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial.
-#include <fmt/format.h>
 
 #include "import/operators.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
 
 // The key of its random stream is the node's position in the file, as that of dropout.
 Value draw(Node& node, int64_t distribution, double a, double b, Shape shape) {
@@ -38,15 +33,12 @@ Result<void> draw_numbers(Node& node, Shape shape, DType otherwise) {
 
 template <int64_t kDistribution>
 Result<void> lower_random(Node& node) {
-  const auto shape = node.attributes().integers("shape");
-  if (!shape) return fail("E0211", "it has no shape");
-  return draw_numbers<kDistribution>(node, *shape, DType::kF32);
+  return draw_numbers<kDistribution>(node, *node.attributes().integers("shape"), DType::kF32);
 }
 
 // The input is there for its shape and type alone.
 template <int64_t kDistribution>
 Result<void> lower_random_like(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
   return draw_numbers<kDistribution>(node, node.shape(0), runtime_dtype(node.type(0).dtype));
 }
 
@@ -62,11 +54,11 @@ Result<void> lower_bernoulli(Node& node) {
 Result<void> lower_multinomial(Node& node) {
   const Value scores = node.real(0);
   const Shape shape = node.shape(0);
-  if (shape.size() != 2) return fail("E0211", "its input is no matrix of log-probabilities");
+  if (shape.size() != 2) return misfit("its input is no matrix of log-probabilities");
   const int64_t samples = node.attributes().integer("sample_size", 1);
-  if (samples < 1 || samples > INT32_MAX) return fail("E0211", fmt::format("its sample_size is {}", samples));
+  if (samples < 1 || samples > INT32_MAX) return misfit("its sample_size is {}", samples);
   PANTOUM_ASSIGN(const DType dtype, told_type(node, DType::kI32));
-  if (dtype != DType::kI32 && dtype != DType::kI64) return fail("E0211", "its dtype is neither int32 nor int64");
+  if (dtype != DType::kI32 && dtype != DType::kI64) return misfit("its dtype is neither int32 nor int64");
   const Value noise = -log(-log(draw(node, PT_RANDOM_UNIFORM, 0, 1, {shape[0], samples, shape[1]})));
   return node.set(cast(apply(Kind::k_arg_max, noise + reshape(scores, {shape[0], 1, shape[1]}), {{2}, {}}), dtype));
 }
@@ -82,8 +74,6 @@ constexpr OperatorEntry kRandomOperators[] = {
 
 }  // namespace
 
-Family random_operators() {
-  return kRandomOperators;
-}
+constinit const Family random_operators = kRandomOperators;
 
 }  // namespace pantoum::import

@@ -1,20 +1,16 @@
 // LSTM, GRU and RNN over time: LSTM and GRU as ops of several steps each, where that was asked for and they have the
 // usual form; else unrolled: for each step a product with its input, one with the state, and a cell.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 
-#include "import/concat_part.h"
+#include "import/compose.h"
 #include "import/gate_blocks.h"
 #include "import/operators.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::Kind;
-using ir::Shape;
 
 constexpr int64_t kMostSteps = 4096;
 
@@ -27,9 +23,9 @@ struct Sizes {
 
 // What one direction computes with, and its state.
 struct Direction {
-  Value w, r, x_bias, h_bias;   // the biases may be left out
-  std::vector<int64_t> blocks;  // of columns, by gate in ONNX's order
-  Value h, c;                   // c: of an LSTM
+  Value w, r, x_bias, h_bias;  // the biases may be left out
+  Integers blocks;             // of columns, by gate in ONNX's order
+  Value h, c;                  // c: of an LSTM
   bool reverse = false;
   Value candidate_r, candidate_bias;  // of a GRU that resets its state before the product
   Values peepholes;                   // of an LSTM's gates i, o, f
@@ -41,13 +37,13 @@ Value view(const Value& x, const Shape& shape) {
   return x ? x.in().at(x.in().builder().reshape(x, shape)) : x;
 }
 
-Values parts_of(const char* suffix, const Value& x, size_t axis, const std::vector<int64_t>& extents) {
+Values parts_of(const char* suffix, const Value& x, size_t axis, const Integers& extents) {
   const Suffix named(x.in(), suffix);
   return split(x, axis, extents);
 }
 
 Values even_parts(const char* suffix, const Value& x, size_t axis, int64_t count) {
-  return parts_of(suffix, x, axis, std::vector<int64_t>(static_cast<size_t>(count), x.shape()[axis] / count));
+  return parts_of(suffix, x, axis, Integers(static_cast<size_t>(count), x.shape()[axis] / count));
 }
 
 // [D, ...] -> one [...] for every direction.
@@ -66,7 +62,7 @@ struct Given {
 // Of every direction, where all weights are put together from the blocks of other values (PyTorch has its gates in another order) in one
 // order: those values, so that no copy stands beside them.
 std::optional<Directions> weights_from_sources(Node& node, const Sizes& sizes, const Given& given) {
-  std::vector<int64_t> blocks;  // of what was taken so far
+  Integers blocks;  // of what was taken so far
   bool alike = true;
   // Rows of `columns` elements for each gate, the `at`-th such of the operand.
   const auto take = [&](const Value& operand, int64_t at, int64_t columns) {
@@ -99,7 +95,7 @@ std::optional<Directions> weights_from_sources(Node& node, const Sizes& sizes, c
 
 Directions weights_as_given(const Sizes& sizes, const Given& given) {
   const Values ws = by_direction(given.w), rs = by_direction(given.r), bs = given.b ? by_direction(given.b) : Values();
-  std::vector<int64_t> blocks(static_cast<size_t>(sizes.gates));
+  Integers blocks(static_cast<size_t>(sizes.gates));
   std::iota(blocks.begin(), blocks.end(), int64_t{0});
   Directions made;
   for (size_t d = 0; d < ws.size(); ++d) {
@@ -160,25 +156,22 @@ void rnn_step(const Value& z, const Value& p, Direction& state) {
 
 Result<void> want_shape(Node& node, size_t input, const Shape& shape, const char* what) {
   if (node.shape(input) == shape) return {};
-  return fail("E0211", fmt::format("its {} has the shape {} instead of {}", what, ir::to_text(node.shape(input)),
-                                   ir::to_text(shape)));
+  return misfit("its {} has the shape {} instead of {}", what, ir::to_text(node.shape(input)), ir::to_text(shape));
 }
 
 Result<Sizes> sizes_of(Node& node, int64_t gates) {
-  for (const size_t input : {kX, kW, kR}) {
-    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", size_t{input}));
-    if (node.shape(input).size() != 3) return fail("E0211", "its X, W and R do not have three dimensions");
-  }
+  for (const size_t input : {kX, kW, kR})
+    if (node.shape(input).size() != 3) return misfit("its X, W and R do not have three dimensions");
   const Shape x = node.shape(kX), r = node.shape(kR);
   const bool both = node.attributes().text("direction", "forward") == "bidirectional";
   const int64_t layout = node.attributes().integer("layout", 0);
-  if (layout != 0 && layout != 1) return fail("E0211", fmt::format("its layout is {}", layout));
+  if (layout != 0 && layout != 1) return misfit("its layout is {}", layout);
   const Sizes sizes{gates, x[layout == 0 ? 0 : 1], x[layout == 0 ? 1 : 0], x[2], r[2], both ? 2 : 1, layout == 1};
   PANTOUM_TRY(want_shape(node, kW, {sizes.directions, gates * sizes.hidden, sizes.inputs}, "W"));
   PANTOUM_TRY(want_shape(node, kR, {sizes.directions, gates * sizes.hidden, sizes.hidden}, "R"));
   if (node.has(kB)) PANTOUM_TRY(want_shape(node, kB, {sizes.directions, 2 * gates * sizes.hidden}, "B"));
   if (node.attributes().integer("hidden_size", sizes.hidden) != sizes.hidden)
-    return fail("E0211", "its hidden_size is not that of its weights");
+    return misfit("its hidden_size is not that of its weights");
   if (sizes.steps > kMostSteps)
     return unsupported(fmt::format("it has {} time steps, more than {}", sizes.steps, kMostSteps),
                        "train on shorter sequences");
@@ -195,21 +188,21 @@ Result<void> want_shape_of_some_batch(Node& node, size_t input, Shape shape, siz
 // Are all sequences as long as the input? E0211 for a list that no input could have.
 Result<bool> full_length(Node& node, const Sizes& sizes) {
   if (!node.has(kLengths)) return true;
-  if (ir::is_float(node.type(kLengths).dtype)) return fail("E0211", "its sequence_lens are no integers");
+  if (ir::is_float(node.type(kLengths).dtype)) return misfit("its sequence_lens are no integers");
   PANTOUM_TRY(want_shape_of_some_batch(node, kLengths, {sizes.batch}, 0, "sequence_lens"));
   const Tensor* lengths = node.setting(kLengths);
   if (lengths == nullptr) return false;
-  const std::vector<int64_t> values = *to_ints(*lengths);
+  const Integers values = *to_ints(*lengths);
   const auto possible = [&](int64_t length) { return length >= 0 && length <= sizes.steps; };
   if (!std::ranges::all_of(values, possible))
-    return fail("E0211", fmt::format("its sequence_lens are not all between 0 and its {} time steps", sizes.steps));
+    return misfit("its sequence_lens are not all between 0 and its {} time steps", sizes.steps);
   return std::ranges::all_of(values, [&](int64_t length) { return length == sizes.steps; });
 }
 
 Result<void> check_form(Node& node, const Sizes& sizes) {
   const std::string direction = node.attributes().text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    return fail("E0211", fmt::format("its direction '{}' is unknown", direction));
+    return misfit("its direction '{}' is unknown", direction);
   PANTOUM_ASSIGN(const bool full, full_length(node, sizes));
   if (!full)
     return unsupported("its sequences differ in length", "pad them to one length, without pack_padded_sequence");
@@ -223,9 +216,9 @@ Result<std::vector<std::string>> activations(Node& node, const Sizes& sizes, std
   if (!told) return otherwise;
   const size_t each = otherwise.size();
   if (told->size() != each * static_cast<size_t>(sizes.directions))
-    return fail("E0211", "it has another number of activations");
+    return misfit("it has another number of activations");
   for (std::string& name : *told)
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   const bool alike = std::equal(told->end() - static_cast<std::ptrdiff_t>(each), told->end(), told->begin());
   if (!alike) return unsupported("its directions have different activations");
   told->resize(each);
@@ -265,7 +258,7 @@ Result<Values> initial(Node& node, size_t input, const Sizes& sizes, Value& zero
   if (!zero) {
     const Suffix named(node, ".zero");
     const auto count = static_cast<size_t>(sizes.batch * sizes.hidden);
-    zero = node.constant(ir::DType::kF32, {sizes.batch, sizes.hidden}, std::vector<double>(count, 0));
+    zero = node.constant(DType::kF32, {sizes.batch, sizes.hidden}, std::vector<double>(count, 0));
   }
   return Values(static_cast<size_t>(sizes.directions), zero);
 }
@@ -342,7 +335,7 @@ Result<void> read_peepholes(Node& node, const Sizes& sizes, Directions& directio
 Values inputs_of(const Value& x, const Sizes& sizes) {
   Values steps;
   for (int64_t time = 0; time < sizes.steps; ++time) {
-    const ir::ValueId part = concat_part(x.in().builder(), x, 0, time);
+    const ValueId part = concat_part(x.in().builder(), x, 0, time);
     if (part == ir::kNone) break;
     steps.push_back(x.in().at(part));
   }
@@ -387,26 +380,26 @@ Sequence unroll(Node& node, const Values& inputs, Direction state, Cell cell) {
 
 // How many steps each op of a sequence has: so many that the products of backward are tall, and no more, so that the ops
 // can be kept, paged or recomputed one by one, and a piece takes no more RAM than the stacked products of unrolled steps
-// (autodiff/shared_products.cc) do.
-std::vector<int64_t> steps_of_ops(const Sizes& sizes) {
+// (autodiff/backward.cc) do.
+Integers steps_of_ops(const Sizes& sizes) {
   constexpr int64_t kTallRows = 128;
   const int64_t each = (kTallRows + sizes.batch - 1) / sizes.batch, ops = (sizes.steps + each - 1) / each;
-  std::vector<int64_t> steps;
+  Integers steps;
   for (int64_t op = 0; op < ops; ++op) steps.push_back(sizes.steps * (op + 1) / ops - sizes.steps * op / ops);
   return steps;
 }
 
 // What x was joined from along time (the layer below), where its pieces have these extents; else nothing.
-std::vector<ir::ValueId> joined_from(const ir::Builder& builder, ir::ValueId x, const std::vector<int64_t>& steps) {
+std::vector<ValueId> joined_from(const ir::Builder& builder, ValueId x, const Integers& steps) {
   constexpr int kMostReshapes = 8;
-  const ir::Graph& graph = builder.graph();
-  const auto extent = [&](ir::ValueId id) { return builder.type(id).shape.empty() ? 0 : builder.type(id).shape[0]; };
+  const Graph& graph = builder.graph();
+  const auto extent = [&](ValueId id) { return builder.type(id).shape.empty() ? 0 : builder.type(id).shape[0]; };
   for (int reshapes = 0; reshapes < kMostReshapes && graph.value(x).producer != ir::kNone; ++reshapes) {
-    const ir::Op& op = graph.op(graph.value(x).producer);
+    const Op& op = graph.op(graph.value(x).producer);
     if (op.kind == Kind::k_concat && op.attrs.ints[0] == 0) {
       const bool fits = std::equal(op.inputs.begin(), op.inputs.end(), steps.begin(), steps.end(),
-                                   [&](ir::ValueId part, int64_t count) { return extent(part) == count; });
-      return fits ? op.inputs : std::vector<ir::ValueId>();
+                                   [&](ValueId part, int64_t count) { return extent(part) == count; });
+      return fits ? op.inputs : std::vector<ValueId>();
     }
     if (op.kind != Kind::k_alias || extent(op.inputs[0]) != extent(x)) break;
     x = op.inputs[0];
@@ -415,18 +408,17 @@ std::vector<ir::ValueId> joined_from(const ir::Builder& builder, ir::ValueId x, 
 }
 
 // The inputs of so many steps each, as rows [steps N, I].
-Values input_rows(const Value& x, const Sizes& sizes, const std::vector<int64_t>& steps) {
+Values input_rows(const Value& x, const Sizes& sizes, const Integers& steps) {
   Values rows;
-  for (const ir::ValueId part : joined_from(x.in().builder(), x, steps)) rows.push_back(x.in().at(part));
+  for (const ValueId part : joined_from(x.in().builder(), x, steps)) rows.push_back(x.in().at(part));
   if (rows.empty()) rows = parts_of(".x", x, 0, steps);
   for (size_t op = 0; op < rows.size(); ++op) rows[op] = view(rows[op], {steps[op] * sizes.batch, sizes.inputs});
   return rows;
 }
 
 // A product with the inputs of many steps, and an op for all of them: `h` are [steps, N, H].
-Sequence run_in_series(Node& node, const Sizes& sizes, const Values& rows, const std::vector<int64_t>& steps,
-                       Direction state) {
-  ir::Attrs attrs{state.blocks, {}};
+Sequence run_in_series(Node& node, const Sizes& sizes, const Values& rows, const Integers& steps, Direction state) {
+  Attrs attrs{state.blocks, {}};
   attrs.ints.push_back(state.reverse ? 1 : 0);
   Sequence made{Values(rows.size()), {}, {}};
   for (size_t count = 0; count < rows.size(); ++count) {
@@ -472,7 +464,7 @@ Result<void> set_outputs(Node& node, const Sizes& sizes, const std::vector<Seque
     h.push_back(sequence.last_h);
     c.push_back(sequence.last_c);
   }
-  const auto set = [&](size_t output, const Value& made, const std::vector<int64_t>& batch_first) {
+  const auto set = [&](size_t output, const Value& made, const Integers& batch_first) {
     return node.set(output, sizes.batch_first ? transpose(made, batch_first) : made);
   };
   if (node.wants(0)) PANTOUM_TRY(set(0, side_by_side(node, ".directions", y, whole, 1), {2, 0, 1, 3}));
@@ -487,7 +479,7 @@ Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_c
   if (has_cell_state) PANTOUM_TRY(read_peepholes(node, sizes, directions));
   if (cell == gru_reset_first_step)
     for (Direction& direction : directions) part_candidate(direction);
-  const std::vector<int64_t> steps = steps_of_ops(sizes);
+  const Integers steps = steps_of_ops(sizes);
   const bool has_series = cell == lstm_step || cell == gru_step;  // several steps an op, or the steps as they are
   const bool in_series =
       node.lowering().recurrent_series && has_series && static_cast<int64_t>(steps.size()) < sizes.steps;
@@ -537,8 +529,6 @@ constexpr OperatorEntry kRecurrentOperators[] = {
 
 }  // namespace
 
-Family recurrent_operators() {
-  return kRecurrentOperators;
-}
+constinit const Family recurrent_operators = kRecurrentOperators;
 
 }  // namespace pantoum::import

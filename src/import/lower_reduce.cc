@@ -4,18 +4,13 @@
 #include <limits>
 
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 struct Over {
   Value x;
-  std::vector<int64_t> axes;  // empty: nothing is reduced
+  Integers axes;  // empty: nothing is reduced
   bool keeps = true;
 
   // Without dimensions to reduce, `y` itself.
@@ -84,29 +79,21 @@ Result<void> lower_reduce_min(Node& node) {
   return finish(node, opposite(over.reduced(Kind::k_reduce_max, opposite(over.x))), over);
 }
 
+Value itself(const Value& x) {
+  return x;
+}
+
 // A function of floating-point numbers. For integers the result is truncated.
-Value by_real(Kind kind, const Value& x) {
-  return cast(apply(kind, cast(x, DType::kF32)), x.dtype());
+template <Value (*kFunction)(const Value&)>
+Value by_real(const Value& x) {
+  return cast(kFunction(cast(x, DType::kF32)), x.dtype());
 }
 
-Result<void> lower_reduce_l1(Node& node) {
+// A function of the sum of a function of the elements.
+template <Value (*kOfEach)(const Value&), Value (*kOfSum)(const Value&)>
+Result<void> lower_sum_of(Node& node) {
   PANTOUM_ASSIGN(const Over over, read_over(node, node.numeric(0)));
-  return finish(node, over.reduced(Kind::k_reduce_sum, abs(over.x)), over);
-}
-
-Result<void> lower_reduce_sum_square(Node& node) {
-  PANTOUM_ASSIGN(const Over over, read_over(node, node.numeric(0)));
-  return finish(node, over.reduced(Kind::k_reduce_sum, over.x * over.x), over);
-}
-
-Result<void> lower_reduce_l2(Node& node) {
-  PANTOUM_ASSIGN(const Over over, read_over(node, node.numeric(0)));
-  return finish(node, by_real(Kind::k_sqrt, over.reduced(Kind::k_reduce_sum, over.x * over.x)), over);
-}
-
-Result<void> lower_reduce_log_sum(Node& node) {
-  PANTOUM_ASSIGN(const Over over, read_over(node, node.numeric(0)));
-  return finish(node, by_real(Kind::k_log, over.reduced(Kind::k_reduce_sum, over.x)), over);
+  return finish(node, kOfSum(over.reduced(Kind::k_reduce_sum, kOfEach(over.x))), over);
 }
 
 // max + log(sum(e^(x - max))): no power overflows.
@@ -141,7 +128,7 @@ Result<void> lower_expand(Node& node) {
 
 // The first maximum, or the last: the first from the other end.
 Value position_of_maximum(const Value& x, size_t axis, bool last) {
-  const ir::Attrs along{{static_cast<int64_t>(axis)}, {}};
+  const Attrs along{{static_cast<int64_t>(axis)}, {}};
   if (!last || !x) return apply(Kind::k_arg_max, x, along);
   const int64_t end = x.shape()[axis] - 1;
   const Value behind = apply(Kind::k_arg_max, piece(x, axis, end, end + 1, -1), along);
@@ -169,11 +156,10 @@ Result<void> lower_cumsum(Node& node) {
 }
 
 Result<void> lower_top_k(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
   const Shape shape = node.shape(0);
   PANTOUM_ASSIGN(const size_t axis, node.axis(shape.size(), -1));
   const int64_t most = node.integer(1, "K");
-  if (most < 1 || most > shape[axis]) return fail("E0211", "its K is not between 1 and the extent of its axis");
+  if (most < 1 || most > shape[axis]) return misfit("its K is not between 1 and the extent of its axis");
   const Value x = node.numeric(0);
   const Value where_they_are = top_k(x, axis, most, node.attributes().integer("largest", 1) != 0);
   PANTOUM_TRY(node.set(1, where_they_are));
@@ -190,10 +176,10 @@ constexpr OperatorEntry kReduceOperators[] = {
      "float32, int64, int32, uint8, bool; constant axes; equal maxima share the gradient evenly"},
     {"ReduceMin", lower_reduce_min, "bitwise reduce_max neg",
      "float32, int64, int32, uint8, bool; constant axes; equal minima share the gradient evenly"},
-    {"ReduceL1", lower_reduce_l1, "sub maximum abs reduce_sum", kReduced},
-    {"ReduceL2", lower_reduce_l2, "mul reduce_sum cast sqrt", kReduced},
-    {"ReduceSumSquare", lower_reduce_sum_square, "mul reduce_sum", kReduced},
-    {"ReduceLogSum", lower_reduce_log_sum, "reduce_sum cast log", kReduced},
+    {"ReduceL1", lower_sum_of<abs, itself>, "sub maximum abs reduce_sum", kReduced},
+    {"ReduceL2", lower_sum_of<square, by_real<sqrt>>, "mul reduce_sum cast sqrt", kReduced},
+    {"ReduceSumSquare", lower_sum_of<square, itself>, "mul reduce_sum", kReduced},
+    {"ReduceLogSum", lower_sum_of<itself, by_real<log>>, "reduce_sum cast log", kReduced},
     {"ReduceLogSumExp", lower_reduce_log_sum_exp, "reduce_max sub exp reduce_sum log add", kConstantAxes},
     {"ReduceProd", lower_reduce_prod, "slice mul concat", kReduced},
     {"Expand", lower_expand, "expand", "the shape must be known while importing"},
@@ -206,8 +192,6 @@ constexpr OperatorEntry kReduceOperators[] = {
 
 }  // namespace
 
-Family reduce_operators() {
-  return kReduceOperators;
-}
+constinit const Family reduce_operators = kReduceOperators;
 
 }  // namespace pantoum::import

@@ -1,15 +1,10 @@
 // Operators that change a tensor's shape and nothing else, which become aliases; what is known from the model alone; casts.
-#include <cmath>
 
 #include "import/onnx_messages.h"
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::DType;
-using ir::Shape;
 
 // Reads the operand before what may refuse its new shape.
 Result<void> alias(Node& node, Result<Shape> shape) {
@@ -20,7 +15,7 @@ Result<void> alias(Node& node, Result<Shape> shape) {
 }
 
 Result<void> lower_reshape(Node& node) {
-  const std::vector<int64_t> wanted = node.integers(1, "new shape");
+  const Integers wanted = node.integers(1, "new shape");
   const bool allow_zero = node.attributes().integer("allowzero", 0) != 0;
   return alias(node, resolve_reshape(node.shape(0), wanted, allow_zero));
 }
@@ -29,7 +24,7 @@ Result<void> lower_flatten(Node& node) {
   const Shape from = node.shape(0);
   const auto rank = static_cast<int64_t>(from.size());
   const int64_t axis = node.attributes().integer("axis", 1);
-  if (axis < -rank || axis > rank) return alias(node, fail("E0211", "its axis is out of range"));
+  if (axis < -rank || axis > rank) return alias(node, misfit("its axis is out of range"));
   return alias(node, as_matrix(from, static_cast<size_t>(axis < 0 ? axis + rank : axis)));
 }
 
@@ -40,11 +35,10 @@ Result<void> lower_squeeze(Node& node) {
 
 Result<void> lower_unsqueeze(Node& node) {
   const auto axes = node.integers_or_attribute(1, "axes");
-  return alias(node, axes ? unsqueezed(node.shape(0), *axes) : fail("E0211", "it names no axes"));
+  return alias(node, axes ? unsqueezed(node.shape(0), *axes) : misfit("it names no axes"));
 }
 
 Result<void> lower_identity(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
   return node.set(0, node.operand(0));
 }
 
@@ -57,7 +51,7 @@ Result<void> lower_constant(Node& node) {
     const auto reals = [&](Shape shape, const std::vector<double>& values) {
       return node.set_known(0, make_tensor(DType::kF32, std::move(shape), values));
     };
-    const auto whole = [&](Shape shape, const std::vector<int64_t>& values) {
+    const auto whole = [&](Shape shape, const Integers& values) {
       return node.set_known(0, make_tensor(DType::kI64, std::move(shape), values));
     };
     if (attribute.name() == "value_float") return reals({}, {static_cast<double>(attribute.f())});
@@ -71,7 +65,6 @@ Result<void> lower_constant(Node& node) {
 }
 
 Result<void> lower_shape_of(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
   const Shape shape = node.shape(0);
   const auto rank = static_cast<int64_t>(shape.size());
   const auto clamped = [&](int64_t at) {
@@ -79,13 +72,12 @@ Result<void> lower_shape_of(Node& node) {
   };
   const int64_t start = clamped(node.attributes().integer("start", 0));
   const int64_t end = std::max(clamped(node.attributes().integer("end", rank)), start);
-  const std::vector<int64_t> extents(shape.begin() + start, shape.begin() + end);
+  const Integers extents(shape.begin() + start, shape.begin() + end);
   return node.set_known(0, make_tensor(DType::kI64, {end - start}, extents));
 }
 
 Result<void> lower_size(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
-  return node.set_known(0, make_tensor(DType::kI64, {}, std::vector<int64_t>{node.type(0).elements()}));
+  return node.set_known(0, make_tensor(DType::kI64, {}, Integers{node.type(0).elements()}));
 }
 
 // In float32 the graph holds float16 and bfloat16 with the values that they have in their own type.
@@ -109,21 +101,19 @@ Result<void> lower_cast(Node& node) {
 
 // The type of the second input alone counts: it may be a weight.
 Result<void> lower_cast_like(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
   const DType to = node.type(1).dtype;
   if (const Tensor* known = node.setting(0)) return node.set_known(0, converted(*known, to));
   return node.set(cast(node.value(0), runtime_dtype(to)));
 }
 
 Result<void> lower_eye_like(Node& node) {
-  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
-  const ir::TensorType like = node.type(0);
-  if (like.shape.size() != 2) return fail("E0211", "its input is no matrix");
+  const TensorType like = node.type(0);
+  if (like.shape.size() != 2) return misfit("its input is no matrix");
   const int64_t asked = node.attributes().integer("dtype", 0), above = node.attributes().integer("k", 0);
   const std::optional<DType> dtype = asked > 0 && asked < 64 ? named_type(asked) : std::optional(like.dtype);
   if (!dtype) return unsupported("its dtype is " + onnx_type_name(static_cast<int32_t>(asked)));
   if (!node.spend(like.elements())) return node.refusal();
-  std::vector<int64_t> ones(static_cast<size_t>(like.elements()));
+  Integers ones(static_cast<size_t>(like.elements()));
   for (int64_t row = 0; row < like.shape[0]; ++row)
     if (above >= -row && above < like.shape[1] - row) ones[static_cast<size_t>(row * like.shape[1] + row + above)] = 1;
   return node.set_known(0, converted(make_tensor(DType::kI64, like.shape, ones), *dtype));
@@ -145,8 +135,6 @@ constexpr OperatorEntry kShapeOperators[] = {
 
 }  // namespace
 
-Family shape_operators() {
-  return kShapeOperators;
-}
+constinit const Family shape_operators = kShapeOperators;
 
 }  // namespace pantoum::import

@@ -1,19 +1,13 @@
 // Signals: Fourier transforms, as products with a matrix of cosines and sines.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "import/operators.h"
-#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::Kind;
-using ir::Shape;
 
 struct Transform {
   int64_t extent = 0;      // of what is transformed
@@ -39,7 +33,7 @@ Value mirrored_matrix(Node& node, const Transform& transform) {
       matrix[static_cast<size_t>((2 * k + 1) * length + t)] = alone ? 0 : -factor * std::sin(turn);
     }
   }
-  return node.constant(ir::DType::kF32, {rows, length}, matrix);
+  return node.constant(DType::kF32, {rows, length}, matrix);
 }
 
 // [extent, components] -> [bins, 2]: real and imaginary parts of the sum over t of x[t] e^(-+ 2 pi i t k / length).
@@ -62,19 +56,19 @@ Value fourier_matrix(Node& node, const Transform& transform) {
       at[columns + 1] = cosine;
     }
   }
-  return node.constant(ir::DType::kF32, {rows, columns}, matrix);
+  return node.constant(DType::kF32, {rows, columns}, matrix);
 }
 
 Result<Transform> read_transform(int64_t extent, int64_t length, int64_t components, bool one_sided,
                                  bool inverse = false) {
-  if (components != 1 && components != 2) return fail("E0211", "its elements are neither real nor complex");
-  if (length < 1 || length > INT32_MAX) return fail("E0211", fmt::format("a length of {} is out of range", length));
+  if (components != 1 && components != 2) return misfit("its elements are neither real nor complex");
+  if (length < 1 || length > INT32_MAX) return misfit("a length of {} is out of range", length);
   if (one_sided && inverse) {
-    if (components != 2) return fail("E0211", "it is one-sided and inverse, and its elements are real");
+    if (components != 2) return misfit("it is one-sided and inverse, and its elements are real");
     return Transform{extent, length, length, components, true, 1};
   }
   const Transform transform{extent, length, one_sided ? length / 2 + 1 : length, components, inverse};
-  if (one_sided && components == 2) return fail("E0211", "it is one-sided, and its elements are complex");
+  if (one_sided && components == 2) return misfit("it is one-sided, and its elements are complex");
   return transform;
 }
 
@@ -92,8 +86,8 @@ Value transformed(Node& node, const Value& x, const Transform& transform) {
 }
 
 // The dimensions with `axis` and the one before the last exchanged.
-std::vector<int64_t> exchanged(size_t rank, size_t axis) {
-  std::vector<int64_t> perm(rank);
+Integers exchanged(size_t rank, size_t axis) {
+  Integers perm(rank);
   for (size_t d = 0; d < rank; ++d) perm[d] = static_cast<int64_t>(d);
   std::swap(perm[axis], perm[rank - 2]);
   return perm;
@@ -107,7 +101,7 @@ Result<void> lower_dft(Node& node) {
   if (node.has(2)) told = node.integer(2, "axis");
   PANTOUM_ASSIGN(const int64_t along, normalize_axis(told, shape.size()));
   const auto axis = static_cast<size_t>(along);
-  if (shape.size() < 2 || axis + 1 == shape.size()) return fail("E0211", "its axis is that of the components");
+  if (shape.size() < 2 || axis + 1 == shape.size()) return misfit("its axis is that of the components");
   const bool one_sided = node.attributes().integer("onesided", 0) != 0;
   const bool inverse = node.attributes().integer("inverse", 0) != 0;
   int64_t length = one_sided && inverse ? 2 * (shape[axis] - 1) : shape[axis];
@@ -115,42 +109,39 @@ Result<void> lower_dft(Node& node) {
   PANTOUM_TRY(node.refusal());
   PANTOUM_ASSIGN(const Transform transform, read_transform(shape[axis], length, shape.back(), one_sided, inverse));
   if (axis + 2 == shape.size()) return node.set(transformed(node, x, transform));
-  const std::vector<int64_t> perm = exchanged(shape.size(), axis);
+  const Integers perm = exchanged(shape.size(), axis);
   return node.set(transpose(transformed(node, transpose(x, perm), transform), perm));
 }
 
 Result<int64_t> one_number(Node& node, size_t input, const char* what) {
-  const std::vector<int64_t> told = node.integers(input, what);
-  if (told.size() != 1 || told[0] < 1 || told[0] > INT32_MAX)
-    return fail("E0211", fmt::format("its {} is out of range", what));
+  const Integers told = node.integers(input, what);
+  if (told.size() != 1 || told[0] < 1 || told[0] > INT32_MAX) return misfit("its {} is out of range", what);
   return told[0];
 }
 
 // As long as it is told, or as the window.
 Result<int64_t> frame_length(Node& node) {
   if (node.has(3)) return one_number(node, 3, "frame length");
-  if (!node.has(2) || node.shape(2).size() != 1) return fail("E0211", "it has neither a window nor a frame length");
+  if (!node.has(2) || node.shape(2).size() != 1) return misfit("it has neither a window nor a frame length");
   return node.shape(2)[0];
 }
 
 // [N, time, components] -> [N, frames, length, components]
 Value framed(Node& node, const Value& x, int64_t step, int64_t length) {
   const int64_t time = x.shape()[1];
-  if (length > time)
-    return node.refuse(fail("E0211", fmt::format("its frames of {} are longer than its signal of {}", length, time)));
+  if (length > time) return node.refuse(misfit("its frames of {} are longer than its signal of {}", length, time));
   const int64_t frames = (time - length) / step + 1;
   if (!node.spend(count_elements({frames, length}).value_or(INT64_MAX))) return node.at(ir::kNone);
-  std::vector<int64_t> read;
+  Integers read;
   for (int64_t frame = 0; frame < frames; ++frame)
     for (int64_t at = 0; at < length; ++at) read.push_back(frame * step + at);
-  return gather(x, node.whole(ir::DType::kI64, {frames, length}, read), 1);
+  return gather(x, node.whole(DType::kI64, {frames, length}, read), 1);
 }
 
 Result<void> lower_stft(Node& node) {
   const Value x = node.real(0);
   const Shape shape = x.shape();
-  if (shape.size() != 3) return fail("E0211", "its signal is not [batch, time, components]");
-  if (!node.has(1)) return fail("E0211", "it has no frame step");
+  if (shape.size() != 3) return misfit("its signal is not [batch, time, components]");
   PANTOUM_ASSIGN(const int64_t step, one_number(node, 1, "frame step"));
   PANTOUM_ASSIGN(const int64_t length, frame_length(node));
   const bool one_sided = node.attributes().integer("onesided", 1) != 0;
@@ -158,7 +149,7 @@ Result<void> lower_stft(Node& node) {
   Value frames = framed(node, x, step, length);
   if (node.has(2)) {
     const Value window = node.real(2);
-    if (window.shape() != Shape{length}) return fail("E0211", "its window is not as long as its frames");
+    if (window.shape() != Shape{length}) return misfit("its window is not as long as its frames");
     frames = frames * reshape(window, {length, 1});
   }
   return node.set(transformed(node, frames, transform));
@@ -170,8 +161,6 @@ constexpr OperatorEntry kSignalOperators[] = {
 
 }  // namespace
 
-Family signal_operators() {
-  return kSignalOperators;
-}
+constinit const Family signal_operators = kSignalOperators;
 
 }  // namespace pantoum::import

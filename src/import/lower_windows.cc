@@ -1,27 +1,35 @@
 // Windows on images: Conv, ConvTranspose, MaxPool, AveragePool, LpPool, their global forms, and the way back (MaxUnpool, Col2Im).
-#include <fmt/format.h>
 
+#include "import/compose.h"
 #include "import/operators.h"
-#include "import/windows.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
-
 constexpr int64_t kMostExtent = INT32_MAX;
 
 // A list of `count` integers of the node, each `least` or more; `otherwise` everywhere when absent. E0211, E0401.
-Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
-  std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
-  if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
+Result<Integers> window_list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
+  Integers values = node.attributes().integers(name).value_or(Integers(count, otherwise));
+  if (values.size() != count) return misfit("its {} have {} entries", name, values.size());
   for (const int64_t value : values) {
-    if (value < least) return fail("E0211", fmt::format("its {} contain {}, less than {}", name, value, least));
+    if (value < least) return misfit("its {} contain {}, less than {}", name, value, least);
     if (value > kMostExtent) return unsupported(fmt::format("its {} contain {}", name, value));
   }
   return values;
+}
+
+// Of the node's windows, in the order of the dimensions.
+struct Lists {
+  Integers strides, dilations, pads;
+};
+
+Result<Lists> read_lists(Node& node, size_t rank) {
+  Lists lists;
+  PANTOUM_ASSIGN(lists.strides, window_list(node, "strides", rank, 1, 1));
+  PANTOUM_ASSIGN(lists.dilations, window_list(node, "dilations", rank, 1, 1));
+  PANTOUM_ASSIGN(lists.pads, window_list(node, "pads", 2 * rank, 0, 0));
+  return lists;
 }
 
 enum class Padding { kTold, kValid, kSameUpper, kSameLower };
@@ -31,7 +39,7 @@ Result<Padding> read_padding(Node& node) {
   const std::string rule = node.attributes().text("auto_pad", kRules[0]);
   for (size_t at = 0; at < kRules.size(); ++at)
     if (rule == kRules[at]) return static_cast<Padding>(at);
-  return fail("E0211", fmt::format("its auto_pad is '{}'", rule));
+  return misfit("its auto_pad is '{}'", rule);
 }
 
 // As many positions as the image divided by the stride, rounded up.
@@ -44,17 +52,16 @@ void pad_same(Window& window, int64_t extent, bool lower) {
 }
 
 // Reads strides, pads, dilations and auto_pad for a window of `kernel` on `image` [N,C,..]. E0211, E0401.
-Result<Windows> read_windows(Node& node, const Shape& image, const std::vector<int64_t>& kernel) {
+Result<Windows> read_windows(Node& node, const Shape& image, const Integers& kernel) {
   const size_t rank = image.size() - 2;
   PANTOUM_TRY(want_space(rank));
-  if (kernel.size() != rank) return fail("E0211", "its window has another number of dimensions than the image");
-  PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * rank, 0, 0));
+  if (kernel.size() != rank) return misfit("its window has another number of dimensions than the image");
+  PANTOUM_ASSIGN(const Lists lists, read_lists(node, rank));
+  const auto& [strides, dilations, pads] = lists;
   PANTOUM_ASSIGN(const Padding padding, read_padding(node));
   Windows windows;
   for (size_t d = 0; d < rank; ++d) {
-    if (kernel[d] < 1 || kernel[d] > kMostExtent) return fail("E0211", fmt::format("its window spans {}", kernel[d]));
+    if (kernel[d] < 1 || kernel[d] > kMostExtent) return misfit("its window spans {}", kernel[d]);
     Window window{kernel[d], strides[d], 0, 0, dilations[d]};
     if (padding == Padding::kTold) {
       window.before = pads[d];
@@ -71,7 +78,7 @@ Result<Windows> read_windows(Node& node, const Shape& image, const std::vector<i
 struct Filtered {
   Value x, weight;
   Shape image;
-  std::vector<int64_t> kernel;
+  Integers kernel;
 };
 
 Result<Filtered> read_filtered(Node& node) {
@@ -80,14 +87,14 @@ Result<Filtered> read_filtered(Node& node) {
   filtered.image = filtered.x.shape();
   const Shape weight = filtered.weight.shape();
   if (filtered.image.size() < 3 || weight.size() != filtered.image.size())
-    return fail("E0211", "its image and weight differ in rank");
+    return misfit("its image and weight differ in rank");
   filtered.kernel.assign(weight.begin() + 2, weight.end());
   return filtered;
 }
 
-Result<void> check_kernel_shape(Node& node, const std::vector<int64_t>& kernel) {
+Result<void> check_kernel_shape(Node& node, const Integers& kernel) {
   const auto told = node.attributes().integers("kernel_shape");
-  if (told && *told != kernel) return fail("E0211", "its kernel_shape is not the weight's");
+  if (told && *told != kernel) return misfit("its kernel_shape is not the weight's");
   return {};
 }
 
@@ -104,9 +111,8 @@ Result<void> lower_conv(Node& node) {
 Result<std::vector<Upward>> read_upward(Node& node, const Filtered& given) {
   const size_t rank = given.kernel.size();
   PANTOUM_TRY(want_space(rank));
-  PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * rank, 0, 0));
+  PANTOUM_ASSIGN(const Lists lists, read_lists(node, rank));
+  const auto& [strides, dilations, pads] = lists;
   PANTOUM_ASSIGN(const auto extra, window_list(node, "output_padding", rank, 0, 0));
   PANTOUM_ASSIGN(const auto extents, window_list(node, "output_shape", rank, 0, 0));
   PANTOUM_ASSIGN(const Padding padding, read_padding(node));
@@ -142,7 +148,7 @@ Result<void> lower_conv_transpose(Node& node) {
 
 Result<Shape> image_of(Node& node) {
   const Shape image = node.shape(0);
-  if (image.size() < 3) return fail("E0211", "its input is not an image [N,C,..]");
+  if (image.size() < 3) return misfit("its input is not an image [N,C,..]");
   return image;
 }
 
@@ -152,9 +158,7 @@ bool is_ceil(Node& node) {
 
 Result<Windows> pool_windows(Node& node) {
   PANTOUM_ASSIGN(const Shape image, image_of(node));
-  const auto kernel = node.attributes().integers("kernel_shape");
-  if (!kernel) return fail("E0211", "it has no kernel_shape");
-  return read_windows(node, image, *kernel);
+  return read_windows(node, image, *node.attributes().integers("kernel_shape"));
 }
 
 void grow(Windows& windows, const Shape& image) {
@@ -177,7 +181,7 @@ Result<void> set_indices(Node& node, const Value& x, const Windows& windows) {
   const int64_t row = columns_first ? 1 : image[3], column = columns_first ? image[2] : 1;
   const int64_t plane_count = image[0] * image[1], window_count = pooled[2] * pooled[3];
   if (!node.spend(plane_count + window_count)) return node.refusal();
-  std::vector<int64_t> planes, firsts, taps;
+  Integers planes, firsts, taps;
   for (int64_t plane = 0; plane < plane_count; ++plane) planes.push_back(plane * image[2] * image[3]);
   for (int64_t at = 0; at < window_count; ++at)
     firsts.push_back((at / pooled[3] * h.stride - h.before) * row + (at % pooled[3] * w.stride - w.before) * column);
@@ -187,7 +191,7 @@ Result<void> set_indices(Node& node, const Value& x, const Windows& windows) {
   if (rank == 3) shape.erase(shape.begin() + 2);
   // Windows of one tap, whose places are known: exporters read where planes begin from them.
   if (taps.size() == 1 && node.try_spend(which.elements())) {
-    std::vector<int64_t> all;
+    Integers all;
     for (const int64_t plane : planes)
       for (const int64_t first : firsts) all.push_back(plane + first);
     return node.set_known(1, make_tensor(DType::kI64, std::move(shape), all));
@@ -217,8 +221,8 @@ Result<void> lower_average_pool(Node& node) {
   return node.set(average_pool(x, windows, is_ceil(node), node.attributes().integer("count_include_pad", 0) != 0));
 }
 
-std::vector<int64_t> dimensions_of_space(const Shape& image) {
-  std::vector<int64_t> dimensions;
+Integers dimensions_of_space(const Shape& image) {
+  Integers dimensions;
   for (size_t d = 2; d < image.size(); ++d) dimensions.push_back(static_cast<int64_t>(d));
   return dimensions;
 }
@@ -246,7 +250,7 @@ Value raised(const Value& x, double exponent) {
 
 Result<double> norm_of(Node& node) {
   const auto p = static_cast<double>(node.attributes().integer("p", 2));
-  if (p < 1 || p > 1000) return fail("E0211", "its p is not in [1, 1000]");
+  if (p < 1 || p > 1000) return misfit("its p is not in [1, 1000]");
   return p;
 }
 
@@ -277,17 +281,17 @@ Result<void> lower_global_lp_pool(Node& node) {
 Result<Shape> unpooled_shape(Node& node) {
   Shape shape = node.shape(0);
   const size_t space = shape.size() - 2;
-  const auto kernel = node.attributes().integers("kernel_shape");
-  if (!kernel || kernel->size() != space) return fail("E0211", "its kernel_shape does not fit its input");
+  const auto kernel = *node.attributes().integers("kernel_shape");
+  if (kernel.size() != space) return misfit("its kernel_shape does not fit its input");
   PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", space, 1, 1));
   PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * space, 0, 0));
   for (size_t d = 0; d < space; ++d) {
-    const int64_t span = (*kernel)[d];
-    if (span < 1 || span > kMostExtent) return fail("E0211", fmt::format("its window spans {}", span));
+    const int64_t span = kernel[d];
+    if (span < 1 || span > kMostExtent) return misfit("its window spans {}", span);
     shape[d + 2] = (shape[d + 2] - 1) * strides[d] + span - pads[d] - pads[space + d];
   }
   for (const int64_t extent : shape)
-    if (extent < 1 || extent > kMostExtent) return fail("E0211", fmt::format("it unpools to {}", ir::to_text(shape)));
+    if (extent < 1 || extent > kMostExtent) return misfit("it unpools to {}", ir::to_text(shape));
   return shape;
 }
 
@@ -296,7 +300,7 @@ Result<Shape> unpooled_shape(Node& node) {
 Result<void> lower_max_unpool(Node& node) {
   const Value x = node.real(0), indices = node.value(1);
   if (x.rank() < 3 || x.shape() != indices.shape())
-    return fail("E0211", "its input is not an image [N,C,..] with an index for every element");
+    return misfit("its input is not an image [N,C,..] with an index for every element");
   PANTOUM_ASSIGN(const Shape shape, unpooled_shape(node));
   int64_t elements = 1;
   for (const int64_t extent : shape) elements *= extent;
@@ -308,10 +312,9 @@ Result<void> lower_max_unpool(Node& node) {
   Shape told = node.integers(2, "output_shape");
   bool fits = told.size() == shape.size();
   for (size_t d = 0; d < shape.size() && fits; ++d) fits = told[d] >= shape[d];
-  if (!fits)
-    return fail("E0211", fmt::format("its output_shape {} does not hold {}", ir::to_text(told), ir::to_text(shape)));
+  if (!fits) return misfit("its output_shape {} does not hold {}", ir::to_text(told), ir::to_text(shape));
   for (size_t d = 0; d < shape.size(); ++d) told[d] -= shape[d];
-  return node.set(with_zeros(y, std::vector<int64_t>(shape.size(), 0), told));
+  return node.set(with_zeros(y, Integers(shape.size(), 0), told));
 }
 
 // One dimension of space: taps [A, kernel, B, positions, C] are added up where they lie, to [A, B, extent, C].
@@ -329,7 +332,7 @@ Value fold_dimension(const Value& x, const Fold& fold) {
   const int64_t padded = fold.extent + w.before + w.after;
   Value sum;
   for (int64_t tap = 0; tap < w.kernel; ++tap) {
-    const ir::TensorType part{DType::kF32, {from[0], 1, from[2], from[3], from[4]}};
+    const TensorType part{DType::kF32, {from[0], 1, from[2], from[3], from[4]}};
     const Value taps = x.in().op(Kind::k_slice, {x}, {{0, 1, tap, 1, 0, 1, 0, 1, 0, 1}, {}}, {part});
     const Value placed = x.in().op(Kind::k_slice_grad, {reshape(taps, {from[0], from[2], from[3], from[4]})},
                                    {{0, 1, 0, 1, tap * w.dilation, w.stride, 0, 1}, {}},
@@ -341,17 +344,16 @@ Value fold_dimension(const Value& x, const Fold& fold) {
 
 Result<std::vector<Fold>> read_folds(Node& node, const Shape& image, const Shape& block) {
   const size_t space = image.size();
-  if (space < 1 || block.size() != space) return fail("E0211", "its block has another rank than the image");
-  PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", space, 1, 1));
-  PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", space, 1, 1));
-  PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * space, 0, 0));
+  if (space < 1 || block.size() != space) return misfit("its block has another rank than the image");
+  PANTOUM_ASSIGN(const Lists lists, read_lists(node, space));
+  const auto& [strides, dilations, pads] = lists;
   std::vector<Fold> folds;
   for (size_t d = 0; d < space; ++d) {
     if (image[d] < 1 || image[d] > kMostExtent || block[d] < 1 || block[d] > kMostExtent)
-      return fail("E0211", "an extent of its image or block is out of range");
+      return misfit("an extent of its image or block is out of range");
     const Window window{block[d], strides[d], pads[d], pads[space + d], dilations[d]};
     const int64_t room = image[d] + window.before + window.after - window.dilation * (window.kernel - 1) - 1;
-    if (room < 0) return fail("E0211", "its block does not fit the image");
+    if (room < 0) return misfit("its block does not fit the image");
     folds.push_back({window, image[d], room / window.stride + 1});
   }
   return folds;
@@ -368,8 +370,7 @@ Result<void> lower_col2im(Node& node) {
     positions = positions > kMostExtent ? positions : positions * fold.positions;
   }
   if (from.size() != 3 || from[1] % taps != 0 || from[2] != positions)
-    return fail("E0211", fmt::format("its input {} does not hold {} positions of blocks of {}", ir::to_text(from),
-                                     positions, taps));
+    return misfit("its input {} does not hold {} positions of blocks of {}", ir::to_text(from), positions, taps);
   const int64_t planes = from[0] * (from[1] / taps);
   int64_t done = 1;
   for (const Fold& fold : folds) {
@@ -400,8 +401,6 @@ constexpr OperatorEntry kWindowOperators[] = {
 
 }  // namespace
 
-Family window_operators() {
-  return kWindowOperators;
-}
+constinit const Family window_operators = kWindowOperators;
 
 }  // namespace pantoum::import

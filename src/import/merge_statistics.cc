@@ -1,15 +1,7 @@
-#include "import/merge_statistics.h"
-
-#include <map>
-#include <utility>
-#include <vector>
+#include "import/compose.h"
 
 namespace pantoum::import {
 namespace {
-
-using ir::Kind;
-using ir::Op;
-using ir::ValueId;
 
 constexpr size_t kMean = 0, kVariance = 1;
 
@@ -60,8 +52,8 @@ void update_once(ir::Builder& builder, const std::pair<ValueId, ValueId>& buffer
 
 }  // namespace
 
-ir::ValueId kept_statistic(const ir::Graph& graph, ir::ValueId value, size_t which) {
-  for (ir::OpId maker = graph.value(value).producer; maker != ir::kNone; maker = graph.value(value).producer) {
+ValueId kept_statistic(const Graph& graph, ValueId value, size_t which) {
+  for (OpId maker = graph.value(value).producer; maker != ir::kNone; maker = graph.value(value).producer) {
     const Op& op = graph.op(maker);
     const bool moves = op.kind == Kind::k_batch_norm_stats && op.outputs[which] == value;
     if (!moves && op.kind != Kind::k_alias) return ir::kNone;

@@ -1,11 +1,9 @@
-#include "import/merged_identities.h"
+#include "import/restore_parameters.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "import/fold_path.h"
 #include "import/onnx_messages.h"
 #include "import/weight_roles.h"
 
@@ -96,7 +94,7 @@ Restorations find_merged_identities(const onnx::GraphProto& graph, const Initial
 
 std::vector<std::string> find_copies(const Initializers& initializers) {
   const auto trains = [](const Initializer& each) {
-    return each.is_parameter() && is_real(each) && each.tensor.type.dtype == ir::DType::kF32 &&
+    return each.is_parameter() && is_real(each) && each.tensor.type.dtype == DType::kF32 &&
            !is_uniform(each.tensor);  // else equal by chance
   };
   std::map<int64_t, std::vector<Initializers::const_iterator>> named;  // by how many elements they have

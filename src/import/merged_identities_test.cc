@@ -1,5 +1,5 @@
 // Models of PyTorch's older exporter, which keeps one of several tensors of equal contents, and an Identity for each other.
-#include "import/merged_identities.h"
+#include "import/restore_parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "import/merged_values.h"
+#include "import/restore_parameters.h"
 
 #include <fmt/format.h>
 
@@ -77,7 +77,7 @@ class Search {
   [[nodiscard]] bool may_be_merged(const std::string& name) const {
     const auto found = given_.initializers.find(name);
     if (found == given_.initializers.end() || !found->second.problem.empty()) return false;
-    const ir::TensorType& type = found->second.tensor.type;
+    const TensorType& type = found->second.tensor.type;
     return ir::is_float(type.dtype) && type.elements() <= kMostMerged;
   }
 

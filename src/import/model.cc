@@ -1,24 +1,55 @@
 #include "import/model.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <climits>
 #include <queue>
 #include <unordered_map>
 
+#include "base/foreign_text.h"
+#include "base/globs.h"
 #include "import/constant_tables.h"
-#include "import/model_names.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
 namespace pantoum::import {
+
 namespace {
 
-bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
-  return std::ranges::any_of(globs,
-                             [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+Result<void> check(const std::string& name, const char* whose) {
+  const bool is_whole = name.find('\0') == std::string::npos;
+  if (is_whole && base::is_utf8(name)) return {};
+  return fail("E0207", fmt::format("the name of a {} {}", whose, is_whole ? "is no UTF-8" : "has a zero byte"),
+              fmt::format("'{}'", base::one_line(name)), "rename it in the model, and export it again");
+}
+
+Result<void> check_names(const onnx::GraphProto& graph);
+
+Result<void> check_node(const onnx::NodeProto& node) {
+  PANTOUM_TRY(check(node.name(), "node"));
+  for (const std::string& input : node.input()) PANTOUM_TRY(check(input, "value"));
+  for (const std::string& output : node.output()) PANTOUM_TRY(check(output, "value"));
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) PANTOUM_TRY(check_names(attribute.g()));
+    for (const auto& graph : attribute.graphs()) PANTOUM_TRY(check_names(graph));
+  }
+  return {};
+}
+
+Result<void> check_value(const onnx::ValueInfoProto& value) {
+  PANTOUM_TRY(check(value.name(), "value"));
+  for (const auto& dim : value.type().tensor_type().shape().dim()) PANTOUM_TRY(check(dim.dim_param(), "dimension"));
+  return {};
+}
+
+Result<void> check_names(const onnx::GraphProto& graph) {
+  PANTOUM_TRY(check(graph.name(), "graph"));
+  for (const auto& tensor : graph.initializer()) PANTOUM_TRY(check(tensor.name(), "tensor"));
+  for (const auto& input : graph.input()) PANTOUM_TRY(check_value(input));
+  for (const auto& output : graph.output()) PANTOUM_TRY(check_value(output));
+  for (const auto& node : graph.node()) PANTOUM_TRY(check_node(node));
+  return {};
 }
 
 constexpr int64_t kFirstIr = 4, kLastIr = 10, kFirstOpset = 11, kLastOpset = 21;
@@ -77,7 +108,7 @@ Result<void> check_declared_initializers(const Model& model) {
     const auto found = model.initializers.find(input.name());
     if (found == model.initializers.end() || !found->second.problem.empty()) continue;
     const auto& declared = input.type().tensor_type();
-    const ir::TensorType& type = found->second.tensor.type;
+    const TensorType& type = found->second.tensor.type;
     bool same =
         dtype_of(declared.elem_type()) && runtime_dtype(*dtype_of(declared.elem_type())) == runtime_dtype(type.dtype);
     if (declared.has_shape()) {
@@ -216,7 +247,7 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
   PANTOUM_TRY(check_versions(model));
   PANTOUM_TRY(check_values(model.proto->graph()));
   PANTOUM_TRY(settle_subgraphs(*model.proto->mutable_graph()));
-  lift_tables(*model.proto->mutable_graph(), [&](const std::string& name) { return matches_any(name, train); });
+  lift_tables(*model.proto->mutable_graph(), [&](const std::string& name) { return base::matches_any(train, name); });
   PANTOUM_TRY(read_initializers(model, external));
   PANTOUM_TRY(check_declared_initializers(model));
   restore_parameters(model);

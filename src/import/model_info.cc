@@ -1,15 +1,13 @@
-#include "import/model_info.h"
+#include "import/lower_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 
-#include "import/attributes.h"
-#include "import/merged_identities.h"
 #include "import/node.h"
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {
@@ -37,8 +35,8 @@ Census count_nodes(const Model& model) {
 }
 
 std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return text;
 }
 
@@ -104,8 +102,8 @@ std::string show_dimension(int64_t extent, int64_t wider, const Batch& batch) {
   return rest == 0 ? product : fmt::format("{}+{}", product, rest);
 }
 
-const ir::Value* find_value(const ir::Graph& graph, const std::string& name) {
-  for (const ir::ValueId id : graph.inputs)
+const ir::Value* find_value(const Graph& graph, const std::string& name) {
+  for (const ValueId id : graph.inputs)
     if (graph.value(id).name == name) return &graph.value(id);
   for (size_t output = 0; output < graph.outputs.size(); ++output)
     if (graph.output_names[output] == name) return &graph.value(graph.outputs[output]);
@@ -141,7 +139,7 @@ std::vector<std::string> describe_outputs(const Model& model, const Batch& batch
 
 }  // namespace
 
-std::string show_shape(const ir::Shape& shape, const ir::Shape* wider, const Batch& batch) {
+std::string show_shape(const Shape& shape, const Shape* wider, const Batch& batch) {
   std::vector<std::string> dims;
   for (size_t d = 0; d < shape.size(); ++d) {
     const bool compares = wider != nullptr && wider->size() == shape.size();
@@ -196,10 +194,10 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
     const NodeOutcome& outcome = lowered.nodes[node];
     info.nodes.push_back(outcome.coverage);
     for (size_t output = 0; output < outcome.types.size(); ++output) {
-      const std::optional<ir::TensorType>& type = outcome.types[output];
+      const std::optional<TensorType>& type = outcome.types[output];
       const bool both = wider != nullptr && output < wider->nodes[node].types.size();
-      const std::optional<ir::TensorType>* other = both ? &wider->nodes[node].types[output] : nullptr;
-      const ir::Shape* larger = other != nullptr && *other ? &(*other)->shape : nullptr;
+      const std::optional<TensorType>* other = both ? &wider->nodes[node].types[output] : nullptr;
+      const Shape* larger = other != nullptr && *other ? &(*other)->shape : nullptr;
       info.nodes.back().output_shapes.push_back(type ? show_shape(type->shape, larger, batch) : "?");
     }
   }

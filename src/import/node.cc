@@ -1,15 +1,61 @@
 #include "import/node.h"
 
-#include <fmt/format.h>
-
-#include "import/fx_node.h"
 #include "import/onnx_messages.h"
+#include "import/parameter_marks.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
 
-using ir::DType;
-using ir::ValueId;
+using Message = onnx::AttributeProto;
+
+const Message* Attributes::find(const char* name) const {
+  for (const Message& attribute : node_->attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+
+const Message* Attributes::find(const char* name, int type) const {
+  const Message* attribute = find(name);
+  return attribute != nullptr && attribute->type() == type ? attribute : nullptr;
+}
+
+int64_t Attributes::integer(const char* name, int64_t otherwise) {
+  const Message* attribute = find(name, Message::INT);
+  return attribute != nullptr ? attribute->i() : otherwise;
+}
+
+double Attributes::real(const char* name, double otherwise) {
+  const Message* attribute = find(name, Message::FLOAT);
+  return attribute != nullptr ? static_cast<double>(attribute->f()) : otherwise;
+}
+
+std::string Attributes::text(const char* name, const char* otherwise) {
+  const Message* attribute = find(name, Message::STRING);
+  return attribute != nullptr ? attribute->s() : otherwise;
+}
+
+std::optional<Integers> Attributes::integers(const char* name) {
+  const Message* attribute = find(name, Message::INTS);
+  if (attribute == nullptr) return std::nullopt;
+  return Integers(attribute->ints().begin(), attribute->ints().end());
+}
+
+std::optional<std::vector<std::string>> Attributes::texts(const char* name) {
+  const Message* attribute = find(name, Message::STRINGS);
+  if (attribute == nullptr) return std::nullopt;
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
+const onnx::TensorProto* Attributes::tensor(const char* name) {
+  const Message* attribute = find(name, Message::TENSOR);
+  return attribute != nullptr ? &attribute->t() : nullptr;
+}
+
+const onnx::GraphProto* Attributes::graph(const char* name) {
+  const Message* attribute = find(name, Message::GRAPH);
+  return attribute != nullptr ? &attribute->g() : nullptr;
+}
 
 bool is_training_norm(const onnx::NodeProto& node) {
   if (node.op_type() != "BatchNormalization") return false;
@@ -67,7 +113,7 @@ const std::shared_ptr<Operand>& Node::operand(size_t input) const {
   return lowering_.operands.at(message_.input(static_cast<int>(input)));
 }
 
-ir::TensorType Node::type(size_t input) const {
+TensorType Node::type(size_t input) const {
   if (!has(input)) return Value().type();
   const Operand& named = *operand(input);
   return named.known ? named.known->type : lowering_.builder.type(named.id);
@@ -87,7 +133,7 @@ Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
 }
 
 Value Node::value(size_t input) {
-  if (!has(input)) return refuse(fail("E0211", fmt::format("its input {} is missing", input)));
+  if (!has(input)) return refuse(misfit("its input {} is missing", input));
   return value_of(*operand(input));
 }
 
@@ -135,14 +181,14 @@ bool Node::computes_integers() const {
   return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kU8;
 }
 
-std::vector<int64_t> Node::integers(size_t input, const char* what) {
+Integers Node::integers(size_t input, const char* what) {
   const Tensor* tensor = setting(input);
   if (tensor != nullptr && tensor->type.shape.size() > 1)
-    refuse(fail("E0211", fmt::format("its {} are no list, but {}", what, ir::to_text(tensor->type))));
+    refuse(misfit("its {} are no list, but {}", what, ir::to_text(tensor->type)));
   return integer_elements(input, what);
 }
 
-std::vector<int64_t> Node::integer_elements(size_t input, const char* what) {
+Integers Node::integer_elements(size_t input, const char* what) {
   const Tensor* tensor = setting(input);
   if (tensor != nullptr)
     if (auto values = to_ints(*tensor)) return *std::move(values);
@@ -152,13 +198,13 @@ std::vector<int64_t> Node::integer_elements(size_t input, const char* what) {
 }
 
 int64_t Node::integer(size_t input, const char* what) {
-  const std::vector<int64_t> told = integers(input, what);
+  const Integers told = integers(input, what);
   if (told.size() == 1) return told[0];
-  refuse(fail("E0211", fmt::format("its {} is not one number", what)));
+  refuse(misfit("its {} is not one number", what));
   return 0;
 }
 
-std::optional<std::vector<int64_t>> Node::integers_or_attribute(size_t input, const char* name) {
+std::optional<Integers> Node::integers_or_attribute(size_t input, const char* name) {
   return has(input) ? integers(input, name) : attributes_.integers(name);
 }
 

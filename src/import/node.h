@@ -3,35 +3,61 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "import/attributes.h"
 #include "import/compose.h"
 #include "import/model.h"
+#include "import/onnx_proto.h"
 
 namespace pantoum::import {
+
+// Typed access to the attributes of a node.
+
+// An attribute of another type than asked for counts as absent; check_form refuses it.
+class Attributes {
+ public:
+  explicit Attributes(const onnx::NodeProto& node) : node_(&node) {}
+
+  [[nodiscard]] bool has(const char* name) const { return find(name) != nullptr; }
+  [[nodiscard]] int64_t integer(const char* name, int64_t otherwise);
+  [[nodiscard]] double real(const char* name, double otherwise);
+  [[nodiscard]] std::string text(const char* name, const char* otherwise);
+  [[nodiscard]] std::optional<Integers> integers(const char* name);
+  [[nodiscard]] std::optional<std::vector<std::string>> texts(const char* name);
+  [[nodiscard]] const onnx::TensorProto* tensor(const char* name);
+  [[nodiscard]] const onnx::GraphProto* graph(const char* name);
+
+ private:
+  [[nodiscard]] const onnx::AttributeProto* find(const char* name) const;
+  [[nodiscard]] const onnx::AttributeProto* find(const char* name, int type) const;
+
+  const onnx::NodeProto* node_;
+};
 
 // What a name of the model stands for.
 struct Operand {
   std::string name;
-  ir::ValueId id = ir::kNone;           // once it is in the graph
+  ValueId id = ir::kNone;               // once it is in the graph
   std::shared_ptr<const Tensor> known;  // contents, where they are known
-  bool weight = false;             // `known` is trained: it may change, so it is neither folded nor read as a setting
-  std::string problem;             // why it could not be made; empty: it could
-  bool sequence = false;           // of tensors, which the operators of sequences alone read (`problem` is set)
-  std::vector<ir::ValueId> parts;  // of a sequence
-  ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
+  bool weight = false;               // `known` is trained: it may change, so it is neither folded nor read as a setting
+  std::string problem;               // why it could not be made; empty: it could
+  bool sequence = false;             // of tensors, which the operators of sequences alone read (`problem` is set)
+  std::vector<ValueId> parts;        // of a sequence
+  ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 
 // What all nodes of one lowering share.
 struct Lowering : Scope {
-  Lowering(const Model& from, ir::Graph& to) : Scope(to), model(from) {}
+  Lowering(const Model& from, Graph& to) : Scope(to), model(from) {}
 
   const Model& model;
   std::map<std::string, std::shared_ptr<Operand>> operands;
-  std::map<std::string, ir::ValueId> statistics;  // buffers of running statistics, by their names in the file
-  bool batch_chosen = false;                      // the caller chose the batch: problems that depend on it are errors
-  bool some_norm_trains = false;                  // is a batch normalization of the file in training form?
-  bool recurrent_series = false;                  // as OnnxOptions has it
+  std::map<std::string, ValueId> statistics;  // buffers of running statistics, by their names in the file
+  bool batch_chosen = false;                  // the caller chose the batch: problems that depend on it are errors
+  bool some_norm_trains = false;              // is a batch normalization of the file in training form?
+  bool recurrent_series = false;              // as OnnxOptions has it
   bool batch_is_the_models = false;  // static, and bound to nothing else: shapes of the file hold as they stand
   // Lowers the nodes of a subgraph; `place` names it in problems.
   std::function<Result<void>(const onnx::GraphProto& body, const std::string& place)> lower_body;
@@ -56,8 +82,8 @@ class Node : public Composer {
   [[nodiscard]] size_t input_count() const;
   [[nodiscard]] bool has(size_t input) const;
   [[nodiscard]] const std::shared_ptr<Operand>& operand(size_t input) const;
-  [[nodiscard]] ir::TensorType type(size_t input) const;  // in the file: float64 stays
-  [[nodiscard]] ir::Shape shape(size_t input) const { return type(input).shape; }
+  [[nodiscard]] TensorType type(size_t input) const;  // in the file: float64 stays
+  [[nodiscard]] Shape shape(size_t input) const { return type(input).shape; }
   [[nodiscard]] Value value(size_t input);                         // puts it into the graph if need be
   [[nodiscard]] Value real(size_t input);                          // the same; must be float32
   [[nodiscard]] Value numeric(size_t input);                       // the same; float32 or an integer
@@ -67,12 +93,12 @@ class Node : public Composer {
   // Is the first input of int64, int32 or uint8? bool is compared and chosen, but not computed on.
   [[nodiscard]] bool computes_integers() const;
   // The integers of an input that must be constant: a list, or a tensor's; `what` names it in the refusal.
-  [[nodiscard]] std::vector<int64_t> integers(size_t input, const char* what);
-  [[nodiscard]] std::vector<int64_t> integer_elements(size_t input, const char* what);
+  [[nodiscard]] Integers integers(size_t input, const char* what);
+  [[nodiscard]] Integers integer_elements(size_t input, const char* what);
   // The same for a list that is one number.
   [[nodiscard]] int64_t integer(size_t input, const char* what);
   // A list that is an input in newer models and an attribute in older ones; none when absent.
-  [[nodiscard]] std::optional<std::vector<int64_t>> integers_or_attribute(size_t input, const char* name);
+  [[nodiscard]] std::optional<Integers> integers_or_attribute(size_t input, const char* name);
 
   // Outputs. To set one returns the node's refusal, if there is one.
   [[nodiscard]] size_t output_count() const;
@@ -94,8 +120,8 @@ class Node : public Composer {
   }
   [[nodiscard]] Value value_of(Operand& operand);  // puts it into the graph if need be
 
-  // The buffer of a running statistic of the file; kNone until it is set.
-  [[nodiscard]] ir::ValueId& statistic(const std::string& name) {
+  // The buffer of a running statistic of the file; ir::kNone until it is set.
+  [[nodiscard]] ValueId& statistic(const std::string& name) {
     return lowering_.statistics.try_emplace(name, ir::kNone).first->second;
   }
 
@@ -113,12 +139,12 @@ class Node : public Composer {
 
 // Puts a known operand into the graph, once: weights as parameters, the rest as constants. E0401 for element types that
 // no kernel computes on.
-[[nodiscard]] Result<ir::ValueId> materialize(Lowering& lowering, Operand& operand);
+[[nodiscard]] Result<ValueId> materialize(Lowering& lowering, Operand& operand);
 
 // Is this a batch normalization in training form? The newer exporter drops that, and tells it in the call.
 [[nodiscard]] bool is_training_norm(const onnx::NodeProto& node);
 
 // An element type by its number in ONNX, as an attribute names it; none: not supported.
-[[nodiscard]] std::optional<ir::DType> named_type(int64_t number);
+[[nodiscard]] std::optional<DType> named_type(int64_t number);
 
 }  // namespace pantoum::import

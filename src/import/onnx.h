@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "import/restoration.h"
-#include "ir/graph.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 
@@ -55,7 +55,7 @@ struct ModelInfo {
 
 struct Imported {
   std::vector<Restoration> restorations = {};  // done; ONNX with trained weights needs them, too
-  ir::Graph graph;                             // inputs, parameters, buffers, constants, forward ops in training form
+  Graph graph;                                 // inputs, parameters, buffers, constants, forward ops in training form
   ModelInfo info;
 };
 

@@ -1,6 +1,10 @@
 // The names of ONNX's message classes, for headers. onnx_messages.h defines them.
 #pragma once
 
+namespace google::protobuf {
+class Message;
+}
+
 namespace onnx {
 
 class AttributeProto;

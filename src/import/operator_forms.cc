@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <string>
 
 #include "import/onnx_messages.h"
 #include "import/tensor.h"

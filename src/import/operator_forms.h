@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "import/onnx_proto.h"
-#include "ir/graph.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 
@@ -26,7 +26,7 @@ struct OperatorFormText {
 
 // What an input of a node is, as far as it is known.
 struct GivenType {
-  ir::DType dtype = ir::DType::kF32;
+  DType dtype = DType::kF32;
   bool sequence = false;  // of tensors
 };
 

@@ -31,25 +31,23 @@ using Family = std::span<const OperatorEntry>;
 // All of them, family by family.
 [[nodiscard]] std::vector<Family> all_operators();
 
-[[nodiscard]] Family element_operators();
-[[nodiscard]] Family product_operators();
-[[nodiscard]] Family window_operators();
-[[nodiscard]] Family resize_operators();
-[[nodiscard]] Family norm_operators();
-[[nodiscard]] Family reduce_operators();
-[[nodiscard]] Family shape_operators();
-[[nodiscard]] Family move_operators();
-[[nodiscard]] Family index_operators();
-[[nodiscard]] Family random_operators();
-[[nodiscard]] Family grid_operators();
-[[nodiscard]] Family einsum_operators();
-[[nodiscard]] Family recurrent_operators();
-[[nodiscard]] Family control_operators();
-[[nodiscard]] Family loss_operators();
-[[nodiscard]] Family signal_operators();
+extern const Family element_operators;
+extern const Family product_operators;
+extern const Family window_operators;
+extern const Family resize_operators;
+extern const Family norm_operators;
+extern const Family reduce_operators;
+extern const Family shape_operators;
+extern const Family move_operators;
+extern const Family index_operators;
+extern const Family random_operators;
+extern const Family recurrent_operators;
+extern const Family control_operators;
+extern const Family loss_operators;
+extern const Family signal_operators;
 
 // Operators of one operand, by an op or by a function of both front ends.
-template <ir::Kind kKind>
+template <Kind kKind>
 Result<void> lower_op(Node& node) {
   return node.set(apply(kKind, node.real(0)));
 }
@@ -61,5 +59,20 @@ template <Value (*kFunction)(const Value&)>
 Result<void> lower_number(Node& node) {
   return node.set(kFunction(node.numeric(0)));
 }
+
+// Constant folding: the shape arithmetic that exporters leave in a model, computed while importing by the reference kernels.
+
+// Is the operator folded where all of its operands are settings?
+[[nodiscard]] bool is_folded(const std::string& op_type);
+
+// What only folding makes: the operands must be settings.
+extern const Family folded_operators;
+
+// Lowers the node into a graph of its own, evaluates that in double by the portable kernels, and sets the node's outputs as known. Integers
+// are exact and wrap; float32 is rounded once, at the end; float64 stays.
+//   returns  false: an operand is no setting, or the operands are too large together
+//   errors   the operator's own; E0401 a result that is too large; E0211 what a kernel refuses
+//   cost     elements of operands and results are taken from the lowering's budget for constants
+[[nodiscard]] Result<bool> fold(Lowering& lowering, Node& node);
 
 }  // namespace pantoum::import

@@ -1,8 +1,7 @@
-#include "import/resize.h"
+#include "import/compose.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace pantoum::import {
 namespace {
@@ -116,31 +115,31 @@ std::vector<double> resize_weights(const ResizeRule& rule, const ResizeAxis& axi
 namespace {
 
 // [N, what lies between, the axis, what lies behind]; axis 0 has no N.
-ir::Shape around(const ir::Shape& shape, size_t axis) {
-  ir::Shape view = {1, 1, shape[axis], 1};
+Shape around(const Shape& shape, size_t axis) {
+  Shape view = {1, 1, shape[axis], 1};
   for (size_t d = 0; d < shape.size(); ++d)
     if (d != axis) view[d > axis ? 3 : d == 0 ? 0 : 1] *= shape[d];
   return view;
 }
 
 // The op on views as images: `view` is the source, of which `rows` and `columns` change.
-Value resize_view(const Value& x, const ResizeRule& rule, const ir::Shape& view, const ResizeAxis& rows,
+Value resize_view(const Value& x, const ResizeRule& rule, const Shape& view, const ResizeAxis& rows,
                   const ResizeAxis& columns) {
-  const ir::Attrs attrs{{static_cast<int64_t>(rule.mode), static_cast<int64_t>(rule.coordinates), rule.rounding},
-                        {rows.scale, columns.scale}};
+  const Attrs attrs{{static_cast<int64_t>(rule.mode), static_cast<int64_t>(rule.coordinates), rule.rounding},
+                    {rows.scale, columns.scale}};
   return x.in().op(ir::Kind::k_resize, {reshape(x, view)}, attrs,
-                   {{ir::DType::kF32, {view[0], view[1], rows.to, columns.to}}});
+                   {{DType::kF32, {view[0], view[1], rows.to, columns.to}}});
 }
 
 // The last two dimensions together, the others one by one, from the back.
 Value resize_by_op(Value x, const ResizeRule& rule, const std::vector<ResizeAxis>& all) {
   const size_t rank = all.size(), behind = rank > 3 ? rank - 2 : rank - 1;  // where the first op's dimensions begin
-  ir::Shape shape = x.shape();
+  Shape shape = x.shape();
   for (size_t d = rank; d-- > 0;) {
     const bool together = d > behind;
     if (all[d].stays() && !(together && !all[behind].stays())) continue;
     const size_t first = together ? behind : d;
-    ir::Shape view = around(shape, first);
+    Shape view = around(shape, first);
     const bool last = first + 1 == rank;
     if (last) std::swap(view[2], view[3]);  // one row
     const ResizeAxis inner{view[3], view[3]};
@@ -155,12 +154,12 @@ Value resize_by_op(Value x, const ResizeRule& rule, const std::vector<ResizeAxis
 // W[to, from] X[.., from, ..].
 Value resize_by_product(Value x, const ResizeRule& rule, const std::vector<ResizeAxis>& all) {
   Composer& in = x.in();
-  ir::Shape shape = x.shape();
+  Shape shape = x.shape();
   for (size_t d = all.size(); d-- > 0;) {
     if (all[d].stays()) continue;
     if (!in.spend(all[d].to * all[d].from)) break;
-    const Value weights = in.constant(ir::DType::kF32, {all[d].to, all[d].from}, resize_weights(rule, all[d]));
-    ir::Shape view = around(shape, d);
+    const Value weights = in.constant(DType::kF32, {all[d].to, all[d].from}, resize_weights(rule, all[d]));
+    Shape view = around(shape, d);
     const bool last = d + 1 == all.size();
     if (last) std::swap(view[2], view[3]);
     x = reshape(x, view);
@@ -176,7 +175,7 @@ Value resize_by_product(Value x, const ResizeRule& rule, const std::vector<Resiz
 
 Value resized(const Value& x, const ResizeRule& rule, const std::vector<ResizeAxis>& axes) {
   if (!x) return x;
-  if (x.rank() == 0) return x.in().refuse(fail("E0211", "its input has no dimensions"));
+  if (x.rank() == 0) return x.in().refuse(misfit("its input has no dimensions"));
   // Zeros of what is left without `beyond`.
   if (rule.coordinates == ResizeCoordinates::kCropAndResize)
     return resize_by_product(x + -rule.beyond, rule, axes) + rule.beyond;
@@ -188,7 +187,7 @@ Value resized(const Value& x, const ResizeRule& rule, const std::vector<ResizeAx
 namespace {
 
 Result<ResizeAxis> axis_of(int64_t from, double extent, double scale) {
-  if (!(extent >= 1 && extent <= INT32_MAX)) return fail("E0211", "a size or scale is out of range");
+  if (!(extent >= 1 && extent <= INT32_MAX)) return misfit("a size or scale is out of range");
   return ResizeAxis{from, static_cast<int64_t>(extent), scale};
 }
 

@@ -1,5 +1,5 @@
 // The weights of Resize along one axis.
-#include "import/resize.h"
+#include "import/compose.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 
@@ -18,7 +18,7 @@ struct Restoration {
   std::string value;      // the initializer that stands for it in the file; kZeroBias: none
   bool tied = false;      // the file has the parameter, too
   std::vector<Reader> readers;
-  ir::Shape shape;  // of the parameter
+  Shape shape;  // of the parameter
   // kCopied: the reader is the Identity that made it.
   // kComputed: what the program does to the parameter: operators, then a factor, then a transpose.
   std::vector<std::string> functions = {};

@@ -4,16 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <optional>
-#include <set>
 
-#include "import/fold_path.h"
-#include "import/fx_node.h"
-#include "import/merged_identities.h"
-#include "import/merged_values.h"
-#include "import/metadata.h"
 #include "import/onnx_messages.h"
+#include "import/parameter_marks.h"
 
 namespace pantoum::import {
 namespace {
@@ -24,7 +17,7 @@ using RestorationKind = Restoration::Kind;
 using Reader = Restoration::Reader;
 
 bool is_real(const Initializer& initializer) {
-  return initializer.problem.empty() && initializer.tensor.type.dtype == ir::DType::kF32;
+  return initializer.problem.empty() && initializer.tensor.type.dtype == DType::kF32;
 }
 
 // "features.bn" of "features.bn.weight".
@@ -129,7 +122,7 @@ class Finder {
     if (!bias || !is_missing(*bias) || node.input_size() != 2) return;
     const auto weight = initializers_.find(node.input(1));
     if (weight == initializers_.end() || weight->second.tensor.type.shape.size() < 2) return;
-    const ir::Shape& shape = weight->second.tensor.type.shape;
+    const Shape& shape = weight->second.tensor.type.shape;
     int64_t groups = 1, turned = 0;
     for (const auto& attribute : node.attribute()) {
       if (attribute.name() == "group") groups = attribute.i();
@@ -239,7 +232,7 @@ class Finder {
   // How PyTorch's tensor became this one: a matrix for a product is the transpose, a vector got dimensions of 1.
   [[nodiscard]] std::optional<Restoration> movement(const Initializer& folded,
                                                     const std::vector<Reader>& readers) const {
-    const ir::Shape& shape = folded.tensor.type.shape;
+    const Shape& shape = folded.tensor.type.shape;
     const bool factor = std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::string& op_type = graph_.node(reader.node).op_type();
       return reader.input == 1 && (op_type == "MatMul" || op_type == "Gemm");
@@ -306,7 +299,7 @@ class Finder {
 
   // A matrix is the transpose of what the path leads to, or a reshape of it; none where the order is not known.
   [[nodiscard]] std::optional<Restoration> moved_by(const FoldPath& path, const Initializer& folded) const {
-    const ir::Shape& shape = folded.tensor.type.shape;
+    const Shape& shape = folded.tensor.type.shape;
     if (!path.in_order && !(path.only_turns && shape.size() == 2)) return std::nullopt;
     const bool odd = (path.turns + (path.turned ? 1 : 0)) % 2 != 0;
     if (odd) return Restoration{.kind = RestorationKind::kTransposed, .shape = {shape[1], shape[0]}};
@@ -342,7 +335,7 @@ class Finder {
   [[nodiscard]] std::optional<Restoration> computed_by(const std::string& name, const FoldPath& path) const {
     const Tensor& folded = initializers_.at(name).tensor;
     if (path.functions.empty() || !path.in_order || !before_functions(folded, path.functions, 1)) return std::nullopt;
-    ir::Shape shape = folded.type.shape;
+    Shape shape = folded.type.shape;
     if (path.turned) std::swap(shape[0], shape[1]);
     return Restoration{
         .kind = RestorationKind::kComputed, .shape = shape, .functions = path.functions, .turned = path.turned};

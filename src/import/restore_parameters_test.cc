@@ -5,9 +5,9 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
-#include "import/metadata.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
+#include "import/parameter_marks.h"
 #include "testing/exported_model.h"
 #include "testing/onnx_metadata.h"
 

@@ -45,7 +45,7 @@ Result<int64_t> normalize_axis(int64_t axis, size_t rank) {
   return axis < 0 ? axis + dimensions : axis;
 }
 
-Result<std::vector<int64_t>> normalize_axes(std::vector<int64_t> axes, size_t rank) {
+Result<Integers> normalize_axes(Integers axes, size_t rank) {
   if (axes.size() > rank) return refuse(fmt::format("{} axes for {} dimensions", axes.size(), rank));
   for (int64_t& axis : axes) {
     PANTOUM_ASSIGN(axis, normalize_axis(axis, rank));
@@ -55,9 +55,9 @@ Result<std::vector<int64_t>> normalize_axes(std::vector<int64_t> axes, size_t ra
   return axes;
 }
 
-Result<ir::Shape> resolve_reshape(const ir::Shape& from, const std::vector<int64_t>& wanted, bool allow_zero) {
+Result<Shape> resolve_reshape(const Shape& from, const Integers& wanted, bool allow_zero) {
   const std::optional<int64_t> count = count_elements(from);
-  ir::Shape shape = wanted;
+  Shape shape = wanted;
   std::optional<size_t> open;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !allow_zero) {
@@ -80,12 +80,12 @@ Result<ir::Shape> resolve_reshape(const ir::Shape& from, const std::vector<int64
   return shape;
 }
 
-Result<ir::Shape> squeezed(const ir::Shape& from, const std::optional<std::vector<int64_t>>& axes) {
-  std::vector<int64_t> gone;
+Result<Shape> squeezed(const Shape& from, const std::optional<Integers>& axes) {
+  Integers gone;
   if (axes) {
     PANTOUM_ASSIGN(gone, normalize_axes(*axes, from.size()));
   }
-  ir::Shape shape;
+  Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     const bool named = std::ranges::binary_search(gone, static_cast<int64_t>(d));
     if (named && from[d] != 1) return refuse(fmt::format("dimension {} of {} is not 1", d, ir::to_text(from)));
@@ -94,9 +94,9 @@ Result<ir::Shape> squeezed(const ir::Shape& from, const std::optional<std::vecto
   return shape;
 }
 
-Result<ir::Shape> unsqueezed(const ir::Shape& from, const std::vector<int64_t>& axes) {
-  PANTOUM_ASSIGN(const std::vector<int64_t> made, normalize_axes(axes, from.size() + axes.size()));
-  ir::Shape shape;
+Result<Shape> unsqueezed(const Shape& from, const Integers& axes) {
+  PANTOUM_ASSIGN(const Integers made, normalize_axes(axes, from.size() + axes.size()));
+  Shape shape;
   size_t next = 0;
   for (size_t d = 0; d < from.size() + made.size(); ++d) {
     const bool fresh = std::ranges::binary_search(made, static_cast<int64_t>(d));
@@ -105,8 +105,8 @@ Result<ir::Shape> unsqueezed(const ir::Shape& from, const std::vector<int64_t>& 
   return shape;
 }
 
-std::optional<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
-  ir::Shape shape(std::max(a.size(), b.size()), 1);
+std::optional<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+  Shape shape(std::max(a.size(), b.size()), 1);
   for (size_t back = 1; back <= shape.size(); ++back) {
     const int64_t left = back <= a.size() ? a[a.size() - back] : 1;
     const int64_t right = back <= b.size() ? b[b.size() - back] : 1;
@@ -116,15 +116,14 @@ std::optional<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b
   return shape;
 }
 
-ir::Shape as_matrix(const ir::Shape& shape, size_t axis) {
-  ir::Shape matrix = {1, 1};
+Shape as_matrix(const Shape& shape, size_t axis) {
+  Shape matrix = {1, 1};
   for (size_t d = 0; d < shape.size(); ++d) matrix[d < axis ? 0 : 1] *= shape[d];
   return matrix;
 }
 
-Result<std::vector<SlicePiece>> slice_pieces(const ir::Shape& from, const std::vector<int64_t>& starts,
-                                             const std::vector<int64_t>& ends, const std::vector<int64_t>& axes,
-                                             const std::vector<int64_t>& steps) {
+Result<std::vector<SlicePiece>> slice_pieces(const Shape& from, const Integers& starts, const Integers& ends,
+                                             const Integers& axes, const Integers& steps) {
   const size_t count = starts.size();
   if (ends.size() != count || (!axes.empty() && axes.size() != count) || (!steps.empty() && steps.size() != count)) {
     return refuse("starts, ends, axes and steps differ in length");

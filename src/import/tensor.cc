@@ -3,17 +3,56 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "import/half.h"
 #include "import/onnx_messages.h"
 #include "kernels/portable/pt_integer.h"
 
 namespace pantoum::import {
+
 namespace {
 
-using ir::DType;
+constexpr int kFraction = 10, kBias = 15, kLeast = -24;  // a half's fraction bits, exponent bias, least power of two
+constexpr uint16_t kSign = 0x8000, kInfinite = 0x7c00, kQuiet = 0x0200;
+
+}  // namespace
+
+float from_half(uint16_t bits) {
+  const int exponent = (bits & kInfinite) >> kFraction;
+  const int fraction = bits & 0x03ff;
+  const float sign = (bits & kSign) != 0 ? -1.0F : 1.0F;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), kLeast);
+  if (exponent < 31) return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - kBias - kFraction);
+  return fraction == 0 ? sign * HUGE_VALF : std::copysign(NAN, sign);
+}
+
+float from_bfloat16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+uint16_t to_half(float value) {
+  const auto sign = static_cast<uint16_t>(std::signbit(value) ? kSign : 0);
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | kInfinite | kQuiet);
+  const float size = std::fabs(value);
+  if (size >= 65520) return static_cast<uint16_t>(sign | kInfinite);
+  // The exponent of the last bit that a half of this size has; in its units the value is rounded to an integer.
+  const int unit = size == 0 ? kLeast : std::max(std::ilogb(size) - kFraction, kLeast);
+  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(size, -unit)));
+  // From 2^10 units on the leading one adds to the exponent, also where rounding carried into it.
+  const uint32_t above = unit == kLeast ? 0 : static_cast<uint32_t>(unit - kLeast) << kFraction;
+  return static_cast<uint16_t>(sign | (above + units));
+}
+
+uint16_t to_bfloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x0040);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+namespace {
+
 using Message = onnx::TensorProto;
 
 template <class To, class Values>
@@ -39,33 +78,36 @@ std::vector<To> unpack(const Tensor& tensor) {
   return values;
 }
 
-// How many elements the typed field of the message holds.
-int64_t typed_count(const Message& message, DType dtype) {
+// Calls `visit` with an element of the C++ type that holds one of the dtype; a bool is a byte.
+template <class Visit>
+auto by_type(DType dtype, const Visit& visit) {
   switch (dtype) {
     case DType::kF32:
-      return message.float_data_size();
+      return visit(float{});
     case DType::kF64:
-      return message.double_data_size();
+      return visit(double{});
     case DType::kI64:
-      return message.int64_data_size();
+      return visit(int64_t{});
+    case DType::kI32:
+      return visit(int32_t{});
     default:
-      return message.int32_data_size();
+      return visit(uint8_t{});
   }
 }
 
-ir::Data typed_data(const Message& message, DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return pack<float>(message.float_data());
-    case DType::kF64:
-      return pack<double>(message.double_data());
-    case DType::kI64:
-      return pack<int64_t>(message.int64_data());
-    case DType::kI32:
-      return pack<int32_t>(message.int32_data());
-    default:
-      return pack<uint8_t>(message.int32_data());
-  }
+// The typed field of a message that holds elements of this type.
+const auto& typed_field(const Message& message, float) {
+  return message.float_data();
+}
+const auto& typed_field(const Message& message, double) {
+  return message.double_data();
+}
+const auto& typed_field(const Message& message, int64_t) {
+  return message.int64_data();
+}
+template <class Small>
+const auto& typed_field(const Message& message, Small) {
+  return message.int32_data();
 }
 
 void free_contents(Message& message) {
@@ -91,13 +133,15 @@ Result<ir::Data> raw_contents(const Message& message, int64_t bytes, ExternalDat
   return ir::Data();
 }
 
-Result<ir::Data> contents(const Message& message, const ir::TensorType& type, int64_t count, ExternalData& external,
+Result<ir::Data> contents(const Message& message, const TensorType& type, int64_t count, ExternalData& external,
                           const std::string& where) {
   PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * ir::size_of(type.dtype), external, where));
   if (raw) return raw;
-  const int64_t held = typed_count(message, type.dtype);
-  if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), where);
-  return typed_data(message, type.dtype);
+  return by_type(type.dtype, [&](auto element) -> Result<ir::Data> {
+    const auto& field = typed_field(message, element);
+    if (field.size() == count) return pack<decltype(element)>(field);
+    return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, field.size()), where);
+  });
 }
 
 bool is_half(int32_t onnx_type) {
@@ -132,23 +176,9 @@ void normalize_bools(ir::Data& data) {
 
 template <class Value>
 ir::Data narrow(DType dtype, const std::vector<Value>& values) {
-  switch (dtype) {
-    case DType::kF32:
-      return pack<float>(values);
-    case DType::kF64:
-      return pack<double>(values);
-    case DType::kI64:
-      return pack<int64_t>(values);
-    case DType::kI32:
-      return pack<int32_t>(values);
-    case DType::kU8:
-      return pack<uint8_t>(values);
-    case DType::kBool:
-      break;
-  }
-  std::vector<uint8_t> bools;
-  bools.reserve(values.size());
-  for (const Value value : values) bools.push_back(value != Value{0});
+  if (dtype != DType::kBool) return by_type(dtype, [&](auto element) { return pack<decltype(element)>(values); });
+  std::vector<uint8_t> bools(values.size());
+  std::ranges::transform(values, bools.begin(), [](Value value) { return value != Value{0}; });
   return pack<uint8_t>(bools);
 }
 
@@ -182,7 +212,7 @@ std::string onnx_type_name(int32_t onnx_type) {
   return name;
 }
 
-std::optional<int64_t> count_elements(const ir::Shape& shape) {
+std::optional<int64_t> count_elements(const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 40;
   int64_t count = 1;
   bool empty = false;
@@ -206,7 +236,7 @@ Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::
                 "export the model in float32");
   }
   if (message.has_segment()) return fail("E0205", "a tensor in segments is not supported", where);
-  Tensor tensor{{*dtype, ir::Shape(message.dims().begin(), message.dims().end())}, nullptr};
+  Tensor tensor{{*dtype, Shape(message.dims().begin(), message.dims().end())}, nullptr};
   const std::optional<int64_t> count = count_elements(tensor.type.shape);
   if (!count) return fail("E0205", fmt::format("a tensor has the shape {}", ir::to_text(tensor.type.shape)), where);
   if (is_half(message.data_type())) {
@@ -240,24 +270,14 @@ Result<Tensor> read_constant(const Message& message, const std::string& where) {
   return read_tensor(copy, none, where);
 }
 
-std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor) {
-  switch (tensor.type.dtype) {
-    case DType::kI64:
-      return unpack<int64_t, int64_t>(tensor);
-    case DType::kI32:
-      return unpack<int32_t, int64_t>(tensor);
-    case DType::kU8:
-    case DType::kBool:
-      return unpack<uint8_t, int64_t>(tensor);
-    default:
-      return std::nullopt;
-  }
+std::optional<Integers> to_ints(const Tensor& tensor) {
+  if (ir::is_float(tensor.type.dtype)) return std::nullopt;
+  return by_type(tensor.type.dtype, [&](auto element) { return unpack<decltype(element), int64_t>(tensor); });
 }
 
 std::optional<std::vector<double>> to_reals(const Tensor& tensor) {
-  if (tensor.type.dtype == DType::kF32) return unpack<float, double>(tensor);
-  if (tensor.type.dtype == DType::kF64) return unpack<double, double>(tensor);
-  return std::nullopt;
+  if (!ir::is_float(tensor.type.dtype)) return std::nullopt;
+  return by_type(tensor.type.dtype, [&](auto element) { return unpack<decltype(element), double>(tensor); });
 }
 
 bool is_filled_with(const Tensor& tensor, double value) {
@@ -265,7 +285,7 @@ bool is_filled_with(const Tensor& tensor, double value) {
   return reals && std::ranges::all_of(*reals, [&](double element) { return element == value; });
 }
 
-Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<int64_t>& values) {
+Tensor make_tensor(DType dtype, Shape shape, const Integers& values) {
   return {{dtype, std::move(shape)}, narrow(dtype, values)};
 }
 
@@ -282,9 +302,9 @@ int64_t whole_within(DType dtype, double value) {
   }
 }
 
-Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<double>& values) {
+Tensor make_tensor(DType dtype, Shape shape, const std::vector<double>& values) {
   if (ir::is_float(dtype)) return {{dtype, std::move(shape)}, narrow(dtype, values)};
-  std::vector<int64_t> whole;
+  Integers whole;
   whole.reserve(values.size());
   for (const double value : values) whole.push_back(whole_within(dtype, value));
   return {{dtype, std::move(shape)}, narrow(dtype, whole)};

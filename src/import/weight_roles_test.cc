@@ -9,8 +9,8 @@
 #include <limits>
 #include <map>
 
-#include "import/metadata.h"
 #include "import/onnx_messages.h"
+#include "import/parameter_marks.h"
 #include "testing/onnx_metadata.h"
 
 namespace pantoum::import {

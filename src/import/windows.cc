@@ -1,12 +1,6 @@
-#include "import/windows.h"
-
-#include <fmt/format.h>
+#include "import/compose.h"
 
 namespace pantoum::import {
-
-using ir::DType;
-using ir::Kind;
-using ir::Shape;
 
 Result<void> want_space(size_t dimensions) {
   if (dimensions >= 1 && dimensions <= 3) return {};
@@ -25,9 +19,9 @@ void grow_to_ceil(Window& window, int64_t extent) {
 namespace {
 
 // The integers of conv2d, where a single dimension becomes the width, or of conv3d.
-ir::Attrs conv_attributes(Windows windows, int64_t groups) {
+Attrs conv_attributes(Windows windows, int64_t groups) {
   if (windows.size() == 1) windows.insert(windows.begin(), Window{});
-  ir::Attrs attrs;
+  Attrs attrs;
   for (const auto part : {&Window::stride, &Window::before, &Window::after, &Window::dilation})
     for (const Window& window : windows) attrs.ints.push_back(window.*part);
   attrs.ints.push_back(groups);
@@ -67,10 +61,10 @@ Value transposed_convolution(const Value& x, const Value& weight, const std::vec
   const Shape image = x.shape(), kernel = weight.shape();
   const size_t space = up.size();
   const int64_t channels = kernel[1] > 0 && groups > 0 && groups < INT32_MAX ? kernel[1] * groups : 0;
-  ir::TensorType made{DType::kF32, {image[0], channels}};
+  TensorType made{DType::kF32, {image[0], channels}};
   Windows windows;
   if (space == 1) made.shape.push_back(1);
-  std::vector<int64_t> unreached;  // zeros behind, by dimension of the image
+  Integers unreached;  // zeros behind, by dimension of the image
   unreached.resize(space == 1 ? 3 : 2, 0);
   for (size_t d = 0; d < space; ++d) {
     Upward each = up[d];
@@ -84,7 +78,7 @@ Value transposed_convolution(const Value& x, const Value& weight, const std::vec
   const Kind kind = space == 3 ? Kind::k_conv3d_dx : Kind::k_conv2d_dx;
   const Values inputs = {as_image(x), as_image(weight)};
   const Value y = x.in().op(kind, inputs, conv_attributes(windows, groups), {made});
-  return from_image(with_zeros(y, std::vector<int64_t>(unreached.size(), 0), unreached), image.size());
+  return from_image(with_zeros(y, Integers(unreached.size(), 0), unreached), image.size());
 }
 
 Value with_bias(const Value& y, const Value& bias) {
@@ -140,7 +134,7 @@ Value average_pool(const Value& x, Windows windows, bool ceil, bool count_paddin
   }
   if (!grown || !padded || !count_padding) return pool(x, {Kind::k_avg_pool, padded && count_padding ? 1 : 0}, windows);
   // The zeros become the image's own; what is beyond them never counts.
-  std::vector<int64_t> before = {0, 0}, after = {0, 0};
+  Integers before = {0, 0}, after = {0, 0};
   for (size_t d = 0; d < windows.size(); ++d) {
     before.push_back(plain[d].before);
     after.push_back(plain[d].after);

@@ -56,7 +56,7 @@ class Stated {
   T value_;
 };
 
-// Which row (first dimension) of its operands does a row of the first output depend on? src/autodiff/batch_independent.cc
+// Which row (first dimension) of its operands does a row of the first output depend on? src/autodiff/feature_cut.cc
 // asks it of forward ops; gradients and updates say kNever.
 enum class RowWise : uint8_t {
   kNever,         // on others' rows

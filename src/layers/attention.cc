@@ -1,7 +1,6 @@
 // Attention with several heads, and the block of a transformer.
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <limits>
 

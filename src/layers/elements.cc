@@ -1,7 +1,6 @@
 // Functions of single elements, softmax, and what only moves elements.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <numeric>
 
 #include "layers/apply.h"

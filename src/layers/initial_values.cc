@@ -77,8 +77,7 @@ std::string problem_of(const Initial& initial, int64_t elements) {
   if (initial.kind != Initial::Kind::values) return {};
   const auto given = static_cast<int64_t>(initial.elements.size());
   if (given != elements) return fmt::format("{} initial values are given for {} elements", given, elements);
-  const bool all =
-      std::all_of(initial.elements.begin(), initial.elements.end(), [](float x) { return std::isfinite(x); });
+  const bool all = std::ranges::all_of(initial.elements, [](float x) { return std::isfinite(x); });
   return all ? "" : "an initial value is not finite";
 }
 
@@ -88,7 +87,7 @@ void write_first_values(const Initial& initial, const Shape& shape, uint64_t see
   const auto fill = [&](const auto& next) { std::generate(elements.begin(), elements.end(), next); };
   switch (initial.kind) {
     case Initial::Kind::values:
-      std::copy(initial.elements.begin(), initial.elements.end(), elements.begin());
+      std::ranges::copy(initial.elements, elements.begin());
       return;
     case Initial::Kind::of_layer:
     case Initial::Kind::constant:

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "layers/types.h"
+#include "layers/state.h"
 
 namespace pantoum::layers {
 

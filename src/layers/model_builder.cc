@@ -31,7 +31,7 @@ std::vector<std::byte> copy_bytes(std::span<const Element> elements) {
 }
 
 bool has_nan(const std::vector<float>& elements) {
-  return std::any_of(elements.begin(), elements.end(), [](float x) { return std::isnan(x); });
+  return std::ranges::any_of(elements, [](float x) { return std::isnan(x); });
 }
 
 }  // namespace

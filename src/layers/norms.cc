@@ -1,8 +1,6 @@
 // Normalizations, and dropout.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "layers/apply.h"
 
 namespace pantoum::layers {

@@ -44,36 +44,13 @@ Tensor adapt(Site& site, const Extents<dimensions>& size, const Tensor& x, const
                                    to_text(shape), size.values[d]));
     window[d] = shape[d + 2] / size.values[d];
   }
-  if (std::all_of(size.values.begin(), size.values.end(), [](int64_t each) { return each == 1; }))
-    return site.node(of_all, {x});
+  if (std::ranges::all_of(size.values, [](int64_t each) { return each == 1; })) return site.node(of_all, {x});
   return site.node(op_type, {x}, {{"kernel_shape", window}, {"strides", window}});
 }
 
-const char* mode_of(Upsample::Mode mode) {
-  switch (mode) {
-    case Upsample::Mode::nearest:
-      return "nearest";
-    case Upsample::Mode::linear:
-      return "linear";
-    case Upsample::Mode::cubic:
-      return "cubic";
-  }
-  return "";
-}
-
-const char* mode_of(PadMode mode) {
-  switch (mode) {
-    case PadMode::constant:
-      return "constant";
-    case PadMode::reflect:
-      return "reflect";
-    case PadMode::edge:
-      return "edge";
-    case PadMode::wrap:
-      return "wrap";
-  }
-  return "";
-}
+// In the order of Upsample::Mode and of PadMode.
+constexpr std::array kUpsampleModes = {"nearest", "linear", "cubic"};
+constexpr std::array kPadModes = {"constant", "reflect", "edge", "wrap"};
 
 }  // namespace
 
@@ -111,7 +88,9 @@ Tensor apply(Site& site, const Upsample& layer, const Tensor& x) {
   if (nearest && layer.align_corners) return site.fail("align_corners is of linear and cubic upsampling");
   std::vector<float> scales(site.shape(x).size(), static_cast<float>(layer.scale));
   scales[0] = scales[1] = 1;
-  Attributes attributes{{"mode", mode_of(layer.mode)}, {"nearest_mode", "floor"}, {"cubic_coeff_a", -0.75}};
+  Attributes attributes{{"mode", kUpsampleModes.at(static_cast<size_t>(layer.mode))},
+                        {"nearest_mode", "floor"},
+                        {"cubic_coeff_a", -0.75}};
   attributes["coordinate_transformation_mode"] =
       nearest ? "asymmetric" : (layer.align_corners ? "align_corners" : "pytorch_half_pixel");
   const auto count = static_cast<int64_t>(scales.size());
@@ -130,11 +109,11 @@ Tensor apply(Site& site, const Pad& layer, const Tensor& x) {
     return site.none();
   if (std::isnan(layer.value)) return site.fail("its value is NaN");
   std::vector<int64_t> pads(2 * rank);
-  std::copy(layer.before.begin(), layer.before.end(), pads.begin() + static_cast<std::ptrdiff_t>(rank - count));
-  std::copy(layer.after.begin(), layer.after.end(), pads.end() - static_cast<std::ptrdiff_t>(count));
+  std::ranges::copy(layer.before, pads.begin() + static_cast<std::ptrdiff_t>(rank - count));
+  std::ranges::copy(layer.after, pads.end() - static_cast<std::ptrdiff_t>(count));
   const bool fills = layer.mode == PadMode::constant && layer.value != 0;
   const Tensor value = fills ? site.number(static_cast<float>(layer.value)) : Tensor();
-  return site.node("Pad", {x, site.integers(pads), value}, {{"mode", mode_of(layer.mode)}});
+  return site.node("Pad", {x, site.integers(pads), value}, {{"mode", kPadModes.at(static_cast<size_t>(layer.mode))}});
 }
 
 #define PANTOUM_POOLS(dimensions)                                                       \

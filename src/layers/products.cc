@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "layers/apply.h"
 #include "layers/initial_values.h"
@@ -100,8 +99,7 @@ static Tensor convolution(Site& site, const Conv<dimensions>& layer, const Tenso
   const auto in = site.extent(x, 1);
   if (!in || !divides(site, layer.groups, *in, "input's") || !divides(site, layer.groups, layer.channels, "output's"))
     return site.none();
-  const bool steps =
-      std::any_of(layer.stride.values.begin(), layer.stride.values.end(), [](int64_t each) { return each != 1; });
+  const bool steps = std::ranges::any_of(layer.stride.values, [](int64_t each) { return each != 1; });
   if (layer.same_padding && steps) return site.fail("same_padding needs a stride of 1");
   const Shape shape = with_kernel({layer.channels, *in / layer.groups}, list(layer.kernel));
   return convolve(site, "Conv", layer, x, shape,

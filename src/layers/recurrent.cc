@@ -1,7 +1,6 @@
 // LSTM, GRU and RNN layers with PyTorch's parameters, whose gates are put into ONNX's order node by node: the import takes that back.
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "layers/apply.h"

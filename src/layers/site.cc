@@ -1,4 +1,4 @@
-#include "layers/site.h"
+#include "layers/apply.h"
 
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ bool Site::takes(const Tensor& x) {
 }
 
 bool Site::takes(const std::vector<Tensor>& tensors) {
-  return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& each) { return takes(each); });
+  return std::ranges::all_of(tensors, [&](const Tensor& each) { return takes(each); });
 }
 
 bool Site::takes(const Tensor& x, size_t rank, const char* form, bool or_more) {
@@ -124,7 +124,7 @@ Tensor Site::parameter(const char* local, const Shape& shape, const Initial& ini
   if (const ValueId known = state_.find_parameter(name); known != kNoValue) return existing(name, known, shape);
   if (!state_.claim_value(name)) return fail(fmt::format("'{}': {}", name, kTaken));
   const auto count = count_of(shape, kMostParameterBytes / 4);
-  if (!count && std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 1; }))
+  if (!count && std::ranges::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return fail(fmt::format("its shape {} has an extent below 1", to_text(shape)));
   if (shape.size() > kMostRank) return fail(fmt::format("it has {} dimensions, more than {}", shape.size(), kMostRank));
   if (!count || !state_.spend_bytes(*count * 4))

@@ -17,8 +17,7 @@
 #include "pipeline/pipeline.h"
 #include "plan/attempts/attempts.h"
 #include "problem/cost_graph_json.h"
-#include "rewrite/fusions.h"
-#include "rewrite/unplanned_bytes.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::pipeline {
 namespace {

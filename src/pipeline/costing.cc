@@ -12,10 +12,7 @@
 #include "pipeline/request_json.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/time_limit.h"
-#include "rewrite/channel_blocks.h"
-#include "rewrite/compact_activations.h"
-#include "rewrite/fusions.h"
-#include "rewrite/remake_activations.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::pipeline {
 namespace {

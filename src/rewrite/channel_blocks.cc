@@ -1,28 +1,14 @@
-#include "rewrite/channel_blocks.h"
+#include "rewrite/edit.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "ir/builder.h"
-#include "ir/op_registry.h"
 #include "kernels/portable/layout.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Attrs;
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::Shape;
-using ir::TensorType;
-using ir::ValueId;
 
 constexpr std::pair<int64_t, int64_t> kMostPadding{3, 2};  // padded over true channels
 constexpr int64_t kHeightBit = 0b0100, kWidthBit = 0b1000, kChannelBit = 0b0010, kSampleBit = 0b0001;
@@ -41,12 +27,28 @@ Shape laid_out(const Shape& logical, pt_layout layout, uint32_t block) {
   return Shape(dims, dims + rank);
 }
 
+// Ops whose first inputs and first output are images: the form in blocks, and how many inputs are images.
+struct ImageOp {
+  Kind plain, blocked;
+  size_t images;
+};
+constexpr ImageOp kImageOps[] = {{Kind::k_batch_norm, Kind::k_batch_norm_nchwc, 1},
+                                 {Kind::k_batch_norm_grad, Kind::k_batch_norm_grad_nchwc, 2},
+                                 {Kind::k_batch_norm_eval, Kind::k_batch_norm_eval_nchwc, 1},
+                                 {Kind::k_batch_norm_act, Kind::k_batch_norm_act_nchwc, 1},
+                                 {Kind::k_batch_norm_act_grad, Kind::k_batch_norm_act_grad_nchwc, 2},
+                                 {Kind::k_batch_norm_act_eval, Kind::k_batch_norm_act_eval_nchwc, 1},
+                                 {Kind::k_max_pool, Kind::k_max_pool_nchwc, 1},
+                                 {Kind::k_max_pool_grad, Kind::k_max_pool_grad_nchwc, 2},
+                                 {Kind::k_avg_pool, Kind::k_avg_pool_nchwc, 1},
+                                 {Kind::k_avg_pool_grad, Kind::k_avg_pool_grad_nchwc, 1}};
+
 class Blocking {
  public:
   Blocking(const Graph& source, const BlockKernels& kernels)
       : source_(source), kernels_(kernels), graph_(source), builder_(graph_) {
     graph_.ops.clear();
-    for (ir::Value& value : graph_.values) value.producer = kNone;
+    for (Value& value : graph_.values) value.producer = kNone;
     present_.assign(source.values.size(), 0);
     for (size_t id = 0; id < source.values.size(); ++id) present_[id] = source.values[id].producer == kNone;
   }
@@ -56,7 +58,7 @@ class Blocking {
       if (!follow(op)) keep(op);
     for (const auto* list : {&source_.outputs, &source_.results})
       for (const ValueId id : *list) plain(id);
-    for (const ir::Value& value : source_.values)
+    for (const Value& value : source_.values)
       if (value.next != kNone) plain(value.next);
     ir::drop_dead_ops(graph_);
     return std::move(graph_);
@@ -66,7 +68,7 @@ class Blocking {
   [[nodiscard]] const Shape& shape(ValueId id) const { return source_.value(id).type.shape; }
   [[nodiscard]] int64_t block() const { return kernels_.block; }
   [[nodiscard]] bool is_image(ValueId id) const {
-    return shape(id).size() == 4 && source_.value(id).type.dtype == ir::DType::kF32;
+    return shape(id).size() == 4 && source_.value(id).type.dtype == DType::kF32;
   }
   // Its channels fill their blocks: memory in blocks can be seen as a plain tensor of one dimension more.
   [[nodiscard]] bool is_even(ValueId id) const { return shape(id)[1] % block() == 0; }
@@ -79,7 +81,7 @@ class Blocking {
   [[nodiscard]] Shape block_shape(const Shape& logical) const {
     return laid_out(logical, PT_LAYOUT_NCHWC, kernels_.block);
   }
-  [[nodiscard]] TensorType block_type(ValueId id) const { return {ir::DType::kF32, block_shape(shape(id))}; }
+  [[nodiscard]] TensorType block_type(ValueId id) const { return {DType::kF32, block_shape(shape(id))}; }
 
   // ---- values in both layouts ----
 
@@ -87,8 +89,8 @@ class Blocking {
   void append(Kind kind, std::string name, std::vector<ValueId> inputs, std::vector<ValueId> outputs, Attrs attrs,
               bool recompute = true) {
     for (const ValueId output : outputs) {
-      graph_.value(output).producer = static_cast<ir::OpId>(graph_.ops.size());
-      if (static_cast<size_t>(output) < present_.size()) present_[static_cast<size_t>(output)] = 1;
+      graph_.value(output).producer = static_cast<OpId>(graph_.ops.size());
+      if (position_of(output) < present_.size()) present_[position_of(output)] = 1;
     }
     graph_.ops.push_back({.kind = kind,
                           .name = std::move(name),
@@ -99,7 +101,7 @@ class Blocking {
   }
 
   ValueId plain(ValueId id) {
-    if (!present_[static_cast<size_t>(id)])
+    if (!present_[position_of(id)])
       append(Kind::k_reorder, source_.value(id).name + ".plain", {blocked_.at(id)}, {id},
              {{PT_LAYOUT_NCHWC, PT_LAYOUT_PLAIN}, {}});
     return id;
@@ -118,7 +120,7 @@ class Blocking {
     if (added)
       entry->second =
           builder_.op(Kind::k_reorder, source_.value(id).name + ".nchwc", {plain(id)}, {{PT_LAYOUT_PLAIN, layout}, {}},
-                      {{ir::DType::kF32, laid_out(shape(id), layout, kernels_.block)}});
+                      {{DType::kF32, laid_out(shape(id), layout, kernels_.block)}});
     return entry->second;
   }
 
@@ -132,9 +134,9 @@ class Blocking {
 
   // A value beside those of the source.
   ValueId value_like(ValueId id, Shape shape_of_it) {
-    ir::Value made;
+    Value made;
     made.name = graph_.value(id).name + ".nchwc";
-    made.type = {ir::DType::kF32, std::move(shape_of_it)};
+    made.type = {DType::kF32, std::move(shape_of_it)};
     graph_.values.push_back(std::move(made));
     return static_cast<ValueId>(graph_.values.size()) - 1;
   }
@@ -147,6 +149,8 @@ class Blocking {
   // ---- ops ----
 
   bool follow(const Op& op) {
+    for (const ImageOp& each : kImageOps)
+      if (each.plain == op.kind) return images(op, each.blocked, each.images);
     switch (op.kind) {
       case Kind::k_conv2d:
         return convolution(op, Kind::k_conv2d_nchwc, op.inputs[0], op.outputs[0], op.inputs[1]);
@@ -156,26 +160,6 @@ class Blocking {
         return convolution(op, Kind::k_conv2d_dx_nchwc, op.outputs[0], op.inputs[0], op.inputs[1]);
       case Kind::k_conv2d_dw:
         return convolution(op, Kind::k_conv2d_dw_nchwc, op.inputs[0], op.inputs[1], op.outputs[0]);
-      case Kind::k_batch_norm:
-        return images(op, Kind::k_batch_norm_nchwc, 1);
-      case Kind::k_batch_norm_grad:
-        return images(op, Kind::k_batch_norm_grad_nchwc, 2);
-      case Kind::k_batch_norm_eval:
-        return images(op, Kind::k_batch_norm_eval_nchwc, 1);
-      case Kind::k_batch_norm_act:
-        return images(op, Kind::k_batch_norm_act_nchwc, 1);
-      case Kind::k_batch_norm_act_grad:
-        return images(op, Kind::k_batch_norm_act_grad_nchwc, 2);
-      case Kind::k_batch_norm_act_eval:
-        return images(op, Kind::k_batch_norm_act_eval_nchwc, 1);
-      case Kind::k_max_pool:
-        return images(op, Kind::k_max_pool_nchwc, 1);
-      case Kind::k_max_pool_grad:
-        return images(op, Kind::k_max_pool_grad_nchwc, 2);
-      case Kind::k_avg_pool:
-        return images(op, Kind::k_avg_pool_nchwc, 1);
-      case Kind::k_avg_pool_grad:
-        return images(op, Kind::k_avg_pool_grad_nchwc, 1);
       case Kind::k_reduce_mean:
       case Kind::k_reduce_sum:
         return reduction(op);
@@ -217,7 +201,7 @@ class Blocking {
       emit(op, kind, std::move(inputs), std::move(attrs));
     } else {
       const ValueId made = builder_.op(kind, op.name, {plain_x ? plain(x) : blocked(x), blocked(y)}, std::move(attrs),
-                                       {{ir::DType::kF32, laid_out(shape(w), layout, kernels_.block)}});
+                                       {{DType::kF32, laid_out(shape(w), layout, kernels_.block)}});
       append(Kind::k_reorder, source_.value(w).name + ".plain", {made}, {w}, {{layout, PT_LAYOUT_PLAIN}, {}});
     }
     return true;
@@ -274,7 +258,7 @@ class Blocking {
 
   // How a plain operand that broadcasts to the image is seen beside the image's blocks; none where it cannot be.
   std::optional<Shape> broadcast_view(Shape from, const Shape& to) const {
-    if (std::all_of(from.begin(), from.end(), [](int64_t extent) { return extent == 1; })) return Shape{1};
+    if (std::ranges::all_of(from, [](int64_t extent) { return extent == 1; })) return Shape{1};
     if (from.size() > 4) return std::nullopt;
     from.insert(from.begin(), 4 - from.size(), 1);
     if (from[1] == 1) return Shape{from[0], 1, from[2], from[3], 1};
@@ -284,8 +268,8 @@ class Blocking {
 
   bool concatenation(const Op& op) {
     if (op.attrs.ints[0] != 1 || !is_image(op.outputs[0])) return false;
-    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_even(id); });
-    const bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_blocked(id); });
+    const bool all = std::ranges::all_of(op.inputs, [&](ValueId id) { return is_even(id); });
+    const bool any = std::ranges::any_of(op.inputs, [&](ValueId id) { return is_blocked(id); });
     if (!all || !any) return false;
     std::vector<ValueId> inputs;
     for (const ValueId input : op.inputs) inputs.push_back(blocked(input));
@@ -295,7 +279,7 @@ class Blocking {
 
   bool splitting(const Op& op) {
     if (op.attrs.ints[0] != 1 || !is_blocked(op.inputs[0])) return false;
-    if (!std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return is_even(id); })) return false;
+    if (!std::ranges::all_of(op.outputs, [&](ValueId id) { return is_even(id); })) return false;
     std::vector<ValueId> outputs;
     for (const ValueId output : op.outputs) outputs.push_back(value_like(output, block_shape(shape(output))));
     append(op.kind, op.name, {blocked(op.inputs[0])}, outputs, op.attrs, op.recompute);
@@ -315,12 +299,12 @@ class Blocking {
   bool pointwise(const Op& op) {
     const ValueId y = op.outputs[0];
     if (op.outputs.size() != 1 || !is_image(y)) return false;
-    if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_blocked(id); })) return false;
+    if (std::ranges::none_of(op.inputs, [&](ValueId id) { return is_blocked(id); })) return false;
     std::vector<std::optional<Shape>> views(op.inputs.size());
     bool broadcasts = false;
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       const ValueId id = op.inputs[input];
-      if (source_.value(id).type.dtype != ir::DType::kF32) return false;
+      if (source_.value(id).type.dtype != DType::kF32) return false;
       if (shape(id) == shape(y)) continue;
       broadcasts = true;
       views[input] = broadcast_view(shape(id), shape(y));

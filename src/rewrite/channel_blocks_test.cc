@@ -1,5 +1,5 @@
 // A step on blocks of channels computes what it computed before.
-#include "rewrite/channel_blocks.h"
+#include "rewrite/passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

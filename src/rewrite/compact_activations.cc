@@ -1,21 +1,12 @@
-#include "rewrite/compact_activations.h"
+#include "rewrite/edit.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
-
-#include "ir/op_registry.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Attrs;
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 using Form = std::optional<ir::CompactForm>;
 
@@ -61,7 +52,7 @@ class Saving {
  private:
   void offer(Op& op) {
     const Form& form = form_of(op);
-    if (!form || graph_.value(op.inputs[1]).producer == ir::kNone) return;
+    if (!form || graph_.value(op.inputs[1]).producer == kNone) return;
     if (held_[static_cast<size_t>(ir::root_of(graph_, op.inputs[1]))]) return;
     const std::optional<ValueId> made = saved(op.inputs[1], form->made_by, attrs_of(form->made_by, op));
     if (made) op.alternatives.push_back({form->gradient, {op.inputs[0], *made}, op.attrs});
@@ -71,10 +62,10 @@ class Saving {
   std::optional<ValueId> saved(ValueId activation, Kind made_by, const Attrs& attrs) {
     const auto known = made_.find({activation, made_by, attrs.ints});
     if (known != made_.end()) return known->second;
-    const std::vector<ir::TensorType> inputs = {graph_.value(activation).type};
+    const std::vector<TensorType> inputs = {graph_.value(activation).type};
     const auto types = ir::infer_types(made_by, {inputs, {}, attrs});
     if (!types) return std::nullopt;
-    ir::Value value;
+    Value value;
     value.name = graph_.value(activation).name + (made_by == Kind::k_sign_bits ? ".signs" : ".taps");
     value.type = types->front();
     Op op{.kind = made_by, .name = value.name, .inputs = {activation}, .attrs = attrs};

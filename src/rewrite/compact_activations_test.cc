@@ -1,5 +1,5 @@
 // Compact activations: offered where they help, and every alternative gives the bits of the op that it stands for.
-#include "rewrite/compact_activations.h"
+#include "rewrite/passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,8 +32,7 @@ Graph training() {
   const ir::ValueId rows = c.op(Kind::k_alias, {b}, {}, {autodiff::f32({2, c.builder.type(b).elements() / 2})});
   const ir::ValueId held = c.op(Kind::k_relu, {rows});
   forward.outputs = {c.op(Kind::k_matmul, {held, c.parameter({c.builder.type(rows).shape[1], 3})}, {{0, 0}, {}})};
-  auto graph = autodiff::make_training(
-      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
+  auto graph = autodiff::make_training(forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }
@@ -92,8 +91,8 @@ TEST(CompactActivations, AreNotOfferedForWindowsThatAByteCannotTell) {
   CaseBuilder c(forward, 7);
   const ir::ValueId x = c.op(Kind::k_exp, {c.parameter({1, 1, 20, 20})});
   forward.outputs = {c.op(Kind::k_max_pool, {x}, {{16, 16, 4, 4, 0, 0, 0, 0, 1, 1, 0}, {}})};
-  const auto graph = autodiff::make_training(
-      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
+  const auto graph =
+      autodiff::make_training(forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   ASSERT_TRUE(graph);
   EXPECT_THAT(optional_kinds(compact_activations(*graph)), testing::IsEmpty());
 }

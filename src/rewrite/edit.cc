@@ -6,28 +6,17 @@
 namespace pantoum::rewrite {
 namespace {
 
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
-
-size_t index_of(int32_t id) {
-  return static_cast<size_t>(id);
-}
-
 bool reads(const std::vector<ValueId>& inputs, ValueId value) {
-  return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+  return std::ranges::find(inputs, value) != inputs.end();
 }
 
 bool reads(const Op& op, ValueId value) {
-  return reads(op.inputs, value) || std::any_of(op.alternatives.begin(), op.alternatives.end(),
-                                                [value](const auto& other) { return reads(other.inputs, value); });
+  return reads(op.inputs, value) ||
+         std::ranges::any_of(op.alternatives, [value](const auto& other) { return reads(other.inputs, value); });
 }
 
 template <class T>
-std::optional<double> uniform(const ir::Value& value) {
+std::optional<double> uniform(const Value& value) {
   const auto count = static_cast<size_t>(value.type.elements());
   if (!value.data) return 0;
   if (count == 0 || value.data->size() != count * sizeof(T)) return std::nullopt;
@@ -66,24 +55,23 @@ std::vector<OpId> readers_of(const Graph& graph, ValueId value) {
 std::vector<char> kept_values(const Graph& graph) {
   std::vector<char> kept(graph.values.size(), 0);
   for (const auto* list : {&graph.outputs, &graph.results})
-    for (const ValueId value : *list) kept[index_of(value)] = 1;
-  for (const ir::Value& value : graph.values)
-    if (value.next != kNone) kept[index_of(value.next)] = 1;
+    for (const ValueId value : *list) kept[position_of(value)] = 1;
+  for (const Value& value : graph.values)
+    if (value.next != kNone) kept[position_of(value.next)] = 1;
   return kept;
 }
 
 bool is_kept(const Graph& graph, ValueId value) {
   return reads(graph.outputs, value) || reads(graph.results, value) ||
-         std::any_of(graph.values.begin(), graph.values.end(),
-                     [value](const ir::Value& other) { return other.next == value; });
+         std::ranges::any_of(graph.values, [value](const Value& other) { return other.next == value; });
 }
 
 bool is_read_by_one(const Graph& graph, ValueId value) {
   size_t positions = 0;
   const OpId first = graph.value(value).producer;
-  for (size_t op = static_cast<size_t>(first) + 1; op < graph.ops.size() && positions < 2; ++op) {
+  for (size_t op = position_of(first) + 1; op < graph.ops.size() && positions < 2; ++op) {
     const Op& reader = graph.ops[op];
-    positions += static_cast<size_t>(std::count(reader.inputs.begin(), reader.inputs.end(), value));
+    positions += static_cast<size_t>(std::ranges::count(reader.inputs, value));
     if (!reader.alternatives.empty() && reads(reader, value)) return false;
   }
   return positions == 1 && !is_kept(graph, value);
@@ -108,10 +96,10 @@ bool is_pointwise(const Op& op) {
 }
 
 std::optional<std::vector<size_t>> full_inputs(const Graph& graph, const Op& op) {
-  const ir::Shape& shape = graph.value(op.outputs[0]).type.shape;
+  const Shape& shape = graph.value(op.outputs[0]).type.shape;
   std::vector<size_t> full;
   for (size_t input = 0; input < op.inputs.size(); ++input) {
-    const ir::TensorType& type = graph.value(op.inputs[input]).type;
+    const TensorType& type = graph.value(op.inputs[input]).type;
     if (type.shape == shape) {
       full.push_back(input);
     } else if (type.elements() != 1 || !type.shape.empty()) {
@@ -123,23 +111,23 @@ std::optional<std::vector<size_t>> full_inputs(const Graph& graph, const Op& op)
 }
 
 std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
-  const ir::Value& value = graph.value(id);
+  const Value& value = graph.value(id);
   if (value.role != ir::Role::kConstant || value.next != kNone) return std::nullopt;
   switch (value.type.dtype) {
-    case ir::DType::kF32:
+    case DType::kF32:
       return uniform<float>(value);
-    case ir::DType::kF64:
+    case DType::kF64:
       return uniform<double>(value);
-    case ir::DType::kI64:
+    case DType::kI64:
       return uniform<int64_t>(value);
-    case ir::DType::kI32:
+    case DType::kI32:
       return uniform<int32_t>(value);
     default:
       return std::nullopt;
   }
 }
 
-bool differ_along(const ir::TensorType& a, const ir::TensorType& b, size_t axis) {
+bool differ_along(const TensorType& a, const TensorType& b, size_t axis) {
   if (a.dtype != b.dtype || a.shape.size() != b.shape.size() || axis >= a.shape.size()) return false;
   for (size_t d = 0; d < a.shape.size(); ++d)
     if (d != axis && a.shape[d] != b.shape[d]) return false;
@@ -154,23 +142,23 @@ Edit::Edit(const Graph& graph, OpId at)
       old_values_(graph.values.size()),
       kept_(kept_values(graph)) {}
 
-std::vector<ValueId> Edit::add(Kind kind, const std::string& name, std::vector<ValueId> inputs, ir::Attrs attrs,
-                               std::vector<ir::TensorType> given) {
+std::vector<ValueId> Edit::add(Kind kind, const std::string& name, std::vector<ValueId> inputs, Attrs attrs,
+                               std::vector<TensorType> given) {
   return builder_.add(kind, name, std::move(inputs), std::move(attrs), std::move(given));
 }
 
-ValueId Edit::op(Kind kind, const std::string& name, std::vector<ValueId> inputs, ir::Attrs attrs,
-                 std::vector<ir::TensorType> given) {
+ValueId Edit::op(Kind kind, const std::string& name, std::vector<ValueId> inputs, Attrs attrs,
+                 std::vector<TensorType> given) {
   return add(kind, name, std::move(inputs), std::move(attrs), std::move(given))[0];
 }
 
-ValueId Edit::again(const Op& op, std::vector<ValueId> inputs, ir::Shape shape) {
-  const ir::DType dtype = graph_.value(op.outputs[0]).type.dtype;
+ValueId Edit::again(const Op& op, std::vector<ValueId> inputs, Shape shape) {
+  const DType dtype = graph_.value(op.outputs[0]).type.dtype;
   return add(op.kind, op.name, std::move(inputs), op.attrs, {{dtype, std::move(shape)}})[0];
 }
 
-ValueId Edit::reshape(const std::string& name, ValueId value, ir::Shape shape) {
-  const ir::TensorType from = type(value);
+ValueId Edit::reshape(const std::string& name, ValueId value, Shape shape) {
+  const TensorType from = type(value);
   if (from.shape == shape) return value;
   return op(Kind::k_alias, name, {value}, {}, {{from.dtype, std::move(shape)}});
 }
@@ -180,7 +168,7 @@ ValueId Edit::scale(const std::string& name, ValueId value, double a, double b) 
   return op(Kind::k_scale, name, {value}, {{}, {a, b}});
 }
 
-ValueId Edit::constant(const std::string& name, const ir::TensorType& type, double number) {
+ValueId Edit::constant(const std::string& name, const TensorType& type, double number) {
   const auto width = static_cast<size_t>(ir::size_of(type.dtype));
   auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(type.bytes()));
   const auto narrow = static_cast<float>(number);
@@ -194,13 +182,13 @@ ValueId Edit::concat(const std::string& name, std::vector<ValueId> parts, size_t
 }
 
 bool Edit::is_kept(ValueId value) const {
-  return index_of(value) < old_values_ && kept_[index_of(value)] != 0;
+  return position_of(value) < old_values_ && kept_[position_of(value)] != 0;
 }
 
 void Edit::read_instead(ValueId old, ValueId instead) {
   for (Op& op : graph_.ops) {
-    std::replace(op.inputs.begin(), op.inputs.end(), old, instead);
-    for (ir::Alternative& other : op.alternatives) std::replace(other.inputs.begin(), other.inputs.end(), old, instead);
+    std::ranges::replace(op.inputs, old, instead);
+    for (ir::Alternative& other : op.alternatives) std::ranges::replace(other.inputs, old, instead);
   }
 }
 
@@ -209,13 +197,13 @@ void Edit::read_instead(ValueId old, ValueId instead) {
 void Edit::replace(ValueId old, ValueId instead) {
   if (old == instead) return;
   const OpId from = graph_.value(old).producer, to = graph_.value(instead).producer;
-  const bool is_new = index_of(instead) >= old_values_;
+  const bool is_new = position_of(instead) >= old_values_;
   failed_ = failed_ || type(old) != type(instead) || from == kNone;
   if (failed_ || builder_.error()) return;
   if (to != kNone && !is_kept(instead) && (is_new || is_kept(old))) {
-    std::vector<ValueId>&before = graph_.ops[index_of(from)].outputs, &after = graph_.ops[index_of(to)].outputs;
-    const auto place = std::find(before.begin(), before.end(), old);
-    const auto other = std::find(after.begin(), after.end(), instead);
+    std::vector<ValueId>&before = graph_.ops[position_of(from)].outputs, &after = graph_.ops[position_of(to)].outputs;
+    const auto place = std::ranges::find(before, old);
+    const auto other = std::ranges::find(after, instead);
     std::swap(*place, *other);
     std::swap(graph_.value(old).producer, graph_.value(instead).producer);
     read_instead(instead, old);
@@ -231,7 +219,7 @@ bool Edit::order() {
   const size_t count = graph_.ops.size();
   std::vector<OpId> wanted;
   for (size_t op = 0; op < count; ++op) {
-    if (op == index_of(at_))
+    if (op == position_of(at_))
       for (size_t fresh = old_ops_; fresh < count; ++fresh) wanted.push_back(static_cast<OpId>(fresh));
     if (op < old_ops_) wanted.push_back(static_cast<OpId>(op));
   }
@@ -246,27 +234,27 @@ bool Edit::order() {
   std::vector<OpId> ordered;
   std::vector<std::pair<OpId, size_t>> stack;
   for (const OpId first : wanted) {
-    if (states[index_of(first)] == State::kDone) continue;
+    if (states[position_of(first)] == State::kDone) continue;
     stack.emplace_back(first, 0);
-    states[index_of(first)] = State::kOpen;
+    states[position_of(first)] = State::kOpen;
     while (!stack.empty()) {
       auto& [op, next] = stack.back();
-      if (next == needs[index_of(op)].size()) {
-        states[index_of(op)] = State::kDone;
+      if (next == needs[position_of(op)].size()) {
+        states[position_of(op)] = State::kDone;
         ordered.push_back(op);
         stack.pop_back();
         continue;
       }
-      const OpId producer = graph_.value(needs[index_of(op)][next++]).producer;
-      if (producer == kNone || states[index_of(producer)] == State::kDone) continue;
-      if (states[index_of(producer)] == State::kOpen) return false;
-      states[index_of(producer)] = State::kOpen;
+      const OpId producer = graph_.value(needs[position_of(op)][next++]).producer;
+      if (producer == kNone || states[position_of(producer)] == State::kDone) continue;
+      if (states[position_of(producer)] == State::kOpen) return false;
+      states[position_of(producer)] = State::kOpen;
       stack.emplace_back(producer, 0);
     }
   }
   std::vector<Op> ops;
   ops.reserve(count);
-  for (const OpId op : ordered) ops.push_back(std::move(graph_.ops[index_of(op)]));
+  for (const OpId op : ordered) ops.push_back(std::move(graph_.ops[position_of(op)]));
   graph_.ops = std::move(ops);
   for (size_t op = 0; op < count; ++op)
     for (const ValueId output : graph_.ops[op].outputs) graph_.value(output).producer = static_cast<OpId>(op);

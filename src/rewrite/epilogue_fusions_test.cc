@@ -11,9 +11,7 @@
 #include "ir/builder.h"
 #include "ir/op_registry.h"
 #include "kernels/portable/layout.h"
-#include "rewrite/channel_blocks.h"
-#include "rewrite/fusions.h"
-#include "rewrite/unplanned_bytes.h"
+#include "rewrite/passes.h"
 #include "testing/evaluate.h"
 #include "testing/gradient_cases.h"
 

@@ -1,21 +1,11 @@
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "rewrite/edit.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::OpId;
-using ir::Shape;
-using ir::ValueId;
 
 // From the product that makes the scores to the one that reads their softmax.
 struct Attention {
@@ -28,13 +18,12 @@ struct Attention {
 
 class AttentionFinder {
  public:
-  explicit AttentionFinder(const Graph& graph)
-      : graph_(graph), users_(ir::users_of(graph)), trains_(graph.values.size(), 0), kept_(kept_values(graph)) {
+  explicit AttentionFinder(const Graph& graph) : graph_(graph), readers_(graph), trains_(graph.values.size(), 0) {
     for (size_t id = 0; id < graph.values.size(); ++id)
       trains_[id] = graph.values[id].role == ir::Role::kParameter && graph.values[id].trainable;
     for (const Op& op : graph.ops) {
-      const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return trains(input); });
-      for (const ValueId output : op.outputs) trains_[static_cast<size_t>(output)] = reads;
+      const bool reads = std::ranges::any_of(op.inputs, [&](ValueId input) { return trains(input); });
+      for (const ValueId output : op.outputs) trains_[position_of(output)] = reads;
     }
   }
 
@@ -44,9 +33,9 @@ class AttentionFinder {
     if (softmax.attrs.ints[0] != static_cast<int64_t>(shape.size()) - 1) return std::nullopt;
     Attention found;
     if (!find_values(softmax.outputs[0], found) || !find_scores(softmax.inputs[0], found)) return std::nullopt;
-    std::reverse(found.steps.begin(), found.steps.end());
-    std::reverse(found.reals.begin(), found.reals.end());
-    std::reverse(found.masks.begin(), found.masks.end());
+    std::ranges::reverse(found.steps);
+    std::ranges::reverse(found.reals);
+    std::ranges::reverse(found.masks);
     if (found.batch.empty()) found.batch = batch_of_matrices(found.scores->outputs[0]);
     if (found.batch.empty()) found.batch = {1};
     return found;
@@ -54,7 +43,7 @@ class AttentionFinder {
 
  private:
   [[nodiscard]] const Shape& shape_of(ValueId value) const { return graph_.value(value).type.shape; }
-  [[nodiscard]] bool trains(ValueId value) const { return trains_[static_cast<size_t>(value)] != 0; }
+  [[nodiscard]] bool trains(ValueId value) const { return trains_[position_of(value)] != 0; }
   [[nodiscard]] Shape batch_of_matrices(ValueId value) const {
     const Shape& shape = shape_of(value);
     return {shape.begin(), shape.end() - 2};
@@ -62,10 +51,10 @@ class AttentionFinder {
 
   // The one op that reads it, at one position.
   [[nodiscard]] const Op* only_reader(ValueId value) const {
-    const std::vector<OpId>& users = users_[static_cast<size_t>(value)];
-    if (users.size() != 1 || kept_[static_cast<size_t>(value)]) return nullptr;
-    const Op& op = graph_.op(users[0]);
-    return std::count(op.inputs.begin(), op.inputs.end(), value) == 1 && is_ordinary(op) ? &op : nullptr;
+    const OpId reader = readers_.only(value);
+    if (reader == kNone) return nullptr;
+    const Op& op = graph_.op(reader);
+    return std::ranges::count(op.inputs, value) == 1 && is_ordinary(op) ? &op : nullptr;
   }
 
   // A view that leaves every matrix of scores whole.
@@ -153,8 +142,8 @@ class AttentionFinder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<OpId>> users_;
-  std::vector<char> trains_, kept_;  // by value
+  Readers readers_;
+  std::vector<char> trains_;  // by value
 };
 
 ValueId seen_as(Edit& edit, ValueId matrices, const Shape& batch) {
@@ -172,7 +161,7 @@ std::optional<Graph> with_attention(const Graph& graph, const Attention& found) 
   std::vector<ValueId> inputs = {seen_as(edit, scores.inputs[0], batch), seen_as(edit, scores.inputs[1], batch),
                                  seen_as(edit, values.inputs[1], batch)};
   inputs.insert(inputs.end(), found.masks.begin(), found.masks.end());
-  ir::Attrs attrs{{scores.attrs.ints[0], 1 - scores.attrs.ints[1], values.attrs.ints[1]}, found.reals};
+  Attrs attrs{{scores.attrs.ints[0], 1 - scores.attrs.ints[1], values.attrs.ints[1]}, found.reals};
   attrs.ints.insert(attrs.ints.end(), found.steps.begin(), found.steps.end());
   attrs.ints.resize(PT_ATTENTION_ATTRS, PT_STEP_NONE);
   attrs.reals.resize(PT_ATTENTION_REALS, 0);
@@ -184,7 +173,7 @@ std::optional<Graph> with_attention(const Graph& graph, const Attention& found) 
 
 }  // namespace
 
-ir::Graph fuse_attention(ir::Graph graph) {
+Graph fuse_attention(Graph graph) {
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (graph.ops[op].kind != Kind::k_softmax) continue;
     const std::optional<Attention> found = AttentionFinder(graph).at(graph.ops[op]);

@@ -9,8 +9,7 @@
 
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
-#include "rewrite/fusions.h"
-#include "rewrite/unplanned_bytes.h"
+#include "rewrite/passes.h"
 #include "testing/evaluate.h"
 #include "testing/gradient_cases.h"
 

@@ -1,19 +1,11 @@
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "rewrite/edit.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 constexpr size_t kReals = 3;  // of conv2d_dz
 
@@ -23,20 +15,19 @@ bool is_gradient(const Op& op) {
 
 // The conv2d_dx that this gradient alone reads; kNone where there is none, or what else the gradient reads comes later,
 // or is what the convolution reads: it must not be overwritten meanwhile.
-OpId convolution_before(const Graph& graph, OpId gradient, const std::vector<std::vector<OpId>>& users,
-                        const std::vector<char>& kept) {
+OpId convolution_before(const Graph& graph, OpId gradient, const Readers& readers) {
   const ValueId dx = graph.op(gradient).inputs[0], r = graph.op(gradient).inputs[1];
   const OpId made = graph.value(dx).producer;
   if (made == kNone || graph.op(made).kind != Kind::k_conv2d_dx || graph.value(r).producer >= made) return kNone;
   for (const ValueId read : graph.op(made).inputs)
     if (ir::root_of(graph, read) == ir::root_of(graph, r)) return kNone;
-  return users[static_cast<size_t>(dx)].size() == 1 && !kept[static_cast<size_t>(dx)] ? made : kNone;
+  return readers.only(dx) == gradient ? made : kNone;
 }
 
 // The convolution's place becomes the fused op's: whatever overwrites the weight stands behind it. The gradient's place
 // gets the convolution, which nobody reads any more.
 void fuse(Graph& graph, OpId convolution, OpId gradient) {
-  Op &dx = graph.ops[static_cast<size_t>(convolution)], &dz = graph.ops[static_cast<size_t>(gradient)];
+  Op &dx = graph.ops[position_of(convolution)], &dz = graph.ops[position_of(gradient)];
   std::vector<int64_t> ints = dx.attrs.ints;
   ints.push_back(static_cast<int64_t>(dz.kind));
   ints.push_back(dz.attrs.ints.empty() ? 0 : dz.attrs.ints[0]);
@@ -52,11 +43,10 @@ void fuse(Graph& graph, OpId convolution, OpId gradient) {
 }  // namespace
 
 Graph fuse_conv_gradient(Graph graph) {
-  const auto users = ir::users_of(graph);
-  const std::vector<char> kept = kept_values(graph);
+  const Readers readers(graph);
   for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
     if (!is_gradient(graph.op(op))) continue;
-    const OpId convolution = convolution_before(graph, op, users, kept);
+    const OpId convolution = convolution_before(graph, op, readers);
     if (convolution != kNone) fuse(graph, convolution, op);
   }
   ir::drop_dead_ops(graph);

@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "ir/op_registry.h"
-#include "rewrite/compact_activations.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 #include "testing/evaluate.h"
 #include "testing/gradient_cases.h"
 
@@ -42,8 +41,7 @@ Graph training(const std::vector<Activation>& activations, bool frozen = false) 
     y = conv();
   }
   forward.outputs = {y};
-  auto graph = autodiff::make_training(
-      forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
+  auto graph = autodiff::make_training(forward, {.loss = {{.name = "mse"}}, .optimizer = autodiff::NoOptimizer{}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }

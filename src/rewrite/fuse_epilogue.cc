@@ -1,19 +1,11 @@
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "rewrite/edit.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 struct Product {
   Kind alone, finished;
@@ -46,11 +38,7 @@ bool slope_is_told_by_output(const Op& activation) {
 class EpilogueFusion {
  public:
   EpilogueFusion(Graph graph, bool by_back_end)
-      : graph_(std::move(graph)),
-        by_back_end_(by_back_end),
-        users_(ir::users_of(graph_)),
-        kept_(kept_values(graph_)),
-        consumed_(graph_.ops.size(), 0) {}
+      : graph_(std::move(graph)), by_back_end_(by_back_end), readers_(graph_), consumed_(graph_.ops.size(), 0) {}
 
   // The last product first: a sum of two takes the one that is made last.
   Graph run() {
@@ -61,16 +49,11 @@ class EpilogueFusion {
   }
 
  private:
-  template <class Id>
-  static size_t at(Id id) {
-    return static_cast<size_t>(id);
-  }
-
   // The one op that reads the value; kNone where others do, or it outlives the step.
   [[nodiscard]] OpId only_reader(ValueId id) const {
-    const std::vector<OpId>& readers = users_[at(id)];
-    if (kept_[at(id)] || readers.size() != 1 || consumed_[at(readers[0])]) return kNone;
-    return graph_.op(readers[0]).alternatives.empty() ? readers[0] : kNone;
+    const OpId reader = readers_.only(id);
+    return reader != kNone && !consumed_[position_of(reader)] && graph_.op(reader).alternatives.empty() ? reader
+                                                                                                        : kNone;
   }
 
   // What a sum adds to the product, element for element; kNone: it is no such sum, or what it adds is made after the
@@ -96,14 +79,14 @@ class EpilogueFusion {
 
   // The activation behind the value that alone needs it, once its gradients read its output in place of its input.
   [[nodiscard]] OpId activation_behind(ValueId id) const {
-    if (kept_[at(id)]) return kNone;
+    if (readers_.is_kept(id)) return kNone;
     OpId found = kNone;
-    for (const OpId reader : users_[at(id)])
-      if (!consumed_[at(reader)] && graph_.op(reader).alternatives.empty() && finishes(graph_.op(reader)))
+    for (const OpId reader : readers_.of(id))
+      if (!consumed_[position_of(reader)] && graph_.op(reader).alternatives.empty() && finishes(graph_.op(reader)))
         found = found == kNone ? reader : kNone;
     if (found == kNone) return kNone;
     const Op& activation = graph_.op(found);
-    const bool alone = std::ranges::all_of(users_[at(id)], [&](OpId reader) {
+    const bool alone = std::ranges::all_of(readers_.of(id), [&](OpId reader) {
       return reader == found || (slope_is_told_by_output(activation) && is_gradient_of(graph_.op(reader), activation));
     });
     return alone ? found : kNone;
@@ -115,7 +98,7 @@ class EpilogueFusion {
     if (const OpId sum = only_reader(made);
         sum != kNone && (residual = added_to(product, made, graph_.op(sum))) != kNone) {
       last = sum;
-      consumed_[at(sum)] = 1;
+      consumed_[position_of(sum)] = 1;
       made = graph_.op(sum).outputs[0];
     }
     const OpId activation = activation_behind(made);
@@ -128,10 +111,10 @@ class EpilogueFusion {
 
   // Gradients of leaky relu read what it makes.
   void read_output(const Op& activation) {
-    for (const OpId reader : users_[at(activation.inputs[0])])
+    for (const OpId reader : readers_.of(activation.inputs[0]))
       if (is_gradient_of(graph_.op(reader), activation)) {
-        graph_.ops[at(reader)].inputs[1] = activation.outputs[0];
-        users_[at(activation.outputs[0])].push_back(reader);
+        graph_.ops[position_of(reader)].inputs[1] = activation.outputs[0];
+        readers_.of(activation.outputs[0]).push_back(reader);
       }
   }
 
@@ -153,7 +136,7 @@ class EpilogueFusion {
   // Where the product stands, and all that it reads is made; the last op that it stands for gets the product's own result,
   // which nobody reads any more.
   void replace(OpId id, OpId last, const Op& activation, ValueId residual) {
-    Op& product = graph_.ops[at(id)];
+    Op& product = graph_.ops[position_of(id)];
     product.kind = product_of(product)->finished;
     product.attrs.ints.insert(
         product.attrs.ints.end(),
@@ -161,15 +144,14 @@ class EpilogueFusion {
     product.attrs.reals = activation.attrs.reals;
     product.attrs.reals.resize(PT_EPILOGUE_REALS);
     if (residual != kNone) product.inputs.push_back(residual);
-    std::swap(product.outputs, graph_.ops[at(last)].outputs);
+    std::swap(product.outputs, graph_.ops[position_of(last)].outputs);
     graph_.value(product.outputs[0]).producer = id;
-    consumed_[at(last)] = 1;
+    consumed_[position_of(last)] = 1;
   }
 
   Graph graph_;
   bool by_back_end_;
-  std::vector<std::vector<OpId>> users_;
-  std::vector<char> kept_;      // by value
+  Readers readers_;
   std::vector<char> consumed_;  // by op
 };
 

@@ -4,19 +4,12 @@
 #include <cstring>
 #include <map>
 #include <numbers>
-#include <optional>
-#include <vector>
 
 #include "rewrite/edit.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Kind;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 // The spellings are many, and what they compute is one function: an expression of one value is evaluated at some
 // points and compared. The constants of exporters are rounded (to float32, to 4 digits, to float16).
@@ -33,8 +26,7 @@ double tanh_gelu(double x) {
 
 class Expressions {
  public:
-  explicit Expressions(const ir::Graph& graph)
-      : graph_(graph), users_(ir::users_of(graph)), kept_(kept_values(graph)) {}
+  explicit Expressions(const Graph& graph) : graph_(graph), readers_(graph) {}
 
   struct Match {
     OpId last;  // makes the result
@@ -48,8 +40,8 @@ class Expressions {
     const std::vector<ValueId> candidates = arguments_of(graph_.op(root).inputs[0]);
     OpId last = root;
     for (int step = 0; step < kMostOps; ++step) {
-      last = only_user(graph_.op(last).outputs[0]);
-      if (last == ir::kNone || !is_step(graph_.op(last))) return std::nullopt;
+      last = readers_.only(graph_.op(last).outputs[0]);  // exporters write x Phi(x) with Phi read once
+      if (last == kNone || !is_step(graph_.op(last))) return std::nullopt;
       for (const ValueId x : candidates)
         if (is_gelu(last, x, approximate)) return Match{last, x, approximate};
     }
@@ -64,40 +56,24 @@ class Expressions {
     int ops = 0;
   };
 
-  static bool is_step(const Op& op) {
-    switch (op.kind) {
-      case Kind::k_scale:
-      case Kind::k_neg:
-      case Kind::k_add:
-      case Kind::k_sub:
-      case Kind::k_mul:
-      case Kind::k_div:
-      case Kind::k_pow:
-      case Kind::k_erf:
-      case Kind::k_tanh:
-      case Kind::k_sigmoid:
-        return true;
-      default:
-        return false;
-    }
-  }
+  static bool is_step(const Op& op) { return apply(op, 1, 1).has_value(); }
 
   // Values that the argument may be an expression of, the nearest first.
   [[nodiscard]] std::vector<ValueId> arguments_of(ValueId argument) const {
     std::vector<ValueId> found = {argument};
     for (size_t at = 0; at < found.size() && at < kMostOps; ++at) {
       const OpId producer = graph_.value(found[at]).producer;
-      if (producer == ir::kNone || !is_step(graph_.op(producer))) continue;
+      if (producer == kNone || !is_step(graph_.op(producer))) continue;
       for (const ValueId input : graph_.op(producer).inputs)
-        if (std::find(found.begin(), found.end(), input) == found.end() && !number(input)) found.push_back(input);
+        if (std::ranges::find(found, input) == found.end() && !number(input)) found.push_back(input);
     }
     return found;
   }
 
   [[nodiscard]] std::optional<double> number(ValueId id) const {
-    const ir::Value& value = graph_.value(id);
+    const Value& value = graph_.value(id);
     if (value.role != ir::Role::kConstant || value.type.elements() != 1 || value.data == nullptr) return std::nullopt;
-    if (value.type.dtype != ir::DType::kF32) return std::nullopt;
+    if (value.type.dtype != DType::kF32) return std::nullopt;
     float held = 0;
     std::memcpy(&held, value.data->data(), sizeof held);
     return static_cast<double>(held);
@@ -108,7 +84,7 @@ class Expressions {
     if (const auto known = walk.known.find(id); known != walk.known.end()) return known->second;
     if (const auto constant = number(id)) return constant;
     const OpId producer = graph_.value(id).producer;
-    if (producer == ir::kNone || !is_step(graph_.op(producer)) || ++walk.ops > kMostOps) return std::nullopt;
+    if (producer == kNone || !is_step(graph_.op(producer)) || ++walk.ops > kMostOps) return std::nullopt;
     const Op& op = graph_.op(producer);
     std::array<double, 2> operands{};
     for (size_t input = 0; input < op.inputs.size(); ++input) {
@@ -116,10 +92,11 @@ class Expressions {
       if (!operand) return std::nullopt;
       operands[input] = *operand;
     }
-    return walk.known[id] = apply(op, operands[0], operands[1]);
+    return walk.known[id] = *apply(op, operands[0], operands[1]);
   }
 
-  static double apply(const Op& op, double a, double b) {
+  // What one step of a spelling computes; none: the op is no step.
+  static std::optional<double> apply(const Op& op, double a, double b) {
     switch (op.kind) {
       case Kind::k_scale:
         return op.attrs.reals[0] * a + op.attrs.reals[1];
@@ -139,8 +116,10 @@ class Expressions {
         return std::erf(a);
       case Kind::k_tanh:
         return std::tanh(a);
-      default:
+      case Kind::k_sigmoid:
         return 1 / (1 + std::exp(-a));
+      default:
+        return std::nullopt;
     }
   }
 
@@ -159,24 +138,16 @@ class Expressions {
 
   // Does nobody else read what the spelling makes on its way?
   [[nodiscard]] bool stays_inside(const Walk& walk, ValueId result) const {
-    return std::all_of(walk.known.begin(), walk.known.end(), [&](const auto& made) {
+    return std::ranges::all_of(walk.known, [&](const auto& made) {
       if (made.first == result) return true;
-      if (kept_[static_cast<size_t>(made.first)]) return false;
-      const std::vector<OpId>& users = users_[static_cast<size_t>(made.first)];
-      return std::all_of(users.begin(), users.end(),
-                         [&](OpId user) { return walk.known.contains(graph_.op(user).outputs[0]); });
+      return !readers_.is_kept(made.first) && std::ranges::all_of(readers_.of(made.first), [&](OpId user) {
+        return walk.known.contains(graph_.op(user).outputs[0]);
+      });
     });
   }
 
-  // The last of the ops that read it, if all of them lead to one: exporters write x Phi(x) with Phi read once.
-  [[nodiscard]] OpId only_user(ValueId value) const {
-    const std::vector<OpId>& users = users_[static_cast<size_t>(value)];
-    return users.size() == 1 && !kept_[static_cast<size_t>(value)] ? users[0] : ir::kNone;
-  }
-
-  const ir::Graph& graph_;
-  std::vector<std::vector<OpId>> users_;
-  std::vector<char> kept_;  // by value
+  const Graph& graph_;
+  Readers readers_;
 };
 
 bool begins(Kind kind) {
@@ -185,14 +156,14 @@ bool begins(Kind kind) {
 
 }  // namespace
 
-ir::Graph fuse_gelu(ir::Graph graph) {
+Graph fuse_gelu(Graph graph) {
   std::vector<Expressions::Match> matches;
   const Expressions expressions(graph);
   for (size_t op = 0; op < graph.ops.size(); ++op)
     if (begins(graph.ops[op].kind))
       if (const auto match = expressions.from(static_cast<OpId>(op))) matches.push_back(*match);
   for (const Expressions::Match& match : matches) {
-    Op& last = graph.ops[static_cast<size_t>(match.last)];
+    Op& last = graph.ops[position_of(match.last)];
     last.kind = Kind::k_gelu;
     last.inputs = {match.x};
     last.attrs = {{match.approximate}, {}};

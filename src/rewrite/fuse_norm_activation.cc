@@ -1,21 +1,12 @@
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "ir/op_registry.h"
 #include "rewrite/edit.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 struct NormKinds {
   Kind plain, with_activation;
@@ -42,8 +33,8 @@ std::optional<Kind> norm_activation_grad(Kind activation) {
   }
 }
 
-ir::Attrs norm_activation_attrs(const Op& norm, const Op& activation) {
-  ir::Attrs attrs{{static_cast<int64_t>(activation.kind)}, norm.attrs.reals};
+Attrs norm_activation_attrs(const Op& norm, const Op& activation) {
+  Attrs attrs{{static_cast<int64_t>(activation.kind)}, norm.attrs.reals};
   attrs.reals.insert(attrs.reals.end(), activation.attrs.reals.begin(), activation.attrs.reals.end());
   attrs.reals.resize(PT_NORM_ACT_REALS);
   return attrs;
@@ -51,7 +42,7 @@ ir::Attrs norm_activation_attrs(const Op& norm, const Op& activation) {
 
 class NormFusion {
  public:
-  explicit NormFusion(Graph graph) : graph_(std::move(graph)), users_(ir::users_of(graph_)), kept_(kept_values(graph_)) {}
+  explicit NormFusion(Graph graph) : graph_(std::move(graph)), readers_(graph_) {}
 
   Graph run() {
     for (OpId op = 0; op < static_cast<OpId>(graph_.ops.size()); ++op)
@@ -74,18 +65,18 @@ class NormFusion {
   // The gradient of the norm that alone reads the activation's; kNone where there is none.
   [[nodiscard]] OpId norm_gradient_behind(OpId gradient, const Op& norm) const {
     const ValueId dn = graph_.op(gradient).outputs[0];
-    const std::vector<OpId>& readers = users_[static_cast<size_t>(dn)];
-    if (kept_[static_cast<size_t>(dn)] || readers.size() != 1) return kNone;
-    const Op& reader = graph_.op(readers[0]);
+    const OpId behind = readers_.only(dn);
+    if (behind == kNone) return kNone;
+    const Op& reader = graph_.op(behind);
     if (reader.kind != Kind::k_batch_norm_grad || norm.kind != Kind::k_batch_norm || !reader.alternatives.empty())
       return kNone;
     const std::vector<ValueId> expected = {dn, norm.inputs[0], norm.inputs[1], norm.outputs[1], norm.outputs[2]};
-    return reader.inputs == expected && reader.attrs == norm.attrs ? readers[0] : kNone;
+    return reader.inputs == expected && reader.attrs == norm.attrs ? behind : kNone;
   }
 
   [[nodiscard]] std::vector<OpId> readers_of(const Op& norm, const Op& activation) const {
-    std::vector<OpId> readers = users_[static_cast<size_t>(norm.outputs[0])];
-    const std::vector<OpId>& behind = users_[static_cast<size_t>(activation.outputs[0])];
+    std::vector<OpId> readers = readers_.of(norm.outputs[0]);
+    const std::vector<OpId>& behind = readers_.of(activation.outputs[0]);
     readers.insert(readers.end(), behind.begin(), behind.end());
     return readers;
   }
@@ -109,17 +100,16 @@ class NormFusion {
   // Nobody else needs what was normalized.
   [[nodiscard]] bool only_fused(const Found& found) const {
     const ValueId normalized = graph_.op(found.activation).inputs[0];
-    if (kept_[static_cast<size_t>(normalized)]) return false;
-    const std::vector<OpId>& readers = users_[static_cast<size_t>(normalized)];
-    return std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
-      return reader == found.activation || std::any_of(found.gradients.begin(), found.gradients.end(),
-                                                       [&](const auto& fused) { return fused.first == reader; });
+    if (readers_.is_kept(normalized)) return false;
+    return std::ranges::all_of(readers_.of(normalized), [&](OpId reader) {
+      return reader == found.activation ||
+             std::ranges::any_of(found.gradients, [&](const auto& fused) { return fused.first == reader; });
     });
   }
 
   // The activation's gradient stays behind, unread, and is dropped with what is dead.
   void fuse_gradient(OpId gradient, OpId behind, const Op& norm, const Op& activation) {
-    Op& op = graph_.ops[static_cast<size_t>(behind)];
+    Op& op = graph_.ops[position_of(behind)];
     op.kind = Kind::k_batch_norm_act_grad;
     op.attrs = norm_activation_attrs(norm, activation);
     op.inputs = {graph_.op(gradient).inputs[0],
@@ -132,7 +122,7 @@ class NormFusion {
 
   // At the norm's place; the activation's gets an op that nobody reads.
   void fuse_forward(const Found& found) {
-    Op &norm = graph_.ops[static_cast<size_t>(found.norm)], &act = graph_.ops[static_cast<size_t>(found.activation)];
+    Op &norm = graph_.ops[position_of(found.norm)], &act = graph_.ops[position_of(found.activation)];
     norm.attrs = norm_activation_attrs(norm, act);
     norm.kind = *norm_with_activation(norm.kind);
     std::swap(norm.outputs[0], act.outputs[0]);
@@ -142,8 +132,7 @@ class NormFusion {
   }
 
   Graph graph_;
-  std::vector<std::vector<OpId>> users_;
-  std::vector<char> kept_;  // by value
+  Readers readers_;
 };
 
 }  // namespace

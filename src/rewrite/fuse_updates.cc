@@ -1,18 +1,10 @@
 #include <algorithm>
-#include <optional>
 
-#include "ir/op_registry.h"
-#include "rewrite/fusions.h"
+#include "rewrite/edit.h"
+#include "rewrite/passes.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 // A gradient that is no larger than the strips in which the fused op makes it is as well a tensor.
 constexpr int64_t kStripElements = 512;
@@ -27,8 +19,8 @@ std::optional<Kind> fused_kind(const Graph& graph, const Op& product) {
   return std::nullopt;
 }
 
-ir::Attrs fused_attrs(const Op& product, const Op& update) {
-  ir::Attrs attrs{product.attrs.ints, update.attrs.reals};
+Attrs fused_attrs(const Op& product, const Op& update) {
+  Attrs attrs{product.attrs.ints, update.attrs.reals};
   attrs.ints.push_back(static_cast<int64_t>(update.kind));
   attrs.ints.push_back(update.attrs.ints.empty() ? 0 : update.attrs.ints[0]);
   attrs.reals.resize(PT_UPDATE_REALS);
@@ -40,7 +32,7 @@ ir::Attrs fused_attrs(const Op& product, const Op& update) {
 ir::Bytes held_bytes(const Graph& graph, const Op& product, const std::vector<std::vector<OpId>>& users) {
   ir::Bytes held = 0;
   for (const ValueId dy : product.inputs)
-    for (const OpId reader : users[static_cast<size_t>(dy)]) {
+    for (const OpId reader : users[position_of(dy)]) {
       const Op& other = graph.op(reader);
       const bool makes_dx = other.kind == Kind::k_conv2d_dx || other.kind == Kind::k_conv2d_dz;
       if (makes_dx && other.inputs[0] == dy) held = graph.value(other.outputs[0]).type.bytes();
@@ -69,9 +61,9 @@ Graph fuse_updates(Graph graph) {
     if (made == kNone || graph.value(gradient).type.elements() <= kStripElements) continue;
     const Op& product = graph.op(made);
     const std::optional<Kind> kind = fused_kind(graph, product);
-    const bool outlives = std::find(graph.outputs.begin(), graph.outputs.end(), gradient) != graph.outputs.end();
+    const bool outlives = std::ranges::find(graph.outputs, gradient) != graph.outputs.end();
     const bool pays = graph.value(gradient).type.bytes() > held_bytes(graph, product, users);
-    if (kind && pays && product.alternatives.empty() && !outlives && users[static_cast<size_t>(gradient)].size() == 1)
+    if (kind && pays && product.alternatives.empty() && !outlives && users[position_of(gradient)].size() == 1)
       fuse(update, product, *kind);
   }
   ir::drop_dead_ops(graph);

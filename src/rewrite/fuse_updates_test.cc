@@ -5,7 +5,7 @@
 #include <random>
 
 #include "ir/op_registry.h"
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 #include "testing/evaluate.h"
 #include "testing/gradient_cases.h"
 

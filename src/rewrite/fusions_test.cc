@@ -1,4 +1,4 @@
-#include "rewrite/fusions.h"
+#include "rewrite/passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,24 +1,13 @@
-#include "rewrite/remake_activations.h"
+#include "rewrite/edit.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include "ir/op_registry.h"
-#include "rewrite/unplanned_bytes.h"
 
 namespace pantoum::rewrite {
 namespace {
 
 using ir::Bytes;
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 constexpr double kMostFlops = 8;    // of an element that is made again
 constexpr double kMostSteps = 2e7;  // ops walked through while results are tried one by one
@@ -27,7 +16,7 @@ constexpr double kFull = 0.85;
 constexpr size_t kNormStatistics = 1;  // the outputs of a norm that its evaluation reads
 
 Bytes most(const std::vector<Bytes>& live) {
-  return *std::max_element(live.begin(), live.end());
+  return *std::ranges::max_element(live);
 }
 
 bool is_norm(Kind kind) {
@@ -43,7 +32,7 @@ struct Step {
 
   // From the op that makes the value first to the one that makes it again.
   [[nodiscard]] Bytes most_between(OpId first, ValueId value) const {
-    const OpId again = made[static_cast<size_t>(value)];
+    const OpId again = made[position_of(value)];
     return again == kNone ? most(live) : *std::max_element(live.begin() + first, live.begin() + again + 1);
   }
 };
@@ -65,13 +54,12 @@ class Remaking {
       if (held_[id] && cheap_[id] && of_norm_[id] && source_.values[id].producer != kNone && root_[id] == as_id(id) &&
           !outlives_[id])
         found.push_back(as_id(id));
-    std::stable_sort(found.begin(), found.end(), [&](ValueId a, ValueId b) {
-      return source_.value(a).type.bytes() > source_.value(b).type.bytes();
-    });
+    std::ranges::stable_sort(
+        found, [&](ValueId a, ValueId b) { return source_.value(a).type.bytes() > source_.value(b).type.bytes(); });
     return found;
   }
 
-  void set(ValueId root, bool again) { again_[at(root)] = again ? 1 : 0; }
+  void set(ValueId root, bool again) { again_[position_of(root)] = again ? 1 : 0; }
 
   // The step that makes them again.
   Step build() {
@@ -82,7 +70,7 @@ class Remaking {
       Op op = source_.ops[id];
       if (as_id(id) > loss_)
         for (ValueId& input : op.inputs)
-          if (again_[at(root_[at(input)])]) input = twin(input);
+          if (again_[position_of(root_[position_of(input)])]) input = twin(input);
       append(std::move(op));
     }
     Step step{.live = unplanned_bytes(graph_), .made = std::vector<OpId>(twins_.size(), kNone)};
@@ -93,14 +81,13 @@ class Remaking {
   }
 
  private:
-  static size_t at(ValueId id) { return static_cast<size_t>(id); }
   static int32_t as_id(size_t id) { return static_cast<int32_t>(id); }
 
   void find_roots() {
     root_.resize(source_.values.size());
     for (size_t id = 0; id < root_.size(); ++id) root_[id] = as_id(id);
     for (const Op& op : source_.ops)
-      if (op.kind == Kind::k_alias) root_[at(op.outputs[0])] = root_[at(op.inputs[0])];
+      if (op.kind == Kind::k_alias) root_[position_of(op.outputs[0])] = root_[position_of(op.inputs[0])];
   }
 
   // A step over memory: as many bytes as are made, and little to compute.
@@ -119,9 +106,10 @@ class Remaking {
       const Op& op = source_.ops[id];
       if (!is_cheap(op)) continue;
       const ValueId made = op.outputs[0];  // a norm's statistics are kept
-      cheap_[at(made)] = 1;
-      of_norm_[at(made)] = is_norm(op.kind) || std::any_of(op.inputs.begin(), op.inputs.end(),
-                                                           [&](ValueId input) { return of_norm_[at(input)] != 0; });
+      cheap_[position_of(made)] = 1;
+      of_norm_[position_of(made)] = is_norm(op.kind) || std::ranges::any_of(op.inputs, [&](ValueId input) {
+                                      return of_norm_[position_of(input)] != 0;
+                                    });
     }
   }
 
@@ -132,13 +120,13 @@ class Remaking {
       const Op& op = source_.ops[id];
       if (as_id(id) <= loss_) continue;
       if (op.kind != Kind::k_alias)
-        for (const ValueId input : op.inputs) held_[at(root_[at(input)])] = 1;
+        for (const ValueId input : op.inputs) held_[position_of(root_[position_of(input)])] = 1;
       for (const ir::Alternative& other : op.alternatives)
-        for (const ValueId input : other.inputs) outlives_[at(root_[at(input)])] = 1;
+        for (const ValueId input : other.inputs) outlives_[position_of(root_[position_of(input)])] = 1;
     }
-    const auto keep = [&](ValueId id) { outlives_[at(root_[at(id)])] = 1; };
+    const auto keep = [&](ValueId id) { outlives_[position_of(root_[position_of(id)])] = 1; };
     for (const auto* list : {&source_.outputs, &source_.results}) std::for_each(list->begin(), list->end(), keep);
-    for (const ir::Value& value : source_.values)
+    for (const Value& value : source_.values)
       if (value.next != kNone) keep(value.next);
   }
 
@@ -149,15 +137,15 @@ class Remaking {
 
   // What an op that makes something again reads: what is there anyway, or what is made again too.
   ValueId operand(ValueId id) {
-    const ValueId root = root_[at(id)];
-    const bool there = source_.value(root).producer == kNone || !cheap_[at(id)] || outlives_[at(root)] ||
-                       (held_[at(root)] && !again_[at(root)]);
+    const ValueId root = root_[position_of(id)];
+    const bool there = source_.value(root).producer == kNone || !cheap_[position_of(id)] ||
+                       outlives_[position_of(root)] || (held_[position_of(root)] && !again_[position_of(root)]);
     return there ? id : twin(id);
   }
 
   ValueId twin(ValueId id) {
-    if (twins_[at(id)] != kNone) return twins_[at(id)];
-    if (!cheap_[at(id)] || source_.value(id).producer == kNone) return id;
+    if (twins_[position_of(id)] != kNone) return twins_[position_of(id)];
+    if (!cheap_[position_of(id)] || source_.value(id).producer == kNone) return id;
     const Op& first = source_.op(source_.value(id).producer);
     Op op{.kind = first.kind, .name = first.name + ".again", .inputs = first.inputs, .attrs = first.attrs};
     if (first.kind == Kind::k_batch_norm || first.kind == Kind::k_batch_norm_act) {
@@ -167,14 +155,14 @@ class Remaking {
     } else {
       for (ValueId& input : op.inputs) input = operand(input);
     }
-    ir::Value value = source_.value(id);
+    Value value = source_.value(id);
     value.name += ".again";
     value.producer = kNone;
     op.outputs = {as_id(graph_.values.size())};
     graph_.values.push_back(std::move(value));
-    twins_[at(id)] = op.outputs[0];
+    twins_[position_of(id)] = op.outputs[0];
     append(std::move(op));
-    return twins_[at(id)];
+    return twins_[position_of(id)];
   }
 
   const Graph& source_;

@@ -14,7 +14,7 @@ enum class Preserves : uint8_t {
   kValues  // up to the rounding of sums in another order; only with --allow-numerics-change
 };
 
-// One substitution (substitutions.h).
+// One substitution.
 struct Rule {
   const char* name;  // of --disable, reports and benchmarks: "merge-convolutions"
   const char* does;  // one line
@@ -34,5 +34,21 @@ struct Rule {
 [[nodiscard]] std::span<const Rule> rules();
 // By name; null: there is none.
 [[nodiscard]] const Rule* find_rule(const char* name);
+
+// The substitutions, each as `Rule::apply` (rule.h) has it. What is written where each is defined says why it holds, within
+// which tolerance, where it fits and what it leaves alone; rules.cc lists them in the order in which a search tries them.
+
+using Apply = std::optional<ir::Graph>(const ir::Graph& graph, ir::OpId at);
+
+// substitute_merges.cc
+Apply merge_equal_ops, merge_transposes, merge_reshapes, merge_scales, drop_zero_terms;
+// substitute_moves.cc
+Apply sink_transpose, sink_reshape, sink_split;
+// substitute_products.cc
+Apply fold_bias, transpose_into_product, transpose_of_product;
+// substitute_convolutions.cc
+Apply merge_convolutions, merge_convolution_batches, accumulate_convolutions;
+// substitute_folds.cc
+Apply fold_parameters, fold_batch_norm, fold_scale_shift;
 
 }  // namespace pantoum::rewrite

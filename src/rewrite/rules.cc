@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "rewrite/rule.h"
-#include "rewrite/substitutions.h"
 
 namespace pantoum::rewrite {
 

@@ -6,16 +6,10 @@
 #include <utility>
 
 #include "rewrite/edit.h"
-#include "rewrite/substitutions.h"
+#include "rewrite/rule.h"
 
 namespace pantoum::rewrite {
 namespace {
-
-using ir::Graph;
-using ir::Kind;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 enum class ConvolutionForm { kOther, kForward, kInput, kWeight };  // X W -> Y, dY W -> dX, X dY -> dW
 
@@ -38,7 +32,8 @@ ConvolutionForm convolution_form(const Op& op) {
 // The form of a convolution in one group that may be merged.
 ConvolutionForm form_to_merge(const Op& op) {
   const ConvolutionForm form = convolution_form(op);
-  return form != ConvolutionForm::kOther && op.attrs.ints.back() == 1 && is_ordinary(op) ? form : ConvolutionForm::kOther;
+  return form != ConvolutionForm::kOther && op.attrs.ints.back() == 1 && is_ordinary(op) ? form
+                                                                                         : ConvolutionForm::kOther;
 }
 
 // Biases of two that are to be one: along what the output is joined by they are joined too, else they are the same.
@@ -61,8 +56,7 @@ const Op* partner_of(const Graph& graph, OpId at, size_t shared, size_t axis) {
   if (first == graph.ops.end()) return nullptr;
   std::unordered_set<ValueId> waiting(op.outputs.begin(), op.outputs.end());
   for (auto other = behind; other != graph.ops.end(); ++other) {
-    const bool waits = std::any_of(other->inputs.begin(), other->inputs.end(),
-                                   [&](ValueId input) { return waiting.count(input) != 0; });
+    const bool waits = std::ranges::any_of(other->inputs, [&](ValueId input) { return waiting.count(input) != 0; });
     if (waits) {
       waiting.insert(other->outputs.begin(), other->outputs.end());
     } else if (other >= first && fits(*other)) {
@@ -83,7 +77,7 @@ std::optional<Graph> merge_sharing(const Graph& graph, OpId at, size_t shared, s
   std::vector<ValueId> inputs = op.inputs;
   inputs[1 - shared] = edit.concat(name + ".joined", {op.inputs[1 - shared], other->inputs[1 - shared]}, from);
   if (inputs.size() == 3 && shared == 0) inputs[2] = edit.concat(name + ".bias", {op.inputs[2], other->inputs[2]}, 0);
-  ir::TensorType type = edit.type(op.outputs[0]);
+  TensorType type = edit.type(op.outputs[0]);
   type.shape[to] += edit.type(other->outputs[0]).shape[to];
   const ValueId both = edit.op(op.kind, name, std::move(inputs), op.attrs, {type});
   const std::vector<ValueId> pieces = edit.add(Kind::k_split, name + ".split", {both}, {{static_cast<int64_t>(to)}, {}},
@@ -133,7 +127,7 @@ std::optional<Graph> accumulate_convolutions(const Graph& graph, OpId at) {
   const auto fit = [&](size_t input, size_t axis) {
     return differ_along(graph.value(a->inputs[input]).type, graph.value(b->inputs[input]).type, axis);
   };
-  const ir::TensorType& type = graph.value(op.outputs[0]).type;
+  const TensorType& type = graph.value(op.outputs[0]).type;
   for (const ValueId term : op.inputs)
     if (graph.value(term).type != type || !is_read_by_one(graph, term)) return std::nullopt;
   if (!fit(0, first) || !fit(1, second)) return std::nullopt;

@@ -1,36 +1,19 @@
 // Substitutions of inference, where parameters and stored statistics are fixed: what is computed of them alone is computed now,
 // by the portable kernels, and what scales and shifts channels becomes part of the weights before it.
 #include <algorithm>
-#include <cstring>
 
-#include "pantoum/pantoum.h"
+#include "ir/kernel_call.h"
 #include "rewrite/edit.h"
-#include "rewrite/substitutions.h"
+#include "rewrite/rule.h"
 
 namespace pantoum::rewrite {
 namespace {
 
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 using Contents = std::vector<std::byte>;
 
 constexpr ir::Bytes kMostBytes = ir::Bytes{1} << 30;  // of one constant
 
-pt_tensor seen_by_kernel(const ir::TensorType& type, void* data) {
-  pt_tensor tensor{};
-  tensor.data = data;
-  tensor.rank = static_cast<uint8_t>(type.shape.size());
-  tensor.dtype = static_cast<uint8_t>(type.dtype);
-  for (size_t d = 0; d < type.shape.size() && d < PT_MAX_RANK; ++d)
-    tensor.dims[d] = static_cast<uint32_t>(type.shape[d]);
-  return tensor;
-}
-
-Contents contents_of(const ir::Value& value) {
+Contents contents_of(const Value& value) {
   if (value.data) return *value.data;
   return Contents(static_cast<size_t>(value.type.bytes()), std::byte{0});
 }
@@ -42,33 +25,15 @@ bool run(const Graph& graph, const Op& op, std::vector<Contents>& inputs, std::v
   if (kernel == nullptr) return false;
   std::vector<pt_tensor> in, out;
   for (size_t input = 0; input < inputs.size(); ++input)
-    in.push_back(seen_by_kernel(graph.value(op.inputs[input]).type, inputs[input].data()));
+    in.push_back(ir::tensor_at(graph.value(op.inputs[input]).type, inputs[input].data()));
   for (size_t output = 0; output < outputs.size(); ++output)
-    out.push_back(seen_by_kernel(graph.value(op.outputs[output]).type, outputs[output].data()));
-  const pt_scalars scalars{1, 0, 0};
-  pt_call call{};
-  call.inputs = in.data();
-  call.outputs = out.data();
-  call.input_count = static_cast<uint16_t>(in.size());
-  call.output_count = static_cast<uint16_t>(out.size());
-  call.ints = op.attrs.ints.data();
-  call.reals = op.attrs.reals.data();
-  call.int_count = static_cast<uint16_t>(op.attrs.ints.size());
-  call.real_count = static_cast<uint16_t>(op.attrs.reals.size());
-  call.scalars = &scalars;
-  std::vector<std::max_align_t> workspace;
-  if (kernel->workspace_bytes != nullptr) {
-    workspace.resize(kernel->workspace_bytes(&call) / sizeof(std::max_align_t) + 1);
-    call.workspace = workspace.data();
-  }
-  pt_status status = kernel->submit(&call);
-  if (status == PT_OK && kernel->wait != nullptr) status = kernel->wait(&call);
-  return status == PT_OK;
+    out.push_back(ir::tensor_at(graph.value(op.outputs[output]).type, outputs[output].data()));
+  return ir::run_kernel(*kernel, op, in, out, {1, 0, 0}) == PT_OK;
 }
 
 // Is the value fixed before the program runs?
 bool is_fixed(const Graph& graph, ValueId id) {
-  const ir::Value& value = graph.value(id);
+  const Value& value = graph.value(id);
   return value.producer == kNone && value.next == kNone &&
          (value.role == ir::Role::kConstant || value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer);
 }
@@ -93,13 +58,13 @@ bool fold_op(Graph& graph, OpId id) {
     return false;
   }
   for (size_t output = 0; output < outputs.size(); ++output) {
-    ir::Value& value = graph.value(op.outputs[output]);
+    Value& value = graph.value(op.outputs[output]);
     value.role = ir::Role::kConstant;
     value.producer = kNone;
     value.data = std::make_shared<const Contents>(std::move(outputs[output]));
   }
-  graph.ops[static_cast<size_t>(id)].inputs.clear();
-  graph.ops[static_cast<size_t>(id)].outputs.clear();
+  graph.ops[position_of(id)].inputs.clear();
+  graph.ops[position_of(id)].outputs.clear();
   return true;
 }
 
@@ -107,16 +72,16 @@ bool fold_op(Graph& graph, OpId id) {
 void fold_new_ops(Graph& graph, ValueId first) {
   for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
     const auto& outputs = graph.op(op).outputs;
-    const bool is_new = !outputs.empty() &&
-                        std::all_of(outputs.begin(), outputs.end(), [first](ValueId value) { return value >= first; });
+    const bool is_new =
+        !outputs.empty() && std::ranges::all_of(outputs, [first](ValueId value) { return value >= first; });
     if (is_new) static_cast<void>(fold_op(graph, op));
   }
   ir::drop_dead_ops(graph);
 }
 
 // The shape in which a vector over the channels broadcasts against the weight.
-ir::Shape beside_weight(const Op& product, const ir::Shape& weight, int64_t channels) {
-  ir::Shape shape(weight.size(), 1);
+Shape beside_weight(const Op& product, const Shape& weight, int64_t channels) {
+  Shape shape(weight.size(), 1);
   const bool rows = product.kind != Kind::k_matmul || product.attrs.ints[1] != 0;
   shape[rows ? (product.kind == Kind::k_matmul ? weight.size() - 2 : 0) : weight.size() - 1] = channels;
   return shape;
@@ -134,7 +99,7 @@ const Op* fixed_product(const Graph& graph, ValueId value) {
 }
 
 int64_t channels_of(const Graph& graph, const Op& product) {
-  const ir::Shape& shape = graph.value(product.outputs[0]).type.shape;
+  const Shape& shape = graph.value(product.outputs[0]).type.shape;
   return product.kind == Kind::k_matmul ? shape.back() : shape[1];
 }
 
@@ -149,7 +114,7 @@ ValueId with_affine(Edit& edit, const Op& product, const ChannelAffine& affine) 
   std::vector<ValueId> inputs = product.inputs;
   const int64_t channels = channels_of(edit.graph(), product);
   if (affine.factor != kNone) {
-    const ir::Shape shape = beside_weight(product, edit.type(inputs[1]).shape, channels);
+    const Shape shape = beside_weight(product, edit.type(inputs[1]).shape, channels);
     const ValueId factor = edit.reshape(name + ".factor", affine.factor, shape);
     inputs[1] = edit.op(Kind::k_mul, name + ".weight", {inputs[1], factor}, {});
     if (inputs.size() == 3) inputs[2] = edit.op(Kind::k_mul, name + ".bias", {inputs[2], affine.factor}, {});
@@ -163,8 +128,8 @@ ValueId with_affine(Edit& edit, const Op& product, const ChannelAffine& affine) 
 }
 
 // The fixed operand as a vector over the channels; kNone: it is none.
-ValueId as_channels(Edit& edit, const Op& product, ValueId operand, const ir::Shape& image) {
-  const ir::Shape shape = edit.type(operand).shape;
+ValueId as_channels(Edit& edit, const Op& product, ValueId operand, const Shape& image) {
+  const Shape shape = edit.type(operand).shape;
   const int64_t channels = channels_of(edit.graph(), product);
   const std::string name = product.name + ".channels";
   if (edit.type(operand).elements() == 1 && shape.size() <= image.size()) {
@@ -192,7 +157,7 @@ std::optional<ChannelAffine> affine_of_operand(Edit& edit, const Op& op, const O
 // a and b of scale, as vectors over the channels.
 ChannelAffine affine_of_scale(Edit& edit, const Op& op, const Op& product) {
   const int64_t channels = channels_of(edit.graph(), product);
-  const ir::DType dtype = edit.type(op.outputs[0]).dtype;
+  const DType dtype = edit.type(op.outputs[0]).dtype;
   const auto vector = [&](const char* what, double number) {
     return edit.constant(op.name + what, {dtype, {channels}}, number);
   };
@@ -210,8 +175,7 @@ ChannelAffine affine_of_scale(Edit& edit, const Op& op, const Op& product) {
 //   note       what the model's weights are when the rule applies is what it computes with: zeros, where there are none
 std::optional<Graph> fold_parameters(const Graph& graph, OpId at) {
   const std::vector<ValueId>& inputs = graph.op(at).inputs;
-  if (!std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) { return is_fixed(graph, input); }))
-    return std::nullopt;
+  if (!std::ranges::all_of(inputs, [&](ValueId input) { return is_fixed(graph, input); })) return std::nullopt;
   Graph folded = graph;
   if (!fold_op(folded, at)) return std::nullopt;
   ir::drop_dead_ops(folded);
@@ -237,10 +201,10 @@ std::optional<Graph> fold_batch_norm(const Graph& graph, OpId at) {
   Edit edit(graph, at);
   const std::string& name = op.name;
   const ValueId variance = edit.scale(name + ".variance", op.inputs[4], 1, op.attrs.reals[0]),
-                    deviation = edit.op(Kind::k_sqrt, name + ".deviation", {variance}, {}),
-                    factor = edit.op(Kind::k_div, name + ".factor", {op.inputs[1], deviation}, {}),
-                    mean = edit.op(Kind::k_mul, name + ".mean", {op.inputs[3], factor}, {}),
-                    shift = edit.op(Kind::k_sub, name + ".shift", {op.inputs[2], mean}, {});
+                deviation = edit.op(Kind::k_sqrt, name + ".deviation", {variance}, {}),
+                factor = edit.op(Kind::k_div, name + ".factor", {op.inputs[1], deviation}, {}),
+                mean = edit.op(Kind::k_mul, name + ".mean", {op.inputs[3], factor}, {}),
+                shift = edit.op(Kind::k_sub, name + ".shift", {op.inputs[2], mean}, {});
   edit.replace(op.outputs[0], with_affine(edit, *product, {factor, shift}));
   auto folded = edit.done();
   if (folded) fold_new_ops(*folded, static_cast<ValueId>(graph.values.size()));
@@ -256,7 +220,7 @@ std::optional<Graph> fold_scale_shift(const Graph& graph, OpId at) {
   const Op& op = graph.op(at);
   const bool scales = op.kind == Kind::k_scale;
   if (!scales && op.kind != Kind::k_mul && op.kind != Kind::k_add && op.kind != Kind::k_sub) return std::nullopt;
-  const ir::TensorType& type = graph.value(op.outputs[0]).type;
+  const TensorType& type = graph.value(op.outputs[0]).type;
   for (size_t side = 0; side < (op.kind == Kind::k_sub ? 1 : op.inputs.size()); ++side) {
     const Op* product = fixed_product(graph, op.inputs[side]);
     if (product == nullptr || graph.value(op.inputs[side]).type != type) continue;

@@ -3,19 +3,17 @@
 #include <cmath>
 
 #include "rewrite/edit.h"
-#include "rewrite/substitutions.h"
+#include "rewrite/rule.h"
 
 namespace pantoum::rewrite {
 
 namespace {
 
-using ir::Kind;
-
 // a x + b, of every element.
 struct Affine {
   double a = 1, b = 0;
 };
-std::optional<Affine> affine_of(const ir::Op& op) {
+std::optional<Affine> affine_of(const Op& op) {
   if (op.kind == Kind::k_scale) return Affine{op.attrs.reals[0], op.attrs.reals[1]};
   if (op.kind == Kind::k_neg) return Affine{-1, 0};
   if (op.kind == Kind::k_expand) return Affine{op.attrs.reals[0], 0};
@@ -27,7 +25,7 @@ bool in_range(double value) {
 }
 
 // The input that the op adds zero to, or scales by 1.
-std::optional<size_t> term_beside_zero(const ir::Graph& graph, const ir::Op& op) {
+std::optional<size_t> term_beside_zero(const Graph& graph, const Op& op) {
   if (op.kind == Kind::k_scale)
     return op.attrs.reals[0] == 1 && op.attrs.reals[1] == 0 ? std::optional<size_t>(0) : std::nullopt;
   if (op.kind != Kind::k_add && op.kind != Kind::k_sub) return std::nullopt;
@@ -46,13 +44,13 @@ std::optional<size_t> term_beside_zero(const ir::Graph& graph, const ir::Op& op)
 //   not      effects (updates, running statistics), draws at random (dropout and random, though equal keys draw alike), ops
 //            from outside the project, ops with alternatives; inputs in another order (a + b and b + a)
 //   note     the earlier output lives longer; a planner may still compute it again, and the search weighs that
-std::optional<ir::Graph> merge_equal_ops(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> merge_equal_ops(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   if (!is_ordinary(op)) return std::nullopt;
-  ir::OpId first = 0;  // behind everything it reads
-  for (const ir::ValueId input : op.inputs) first = std::max(first, graph.value(input).producer + 1);
-  for (ir::OpId other = at; other-- > first;) {
-    const ir::Op& earlier = graph.op(other);
+  OpId first = 0;  // behind everything it reads
+  for (const ValueId input : op.inputs) first = std::max(first, graph.value(input).producer + 1);
+  for (OpId other = at; other-- > first;) {
+    const Op& earlier = graph.op(other);
     if (earlier.kind != op.kind || earlier.inputs != op.inputs || earlier.attrs != op.attrs || !is_ordinary(earlier) ||
         ir::types_of(graph, op.outputs) != ir::types_of(graph, earlier.outputs))
       continue;
@@ -68,10 +66,10 @@ std::optional<ir::Graph> merge_equal_ops(const ir::Graph& graph, ir::OpId at) {
 // Elements move and none is changed.
 //   where    a transpose of a transpose; the inner one may have other readers
 //   not      transposes with an op between them (sink-transpose brings them together)
-std::optional<ir::Graph> merge_transposes(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> merge_transposes(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   if (op.kind != Kind::k_transpose || !is_ordinary(op)) return std::nullopt;
-  const ir::Op* inner = maker_of(graph, op.inputs[0], Kind::k_transpose);
+  const Op* inner = maker_of(graph, op.inputs[0], Kind::k_transpose);
   if (inner == nullptr) return std::nullopt;
   std::vector<int64_t> perm;
   bool moves = false;
@@ -88,10 +86,10 @@ std::optional<ir::Graph> merge_transposes(const ir::Graph& graph, ir::OpId at) {
 // A view of a view is a view: the same bytes under the last shape.
 //   where    an alias of an alias; one to the shape of the first input is none at all
 //   not      the mark that stops gradients is dropped: autodiff has been there, and inference has none
-std::optional<ir::Graph> merge_reshapes(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> merge_reshapes(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   if (op.kind != Kind::k_alias || !is_ordinary(op)) return std::nullopt;
-  const ir::Op* inner = maker_of(graph, op.inputs[0], Kind::k_alias);
+  const Op* inner = maker_of(graph, op.inputs[0], Kind::k_alias);
   if (inner == nullptr) return std::nullopt;
   Edit edit(graph, at);
   edit.replace(op.outputs[0], edit.reshape(op.name, inner->inputs[0], edit.type(op.outputs[0]).shape));
@@ -102,11 +100,11 @@ std::optional<ir::Graph> merge_reshapes(const ir::Graph& graph, ir::OpId at) {
 //   tolerance  of two roundings one is saved: 3 roundings of the largest term
 //   where      scale or neg of scale or neg, scale or expand of scale without b; the inner one may have other readers
 //   not        coefficients that leave float32's range when multiplied
-std::optional<ir::Graph> merge_scales(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> merge_scales(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   const auto outer = affine_of(op);
   if (!outer || !is_ordinary(op)) return std::nullopt;
-  const ir::Op* made = maker_of(graph, op.inputs[0]);
+  const Op* made = maker_of(graph, op.inputs[0]);
   if (made == nullptr || !is_ordinary(*made)) return std::nullopt;
   const bool spreads = op.kind == Kind::k_expand, spread_before = made->kind == Kind::k_expand;
   const auto inner = affine_of(*made);
@@ -115,8 +113,8 @@ std::optional<ir::Graph> merge_scales(const ir::Graph& graph, ir::OpId at) {
   if (((spreads || spread_before) && both.b != 0) || !in_range(both.a) || !in_range(both.b)) return std::nullopt;
   if (spreads && spread_before && outer->a == 1 && inner->a == 1) return std::nullopt;
   Edit edit(graph, at);
-  const ir::TensorType type = edit.type(op.outputs[0]);
-  const ir::ValueId x = made->inputs[0];
+  const TensorType type = edit.type(op.outputs[0]);
+  const ValueId x = made->inputs[0];
   edit.replace(op.outputs[0], spreads || spread_before ? edit.op(Kind::k_expand, op.name, {x}, {{}, {both.a}}, {type})
                                                        : edit.op(Kind::k_scale, op.name, {x}, {{}, {both.a, both.b}}));
   return edit.done();
@@ -126,8 +124,8 @@ std::optional<ir::Graph> merge_scales(const ir::Graph& graph, ir::OpId at) {
 //   tolerance  one rounding, of which none happens; what divides by the zero behind it sees the other infinity
 //   where      the type stays, so that no broadcast hides in it
 //   not        broadcast terms
-std::optional<ir::Graph> drop_zero_terms(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> drop_zero_terms(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   const auto input = term_beside_zero(graph, op);
   if (!input || !is_ordinary(op)) return std::nullopt;
   if (graph.value(op.inputs[*input]).type != graph.value(op.outputs[0]).type) return std::nullopt;

@@ -1,43 +1,40 @@
 // Substitutions that take an op which only moves elements from before a pointwise op to behind it: one of them is left, and it
 // meets others that it merges with.
 #include "rewrite/edit.h"
-#include "rewrite/substitutions.h"
+#include "rewrite/rule.h"
 
 namespace pantoum::rewrite {
 namespace {
 
-using ir::Kind;
-
 // The inputs of a pointwise op that have its output's shape, all made by ops of `kind` that are equal by
 // `same(first, other)`; nothing where one is not.
 template <class Same>
-std::optional<std::vector<size_t>> full_inputs_by(const ir::Graph& graph, const ir::Op& op, Kind kind, Same same) {
+std::optional<std::vector<size_t>> full_inputs_by(const Graph& graph, const Op& op, Kind kind, Same same) {
   // Most ops fail here: no input is made so.
   bool any = false;
-  for (const ir::ValueId input : op.inputs) any = any || maker_of(graph, input, kind) != nullptr;
+  for (const ValueId input : op.inputs) any = any || maker_of(graph, input, kind) != nullptr;
   if (!any || !is_pointwise(op)) return std::nullopt;
   const auto full = full_inputs(graph, op);
   if (!full) return std::nullopt;
-  const ir::Op* first = maker_of(graph, op.inputs[full->front()], kind);
+  const Op* first = maker_of(graph, op.inputs[full->front()], kind);
   for (const size_t input : *full) {
-    const ir::Op* other = maker_of(graph, op.inputs[input], kind);
+    const Op* other = maker_of(graph, op.inputs[input], kind);
     if (first == nullptr || other == nullptr || !same(*first, *other)) return std::nullopt;
   }
   return full;
 }
 
 // The op on what the makers of its full inputs read, for an output of that shape; single numbers stay.
-ir::ValueId before_makers(Edit& edit, const ir::Graph& graph, const ir::Op& op, const std::vector<size_t>& full,
-                          const ir::Shape& shape) {
-  std::vector<ir::ValueId> inputs = op.inputs;
+ValueId before_makers(Edit& edit, const Graph& graph, const Op& op, const std::vector<size_t>& full,
+                      const Shape& shape) {
+  std::vector<ValueId> inputs = op.inputs;
   for (const size_t input : full) inputs[input] = maker_of(graph, inputs[input])->inputs[0];
   return edit.again(op, std::move(inputs), shape);
 }
 
 // The splits whose pieces the op reads at its full inputs, where it reads their first pieces.
-std::optional<std::vector<const ir::Op*>> splits_of(const ir::Graph& graph, const ir::Op& op,
-                                                    const std::vector<size_t>& full) {
-  std::vector<const ir::Op*> splits;
+std::optional<std::vector<const Op*>> splits_of(const Graph& graph, const Op& op, const std::vector<size_t>& full) {
+  std::vector<const Op*> splits;
   for (const size_t input : full) {
     splits.push_back(maker_of(graph, op.inputs[input]));
     if (splits.back()->outputs[0] != op.inputs[input]) return std::nullopt;
@@ -46,12 +43,12 @@ std::optional<std::vector<const ir::Op*>> splits_of(const ir::Graph& graph, cons
 }
 
 // The op's like that reads another piece of the same splits.
-const ir::Op* like_on_piece(const ir::Graph& graph, const ir::Op& op, const std::vector<size_t>& full,
-                            const std::vector<const ir::Op*>& splits, size_t piece) {
-  std::vector<ir::ValueId> inputs = op.inputs;
+const Op* like_on_piece(const Graph& graph, const Op& op, const std::vector<size_t>& full,
+                        const std::vector<const Op*>& splits, size_t piece) {
+  std::vector<ValueId> inputs = op.inputs;
   for (size_t at = 0; at < full.size(); ++at) inputs[full[at]] = splits[at]->outputs[piece];
-  for (const ir::OpId reader : readers_of(graph, inputs[full[0]])) {
-    const ir::Op& other = graph.op(reader);
+  for (const OpId reader : readers_of(graph, inputs[full[0]])) {
+    const Op& other = graph.op(reader);
     if (other.kind == op.kind && other.attrs == op.attrs && other.inputs == inputs && is_pointwise(other) &&
         graph.value(other.outputs[0]).type.dtype == graph.value(op.outputs[0]).type.dtype)
       return &other;
@@ -64,15 +61,15 @@ const ir::Op* like_on_piece(const ir::Graph& graph, const ir::Op& op, const std:
 // f(T x, T y) = T f(x, y) where f works element by element: the same numbers go through f, at other places.
 //   where    every input of f that is no single number is a transpose by the same permutation
 //   not      broadcast operands; dropout, whose draws go by place
-std::optional<ir::Graph> sink_transpose(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
+std::optional<Graph> sink_transpose(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
   const auto full =
-      full_inputs_by(graph, op, Kind::k_transpose, [](const ir::Op& a, const ir::Op& b) { return a.attrs == b.attrs; });
+      full_inputs_by(graph, op, Kind::k_transpose, [](const Op& a, const Op& b) { return a.attrs == b.attrs; });
   if (!full) return std::nullopt;
-  const ir::Op& transpose = *maker_of(graph, op.inputs[full->front()]);
-  const ir::Shape before = graph.value(transpose.inputs[0]).type.shape;
+  const Op& transpose = *maker_of(graph, op.inputs[full->front()]);
+  const Shape before = graph.value(transpose.inputs[0]).type.shape;
   Edit edit(graph, at);
-  const ir::ValueId y = before_makers(edit, graph, op, *full, before);
+  const ValueId y = before_makers(edit, graph, op, *full, before);
   edit.replace(op.outputs[0], edit.op(Kind::k_transpose, op.name + ".transpose", {y}, transpose.attrs));
   return edit.done();
 }
@@ -81,18 +78,16 @@ std::optional<ir::Graph> sink_transpose(const ir::Graph& graph, ir::OpId at) {
 // element e stays element e.
 //   where    every input of f that is no single number is such a view
 //   not      broadcast operands; views of different shapes
-std::optional<ir::Graph> sink_reshape(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
-  const auto shape_before = [&](const ir::Op& view) -> const ir::Shape& {
-    return graph.value(view.inputs[0]).type.shape;
-  };
-  const auto full = full_inputs_by(
-      graph, op, Kind::k_alias, [&](const ir::Op& a, const ir::Op& b) { return shape_before(a) == shape_before(b); });
+std::optional<Graph> sink_reshape(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
+  const auto shape_before = [&](const Op& view) -> const Shape& { return graph.value(view.inputs[0]).type.shape; };
+  const auto full = full_inputs_by(graph, op, Kind::k_alias,
+                                   [&](const Op& a, const Op& b) { return shape_before(a) == shape_before(b); });
   if (!full) return std::nullopt;
-  const ir::Shape before = shape_before(*maker_of(graph, op.inputs[full->front()]));
+  const Shape before = shape_before(*maker_of(graph, op.inputs[full->front()]));
   if (before == graph.value(op.outputs[0]).type.shape) return std::nullopt;
   Edit edit(graph, at);
-  const ir::ValueId y = before_makers(edit, graph, op, *full, before);
+  const ValueId y = before_makers(edit, graph, op, *full, before);
   edit.replace(op.outputs[0], edit.reshape(op.name + ".reshape", y, edit.type(op.outputs[0]).shape));
   return edit.done();
 }
@@ -101,9 +96,9 @@ std::optional<ir::Graph> sink_reshape(const ir::Graph& graph, ir::OpId at) {
 //   where    every piece is read by an op of one kind with the same attributes and single numbers, and where f has several
 //            full inputs, they are the same pieces of splits alike
 //   not      a piece that another op alone reads, or no op; broadcast operands
-std::optional<ir::Graph> sink_split(const ir::Graph& graph, ir::OpId at) {
-  const ir::Op& op = graph.op(at);
-  const auto full = full_inputs_by(graph, op, Kind::k_split, [&](const ir::Op& a, const ir::Op& b) {
+std::optional<Graph> sink_split(const Graph& graph, OpId at) {
+  const Op& op = graph.op(at);
+  const auto full = full_inputs_by(graph, op, Kind::k_split, [&](const Op& a, const Op& b) {
     if (a.attrs != b.attrs || a.outputs.size() != b.outputs.size()) return false;
     for (size_t piece = 0; piece < a.outputs.size(); ++piece)
       if (graph.value(a.outputs[piece]).type.shape != graph.value(b.outputs[piece]).type.shape) return false;
@@ -112,16 +107,16 @@ std::optional<ir::Graph> sink_split(const ir::Graph& graph, ir::OpId at) {
   if (!full) return std::nullopt;
   const auto splits = splits_of(graph, op, *full);
   if (!splits || splits->front()->outputs.size() < 2) return std::nullopt;
-  std::vector<const ir::Op*> ops{&op};
+  std::vector<const Op*> ops{&op};
   for (size_t piece = 1; piece < splits->front()->outputs.size(); ++piece) {
     ops.push_back(like_on_piece(graph, op, *full, *splits, piece));
     if (ops.back() == nullptr) return std::nullopt;
   }
   Edit edit(graph, at);
-  const ir::ValueId y = before_makers(edit, graph, op, *full, edit.type(splits->front()->inputs[0]).shape);
-  std::vector<ir::TensorType> types;
+  const ValueId y = before_makers(edit, graph, op, *full, edit.type(splits->front()->inputs[0]).shape);
+  std::vector<TensorType> types;
   types.reserve(ops.size());
-  for (const ir::Op* each : ops) types.push_back(edit.type(each->outputs[0]));
+  for (const Op* each : ops) types.push_back(edit.type(each->outputs[0]));
   const auto pieces = edit.add(Kind::k_split, op.name + ".split", {y}, splits->front()->attrs, types);
   for (size_t piece = 0; piece < ops.size() && piece < pieces.size(); ++piece)
     edit.replace(ops[piece]->outputs[0], pieces[piece]);

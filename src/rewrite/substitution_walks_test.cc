@@ -158,8 +158,8 @@ TEST(SubstitutionWalks, KeepWholeTrainingStepsValidAndTheirNumbers) {
         // Adam divides by the root of squared gradients: what is nearly 0 may differ by a share of the rate.
         expect_close(step, run_of(step), run_of(found.graph), bits_alone ? 0 : 2e-2, found.names);
       }
-  for (const char* name : {"sink-transpose", "merge-equal-ops", "fold-bias", "merge-convolutions",
-                           "transpose-into-product", "sink-split"})
+  for (const char* name :
+       {"sink-transpose", "merge-equal-ops", "fold-bias", "merge-convolutions", "transpose-into-product", "sink-split"})
     EXPECT_GT(applied[name], 0) << name;
 }
 
@@ -265,8 +265,7 @@ TEST(SubstitutionsKeep, EffectsAndDrawsApart) {
     graph.outputs.push_back(b.op(Kind::k_dropout, name, {x}, {{1}, {0.5}}));
   ASSERT_TRUE(ir::validate(graph));
   for (const Rule& rule : rules())
-    for (OpId at = 0; at < static_cast<OpId>(graph.ops.size()); ++at)
-      EXPECT_FALSE(rule.apply(graph, at)) << rule.name;
+    for (OpId at = 0; at < static_cast<OpId>(graph.ops.size()); ++at) EXPECT_FALSE(rule.apply(graph, at)) << rule.name;
 }
 
 TEST(SubstitutionsKeep, OpsWithAlternatives) {

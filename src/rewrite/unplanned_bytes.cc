@@ -1,20 +1,12 @@
-#include "rewrite/unplanned_bytes.h"
+#include "rewrite/edit.h"
+#include "rewrite/passes.h"
 
 #include <limits>
-#include <vector>
-
-#include "ir/op_registry.h"
 
 namespace pantoum::rewrite {
 namespace {
 
 using ir::Bytes;
-using ir::Graph;
-using ir::Kind;
-using ir::kNone;
-using ir::Op;
-using ir::OpId;
-using ir::ValueId;
 
 constexpr OpId kAlways = std::numeric_limits<OpId>::max();
 
@@ -30,14 +22,15 @@ class Walk {
     for (size_t id = 0; id < graph.ops.size(); ++id) {
       const Op& op = graph.ops[id];
       if (op.kind == Kind::k_alias)
-        root_[at(op.outputs[0])] = root_[at(op.inputs[0])];
+        root_[position_of(op.outputs[0])] = root_[position_of(op.inputs[0])];
       else
-        for (const ValueId input : op.inputs) last_[at(root_[at(input)])] = static_cast<OpId>(id);
+        for (const ValueId input : op.inputs) last_[position_of(root_[position_of(input)])] = static_cast<OpId>(id);
     }
     for (const auto* list : {&graph.outputs, &graph.results})
-      for (const ValueId id : *list) last_[at(root_[at(id)])] = kAlways;
-    for (const ir::Value& value : graph.values)
-      if (value.next != kNone) successor_[at(value.next)] = 1, last_[at(root_[at(value.next)])] = kAlways;
+      for (const ValueId id : *list) last_[position_of(root_[position_of(id)])] = kAlways;
+    for (const Value& value : graph.values)
+      if (value.next != kNone)
+        successor_[position_of(value.next)] = 1, last_[position_of(root_[position_of(value.next)])] = kAlways;
   }
 
   std::vector<Bytes> live() {
@@ -48,8 +41,6 @@ class Walk {
   }
 
  private:
-  static size_t at(ValueId id) { return static_cast<size_t>(id); }
-
   [[nodiscard]] Bytes other_layout(const Op& op) const {
     if (op.kind == Kind::k_conv2d || op.kind == Kind::k_conv2d_dx) return graph_.value(op.inputs[1]).type.bytes();
     return op.kind == Kind::k_conv2d_dw ? graph_.value(op.outputs[0]).type.bytes() : 0;
@@ -62,31 +53,32 @@ class Walk {
     const auto pairs = ir::in_place_pairs(graph_, op);
     for (size_t output = 0; output < op.outputs.size(); ++output) {
       const ValueId made = op.outputs[output];
-      if (successor_[at(made)]) continue;  // takes over what it follows
+      if (successor_[position_of(made)]) continue;  // takes over what it follows
       const Bytes bytes = graph_.value(made).type.bytes();
-      bytes_[at(made)] = bytes;
+      bytes_[position_of(made)] = bytes;
       live_ += bytes;
       for (const auto& [to, from] : pairs) {
-        const ValueId over = root_[at(op.inputs[static_cast<size_t>(from)])];
-        if (static_cast<size_t>(to) != output || yielded[static_cast<size_t>(from)] || last_[at(over)] != id) continue;
-        if (bytes_[at(over)] != bytes || bytes == 0) continue;
+        const ValueId over = root_[position_of(op.inputs[static_cast<size_t>(from)])];
+        if (static_cast<size_t>(to) != output || yielded[static_cast<size_t>(from)] || last_[position_of(over)] != id)
+          continue;
+        if (bytes_[position_of(over)] != bytes || bytes == 0) continue;
         yielded[static_cast<size_t>(from)] = 1;
         live_ -= bytes;
-        bytes_[at(over)] = 0;
+        bytes_[position_of(over)] = 0;
         break;
       }
     }
     const Bytes running = live_ + other_layout(op);
-    for (const ValueId input : op.inputs) release(root_[at(input)], id);
+    for (const ValueId input : op.inputs) release(root_[position_of(input)], id);
     for (const ValueId output : op.outputs) release(output, id);
     return running;
   }
 
   // After its last use; what nobody reads, at once.
   void release(ValueId value, OpId now) {
-    if (last_[at(value)] > now) return;
-    live_ -= bytes_[at(value)];
-    bytes_[at(value)] = 0;
+    if (last_[position_of(value)] > now) return;
+    live_ -= bytes_[position_of(value)];
+    bytes_[position_of(value)] = 0;
   }
 
   const Graph& graph_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "import/metadata.h"
+#include "import/parameter_marks.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
 #include "testing/onnx_metadata.h"

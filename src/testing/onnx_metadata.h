@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "import/metadata.h"
+#include "import/parameter_marks.h"
 #include "import/onnx_messages.h"
 
 namespace pantoum::import {

@@ -8,8 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autodiff/gradient_chain.h"
-#include "autodiff/update.h"
+#include "autodiff/step.h"
 #include "settings/fields.h"
 #include "testing/evaluate.h"
 #include "train/schedule.h"

@@ -1,4 +1,4 @@
-// Makes a kernel's call for an op of a graph.
+// Makes a kernel's call for an op of a graph, and runs it.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
 
-namespace pantoum::cost {
+namespace pantoum::ir {
 
 // A tensor of that type at `data`; null: it only describes the tensor, as a kernel needs it to tell its workspace.
-[[nodiscard]] inline pt_tensor tensor_at(const ir::TensorType& type, std::byte* data = nullptr) {
+[[nodiscard]] inline pt_tensor tensor_at(const TensorType& type, std::byte* data = nullptr) {
   pt_tensor tensor{};
   tensor.data = data;
   tensor.rank = static_cast<uint8_t>(type.shape.size());
@@ -22,7 +22,7 @@ namespace pantoum::cost {
 }
 
 // A call with operands and attributes, which it points to; the caller adds workspace, scalars and pool.
-[[nodiscard]] inline pt_call call_of(const ir::Op& op, const std::vector<pt_tensor>& inputs,
+[[nodiscard]] inline pt_call call_of(const Op& op, const std::vector<pt_tensor>& inputs,
                                      const std::vector<pt_tensor>& outputs) {
   pt_call call{};
   call.inputs = inputs.data();
@@ -36,4 +36,18 @@ namespace pantoum::cost {
   return call;
 }
 
-}  // namespace pantoum::cost
+// Runs the kernel on operands with contents, with a workspace of its own.
+[[nodiscard]] inline pt_status run_kernel(const pt_kernel& kernel, const Op& op, const std::vector<pt_tensor>& inputs,
+                                          const std::vector<pt_tensor>& outputs, const pt_scalars& scalars) {
+  pt_call call = call_of(op, inputs, outputs);
+  call.scalars = &scalars;
+  std::vector<std::max_align_t> workspace;
+  if (kernel.workspace_bytes != nullptr) {
+    workspace.resize(kernel.workspace_bytes(&call) / sizeof(std::max_align_t) + 1);
+    call.workspace = workspace.data();
+  }
+  const pt_status status = kernel.submit(&call);
+  return status == PT_OK && kernel.wait != nullptr ? kernel.wait(&call) : status;
+}
+
+}  // namespace pantoum::ir
