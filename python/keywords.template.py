@@ -11,8 +11,7 @@ from pantoum import planning as _planning
 from pantoum.deploy import FirmwareSizes
 from pantoum.errors import named_options
 from pantoum.estimates import Estimate
-from pantoum.fitting import Data
-from pantoum.history import AnyCallback, History
+from pantoum.fitting import AnyCallback, Data, History
 from pantoum.model import Model
 from pantoum.options import Losses, Optimizer
 from pantoum.planning import Plan, Progress, SweepRow

@@ -22,7 +22,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "tests"))
 import pantoum
-from pantoum._torch.bridge import captured
+from pantoum._torch.bridge import capture_model
 from pantoum._torch.trainer import TorchTrainer
 from zoo import CASES, Case
 
@@ -46,10 +46,12 @@ def in_half(case: Case) -> dict[str, Any]:
     optimizer = pantoum.Sgd(lr=case.lr)
     example, target = grown(*case.example())
     try:
-        graph, model = captured(case.module(), example, loss=case.loss, target=target, optimizer=optimizer)
+        model = capture_model(case.module(), example, loss=case.loss, target=target, optimizer=optimizer)
+        graph = model.graph
     except pantoum.Error:  # a module of one batch size
         example, target = case.example()
-        graph, model = captured(case.module(), example, loss=case.loss, target=target, optimizer=optimizer)
+        model = capture_model(case.module(), example, loss=case.loss, target=target, optimizer=optimizer)
+        graph = model.graph
     whole = pantoum.plan(model, **PLANNER)
     batch = list(tensors(example)) + list(tensors(target))
     half, proved = least_plan(model, whole.unplanned_peak_bytes)

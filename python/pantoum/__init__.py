@@ -41,7 +41,7 @@ from pantoum.errors import (
     VerificationFailed,
 )
 from pantoum.estimates import Estimate
-from pantoum.history import Callback, History
+from pantoum.fitting import Callback, History
 from pantoum.keywords import emit, estimate, load_onnx, plan, plan_cost_graph, sweep
 from pantoum.model import Model, inspect
 from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Loss, RmsProp, Sgd

@@ -6,19 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any, overload
 
 from pantoum.errors import named_options
-from pantoum.estimates import is_torch_module, model_of
+from pantoum.estimates import model_of
 from pantoum.keywords import plan
 from pantoum.model import Model
 from pantoum.options import Losses
-from pantoum.quantities import PathLike, Size
+from pantoum.quantities import Options, PathLike, Size
 from pantoum.trainer import Trainer
 
 if TYPE_CHECKING:
     from torch import nn
 
     from pantoum._torch import TorchTrainer
-
-__all__ = ["compile"]
 
 
 @overload
@@ -29,8 +27,8 @@ def compile(  # noqa: A001
     loss: Losses | Any = ...,
     optimizer: Any = ...,
     ram: Size | None = ...,
-    plan_options: dict[str, Any] | None = ...,
-    trainer_options: dict[str, Any] | None = ...,
+    plan_options: Options | None = ...,
+    trainer_options: Options | None = ...,
     **options: Any,
 ) -> TorchTrainer: ...
 
@@ -43,8 +41,8 @@ def compile(  # noqa: A001
     loss: Losses | Any = ...,
     optimizer: Any = ...,
     ram: Size | None = ...,
-    plan_options: dict[str, Any] | None = ...,
-    trainer_options: dict[str, Any] | None = ...,
+    plan_options: Options | None = ...,
+    trainer_options: Options | None = ...,
     **options: Any,
 ) -> Trainer: ...
 
@@ -56,8 +54,8 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
     loss: Losses | Any = None,
     optimizer: Any = None,
     ram: Size | None = None,
-    plan_options: dict[str, Any] | None = None,
-    trainer_options: dict[str, Any] | None = None,
+    plan_options: Options | None = None,
+    trainer_options: Options | None = None,
     **options: Any,
 ) -> Trainer:
     """A trainer that stays inside ``ram``: captures or loads the model, plans its step, and opens a ``Trainer``.
@@ -77,18 +75,11 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
     Raises:
         Error: as ``load_onnx``, ``plan`` and ``Trainer`` have them.
     """
-    if is_torch_module(model):
-        made: Trainer = importlib.import_module("pantoum._torch").compile_module(
-            model,
-            example,
-            loss=loss,
-            optimizer=optimizer,
-            ram=ram,
-            plan_options=plan_options,
-            trainer_options=trainer_options,
-            **options,
-        )
-        return made
     named = {name: value for name, value in (("loss", loss), ("optimizer", optimizer)) if value is not None}
-    planned = plan(model_of(model, example, {**named, **options}), ram, **named_options(plan_options, "plan_options"))
-    return Trainer(planned, **named_options(trainer_options, "trainer_options"))
+    made = model_of(model, example, {**named, **options})
+    planned = plan(made, ram, **named_options(plan_options, "plan_options"))
+    more = named_options(trainer_options, "trainer_options")
+    if hasattr(made, "graph"):  # of a torch module
+        trainer: Trainer = importlib.import_module("pantoum._torch").TorchTrainer(planned, made.graph, **more)
+        return trainer
+    return Trainer(planned, **more)

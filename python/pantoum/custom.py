@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from pantoum import _core
 from pantoum.data import Array
 from pantoum.errors import UsageError, names_of, text_of, whole_of
-
-__all__ = ["Gradient", "Settings", "custom_operator", "custom_optimizer"]
+from pantoum.quantities import Options
 
 TensorType: TypeAlias = tuple[str, Sequence[int]]
 """("f32", shape): types are f32, i64, i32, u8 and bool."""
@@ -133,8 +132,8 @@ def custom_optimizer(name: str, kernel: Kernel, *, states: Sequence[str] = (), v
     )
 
 
-def _of_core(kernel: Kernel) -> Callable[[list[Array], list[Array], dict[str, Any]], None]:
-    def run(inputs: list[Array], outputs: list[Array], settings: dict[str, Any]) -> None:
+def _of_core(kernel: Kernel) -> Callable[[list[Array], list[Array], Options], None]:
+    def run(inputs: list[Array], outputs: list[Array], settings: Options) -> None:
         kernel(inputs, outputs, Settings(**settings))
 
     return run
@@ -144,5 +143,5 @@ def _check_callable(**functions: Any) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise UsageError(
-                "E0106", f"{function!r} is no function", name, (), "give a function; see help(pantoum.custom_operator)"
+                "E0106", f"{function!r} is no function", name, "give a function; see help(pantoum.custom_operator)"
             )

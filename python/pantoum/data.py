@@ -15,7 +15,6 @@ from pantoum.quantities import PathLike, structure_of
 if TYPE_CHECKING:
     from pantoum.planning import Plan
 
-__all__ = ["BatchTensor", "Dataset"]
 
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),
@@ -55,7 +54,7 @@ def is_numbers(value: object) -> bool:
 def as_numpy(value: ArrayLike, name: str) -> Array:
     """A view where there is memory that numpy can read, else a copy. InvalidInput E0262: no array of numbers."""
     if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
-        raise InvalidInput("E0262", f"'{name}' is masked", name, (), "fill it: .filled(0)")
+        raise InvalidInput("E0262", f"'{name}' is masked", name, "fill it: .filled(0)")
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -68,7 +67,7 @@ def as_numpy(value: ArrayLike, name: str) -> Array:
         return np.asarray(value.cpu() if hasattr(value, "cpu") else value)
     except Exception as error:
         raise InvalidInput(
-            "E0262", f"'{name}' is no array of numbers: {error}", name, (), "give a numpy array or a tensor"
+            "E0262", f"'{name}' is no array of numbers: {error}", name, "give a numpy array or a tensor"
         ) from error
 
 
@@ -78,20 +77,19 @@ def _of_torch(tensor: Any) -> Array:
     return array
 
 
-def _converted(array: Array, wanted: np.dtype[Any], name: str, dtype: str) -> Array:
-    given = array.dtype
-    if given.newbyteorder("=") == wanted:
-        return array.astype(wanted, copy=False)
+def converted(array: Array, tensor: Any) -> Array:
+    """The array in the type of a tensor of the plan. InvalidInput E0262: values could change their meaning."""
+    given, wanted = array.dtype, NUMPY_TYPES[tensor.dtype]
     is_float = given.kind == "f" and wanted.kind == "f"
     widens = given.kind in "iu" and wanted.kind in "iu" and np.can_cast(given, wanted)
-    if is_float or widens:
-        return array.astype(wanted)
+    if is_float or widens or given.newbyteorder("=") == wanted:
+        return array.astype(wanted, copy=False)
     raise InvalidInput(
         "E0262",
-        f"'{name}' is {dtype}, and the array is {given}",
-        name,
-        ("values are not converted where they could change their meaning",),
+        f"'{tensor.name}' is {tensor.dtype}, and the array is {given}",
+        tensor.name,
         f"convert it: .astype(numpy.{wanted.name}), with the scale that the model expects",
+        ("values are not converted where they could change their meaning",),
     )
 
 
@@ -104,10 +102,9 @@ def samples_of(value: ArrayLike, tensor: BatchTensor) -> Array:
             "E0262",
             f"'{tensor.name}' has shape [{wanted}], and the array has [{', '.join(map(str, array.shape))}]",
             tensor.name,
-            (),
             "N counts samples; reshape or transpose the array",
         )
-    return np.ascontiguousarray(_converted(array, NUMPY_TYPES[tensor.dtype], tensor.name, tensor.dtype))
+    return np.ascontiguousarray(converted(array, tensor))
 
 
 def flat(batch: Any, wanted: Sequence[BatchTensor]) -> list[Any]:
@@ -116,17 +113,15 @@ def flat(batch: Any, wanted: Sequence[BatchTensor]) -> list[Any]:
         missing = [tensor.name for tensor in wanted if tensor.name not in batch]
         unknown = [str(name) for name in batch if name not in {tensor.name for tensor in wanted}]
         if missing or unknown:
-            notes = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(unknown)}"] * bool(
-                unknown
-            )
+            notes = [f"missing: {name}" for name in missing] + [f"unknown: {name}" for name in unknown]
             names = ", ".join(tensor.name for tensor in wanted)
-            raise InvalidInput("E0262", "the batch does not name what the plan wants", "", notes, f"name {names}")
+            raise InvalidInput("E0262", "the batch does not name what the plan wants", "", f"name {names}", notes)
         return [batch[tensor.name] for tensor in wanted]
     if is_array(batch):
         return [batch]
     if not isinstance(batch, Iterable):
         given = type(batch).__qualname__
-        raise InvalidInput("E0262", f"a {given} is no batch", "", (), "give the model's inputs, then the targets")
+        raise InvalidInput("E0262", f"a {given} is no batch", "", "give the model's inputs, then the targets")
     values: list[Any] = []
     for part in batch:
         if isinstance(part, Mapping):
@@ -147,8 +142,8 @@ def arrays_of(batch: Any, wanted: Sequence[BatchTensor]) -> list[Array]:
             "E0262",
             f"{len(values)} arrays for a batch of {len(wanted)}",
             "",
-            (f"a batch is {names}",),
             "give the model's inputs, then the targets",
+            (f"a batch is {names}",),
         )
     return [samples_of(value, tensor) for value, tensor in zip(values, wanted, strict=True)]
 
@@ -156,7 +151,7 @@ def arrays_of(batch: Any, wanted: Sequence[BatchTensor]) -> list[Array]:
 def _expect_plan(plan: object) -> None:
     if not hasattr(plan, "_core") or not hasattr(plan, "batch"):
         given = type(plan).__qualname__
-        raise UsageError("E0116", f"a {given} is no Plan", "plan", (), "make one: pantoum.plan(model, ram=...)")
+        raise UsageError("E0116", f"a {given} is no Plan", "plan", "make one: pantoum.plan(model, ram=...)")
 
 
 class Dataset:
@@ -219,4 +214,4 @@ class Dataset:
         return f"<pantoum.Dataset: {len(self)} samples, {self.format}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise UsageError("E0108", "a Dataset is not pickled", "", (), "open it again where it is needed")
+        raise UsageError("E0108", "a Dataset is not pickled", "", "open it again where it is needed")

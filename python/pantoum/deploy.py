@@ -11,8 +11,6 @@ from pantoum.errors import expect
 from pantoum.planning import Plan, device_of
 from pantoum.quantities import PathLike, structure_of
 
-__all__ = ["Device", "FirmwareSizes", "devices"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Device:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from typing import Any, TypeAlias
@@ -99,24 +100,22 @@ class DataParallel:
         expect(trainer, Trainer, "trainer", "make one: pantoum.compile(..., split_update=True)")
         if not dist.is_initialized():
             remedy = 'call torch.distributed.init_process_group("gloo"), under torchrun'
-            raise UsageError("E0117", "torch.distributed is not initialised", "DataParallel", (), remedy)
+            raise UsageError("E0117", "torch.distributed is not initialised", "DataParallel", remedy)
         self._trainer, self._group = trainer, group
         self._world: int = dist.get_world_size(group)
         self._rank: int = dist.get_rank(group)
         self._root = 0 if group is None else dist.get_global_rank(group, 0)
         kinds = trainer._core.tensors()
-        gradients = [
-            (name, int(np.prod(shape, dtype=np.int64))) for name, _, shape, kind, _ in kinds if kind == "gradient"
-        ]
+        gradients = [(name, math.prod(shape)) for name, _, shape, kind, _ in kinds if kind == "gradient"]
         limit = bytes_of(bucket, "bucket")
         self._agree((gradients, trainer.plan.samples_per_step, limit))
         if not gradients:
             message = "the plan has a step as one program, not gradients and update apart"
-            raise UsageError("E0105", message, "DataParallel", (), "compile the model with split_update=True")
+            raise UsageError("E0105", message, "DataParallel", "compile the model with split_update=True")
         self._buckets = self._make_buckets(gradients, limit)
         trained = {name.removeprefix("accumulated.") for name, _ in gradients}
         statistics = {
-            name: int(np.prod(shape, dtype=np.int64))
+            name: math.prod(shape)
             for name, dtype, shape, kind, _ in kinds
             if kind == "changes" and dtype == "f32" and name not in trained
         }
@@ -130,16 +129,16 @@ class DataParallel:
 
     @property
     def trainer(self) -> Trainer:
-        """This rank's."""
+        """The trainer of this rank."""
         return self._trainer
 
     @property
     def world_size(self) -> int:
-        """How many ranks train."""
+        """The number of ranks that train."""
         return self._world
 
     def _gathered(self, mine: str) -> list[str]:
-        """The ranks whose word is not rank 0's."""
+        """The ranks whose text differs from rank 0's."""
         words: list[Any] = [None] * self._world
         dist.all_gather_object(words, mine, group=self._group)
         return [str(rank) for rank, word in enumerate(words) if word != words[0]]
@@ -150,7 +149,7 @@ class DataParallel:
                 f"rank {', '.join(different)} trains other parameters than rank 0, in batches or buckets of other sizes"
             )
             remedy = "give every rank the same model, batch, accumulate, freeze and bucket; ram may differ"
-            raise UsageError("E0117", message, "DataParallel", (), remedy)
+            raise UsageError("E0117", message, "DataParallel", remedy)
 
     def _make_buckets(self, gradients: list[tuple[str, int]], limit: int) -> list[_Bucket]:
         # In the order of the model's backward, which no plan changes: every rank sums the same numbers in the same
@@ -252,10 +251,10 @@ class DataParallel:
             raise failure
         if ended and not failed:
             message = f"the data of rank {', '.join(ended)} ended before the others'; the step was not made"
-            raise UsageError("E0117", message, "DataParallel.fit", (), _EQUAL_PARTS)
+            raise UsageError("E0117", message, "DataParallel.fit", _EQUAL_PARTS)
         if failed:
             message = f"rank {', '.join(failed)} could not make its gradients; nothing was updated"
-            raise Error("E0262", message, "DataParallel.step", (), "what went wrong is told there")
+            raise Error("E0262", message, "DataParallel.step", "that rank's own exception says what went wrong")
         return float(losses.mean())
 
     def fit(
@@ -279,7 +278,7 @@ class DataParallel:
         """
         if isinstance(loader, Sized) and (different := self._gathered(str(len(loader)))):
             message = f"the loader of rank {', '.join(different)} has another number of batches than rank 0's"
-            raise UsageError("E0117", message, "DataParallel.fit", (), _EQUAL_PARTS)
+            raise UsageError("E0117", message, "DataParallel.fit", _EQUAL_PARTS)
         means: list[float] = []
         for _ in range(whole_of(epochs, "epochs", 1)):
             losses: list[float] = []
@@ -292,7 +291,7 @@ class DataParallel:
                     on_step(self._trainer.steps_done, losses[-1])
             if not losses:
                 if not means:
-                    raise InvalidInput("E0262", "the loader gave no batch", "DataParallel.fit", (), "give one or more")
+                    raise InvalidInput("E0262", "the loader gave no batch", "DataParallel.fit", "give one or more")
                 log.warning("the data ended after %d epochs: an iterator can be gone through once", len(means))
                 break
             means.append(float(np.mean(losses)))
@@ -312,12 +311,12 @@ class DataParallel:
             digest.update(name.encode() + b"\0" + np.ascontiguousarray(array).tobytes())
         if different := self._gathered(digest.hexdigest()):
             message = f"the weights of rank {', '.join(different)} are not those of rank 0"
-            raise VerificationFailed("E0801", message, "DataParallel.verify", (), "load one checkpoint on every rank")
+            raise VerificationFailed("E0801", message, "DataParallel.verify", "load one checkpoint on every rank")
         return digest.hexdigest()
 
 
 def _batches(loader: Iterable[Any]) -> Iterator[tuple[Any, Exception | None]]:
-    """The batches, then why there is no more: what the loader raised, or StopIteration."""
+    """Yields the batches, then the reason for the end: what the loader raised, or StopIteration."""
     iterator = iter(loader)
     while True:
         try:
@@ -350,9 +349,7 @@ def shard(
     if not arrays or len({len(array) for array in arrays}) > 1:
         raise UsageError("E0116", "the arrays have unequal numbers of samples, or there are none", "shard")
     if not 0 <= rank < world_size or batch < 1:
-        raise UsageError(
-            "E0116", f"batches of {batch} for rank {rank} of {world_size}", "shard", (), "ranks count from 0"
-        )
+        raise UsageError("E0116", f"batches of {batch} for rank {rank} of {world_size}", "shard", "ranks count from 0")
     arrays = tuple(np.asarray(array) for array in arrays)
     order = np.random.default_rng(seed).permutation(len(arrays[0]))
     for begin in range(0, len(order) - batch * world_size + 1, batch * world_size):

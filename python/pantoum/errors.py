@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pantoum.options import ARGUMENTS
@@ -54,15 +54,12 @@ class Error(Exception):
         code: str = "E0001",
         message: str = "",
         where: str = "",
-        notes: list[str] | tuple[str, ...] = (),
         help: str = "",  # noqa: A002 (the word that users read)
+        notes: Iterable[str] = (),
     ) -> None:
-        super().__init__(code, message, where, tuple(notes), help)
-        self.code = code
-        self.message = message
-        self.where = where
+        super().__init__(code, message, where, help, tuple(notes))
+        self.code, self.message, self.where, self.help = code, message, where, help
         self.notes = list(notes)
-        self.help = help
 
     def __str__(self) -> str:
         lines = [f"[{self.code}] {self.message}"]
@@ -74,13 +71,11 @@ class Error(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), self.args, self.__dict__)
+        return (type(self), (self.code, self.message, self.where, self.help, tuple(self.notes)), self.__dict__)
 
 
 class InternalError(Error):
     """An error of Pantoum's own (E00xx): please report it."""
-
-    exit_code = 1
 
 
 class UsageError(Error, ValueError):
@@ -108,7 +103,7 @@ class _NoPlan(Error):
 
 
 class Infeasible(_NoPlan):
-    """It is proved that no plan answers the question (E0301).
+    """No plan answers the question, and that is proved (E0301).
 
     Attributes:
         min_ram: the smallest RAM for which a plan is known, as an argument for ``ram=``; None where none is known.
@@ -139,9 +134,6 @@ class DeviceError(Error, OSError):
     """Device, storage, memory or system failed (E09xx)."""
 
     exit_code = 9
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.code, self.message, self.where, tuple(self.notes), self.help), self.__dict__)
 
 
 class Interrupted(Error):
@@ -194,11 +186,11 @@ def in_python_words(text: str) -> str:
     return _METHOD.sub(r"\1.\2", text).replace("pantoum::", "pantoum.")
 
 
-def expect(value: object, kind: type[Any], what: str, hint: str) -> None:
-    """UsageError E0116 where ``value`` is none of ``kind``."""
+def expect(value: object, kind: type[Any] | tuple[type[Any], ...], what: str, hint: str, code: str = "E0116") -> None:
+    """UsageError where ``value`` is none of ``kind``."""
     if not isinstance(value, kind):
         given = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise UsageError("E0116", f"a {given} is no {kind.__name__}", what, (), hint)
+        raise UsageError(code, f"a {given} is no {kind.__name__ if isinstance(kind, type) else what}", what, hint)
 
 
 def named_options(value: Any, what: str) -> dict[str, Any]:
@@ -216,7 +208,7 @@ def path_bytes(path: Any) -> bytes:
     try:
         made = os.fsencode(path)
     except TypeError:
-        raise UsageError("E0116", f"{path!r} is no path", "path", (), "give a str, bytes or a pathlib.Path") from None
+        raise UsageError("E0116", f"{path!r} is no path", "path", "give a str, bytes or a pathlib.Path") from None
     except UnicodeEncodeError:
         raise UsageError("E0116", f"{path!r} is no path: it cannot be encoded", "path") from None
     if b"\0" in made:
@@ -242,7 +234,7 @@ def names_of(values: Any, what: str) -> list[str]:
     try:
         return [text_of(value, what) for value in values]
     except TypeError:
-        raise UsageError("E0116", f"{values!r} are no names", what, (), "give a str, or a list of them") from None
+        raise UsageError("E0116", f"{values!r} are no names", what, "give a str, or a list of them") from None
 
 
 def whole_of(value: Any, what: str, least: int) -> int:
@@ -266,14 +258,8 @@ def from_core(
     min_ram: int | None,
 ) -> Error:
     """The exception of an error of the library."""
-    kind = _BY_EXIT_CODE.get(exit_code, InternalError)
-    error = kind(
-        code,
-        in_python_words(message),
-        in_python_words(where),
-        [in_python_words(note) for note in notes],
-        in_python_words(help),
-    )
+    message, where, advice, *others = (in_python_words(text) for text in (message, where, help, *notes))
+    error = _BY_EXIT_CODE.get(exit_code, InternalError)(code, message, where, advice, others)
     if isinstance(error, _NoPlan) and min_ram is not None:
         error.min_ram = Bytes(min_ram)
     return error

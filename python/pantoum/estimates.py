@@ -12,11 +12,9 @@ from typing import Any
 from pantoum import _core
 from pantoum.errors import UsageError, whole_of
 from pantoum.model import Model
-from pantoum.planning import SweepRow, bytes_or_none, device_of, without_ram
+from pantoum.planning import SweepRow, device_of, without_ram
 from pantoum.progress import planning_progress
-from pantoum.quantities import Bytes, PathLike
-
-__all__ = ["Estimate"]
+from pantoum.quantities import Bytes, Options, PathLike
 
 _SHOWN = 5  # tensors at the peak
 
@@ -84,10 +82,10 @@ class Estimate:
 def make_estimate(
     model: Model | PathLike | Any,
     example: Any,
-    options: dict[str, Any],
+    options: Options,
     device: PathLike,
     budgets: int,
-    asked: dict[str, Any],
+    asked: Options,
     progress: Any,
 ) -> Estimate:
     """See ``pantoum.estimate``; ``asked``: keywords of ``plan``."""
@@ -96,16 +94,18 @@ def make_estimate(
     with planning_progress(progress, "estimating") as tell:
         found = _core.estimate(made._core, device_of(device), planned, whole_of(budgets, "budgets", 1), tell)
     rows = [SweepRow(**row) for row in found.pop("rows")]
-    return Estimate(rows=rows, least_ram=bytes_or_none(found.pop("least_ram_bytes")), **found)
+    least = found.pop("least_ram_bytes")
+    return Estimate(rows=rows, least_ram=Bytes(least) if least > 0 else None, **found)
 
 
-def model_of(model: Model | PathLike | Any, example: Any, options: dict[str, Any]) -> Model:
+def model_of(model: Model | PathLike | Any, example: Any, options: Options) -> Model:
     """A ``Model`` of a model, a file or a torch module. UsageError E0116: it is none of these."""
     if isinstance(model, Model):
         return model.with_options(**options) if options else model
     if isinstance(model, (str, bytes, os.PathLike)):
         return Model.from_file(model, **options)
-    if is_torch_module(model):
+    torch = sys.modules.get("torch")  # loaded already, where there is a module
+    if torch is not None and isinstance(model, torch.nn.Module):
         captured: Model = importlib.import_module("pantoum._torch").capture_model(model, example, **options)
         return captured
     given = f"{type(model).__module__}.{type(model).__qualname__}"
@@ -113,12 +113,5 @@ def model_of(model: Model | PathLike | Any, example: Any, options: dict[str, Any
         "E0116",
         f"a {given} is no model here",
         "model",
-        (),
         "give a torch.nn.Module, a pantoum.Model or the path of an ONNX file",
     )
-
-
-def is_torch_module(model: object) -> bool:
-    """Whether the value is a torch module. Torch is not imported: where there is a module, it is loaded already."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
 import inspect
 import logging
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -14,9 +16,8 @@ import numpy as np
 from pantoum import _core
 from pantoum.data import ArrayLike, Dataset, arrays_of
 from pantoum.errors import InvalidInput, UsageError, whole_of
-from pantoum.history import AnyCallback, Callbacks, History
 from pantoum.progress import StepProgress
-from pantoum.quantities import PathLike, seconds_of, structure_of
+from pantoum.quantities import Options, PathLike, seconds_of, structure_of
 
 if TYPE_CHECKING:
     from pantoum.trainer import Trainer
@@ -30,7 +31,7 @@ def fit(
     trainer: Trainer,
     data: Data,
     target: ArrayLike | None,
-    options: dict[str, Any],
+    options: Options,
     steps_per_epoch: int | None,
     validation: Data | None,
     callbacks: AnyCallback | Sequence[AnyCallback],
@@ -46,14 +47,14 @@ def fit(
         for name in ("keep_best", "patience"):
             if options.get(name):
                 advice = "give arrays or a pantoum.Dataset, or use a callback"
-                raise UsageError("E0116", f"'{name}' needs a data set", name, (), advice)
+                raise UsageError("E0116", f"'{name}' needs a data set", name, advice)
         most = None if steps_per_epoch is None else whole_of(steps_per_epoch, "steps_per_epoch", 1)
         limit = seconds_of(options["max_time"], "max_time") if "max_time" in options else math.inf
         saving = options.get("checkpoint"), options.get("checkpoint_every") or 0
         return fitting.over_batches(data, most, validation, saving, limit)
     if steps_per_epoch is not None:
         advice = "leave it out, or give an iterable of batches"
-        raise UsageError("E0116", "an epoch of arrays is all of them", "steps_per_epoch", (), advice)
+        raise UsageError("E0116", "an epoch of arrays is all of them", "steps_per_epoch", advice)
     return fitting.over_dataset(whole, validation, asked)
 
 
@@ -86,7 +87,7 @@ class Fit:
             self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
             return not trainer.stop_training
 
-        def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: dict[str, Any] | None, best: bool) -> bool:
+        def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: Options | None, best: bool) -> bool:
             self._end_epoch(epoch, mean_loss, evaluation)
             if epoch + 1 < self._epochs and not trainer.stop_training:
                 self._callbacks.tell("on_epoch_begin", epoch + 1)
@@ -103,7 +104,7 @@ class Fit:
         self._callbacks.tell("on_train_end", _last(history))
         return history
 
-    def _end_epoch(self, epoch: int, mean_loss: float, evaluation: dict[str, Any] | None) -> None:
+    def _end_epoch(self, epoch: int, mean_loss: float, evaluation: Options | None) -> None:
         logs = {"loss": mean_loss}
         if evaluation is not None:
             logs |= {f"val_{name}": value for name, value in figures_of(evaluation).items() if name != "samples"}
@@ -158,8 +159,8 @@ class Fit:
                 "E0262",
                 "the data gave no whole step",
                 "fit",
+                "give batches with that many",
                 (f"a step takes {self._trainer.samples_per_step} samples",),
-                "give batches of so many",
             )
         log.warning("the data ended after %d epochs: an iterator can be gone through once", epoch)
 
@@ -175,7 +176,6 @@ class Fit:
                     "E0262",
                     f"a batch of {short} samples before the last one",
                     "fit",
-                    (),
                     f"give {wanted} in each (a DataLoader: drop_last=True)",
                 )
             if arrays[0].shape[0] < wanted:
@@ -203,7 +203,7 @@ def batches_of(data: Any) -> Iterable[Any]:
             if inspect.isgeneratorfunction(data)
             else "give arrays, a Dataset or an iterable of batches"
         )
-        raise UsageError("E0116", f"a {type(data).__qualname__} is no data", "data", (), hint) from None
+        raise UsageError("E0116", f"a {type(data).__qualname__} is no data", "data", hint) from None
     return batches
 
 
@@ -217,7 +217,7 @@ def _whole(trainer: Trainer, data: Data) -> Dataset:
     return Dataset.from_arrays(trainer.plan, *(np.concatenate(parts) for parts in zip(*batches, strict=True)))
 
 
-def figures_of(evaluation: dict[str, Any]) -> dict[str, float]:
+def figures_of(evaluation: Options) -> dict[str, float]:
     figures = {name: value for name, value in evaluation.items() if name != "losses"}
     if len(evaluation.get("losses", ())) > 1:
         figures |= {f"loss_{term}": value for term, value in enumerate(evaluation["losses"])}
@@ -226,7 +226,7 @@ def figures_of(evaluation: dict[str, Any]) -> dict[str, float]:
 
 def mean_of(parts: list[dict[str, float]]) -> dict[str, float]:
     if not parts:
-        raise InvalidInput("E0262", "the data hold no sample", "evaluate", (), "give one or more")
+        raise InvalidInput("E0262", "the data hold no sample", "evaluate", "give one or more")
     samples = sum(part["samples"] for part in parts)
     made = {
         name: math.fsum(part[name] * part["samples"] for part in parts) / samples
@@ -238,3 +238,117 @@ def mean_of(parts: list[dict[str, float]]) -> dict[str, float]:
 
 def _last(history: History) -> dict[str, float]:
     return {name: values[-1] for name, values in history.history.items() if values}
+
+
+# History and callbacks ------------------------------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from pantoum.trainer import Trainer
+
+
+Logs: TypeAlias = dict[str, float]
+
+
+class Callback:
+    """Override what you need. ``self.trainer`` is set before training begins; ``self.trainer.stop_training = True``
+    ends it.
+
+    A callback may save the trainer, look at its tensors and set the learning rate; it may not step or evaluate.
+    """
+
+    trainer: Trainer
+
+    def on_train_begin(self) -> None:
+        """Called before the first step."""
+
+    def on_train_end(self, logs: Logs) -> None:
+        """Called after the last epoch."""
+
+    def on_epoch_begin(self, epoch: int) -> None:
+        """Called before an epoch; the first is 0."""
+
+    def on_epoch_end(self, epoch: int, logs: Logs) -> None:
+        """Called after an epoch. Logs: loss, and val_loss, val_accuracy where there are validation data."""
+
+    def on_batch_end(self, batch: int, logs: Logs) -> None:
+        """Called after a step. Logs: loss, lr. ``batch`` counts all steps; the first is 0."""
+
+
+AnyCallback: TypeAlias = Union[Callback, Callable[[int, Logs], object]]
+"""A Callback, or a function that is called as its on_epoch_end is."""
+
+
+@dataclasses.dataclass
+class History:
+    """The result of ``Trainer.fit``.
+
+    Attributes:
+        history: name -> a figure for each epoch: loss, and val_loss, val_accuracy where there are validation data.
+        epoch: the numbers of the epochs, from 0.
+        steps: steps of the training, those before a resume included.
+        ran: steps of this call.
+        seconds: time of this call.
+        stopped: a callback ended the training, or the data ended.
+        stopped_early: no validation was better for ``patience`` epochs.
+        out_of_time: ``max_time`` ended the training.
+    """
+
+    history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    epoch: list[int] = dataclasses.field(default_factory=list)
+    steps: int = 0
+    ran: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+    stopped_early: bool = False
+    out_of_time: bool = False
+
+    def add(self, epoch: int, logs: Logs) -> None:
+        """Adds the figures of an epoch."""
+        self.epoch.append(epoch)
+        for name, value in logs.items():
+            self.history.setdefault(name, []).append(value)
+
+    def _repr_html_(self) -> str:
+        names = list(self.history)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["epoch", *names])
+        rows = ""
+        for at, epoch in enumerate(self.epoch):
+            figures = "".join(
+                f"<td>{self.history[name][at]:.5g}</td>" for name in names if at < len(self.history[name])
+            )
+            rows += f"<tr><td>{epoch}</td>{figures}</tr>"
+        return f"<table><tr>{head}</tr>{rows}</table>"
+
+
+class Callbacks:
+    """The callbacks of one training, called one after the other."""
+
+    def __init__(self, trainer: Trainer, callbacks: AnyCallback | Iterable[AnyCallback]) -> None:
+        several = callbacks if isinstance(callbacks, Iterable) else [callbacks]
+        self._all = [_as_callback(callback) for callback in several]
+        for callback in self._all:
+            callback.trainer = trainer
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def tell(self, event: str, *words: Any) -> None:
+        """Calls the method ``event`` of each callback."""
+        for callback in self._all:
+            getattr(callback, event)(*words)
+
+
+def _as_callback(callback: AnyCallback) -> Callback:
+    if isinstance(callback, Callback):
+        return callback
+    if callable(callback) and not isinstance(callback, type):
+        made = Callback()
+        made.on_epoch_end = callback  # type: ignore[method-assign, assignment]
+        return made
+    raise UsageError(
+        "E0116",
+        f"{callback!r} is no callback",
+        "callbacks",
+        "derive one from pantoum.Callback, or give a function of epoch and logs",
+    )

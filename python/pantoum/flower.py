@@ -51,7 +51,7 @@ def ram_of(context: Context) -> str | None:
     if said is None:
         return None
     if not isinstance(said, str):
-        raise UsageError("E0110", f"a budget of {said!r}", "ram", (), 'write it with its unit, in quotes: ram="24MiB"')
+        raise UsageError("E0110", f"a budget of {said!r}", "ram", 'write it with its unit, in quotes: ram="24MiB"')
     entries = said.split()
     if not entries:
         return None
@@ -62,7 +62,7 @@ def _number(config: Mapping[str, Any], name: str, default: int = 0) -> int:
     """A whole number of a configuration. UsageError E0116: it is none, or negative."""
     said = config.get(name, default)
     if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise UsageError("E0116", f"{said!r} is no whole number from 0", name, (), f"write {name}=1, without quotes")
+        raise UsageError("E0116", f"{said!r} is no whole number from 0", name, f"write {name}=1, without quotes")
     return said
 
 
@@ -95,8 +95,8 @@ def load_arrays(trainer: Trainer, arrays: Mapping[str, Array]) -> None:
             "E0104",
             "the arrays are not those of this model",
             "load_arrays",
-            notes,
             "use one model on server and clients",
+            notes,
         )
     trainer.load_state_dict(given, strict=False)
 
@@ -105,7 +105,7 @@ def _arrays_in(message: Message) -> ArrayRecord:
     """The arrays of a message. UsageError E0104: it has none."""
     if "arrays" not in message.content.array_records:
         remedy = 'send RecordDict({"arrays": pantoum.flower.initial_arrays(plan)})'
-        raise UsageError("E0104", "the message has no record 'arrays'", "arrays", (), remedy)
+        raise UsageError("E0104", "the message has no record 'arrays'", "arrays", remedy)
     return message.content.array_records["arrays"]
 
 
@@ -133,7 +133,7 @@ def in_order(replies: Iterable[Message]) -> list[Message]:
 
 
 def _give_back() -> None:
-    """Gives freed memory back to the system, so that it does not hide what training takes."""
+    """Gives freed memory back to the system; else training would reuse it, and the process would seem to grow less."""
     gc.collect()
     with suppress(AttributeError, OSError):  # another C library has no malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
@@ -172,9 +172,7 @@ class _Client:
         seed = _number(config, "seed") + 1_000_003 * server_round + partition
         lr = config.get("lr")
         if lr is not None and (isinstance(lr, bool) or not isinstance(lr, (int, float))):
-            raise UsageError(
-                "E0116", f"{lr!r} is no learning rate", "lr", (), "send a number: ConfigRecord({'lr': 0.05})"
-            )
+            raise UsageError("E0116", f"{lr!r} is no learning rate", "lr", "send a number: ConfigRecord({'lr': 0.05})")
         _give_back()
         before = _own_memory()
         with Trainer(plan, seed=seed, lr=None if lr is None else float(lr)) as trainer:

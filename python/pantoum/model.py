@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from pantoum import _core
-from pantoum.errors import DeviceError, UsageError, path_bytes
+from pantoum.errors import DeviceError, UsageError, expect, path_bytes
 from pantoum.options import KINDS, OPTIMIZERS, Loss, Losses, Optimizer
-from pantoum.quantities import PathLike, structure_of
+from pantoum.quantities import Options, PathLike, structure_of
 
-__all__ = ["Model", "inspect"]
+_Self = TypeVar("_Self", bound="Model")
 
 
 class Model:
@@ -19,13 +19,13 @@ class Model:
     bytes.
     """
 
-    def __init__(self, handle: _core.Model, source: PathLike | None, options: dict[str, Any]) -> None:
+    def __init__(self, handle: _core.Model, source: PathLike | None, options: Options) -> None:
         self._core = handle
         self._source = source
         self._options = options
 
     @classmethod
-    def from_file(cls, path: PathLike, **options: Any) -> Model:
+    def from_file(cls: type[_Self], path: PathLike, **options: Any) -> _Self:
         """A model from an ONNX file; options as ``load_onnx`` has them. The file is read again when the model is
         planned."""
         options = _said(options)
@@ -33,16 +33,14 @@ class Model:
         return cls(_core.Model.from_file(path, _core_options(options)), os.fspath(path), options)
 
     @classmethod
-    def from_bytes(cls, contents: bytes | bytearray | memoryview, **options: Any) -> Model:
+    def from_bytes(cls: type[_Self], contents: bytes | bytearray | memoryview, **options: Any) -> _Self:
         """A model from the bytes of an ONNX file, which stay in RAM as long as the model; options as ``load_onnx`` has
         them."""
         options = _said(options)
         given: Any = contents
         if not isinstance(given, (bytes, bytearray, memoryview)):
             kind = type(given).__qualname__
-            raise UsageError(
-                "E0116", f"a {kind} is no file's contents", "contents", (), "give bytes, or load_onnx(path)"
-            )
+            raise UsageError("E0116", f"a {kind} is no file's contents", "contents", "give bytes, or load_onnx(path)")
         return cls(_core.Model.from_bytes(bytes(contents), _core_options(options)), None, options)
 
     @property
@@ -51,7 +49,7 @@ class Model:
         return self._source
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Options:
         """How the model is trained: the keywords of ``load_onnx`` that were given (a copy)."""
         return dict(self._options)
 
@@ -98,19 +96,19 @@ class Model:
         return f"pantoum.Model({', '.join(filter(None, [source, said]))})"
 
 
-def _from_file(path: PathLike, options: dict[str, Any]) -> Model:
+def _from_file(path: PathLike, options: Options) -> Model:
     return Model.from_file(path, **options)
 
 
-def _from_bytes(contents: bytes, options: dict[str, Any]) -> Model:
+def _from_bytes(contents: bytes, options: Options) -> Model:
     return Model.from_bytes(contents, **options)
 
 
-def _said(options: dict[str, Any]) -> dict[str, Any]:
+def _said(options: Options) -> Options:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _core_options(options: dict[str, Any]) -> _core.ModelOptions:
+def _core_options(options: Options) -> _core.ModelOptions:
     rest = dict(options)
     loss, optimizer, decays = (rest.pop(name, None) for name in ("loss", "optimizer", "decays"))
     made: _core.ModelOptions = _core.ModelOptions()
@@ -131,7 +129,7 @@ def losses_of(loss: Losses) -> tuple[Loss, ...]:
     terms = (loss,) if isinstance(loss, str) or not isinstance(loss, Iterable) else loss
     made = tuple(Loss(term) if isinstance(term, str) else term for term in terms)
     for term in made:
-        _expect_kind(term, Loss, "loss", 'give a name as in "mse", or pantoum.Loss')
+        expect(term, Loss, "loss", 'give a name as in "mse", or pantoum.Loss', "E0115")
     return made
 
 
@@ -141,17 +139,11 @@ def optimizer_of(optimizer: str | Optimizer) -> Optimizer:
         name = optimizer.lower()
         if name not in OPTIMIZERS:
             advice = f"use one of {', '.join(OPTIMIZERS)}"
-            raise UsageError("E0115", f"'{optimizer}' is no optimizer", "optimizer", (), advice)
+            raise UsageError("E0115", f"'{optimizer}' is no optimizer", "optimizer", advice)
         made: Optimizer = OPTIMIZERS[name]()
         return made
-    _expect_kind(optimizer, KINDS, "optimizer", "give a name, or pantoum.Sgd(lr=0.1)")
+    expect(optimizer, KINDS, "optimizer", "give a name, or pantoum.Sgd(lr=0.1)", "E0115")
     return optimizer
-
-
-def _expect_kind(value: object, kinds: Any, what: str, advice: str) -> None:
-    if not isinstance(value, kinds):
-        given = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise UsageError("E0115", f"a {given} is no {what} here", what, (), advice)
 
 
 def inspect(model: Model | PathLike) -> _core.ModelInfo:

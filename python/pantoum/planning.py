@@ -10,19 +10,16 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 from pantoum import _core
 from pantoum.data import BatchTensor
 from pantoum.errors import InvalidInput, UsageError, expect, names_of, path_bytes, text_of, whole_of
 from pantoum.model import Model
 from pantoum.progress import planning_progress
-from pantoum.quantities import Bytes, PathLike, bytes_of, structure_of
-
-__all__ = ["Explanation", "Plan", "SweepRow", "Verdict", "load_plan", "verify"]
+from pantoum.quantities import Bytes, Options, PathLike, bytes_of, structure_of
 
 log = logging.getLogger("pantoum")
-_T = TypeVar("_T")
 
 _MODEL = "load one: pantoum.load_onnx(path, batch=32); pantoum.compile takes torch modules"
 
@@ -77,31 +74,6 @@ class SweepRow:
     gap: float
 
 
-class _Fact(Generic[_T]):
-    """A figure of a plan: an attribute whose value is that of ``Plan.facts`` by its name."""
-
-    def __init__(self, explained: str) -> None:
-        self.__doc__ = explained
-
-    def __set_name__(self, owner: type[Plan], name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, plan: None, owner: type[Plan]) -> _Fact[_T]: ...
-
-    @overload
-    def __get__(self, plan: Plan, owner: type[Plan]) -> _T: ...
-
-    def __get__(self, plan: Plan | None, owner: type[Plan]) -> _Fact[_T] | _T:
-        if plan is None:
-            return self
-        value: _T = plan.facts()[self._name]
-        return value
-
-    def __set__(self, plan: Plan, value: object) -> None:
-        raise AttributeError(f"{self._name} is a figure of the plan")
-
-
 class Plan:
     """A checked plan, ready to train: ``pantoum.plan`` makes one.
 
@@ -110,10 +82,54 @@ class Plan:
     pickled; it is read again with its model.
     """
 
+    budget_bytes: int
+    """The RAM that was given, without what was reserved."""
+    peak_bytes: int
+    """The largest sum of what is in RAM at once."""
+    arena_bytes: int
+    """What the trainer takes: the peak, and gaps between tensors."""
+    time_s: float
+    """Seconds of a step (of its last micro-batch)."""
+    energy_j: float
+    """Joules of a step (of its last micro-batch)."""
+    computed: int
+    """Ops that are computed, those computed again included."""
+    recomputed: int
+    """Ops that are computed again."""
+    pages_out: int
+    """Writes to storage."""
+    pages_in: int
+    """Reads from storage."""
+    bytes_paged_out: int
+    """Bytes written to storage in a step."""
+    bytes_paged_in: int
+    """Bytes read from storage in a step."""
+    proved_energy_j: float | None
+    """No plan takes fewer joules; None: not proved."""
+    proved_time_s: float | None
+    """No plan takes fewer seconds; None: not proved."""
+    any_order: bool
+    """What is proved holds for every order of first computations."""
+    gap: float
+    """(objective - proved) / objective."""
+    optimal: bool
+    """The gap is the one that was asked for, or less."""
+    unplanned_peak_bytes: int
+    """The peak with everything kept."""
+    unplanned_time_s: float
+    """Seconds of a step with everything kept."""
+    unplanned_energy_j: float
+    """Joules of a step with everything kept."""
+    device: str
+    """The device's name."""
+    time_source: str
+    """Whether times are measured, and where."""
+
     def __init__(self, handle: _core.Plan, model: Model | None, path: PathLike | None = None) -> None:
         self._core = handle
         self._model = model
         self._path = path
+        vars(self).update(handle.facts())
         self._batch = tuple(
             BatchTensor(name, dtype, tuple(shape), target) for name, dtype, shape, target in handle.batch()
         )
@@ -143,31 +159,9 @@ class Plan:
         """Notes of compiling and planning."""
         return self._core.notes()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Options:
         """All figures of the plan, by name."""
         return self._core.facts()
-
-    budget_bytes = _Fact[int]("The RAM that was given, without what was reserved.")
-    peak_bytes = _Fact[int]("The largest sum of what is in RAM at once.")
-    arena_bytes = _Fact[int]("What the trainer takes: the peak, and gaps between tensors.")
-    time_s = _Fact[float]("Seconds of a step (of its last micro-batch).")
-    energy_j = _Fact[float]("Joules of a step (of its last micro-batch).")
-    computed = _Fact[int]("Ops that are computed, those computed again included.")
-    recomputed = _Fact[int]("Ops that are computed again.")
-    pages_out = _Fact[int]("Writes to storage.")
-    pages_in = _Fact[int]("Reads from storage.")
-    bytes_paged_out = _Fact[int]("Bytes written to storage in a step.")
-    bytes_paged_in = _Fact[int]("Bytes read from storage in a step.")
-    proved_energy_j = _Fact[float | None]("No plan takes fewer joules; None: not proved.")
-    proved_time_s = _Fact[float | None]("No plan takes fewer seconds; None: not proved.")
-    any_order = _Fact[bool]("What is proved holds for every order of first computations.")
-    gap = _Fact[float]("(objective - proved) / objective.")
-    optimal = _Fact[bool]("The gap is the one that was asked for, or less.")
-    unplanned_peak_bytes = _Fact[int]("The peak with everything kept.")
-    unplanned_time_s = _Fact[float]("Seconds of a step with everything kept.")
-    unplanned_energy_j = _Fact[float]("Joules of a step with everything kept.")
-    device = _Fact[str]("The device's name.")
-    time_source = _Fact[str]("Whether times are measured, and where.")
 
     def explain(self, effort: int = 1) -> Explanation:
         """Tells which limits bind, which tensors are in RAM at the peak, and what more RAM would gain: the step is
@@ -230,21 +224,15 @@ class Plan:
         return (_unpickled, (self.to_json(), self._model))
 
     def _rows(self) -> list[tuple[str, str]]:
-        facts = self.facts()
-
-        def size(name: str) -> str:
-            return _core.show_bytes(facts[name])
-
-        time = _core.show_seconds(facts["time_s"])
-        proof = "not proved" if facts["gap"] >= 1 else f"within {facts['gap']:.3%} of the least"
+        size, time = _core.show_bytes, _core.show_seconds
         return [
-            ("device", f"{facts['device']} ({facts['time_source']})"),
-            ("peak", f"{size('peak_bytes')} of {size('budget_bytes')}"),
-            ("unplanned", f"{size('unplanned_peak_bytes')}, {_core.show_seconds(facts['unplanned_time_s'])}"),
-            ("step", f"{time}, {facts['energy_j']:.3g} J; {self.samples_per_step} samples"),
-            ("computed again", f"{facts['recomputed']} of {facts['computed']} ops"),
-            ("paged", f"{size('bytes_paged_out')} out, {size('bytes_paged_in')} in"),
-            ("proof", proof),
+            ("device", f"{self.device} ({self.time_source})"),
+            ("peak", f"{size(self.peak_bytes)} of {size(self.budget_bytes)}"),
+            ("unplanned", f"{size(self.unplanned_peak_bytes)}, {time(self.unplanned_time_s)}"),
+            ("step", f"{time(self.time_s)}, {self.energy_j:.3g} J; {self.samples_per_step} samples"),
+            ("computed again", f"{self.recomputed} of {self.computed} ops"),
+            ("paged", f"{size(self.bytes_paged_out)} out, {size(self.bytes_paged_in)} in"),
+            ("proof", "not proved" if self.gap >= 1 else f"within {self.gap:.3%} of the least"),
         ]
 
     def __repr__(self) -> str:
@@ -263,19 +251,17 @@ class Plan:
 
 
 def _unpickled(text: str, model: Model | None) -> Plan:
-    if model is not None:
-        return Plan(_core.Plan.from_json(text, model._core), model)
-    return Plan(_core.Plan.from_json_alone(text), None)
+    return Plan(_core.Plan.from_json(text, None if model is None else model._core), model)
 
 
-def without_ram(options: dict[str, Any]) -> _core.PlanOptions:
+def without_ram(options: Options) -> _core.PlanOptions:
     """Options where the budgets are named elsewhere. UsageError E0116: ``ram`` beside them."""
     if "ram" in options:
-        raise UsageError("E0116", "this has budgets of its own", "ram", (), "leave ram out")
+        raise UsageError("E0116", "this has budgets of its own", "ram", "leave ram out")
     return plan_options(options)
 
 
-def plan_options(options: dict[str, Any]) -> _core.PlanOptions:
+def plan_options(options: Options) -> _core.PlanOptions:
     """The library's structure of the keywords of ``plan``. UsageError E01xx."""
     made: _core.PlanOptions = structure_of(_core.PlanOptions, options)
     return made
@@ -286,7 +272,7 @@ def device_of(device: PathLike) -> str:
     return text_of(os.fspath(device) if isinstance(device, os.PathLike) else device, "device")
 
 
-def make_plan(model: Model, device: PathLike, options: dict[str, Any], progress: Any) -> Plan:
+def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -> Plan:
     """See ``pantoum.plan``."""
     expect(model, Model, "model", _MODEL)
     asked = plan_options(options)
@@ -316,7 +302,7 @@ def sweep_budgets(
     planners: str | Sequence[str],
     device: PathLike,
     folder: PathLike | None,
-    options: dict[str, Any],
+    options: Options,
     progress: Any,
 ) -> list[SweepRow]:
     """See ``pantoum.sweep``."""
@@ -326,7 +312,7 @@ def sweep_budgets(
         budgets = [budgets]
     if not isinstance(budgets, (str, Iterable)):
         advice = 'give "64KiB:1MiB:16", or a list of sizes'
-        raise UsageError("E0116", f"{budgets!r} are no budgets", "budgets", (), advice)
+        raise UsageError("E0116", f"{budgets!r} are no budgets", "budgets", advice)
     counts = (
         _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
         if isinstance(budgets, str)
@@ -337,17 +323,12 @@ def sweep_budgets(
     return [SweepRow(**row) for row in rows]
 
 
-def plan_graph(graph: str | dict[str, Any], options: dict[str, Any], progress: Any) -> dict[str, Any]:
+def plan_graph(graph: str | Options, options: Options, progress: Any) -> Options:
     """See ``pantoum.plan_cost_graph``."""
     try:
         text = text_of(graph if isinstance(graph, str) else json.dumps(graph), "graph")
     except (TypeError, ValueError) as error:
         raise InvalidInput("E0220", f"the graph is no JSON: {error}", "graph") from error
     with planning_progress(progress, "planning") as tell:
-        made: dict[str, Any] = json.loads(_core.plan_cost_graph(text, plan_options(options), tell))
+        made: Options = json.loads(_core.plan_cost_graph(text, plan_options(options), tell))
     return made
-
-
-def bytes_or_none(count: int) -> Bytes | None:
-    """The bytes; None for 0."""
-    return Bytes(count) if count > 0 else None

@@ -32,7 +32,7 @@ def _line(best: float, bound: float) -> str:
 
 @contextlib.contextmanager
 def planning_progress(progress: bool | Callable[[float, float, float], object] | None, title: str) -> Iterator[Any]:
-    """The function that is told the planner's progress: the user's own, one that moves a bar, or None."""
+    """The function that receives the planner's progress: the user's own, one that moves a bar, or None."""
     if callable(progress):
         yield progress
         return

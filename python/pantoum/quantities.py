@@ -14,8 +14,6 @@ import numpy as np
 
 from pantoum import _core
 
-__all__ = ["Bytes", "GiB", "KiB", "MiB"]
-
 
 class Bytes(int):
     """A number of bytes that was meant as one: ``pantoum.MiB(64)``. Sums, differences and multiples are Bytes too."""
@@ -48,7 +46,7 @@ def _times(count: float, unit: int) -> Bytes:
     except (TypeError, ValueError, OverflowError):
         from pantoum.errors import UsageError  # which has sizes in it
 
-        raise UsageError("E0110", f"{count!r} is no number of bytes", "", (), "give a number: MiB(64)") from None
+        raise UsageError("E0110", f"{count!r} is no number of bytes", "", "give a number: MiB(64)") from None
 
 
 def KiB(count: float) -> Bytes:  # noqa: N802 (the unit's name)
@@ -65,6 +63,9 @@ def GiB(count: float) -> Bytes:  # noqa: N802
     """``count`` times 1024 * 1024 * 1024 bytes."""
     return _times(count, 1073741824)
 
+
+Options: TypeAlias = dict[str, Any]
+"""Arguments by name."""
 
 PathLike = str | os.PathLike[str] | bytes | os.PathLike[bytes]
 
@@ -131,7 +132,7 @@ def _word(value: Any, what: str, kind: str) -> bytes:
     elif isinstance(value, (numbers.Real, np.generic, bytes)) and kind != "text":
         value = str(value)
     elif kind == "number":
-        raise UsageError("E0116", f"{value!r} does not fit '{what}'", what, (), "give a number")
+        raise UsageError("E0116", f"{value!r} does not fit '{what}'", what, "give a number")
     word = text_of(value, what)
     if "\0" in word:
         raise UsageError("E0116", f"{value!r} does not fit '{what}': it has a byte of 0", what)

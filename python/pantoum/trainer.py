@@ -12,15 +12,23 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pantoum import _core
-from pantoum.data import NUMPY_TYPES, Array, ArrayLike, Dataset, arrays_of, as_numpy, flat, is_array, is_numbers
+from pantoum.data import (
+    NUMPY_TYPES,
+    Array,
+    ArrayLike,
+    Dataset,
+    arrays_of,
+    as_numpy,
+    converted,
+    flat,
+    is_array,
+    is_numbers,
+)
 from pantoum.errors import InvalidInput, UsageError, expect, text_of
-from pantoum.fitting import Data, batches_of, figures_of, fit, mean_of
-from pantoum.history import History
+from pantoum.fitting import Data, History, batches_of, figures_of, fit, mean_of
 from pantoum.keywords import TrainerKeywords
 from pantoum.planning import Plan
-from pantoum.quantities import PathLike, structure_of
-
-__all__ = ["TensorInfo", "Trainer", "Usage"]
+from pantoum.quantities import Options, PathLike, structure_of
 
 _Self = TypeVar("_Self", bound="Trainer")
 
@@ -58,7 +66,7 @@ class Trainer(TrainerKeywords):
             trainer.save("trained.safetensors")
     """
 
-    def _open(self, plan: Plan, weights: PathLike | None, lr: float | None, options: dict[str, Any]) -> None:
+    def _open(self, plan: Plan, weights: PathLike | None, lr: float | None, options: Options) -> None:
         expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=...)")
         if "normalize" in options:
             options["normalize"] = _pairs(options["normalize"])
@@ -173,7 +181,7 @@ class Trainer(TrainerKeywords):
                 return Dataset.from_arrays(self._plan, *values)
         if isinstance(data, (str, bytes, os.PathLike)):
             raise UsageError(
-                "E0116", "a path is no data", "data", (), "open it: train, test = pantoum.Dataset.open(path, plan)"
+                "E0116", "a path is no data", "data", "open it: train, test = pantoum.Dataset.open(path, plan)"
             )
         return None
 
@@ -220,7 +228,7 @@ class Trainer(TrainerKeywords):
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
-        raise UsageError("E0104", f"there is no weight or state '{name}'", name, (), "Trainer.tensors names them all")
+        raise UsageError("E0104", f"there is no weight or state '{name}'", name, "Trainer.tensors names them all")
 
     def _read(self, tensor: TensorInfo) -> Array:
         array = np.empty(tensor.shape, NUMPY_TYPES[tensor.dtype])
@@ -247,15 +255,13 @@ class Trainer(TrainerKeywords):
         unknown = [str(name) for name in state if name not in known]
         missing = [name for name, tensor in known.items() if strict and not tensor.is_state and name not in state]
         if unknown or missing:
-            notes = [f"no such tensor: {', '.join(unknown)}"] * bool(unknown) + [
-                f"missing: {', '.join(missing)}"
-            ] * bool(missing)
+            notes = [f"no such tensor: {name}" for name in unknown] + [f"missing: {name}" for name in missing]
             raise InvalidInput(
                 "E0262",
                 "the state is not that of this model",
                 "load_state_dict",
-                notes,
                 "strict=False leaves out what is missing",
+                notes,
             )
         arrays = {name: _of_tensor(value, known[name]) for name, value in state.items()}
         for name, array in arrays.items():
@@ -273,9 +279,7 @@ class Trainer(TrainerKeywords):
         return f"<pantoum.Trainer: {self.plan!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise UsageError(
-            "E0108", "a Trainer is not pickled", "", (), "pickle its plan, and save() and resume() the state"
-        )
+        raise UsageError("E0108", "a Trainer is not pickled", "", "pickle its plan, and save() and resume() the state")
 
 
 def _pairs(normalize: Any) -> list[tuple[float, float]]:
@@ -289,26 +293,16 @@ def _pairs(normalize: Any) -> list[tuple[float, float]]:
             "E0120",
             "a normalization is a mean and a deviation",
             "normalize",
-            (),
             "give (0.5, 0.25), or one pair for each channel",
         ) from None
 
 
 def _of_tensor(value: ArrayLike, tensor: TensorInfo) -> Array:
     array = as_numpy(value, tensor.name)
-    wanted = NUMPY_TYPES[tensor.dtype]
     if array.shape != tensor.shape:
         raise InvalidInput(
             "E0262",
             f"'{tensor.name}' has shape {list(tensor.shape)}, and the array has {list(array.shape)}",
             tensor.name,
         )
-    if array.dtype.newbyteorder("=") != wanted and not (array.dtype.kind == "f" == wanted.kind):
-        raise InvalidInput(
-            "E0262",
-            f"'{tensor.name}' is {tensor.dtype}, and the array is {array.dtype}",
-            tensor.name,
-            (),
-            "convert it with .astype",
-        )
-    return np.ascontiguousarray(array, dtype=wanted)
+    return np.ascontiguousarray(converted(array, tensor))

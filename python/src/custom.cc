@@ -26,7 +26,7 @@ class Function {
 };
 
 Failure failure_of(const nb::python_error& thrown, const std::string& where) {
-  return fail("E0107", std::string("the function threw: ") + thrown.what(), where, "mend the function");
+  return fail("E0107", std::string("the function raised: ") + thrown.what(), where, "mend the function");
 }
 
 // Calls with the GIL; what is thrown is an error of the operator's.
@@ -48,17 +48,13 @@ nb::list views_of(std::span<const TensorView> tensors, bool writable) {
   return views;
 }
 
-nb::dict settings_of(const KernelCall& call) {
-  nb::dict settings;
-  settings["ints"] = nb::cast(std::vector<int64_t>(call.ints().begin(), call.ints().end()));
-  settings["reals"] = nb::cast(std::vector<double>(call.reals().begin(), call.reals().end()));
-  settings["lr"] = call.lr();
-  settings["step"] = call.step();
-  settings["seed"] = call.seed();
-  return settings;
+Row settings_of(const KernelCall& call) {
+  return row_of("ints", std::vector<int64_t>(call.ints().begin(), call.ints().end()), "reals",
+                std::vector<double>(call.reals().begin(), call.reals().end()), "lr", call.lr(), "step", call.step(),
+                "seed", call.seed());
 }
 
-// The views end with the call: who keeps one sees memory that is something else by then, so they are told not to.
+// The views end with the call. A function that keeps one would see other memory later; the documentation forbids it.
 Kernel kernel_of(const std::string& name, nb::object function) {
   return [name, function = Function(std::move(function))](const KernelCall& call) -> Result<void> {
     return guarded(name, [&]() -> Result<void> {

@@ -3,8 +3,6 @@
 
 #include <array>
 
-#include <array>
-
 #include "arrays.h"
 #include "bindings.h"
 #include "raise.h"
@@ -23,7 +21,7 @@ constexpr std::array kTypes{std::pair(DType::f32, nb::dtype<float>()), std::pair
 DType dtype_of(const nb::dlpack::dtype& given) {
   for (const auto& [type, in_arrays] : kTypes)
     if (given == in_arrays) return type;
-  raise(fail("E0262", "elements are f32, i64, i32, u8 or bool", {}, "convert them").error());
+  raise(fail("E0262", "elements are f32, i64, i32, u8 or bool", {}, "convert them"));
 }
 
 // Samples in arrays, which are kept alive with it.

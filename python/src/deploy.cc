@@ -10,22 +10,15 @@ using namespace nb::literals;
 namespace pantoum::python {
 namespace {
 
-Row row_of(const SweepRow& row) {
-  nb::dict made;
-  made["planner"] = row.planner;
-  made["ram_bytes"] = row.ram_bytes;
-  made["has_plan"] = row.has_plan;
-  made["proved_infeasible"] = row.proved_infeasible;
-  made["peak_bytes"] = row.peak_bytes;
-  made["time_s"] = row.time_s;
-  made["energy_j"] = row.energy_j;
-  made["gap"] = row.gap;
-  return made;
+Row sweep_row(const SweepRow& row) {
+  return row_of("planner", row.planner, "ram_bytes", row.ram_bytes, "has_plan", row.has_plan, "proved_infeasible",
+                row.proved_infeasible, "peak_bytes", row.peak_bytes, "time_s", row.time_s, "energy_j", row.energy_j,
+                "gap", row.gap);
 }
 
 Rows rows_of(const std::vector<SweepRow>& rows) {
   nb::list made;
-  for (const SweepRow& row : rows) made.append(row_of(row));
+  for (const SweepRow& row : rows) made.append(sweep_row(row));
   return made;
 }
 
@@ -38,26 +31,19 @@ Rows sweep(const Model& model, const std::string& device, const std::vector<int6
   if (!folder.is_none()) asked.folder = path_of(folder);
   return rows_of(value_of_stoppable<std::vector<SweepRow>>(
       [model, device, asked](std::stop_token stop, const Tell& tell) mutable {
-        asked.plan.stop = stop;
-        asked.plan.progress = tell;
+        asked.plan = watched(asked.plan, std::move(stop), tell);
         return sweep_budgets(model, {device}, asked);
       },
       progress));
 }
 
 Row dict_of(const Estimate& found) {
-  nb::dict made;
   nb::list binds;
   for (const Held& held : found.binds) binds.append(nb::make_tuple(held.name, held.bytes));
-  made["device"] = found.device;
-  made["time_source"] = found.time_source;
-  made["unplanned_peak_bytes"] = found.unplanned_peak_bytes;
-  made["unplanned_time_s"] = found.unplanned_time_s;
-  made["least_ram_bytes"] = found.least_ram_bytes;
-  made["least_ram_bound_bytes"] = found.least_ram_bound_bytes;
-  made["binds"] = binds;
-  made["rows"] = rows_of(found.rows);
-  return made;
+  return row_of("device", found.device, "time_source", found.time_source, "unplanned_peak_bytes",
+                found.unplanned_peak_bytes, "unplanned_time_s", found.unplanned_time_s, "least_ram_bytes",
+                found.least_ram_bytes, "least_ram_bound_bytes", found.least_ram_bound_bytes, "binds", binds, "rows",
+                rows_of(found.rows));
 }
 
 Row estimate_model(const Model& model, const std::string& device, const PlanOptions& options, int budgets,
@@ -65,25 +51,15 @@ Row estimate_model(const Model& model, const std::string& device, const PlanOpti
   value_of(enter_process());
   return dict_of(value_of_stoppable<Estimate>(
       [model, device, options, budgets](std::stop_token stop, const Tell& tell) {
-        PlanOptions asked = options;
-        asked.stop = stop;
-        asked.progress = tell;
-        return estimate(model, {device}, asked, budgets);
+        return estimate(model, {device}, watched(options, std::move(stop), tell), budgets);
       },
       progress));
 }
 
 Row device_of(const DeviceInfo& info) {
-  nb::dict made;
-  made["name"] = info.name;
-  made["description"] = info.description;
-  made["source"] = info.source;
-  made["ram_bytes"] = info.ram_bytes;
-  made["rom_bytes"] = info.rom_bytes;
-  made["align_bytes"] = info.align_bytes;
-  made["storage"] = info.storage;
-  made["is_measured"] = info.is_measured;
-  return made;
+  return row_of("name", info.name, "description", info.description, "source", info.source, "ram_bytes", info.ram_bytes,
+                "rom_bytes", info.rom_bytes, "align_bytes", info.align_bytes, "storage", info.storage, "is_measured",
+                info.is_measured);
 }
 
 Rows all_devices() {
@@ -100,27 +76,21 @@ void report(const OwnedPlan& plan, nb::handle path, const nb::typed<nb::list, nb
   without_gil([&] { return write_report(of, page, files); });
 }
 
-Row row_of(const FirmwareSizes& sizes) {
-  nb::dict made;
-  made["ram_bytes"] = sizes.ram_bytes;
-  made["stack_bytes"] = sizes.stack_bytes;
-  made["arena_bytes"] = sizes.arena_bytes;
-  made["plan_bytes"] = sizes.plan_bytes;
-  made["weight_bytes"] = sizes.weight_bytes;
-  made["sample_bytes"] = sizes.sample_bytes;
-  return made;
+Row firmware_row(const FirmwareSizes& sizes) {
+  return row_of("ram_bytes", sizes.ram_bytes, "stack_bytes", sizes.stack_bytes, "arena_bytes", sizes.arena_bytes,
+                "plan_bytes", sizes.plan_bytes, "weight_bytes", sizes.weight_bytes, "sample_bytes", sizes.sample_bytes);
 }
 
 Row emit_plan(const OwnedPlan& plan, nb::handle folder, FirmwareOptions options) {
   options.folder = path_of(folder);
   const Plan& of = plan_of(plan);
-  return row_of(without_gil([&] { return emit_project(of, options); }));
+  return firmware_row(without_gil([&] { return emit_project(of, options); }));
 }
 
 Row emit_file(nb::handle plan, nb::handle folder, FirmwareOptions options) {
   options.folder = path_of(folder);
   const std::string file = path_of(plan);
-  return row_of(without_gil([&] { return emit_project(file, options); }));
+  return firmware_row(without_gil([&] { return emit_project(file, options); }));
 }
 
 }  // namespace

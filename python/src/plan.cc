@@ -13,49 +13,35 @@ namespace {
 using BatchRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, bool>>;
 using Why = TupleOf<bool, bool, nb::typed<nb::list, TupleOf<nb::str, nb::int_>>, nb::str, nb::str>;
 
-OwnedPlan* handle_of(Plan plan) {
-  return new OwnedPlan(std::move(plan));
+// The plan that `work` makes; Ctrl-C ends it.
+OwnedPlan* made_by(WorkFor<Plan> work, nb::handle progress = nb::none()) {
+  value_of(enter_process());
+  return new OwnedPlan(value_of_stoppable<Plan>(std::move(work), progress));
 }
 
 OwnedPlan* make_plan(const Model& model, const std::string& device, const PlanOptions& options, nb::handle progress) {
-  value_of(enter_process());
-  return handle_of(value_of_stoppable<Plan>(
+  return made_by(
       [model, device, options](std::stop_token stop, const Tell& tell) {
-        PlanOptions asked = options;
-        asked.stop = stop;
-        asked.progress = tell;
-        Result<Plan> plan = Plan::make(model, {device}, asked);
-        return plan;
+        return Plan::make(model, {device}, watched(options, std::move(stop), tell));
       },
-      progress));
+      progress);
 }
 
 OwnedPlan* load_plan(nb::handle path) {
-  value_of(enter_process());
-  return handle_of(value_of_stoppable<Plan>(
-      [file = path_of(path)](const std::stop_token&, const Tell&) { return Plan::load(file); }, nb::none()));
+  return made_by([file = path_of(path)](const std::stop_token&, const Tell&) { return Plan::load(file); });
 }
 
-OwnedPlan* plan_from_json(const std::string& json, const Model& model) {
-  value_of(enter_process());
-  return handle_of(value_of_stoppable<Plan>(
-      [json, model](const std::stop_token&, const Tell&) { return Plan::from_json(json, model); }, nb::none()));
-}
-
-OwnedPlan* plan_from_json_alone(const std::string& json) {
-  value_of(enter_process());
-  return handle_of(value_of_stoppable<Plan>(
-      [json](const std::stop_token&, const Tell&) { return Plan::from_json(json); }, nb::none()));
+OwnedPlan* plan_from_json(const std::string& json, const std::optional<Model>& model) {
+  return made_by([json, model](const std::stop_token&, const Tell&) {
+    return model ? Plan::from_json(json, *model) : Plan::from_json(json);
+  });
 }
 
 std::string plan_graph(const std::string& json, const PlanOptions& options, nb::handle progress, KnownPlans* known) {
   const auto plans = std::make_shared<KnownPlans>(known == nullptr ? KnownPlans{} : *known);
   Result<std::string> plan = result_of_stoppable<std::string>(
       [json, options, plans](std::stop_token stop, const Tell& tell) {
-        PlanOptions asked = options;
-        asked.stop = stop;
-        asked.progress = tell;
-        return plan_cost_graph(json, asked, plans.get());
+        return plan_cost_graph(json, watched(options, std::move(stop), tell), plans.get());
       },
       progress);
   if (known != nullptr) *known = *plans;
@@ -64,29 +50,14 @@ std::string plan_graph(const std::string& json, const PlanOptions& options, nb::
 
 Row facts_of(const OwnedPlan& self) {
   const PlanFacts facts = plan_of(self).facts();
-  nb::dict made;
-  made["budget_bytes"] = facts.budget_bytes;
-  made["peak_bytes"] = facts.peak_bytes;
-  made["arena_bytes"] = facts.arena_bytes;
-  made["time_s"] = facts.time_s;
-  made["energy_j"] = facts.energy_j;
-  made["computed"] = facts.computed;
-  made["recomputed"] = facts.recomputed;
-  made["pages_out"] = facts.pages_out;
-  made["pages_in"] = facts.pages_in;
-  made["bytes_paged_out"] = facts.bytes_paged_out;
-  made["bytes_paged_in"] = facts.bytes_paged_in;
-  made["proved_energy_j"] = facts.proved_energy_j;
-  made["proved_time_s"] = facts.proved_time_s;
-  made["any_order"] = facts.any_order;
-  made["gap"] = facts.gap;
-  made["optimal"] = facts.optimal;
-  made["unplanned_peak_bytes"] = facts.unplanned_peak_bytes;
-  made["unplanned_time_s"] = facts.unplanned_time_s;
-  made["unplanned_energy_j"] = facts.unplanned_energy_j;
-  made["device"] = facts.device;
-  made["time_source"] = facts.time_source;
-  return made;
+  return row_of("budget_bytes", facts.budget_bytes, "peak_bytes", facts.peak_bytes, "arena_bytes", facts.arena_bytes,
+                "time_s", facts.time_s, "energy_j", facts.energy_j, "computed", facts.computed, "recomputed",
+                facts.recomputed, "pages_out", facts.pages_out, "pages_in", facts.pages_in, "bytes_paged_out",
+                facts.bytes_paged_out, "bytes_paged_in", facts.bytes_paged_in, "proved_energy_j", facts.proved_energy_j,
+                "proved_time_s", facts.proved_time_s, "any_order", facts.any_order, "gap", facts.gap, "optimal",
+                facts.optimal, "unplanned_peak_bytes", facts.unplanned_peak_bytes, "unplanned_time_s",
+                facts.unplanned_time_s, "unplanned_energy_j", facts.unplanned_energy_j, "device", facts.device,
+                "time_source", facts.time_source);
 }
 
 BatchRows batch_of(const OwnedPlan& self) {
@@ -132,8 +103,7 @@ void bind_plan(nb::module_& module) {
       .def_static("make", &make_plan, "model"_a, "device"_a, "options"_a, "progress"_a.none(),
                   nb::rv_policy::take_ownership)
       .def_static("load", &load_plan, "path"_a, nb::rv_policy::take_ownership)
-      .def_static("from_json", &plan_from_json, "json"_a, "model"_a, nb::rv_policy::take_ownership)
-      .def_static("from_json_alone", &plan_from_json_alone, "json"_a, nb::rv_policy::take_ownership)
+      .def_static("from_json", &plan_from_json, "json"_a, "model"_a.none(), nb::rv_policy::take_ownership)
       .def("facts", &facts_of)
       .def("warnings", [](const OwnedPlan& self) { return plan_of(self).warnings(); })
       .def("notes", [](const OwnedPlan& self) { return plan_of(self).notes(); })

@@ -10,8 +10,11 @@
 
 namespace pantoum::python {
 
-// The exception of the error's class. Needs the GIL.
+// Raises the exception of the error's class. Needs the GIL.
 [[noreturn]] void raise(const Error& error);
+[[noreturn]] inline void raise(const Failure& failure) {
+  raise(failure.error());
+}
 
 // What an exception of C++ means to a user: memory that is lacking, or an error of Pantoum's own.
 [[nodiscard]] Error error_of(const std::exception& thrown);
@@ -23,14 +26,17 @@ T value_of(Result<T>&& result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// Runs without the GIL; the value, or the exception.
+// Runs `work` without the GIL, and returns what it returns.
+template <class Work>
+auto result_without_gil(const Work& work) {
+  nanobind::gil_scoped_release released;
+  return work();
+}
+
+// Runs `work` without the GIL; returns the value, or raises the exception.
 template <class Work>
 auto without_gil(const Work& work) {
-  auto result = [&] {
-    nanobind::gil_scoped_release released;
-    return work();
-  }();
-  return value_of(std::move(result));
+  return value_of(result_without_gil(work));
 }
 
 }  // namespace pantoum::python

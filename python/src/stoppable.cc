@@ -43,7 +43,7 @@ class Job {
   bool ended_ = false;
 };
 
-// Those that did not stop in time. Used with the GIL held.
+// Threads whose work did not stop in time. Used with the GIL held.
 std::vector<std::thread>& abandoned() {
   static auto* const threads = new std::vector<std::thread>;
   return *threads;

@@ -24,10 +24,12 @@ void run_stoppable(Work work, nanobind::handle progress);
 // Waits for work that was left behind; when the interpreter ends.
 void join_abandoned();
 
-// As run_stoppable; what `work` returns.
 template <class T>
-Result<T> result_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work,
-                              nanobind::handle progress) {
+using WorkFor = std::function<Result<T>(std::stop_token stop, const Tell& tell)>;
+
+// As run_stoppable; returns what `work` returns.
+template <class T>
+Result<T> result_of_stoppable(WorkFor<T> work, nanobind::handle progress) {
   auto made = std::make_shared<std::optional<Result<T>>>();
   run_stoppable(
       [made, work = std::move(work)](std::stop_token stop, const Tell& tell) {
@@ -41,10 +43,17 @@ Result<T> result_of_stoppable(std::function<Result<T>(std::stop_token stop, cons
   return *std::move(*made);
 }
 
-// As run_stoppable; the value, or the exception of the error.
+// As run_stoppable; returns the value, or raises the exception of the error.
 template <class T>
-T value_of_stoppable(std::function<Result<T>(std::stop_token stop, const Tell& tell)> work, nanobind::handle progress) {
+T value_of_stoppable(WorkFor<T> work, nanobind::handle progress) {
   return value_of(result_of_stoppable<T>(std::move(work), progress));
+}
+
+// The options of a plan whose search can be stopped and tells its progress.
+[[nodiscard]] inline PlanOptions watched(PlanOptions options, std::stop_token stop, const Tell& tell) {
+  options.stop = std::move(stop);
+  options.progress = tell;
+  return options;
 }
 
 }  // namespace pantoum::python

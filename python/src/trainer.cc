@@ -18,12 +18,12 @@ namespace {
 
 constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
 
-// A trainer, and who is in it.
+// A trainer, and the thread that uses it.
 class PythonTrainer {
  public:
   PythonTrainer(Trainer trainer) : owned_(std::move(trainer)) {}
 
-  // Alone in the trainer until it ends. A callback of fit may look at it, and not compute with it.
+  // Keeps other threads out of the trainer until it is destroyed. A callback of fit may look at the trainer, but not compute with it.
   class Turn {
    public:
     Turn(PythonTrainer& of, bool computes) : of_(of) {
@@ -41,13 +41,11 @@ class PythonTrainer {
     Trainer* operator->() const { return of_.owned_.get().get(); }
 
    private:
-    static Error in_use(bool same_thread) {
+    static Failure in_use(bool same_thread) {
       if (same_thread)
         return fail("E0108", "the trainer is in fit(), whose callback this is", {},
-                    "step and evaluate after fit; give it validation data")
-            .error();
-      return fail("E0108", "the trainer is in use by another thread", {}, "give every thread a trainer of its own")
-          .error();
+                    "step and evaluate after fit; give it validation data");
+      return fail("E0108", "the trainer is in use by another thread", {}, "give every thread a trainer of its own");
     }
     PythonTrainer& of_;
     bool outer_;
@@ -56,9 +54,8 @@ class PythonTrainer {
   void check() const {
     if (!owned_.is_own())
       raise(fail("E0108", "the trainer belongs to the process that this one was forked from", {},
-                 "make one here, in a process that multiprocessing's \"spawn\" starts")
-                .error());
-    if (!owned_.get()) raise(fail("E0108", "the trainer is closed", {}, "make another one").error());
+                 "make one here, in a process that multiprocessing's \"spawn\" starts"));
+    if (!owned_.get()) raise(fail("E0108", "the trainer is closed", {}, "make another one"));
   }
   [[nodiscard]] bool is_closed() const { return !owned_.get(); }
   void close() {
@@ -109,10 +106,7 @@ Stats gradients(PythonTrainer& self, const std::vector<Given>& arrays, std::opti
       thrown = std::current_exception();
     }
   };
-  Result<StepStats> stats = [&] {
-    const nb::gil_scoped_release released;
-    return turn->gradients(batch, tell);
-  }();
+  Result<StepStats> stats = result_without_gil([&] { return turn->gradients(batch, tell); });
   if (thrown) std::rethrow_exception(thrown);
   return tuple_of(value_of(std::move(stats)));
 }
@@ -151,8 +145,7 @@ class Callbacks {
   }
   // Whether no signal came and no callback threw.
   bool go_on() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ >= kBetweenSignals) guarded([&] { look_for_signals(now); });
+    if (is_time_to_look()) guarded([&] { look_for_signals(); });
     return !thrown_;
   }
   void raise_what_was_thrown() {
@@ -161,10 +154,10 @@ class Callbacks {
 
  private:
   void batch(const StepStats& stats) {
-    const auto now = std::chrono::steady_clock::now();
-    if (on_batch_.is_none() && now - last_ < kBetweenSignals) return;
+    const bool looks = is_time_to_look();
+    if (on_batch_.is_none() && !looks) return;
     guarded([&] {
-      if (now - last_ >= kBetweenSignals) look_for_signals(now);
+      if (looks) look_for_signals();
       if (!on_batch_.is_none() && !nb::cast<bool>(on_batch_(stats.step, stats.loss, stats.lr))) stop_.request_stop();
     });
   }
@@ -176,8 +169,9 @@ class Callbacks {
         stop_.request_stop();
     });
   }
-  void look_for_signals(std::chrono::steady_clock::time_point now) {
-    last_ = now;
+  [[nodiscard]] bool is_time_to_look() const { return std::chrono::steady_clock::now() - last_ >= kBetweenSignals; }
+  void look_for_signals() {
+    last_ = std::chrono::steady_clock::now();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   template <class Call>
@@ -201,25 +195,16 @@ class Callbacks {
 Row evaluate(PythonTrainer& self, const Dataset& data) {
   const Turn turn(self, true);
   Callbacks callbacks{nb::none(), nb::none()};
-  Result<Evaluation> found = [&] {
-    nb::gil_scoped_release released;
-    return turn->evaluate(data, [&] { return callbacks.go_on(); });
-  }();
+  Result<Evaluation> found =
+      result_without_gil([&] { return turn->evaluate(data, [&] { return callbacks.go_on(); }); });
   callbacks.raise_what_was_thrown();
   return dict_of(value_of(std::move(found)));
 }
 
 Row dict_of(const FitSummary& summary) {
-  nb::dict made;
-  made["steps"] = summary.steps;
-  made["ran"] = summary.ran;
-  made["loss"] = summary.loss;
-  made["seconds"] = summary.seconds;
-  made["evaluation"] = dict_or_none(summary.evaluation);
-  made["stopped"] = summary.stopped;
-  made["out_of_time"] = summary.out_of_time;
-  made["stopped_early"] = summary.stopped_early;
-  return made;
+  return row_of("steps", summary.steps, "ran", summary.ran, "loss", summary.loss, "seconds", summary.seconds,
+                "evaluation", dict_or_none(summary.evaluation), "stopped", summary.stopped, "out_of_time",
+                summary.out_of_time, "stopped_early", summary.stopped_early);
 }
 
 Row fit(PythonTrainer& self, const Dataset& train, const Dataset& test, FitOptions options, nb::object on_batch,
@@ -227,10 +212,7 @@ Row fit(PythonTrainer& self, const Dataset& train, const Dataset& test, FitOptio
   const Turn turn(self, true);
   Callbacks callbacks(std::move(on_batch), std::move(on_epoch));
   callbacks.attach(options);
-  Result<FitSummary> summary = [&] {
-    nb::gil_scoped_release released;
-    return turn->fit(train, options, test);
-  }();
+  Result<FitSummary> summary = result_without_gil([&] { return turn->fit(train, options, test); });
   callbacks.raise_what_was_thrown();
   return dict_of(value_of(std::move(summary)));
 }
@@ -279,14 +261,9 @@ void write(PythonTrainer& self, const std::string& name, BytesRead1d from) {
 Row usage(PythonTrainer& self) {
   const Turn turn(self, false);
   const Usage usage = turn->usage();
-  nb::dict made;
-  made["arena_bytes"] = usage.arena_bytes;
-  made["steps"] = usage.steps;
-  made["bytes_paged_in"] = usage.bytes_paged_in;
-  made["bytes_paged_out"] = usage.bytes_paged_out;
-  made["io_backend"] = usage.io_backend;
-  made["page_encryption"] = usage.cipher;
-  return made;
+  return row_of("arena_bytes", usage.arena_bytes, "steps", usage.steps, "bytes_paged_in", usage.bytes_paged_in,
+                "bytes_paged_out", usage.bytes_paged_out, "io_backend", usage.io_backend, "page_encryption",
+                usage.cipher);
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ void set_field(const settings::Fields& fields, const std::string& name, nb::hand
     std::vector<std::string> names;
     for (const settings::Field& field : fields) names.emplace_back(field.setting.name);
     std::sort(names.begin(), names.end());
-    value_of(Result<void>(fail("E0100", fmt::format("there is no option '{}'", name), name,
-                               fmt::format("use one of {}", fmt::join(names, ", ")))));
+    raise(fail("E0100", fmt::format("there is no option '{}'", name), name,
+               fmt::format("use one of {}", fmt::join(names, ", "))));
   }
   found->clear();
   if (is_file(found->setting.holds)) return value_of(found->set(path_of(value), name));
@@ -59,8 +59,7 @@ void set_field(const settings::Fields& fields, const std::string& name, nb::hand
     std::string word(bytes.c_str(), bytes.size());
     if (found->type == settings::Type::flag) {
       if (word != "True" && word != "False")
-        value_of(
-            Result<void>(fail("E0116", fmt::format("'{}' does not fit '{}'", word, name), name, "use True or False")));
+        raise(fail("E0116", fmt::format("'{}' does not fit '{}'", word, name), name, "use True or False"));
       word = word == "True" ? "on" : "off";
       // An option as --no-paging reads no word: it stands where the value is to change.
       if (word == (found->json().get<bool>() ? "on" : "off")) continue;

@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the front end captures torch modules")
 
 from pantoum._torch import capture  # noqa: E402
+from pantoum._torch.check import gradients  # noqa: E402
 from pantoum._torch.graph_file import GRAPH, STORED, TorchGraph  # noqa: E402
-from pantoum._torch.interpreter import gradients  # noqa: E402
 from pantoum._torch.losses import as_function, choose_loss  # noqa: E402
 from pantoum._torch.structure import tensors_of  # noqa: E402
 from pantoum._torch.trace import own_loss  # noqa: E402
@@ -38,7 +38,7 @@ def load(path: Path) -> TorchGraph:
     (length,) = struct.unpack("<Q", data[:8])
     entries = json.loads(data[8 : 8 + length])
     entries.pop("__metadata__")
-    words = {word: dtype for dtype, word in STORED.values()}
+    words = {word.upper(): dtype for word, dtype in STORED.items()}
     tensors = {}
     for name, entry in entries.items():
         first, last = (8 + length + offset for offset in entry["data_offsets"])

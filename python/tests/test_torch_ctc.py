@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 
 import pantoum  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
-from pantoum._torch.ctc import ctc_loss  # noqa: E402
+from pantoum._torch.replacements import ctc_loss  # noqa: E402
 from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the front end captures torch module
 
 import pantoum  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
-from pantoum._torch.interpreter import gradients  # noqa: E402
+from pantoum._torch.check import gradients  # noqa: E402
 from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the front end captures torch modules")
 
 import pantoum  # noqa: E402
-from pantoum._torch.first_difference import first_difference  # noqa: E402
+from pantoum._torch.check import first_difference  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 from zoo import WRITTEN  # noqa: E402

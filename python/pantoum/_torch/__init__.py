@@ -1,7 +1,7 @@
 """The PyTorch front end: a module becomes a torch graph, which the compiler reads. Imported late: `import pantoum`
 needs no torch."""
 
-from .bridge import capture_model, compile_module
+from .bridge import capture_model
 from .capture import capture
 from .check import CheckReport, Difference, check
 from .graph_file import TorchGraph
@@ -15,5 +15,4 @@ __all__ = [
     "capture",
     "capture_model",
     "check",
-    "compile_module",
 ]

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from pantoum.errors import UsageError
 
-from .structure import as_tensors, tensors_of
+from .structure import Args, as_tensors, parameters_of, positional, tensors_of
 
 _TARGET_KEYS = ("labels", "label", "targets", "target", "y")
 
 
 @dataclass
 class Bound:
-    args: tuple[Any, ...]
+    args: Args
     kwargs: dict[str, Any]
     target: Any = None
 
@@ -36,21 +36,16 @@ def bind(module: nn.Module, example: Any, target: Any, needs_target: bool) -> Bo
             "E0116",
             "a torch module needs an example",
             "example",
-            (),
             "give a batch as the loader gives it, or the inputs alone",
         )
     found = _bind(module, example, target, needs_target)
     if not any(True for _ in tensors_of((found.args, found.kwargs))):
-        raise UsageError(
-            "E0116", "the example has no tensor", "example", (), "give tensors or numpy arrays of one batch"
-        )
+        raise UsageError("E0116", "the example has no tensor", "example", "give tensors or numpy arrays of one batch")
     for path, tensor in tensors_of((found.args, found.kwargs, found.target)):
         if tensor.layout != torch.strided or tensor.is_nested:
-            raise UsageError("E0116", f"a tensor of the example is {tensor.layout}", path, (), "give dense tensors")
+            raise UsageError("E0116", f"a tensor of the example is {tensor.layout}", path, "give dense tensors")
         if tensor.numel() == 0:
-            raise UsageError(
-                "E0116", f"a tensor of the example is empty: {tuple(tensor.shape)}", path, (), "give a batch"
-            )
+            raise UsageError("E0116", f"a tensor of the example is empty: {tuple(tensor.shape)}", path, "give a batch")
     return found
 
 
@@ -89,7 +84,6 @@ def _of_sequence(module: nn.Module, values: list[Any], target: Any, needs_target
             "E0116",
             f"the example could mean two things: {words}",
             "example",
-            (),
             "give target= beside it, or inputs by name in a dict",
         )
     found = everything or batch
@@ -103,20 +97,13 @@ def _of_sequence(module: nn.Module, values: list[Any], target: Any, needs_target
 def _as_batch(module: nn.Module, values: list[Any]) -> Bound | None:
     """Inputs, then the target."""
     *inputs, target = values
-    if (
-        len(inputs) == 1
-        and isinstance(inputs[0], (tuple, list))
-        and not hasattr(inputs[0], "_fields")
-        and _fits(module, tuple(inputs[0]), {})
-    ):
-        return Bound(tuple(inputs[0]), {}, target)
-    if (
-        len(inputs) == 1
-        and isinstance(inputs[0], Mapping)
-        and _fits(module, (), {str(k): v for k, v in inputs[0].items()})
-    ):
-        return Bound((), {str(k): v for k, v in inputs[0].items()}, target)
-    return Bound(tuple(inputs), {}, target) if _fits(module, tuple(inputs), {}) else None
+    tries = [Bound(tuple(inputs), {}, target)]
+    first = inputs[0] if len(inputs) == 1 else None
+    if isinstance(first, (tuple, list)) and not hasattr(first, "_fields"):
+        tries.insert(0, Bound(tuple(first), {}, target))
+    elif isinstance(first, Mapping):
+        tries.insert(0, Bound((), {str(name): value for name, value in first.items()}, target))
+    return next((bound for bound in tries if _fits(module, bound.args, bound.kwargs)), None)
 
 
 def _signature(module: nn.Module) -> inspect.Signature | str:
@@ -127,16 +114,13 @@ def _signature(module: nn.Module) -> inspect.Signature | str:
 
 
 def _most(module: nn.Module) -> int:
-    signature = _signature(module)
-    if isinstance(signature, str):
+    parameters = parameters_of(module.forward)
+    if parameters is None or any(each.kind == each.VAR_POSITIONAL for each in parameters):
         return 99
-    kinds = [p.kind for p in signature.parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return 99
-    return sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+    return len(positional(parameters))
 
 
-def _fits(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _fits(module: nn.Module, args: Args, kwargs: dict[str, Any]) -> bool:
     signature = _signature(module)
     if isinstance(signature, str):
         return True
@@ -147,7 +131,7 @@ def _fits(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     return True
 
 
-def _misfit(module: nn.Module, given: tuple[Any, ...]) -> UsageError:
+def _misfit(module: nn.Module, given: Args) -> UsageError:
     words = ", ".join(
         value
         if isinstance(value, str)
@@ -161,6 +145,5 @@ def _misfit(module: nn.Module, given: tuple[Any, ...]) -> UsageError:
         "E0116",
         f"the example ({words}) does not fit forward",
         where,
-        (),
         "give its inputs in order, or by name in a dict; then the target where the loss has one",
     )

@@ -8,25 +8,26 @@ import logging
 import os
 import tempfile
 import weakref
-from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
 
-from pantoum.errors import named_options
-from pantoum.keywords import plan as make_plan
 from pantoum.model import Model
-from pantoum.quantities import Size
 
 from .capture import capture, plain_module
 from .graph_file import TorchGraph
 from .losses import choose_loss
 from .optimizers import OptimizerChoice, choose_optimizer
-from .trainer import TorchTrainer
 
 log = logging.getLogger("pantoum")
 
 _IN_RAM = 64 << 20  # bytes of contents: a larger graph goes through a file, so that it is not in RAM twice
+
+
+class TorchModel(Model):
+    """A model of a captured module; `graph` is what was captured."""
+
+    graph: TorchGraph
 
 
 def capture_model(
@@ -38,7 +39,7 @@ def capture_model(
     target: Any = None,
     freeze: Any = (),
     **options: Any,
-) -> Model:
+) -> TorchModel:
     """A pantoum.Model of a torch module: captured, with its loss and its optimizer.
 
     Args:
@@ -56,31 +57,17 @@ def capture_model(
             a gradient.
         UsageError: E0115, E0116, loss, optimizer or example do not fit.
     """
-    return captured(module, example, loss=loss, optimizer=optimizer, target=target, freeze=freeze, **options)[1]
-
-
-def captured(
-    module: nn.Module,
-    example: Any,
-    *,
-    loss: Any = None,
-    optimizer: Any = None,
-    target: Any = None,
-    freeze: Any = (),
-    **options: Any,
-) -> tuple[TorchGraph, Model]:
-    """The graph and the model; arguments as `capture_model` has them."""
     module = plain_module(module)
     chosen = choose_optimizer("sgd" if optimizer is None else optimizer, module, loss)
     graph = capture(module, example, loss, target)
     for note in (*graph.notes, *chosen.notes):
         log.info("%s: %s", graph.name, note)
-    return graph, model_of_graph(graph, loss, chosen, freeze, options)
+    return model_of_graph(graph, loss, chosen, freeze, options)
 
 
 def model_of_graph(
     graph: TorchGraph, loss: Any, chosen: OptimizerChoice, freeze: Any, options: dict[str, Any]
-) -> Model:
+) -> TorchModel:
     """The compiler's model of a captured graph."""
     named = choose_loss(loss).named
     globs = [freeze] if isinstance(freeze, str) else list(freeze or ())
@@ -93,11 +80,14 @@ def model_of_graph(
     if sum(tensor.numel() * 4 for tensor in graph.tensors.values()) <= _IN_RAM:
         contents = io.BytesIO()
         graph.write(contents)
-        return Model.from_bytes(contents.getvalue(), **known)
+        model = TorchModel.from_bytes(contents.getvalue(), **known)
+        model.graph = graph
+        return model
     descriptor, path = tempfile.mkstemp(suffix=".safetensors", prefix="pantoum-")
     os.close(descriptor)
     graph.save(path)
-    model = Model.from_file(path, **known)
+    model = TorchModel.from_file(path, **known)
+    model.graph = graph
     weakref.finalize(model, _remove, path)
     return model
 
@@ -110,27 +100,3 @@ def _remove(path: str) -> None:
 def _exactly(name: str) -> str:
     """A glob that names one tensor alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
-
-
-def compile_module(
-    module: nn.Module,
-    example: Any = None,
-    *,
-    loss: Any = None,
-    optimizer: Any = None,
-    ram: Size | None = None,
-    plan_options: Mapping[str, Any] | None = None,
-    trainer_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> TorchTrainer:
-    """A trainer of a torch module that stays inside `ram`; arguments as `pantoum.compile` and `capture_model` have
-    them."""
-    graph, model = captured(module, example, loss=loss, optimizer=optimizer, **options)
-    return TorchTrainer(
-        make_plan(model, ram, **named_options(plan_options, "plan_options")),
-        graph,
-        **named_options(trainer_options, "trainer_options"),
-    )
-
-
-__all__ = ["capture_model", "compile_module"]

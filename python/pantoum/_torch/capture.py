@@ -14,12 +14,12 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from pantoum.errors import UsageError
 
-from .aliases import is_of_trained, refuse_shared_memory
 from .binding import bind
-from .graph_file import TorchGraph
+from .graph_file import Document, TorchGraph
 from .losses import LossChoice, as_function, choose_loss, derived_target
 from .nodes import NodeWriter, Value
 from .problems import Problems
+from .structure import named_tensors
 from .trace import Call, Traced, output_likes, trace
 
 
@@ -67,7 +67,7 @@ def _target(module: nn.Module, call: Call, choice: LossChoice, target: Any, name
     outputs = output_likes(module, call, name)
     if len(outputs) != 1:
         raise UsageError(
-            "E0116", f"{name} has {len(outputs)} outputs", "target", (), "give an example of the target, target="
+            "E0116", f"{name} has {len(outputs)} outputs", "target", "give an example of the target, target="
         )
     return derived_target(choice, outputs[0])
 
@@ -77,11 +77,11 @@ def plain_module(module: Any) -> nn.Module:
     module = getattr(module, "_orig_mod", module)
     if isinstance(module, torch.jit.ScriptModule):
         raise UsageError(
-            "E0116", "a ScriptModule cannot be captured", "model", (), "give the nn.Module that it was made of"
+            "E0116", "a ScriptModule cannot be captured", "model", "give the nn.Module that it was made of"
         )
     if not isinstance(module, nn.Module):
         raise UsageError(
-            "E0116", f"a {type(module).__qualname__} is no torch.nn.Module", "model", (), "give a torch.nn.Module"
+            "E0116", f"a {type(module).__qualname__} is no torch.nn.Module", "model", "give a torch.nn.Module"
         )
     return module
 
@@ -99,15 +99,7 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     """The traced program as a torch graph file."""
     problems = Problems()
     writer = NodeWriter(problems)
-    writer.reserve(
-        [
-            name
-            for name, _ in (
-                *module.named_parameters(remove_duplicate=False),
-                *module.named_buffers(remove_duplicate=False),
-            )
-        ]
-    )
+    writer.reserve(named_tensors(module))
     sections = _Sections(writer, module, traced)
     for node in traced.program.graph.nodes:
         if node.op == "placeholder":
@@ -120,7 +112,7 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     problems.raise_any(name)
     sections.finish()
     problems.raise_any(name)
-    document: dict[str, Any] = {
+    document: Document = {
         "name": name,
         "torch": torch.__version__.split("+")[0],
         "batch": sections.batch,
@@ -135,12 +127,9 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     drop_unused(document)
     kept = {entry["name"] for entry in document["constants"]}
     contents = {**sections.contents, **{key: value for key, value in writer.contents.items() if key in kept}}
-    notes = (
-        [f"{', '.join(sorted(str(d).removeprefix('torch.') for d in writer.narrowed))}: computed as float32"]
-        if writer.narrowed
-        else []
-    )
-    return TorchGraph(document, contents, [*traced.notes, *sections.notes, *notes, *freeze_unreached(document)])
+    narrowed = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in writer.narrowed))
+    notes = [*traced.notes, *sections.notes, *[f"{narrowed}: computed as float32"] * bool(narrowed)]
+    return TorchGraph(document, contents, [*notes, *freeze_unreached(document)])
 
 
 class _Sections:
@@ -148,34 +137,29 @@ class _Sections:
 
     def __init__(self, writer: NodeWriter, module: nn.Module, traced: Traced) -> None:
         self.writer, self.module, self.traced = writer, module, traced
-        self.inputs: list[dict[str, Any]] = []
-        self.parameters: list[dict[str, Any]] = []
-        self.buffers: list[dict[str, Any]] = []
-        self.outputs: list[dict[str, Any]] = []
+        self.inputs: list[Document] = []
+        self.parameters: list[Document] = []
+        self.buffers: list[Document] = []
+        self.outputs: list[Document] = []
         self.contents: dict[str, Tensor] = {}
         self.loss: str | None = None
         self.notes: list[str] = []
         self.specs = {spec.arg.name: spec for spec in traced.program.graph_signature.input_specs}
         self.batch = _batch(list(traced.inputs))
         self.shared: dict[int, Value] = {}
-        self.trains = {
-            name: parameter.requires_grad for name, parameter in module.named_parameters(remove_duplicate=False)
-        }
-        self.own = {
-            **dict(module.named_parameters(remove_duplicate=False)),
-            **dict(module.named_buffers(remove_duplicate=False)),
-        }
+        self.own = named_tensors(module)
 
     def take(self, node: Any) -> None:
-        spec, like = self.specs[node.name], node.meta["val"]
+        spec, like, program = self.specs[node.name], node.meta["val"], self.traced.program
+        name = (spec.target or "").removeprefix("module.")
         if spec.kind == InputKind.CONSTANT_TENSOR:
-            constant = self.traced.program.constants[spec.target]
+            constant = program.constants[spec.target]
             if is_of_trained(constant, self.module):
-                what = f"{spec.target.removeprefix('module.')} has memory of a trained parameter, and is another tensor"
+                what = f"{name} has memory of a trained parameter, and is another tensor"
                 self.writer.problems.add(what, "", "use the parameter itself in forward, and its detach() there")
             self.writer.env[node] = constant
             return
-        tensor = self.own.get((spec.target or "").removeprefix("module."))
+        tensor = self.own.get(name)
         if tensor is not None and id(tensor) in self.shared:
             self.writer.env[node] = self.shared[id(tensor)]
             return
@@ -186,16 +170,12 @@ class _Sections:
         if tensor is not None:
             self.shared[id(tensor)] = self.writer.env[node]
         if spec.kind == InputKind.PARAMETER:
-            name = spec.target.removeprefix("module.")
-            self.parameters.append({**entry, "name": name, "trains": self.trains.get(name, True)})
-            self.contents[name] = self.traced.program.state_dict[spec.target]
+            trains = tensor is None or tensor.requires_grad  # a loss module's own are not among the module's
+            self.parameters.append({**entry, "name": name, "trains": trains})
+            self.contents[name] = program.state_dict[spec.target]
         elif spec.kind == InputKind.BUFFER:
-            name = spec.target.removeprefix("module.")
-            self.buffers.append({**entry, "name": name, "becomes": None, "_target": spec.target})
-            state = self.traced.program.state_dict
-            self.contents[name] = (
-                state[spec.target] if spec.target in state else self.traced.program.constants[spec.target]
-            )
+            self.buffers.append({**entry, "name": name, "becomes": None})
+            self.contents[name] = {**program.constants, **program.state_dict}[spec.target]
         elif spec.kind == InputKind.USER_INPUT:
             index = len(self.inputs)
             target = index >= len(self.traced.inputs) - self.traced.targets
@@ -226,15 +206,13 @@ class _Sections:
             for value, name in zip(users, self.traced.output_names, strict=True)
             if value is not None
         ]
-        for entry in self.buffers:
-            entry.pop("_target", None)
 
     def _changed(self, spec: Any, value: Any) -> None:
         """A tensor that the forward changes in place."""
+        name = (spec.target or spec.arg.name).removeprefix("module.")
         if spec.kind == OutputKind.BUFFER_MUTATION:
-            next(entry for entry in self.buffers if entry["_target"] == spec.target)["becomes"] = value.name
+            next(entry for entry in self.buffers if entry["name"] == name)["becomes"] = value.name
         elif spec.kind == OutputKind.PARAMETER_MUTATION:
-            name = spec.target.removeprefix("module.")
             entry = next(entry for entry in self.parameters if entry["name"] == name)
             if entry.pop("trains"):
                 self.writer.problems.add(f"forward changes the trained parameter {name} in place")
@@ -243,7 +221,7 @@ class _Sections:
         elif spec.kind == OutputKind.USER_INPUT_MUTATION:
             self.notes.append("forward changes an input in place: a step leaves the batch as it is")
         elif spec.kind != OutputKind.TOKEN:
-            self.writer.problems.add(f"forward changes {spec.target or spec.arg.name} in place")
+            self.writer.problems.add(f"forward changes {name} in place")
 
 
 def _batch(inputs: list[Tensor]) -> int:
@@ -251,7 +229,7 @@ def _batch(inputs: list[Tensor]) -> int:
     return next((int(tensor.shape[0]) for tensor in inputs if tensor.dim()), 1)
 
 
-def drop_unused(document: dict[str, Any]) -> None:
+def drop_unused(document: Document) -> None:
     """Leaves out nodes and constants that neither an output, nor the loss, nor a buffer's next value needs."""
     needed = (
         {entry["value"] for entry in document["outputs"]}
@@ -261,7 +239,7 @@ def drop_unused(document: dict[str, Any]) -> None:
     kept = []
     for node in reversed(document["nodes"]):
         if any(output is not None and output["value"] in needed for output in node["outputs"]):
-            needed.update(_read([node["args"], node["kwargs"]]))
+            needed.update(names_in([node["args"], node["kwargs"]]))
             node["outputs"] = [
                 output if output is not None and output["value"] in needed else None for output in node["outputs"]
             ]
@@ -270,20 +248,73 @@ def drop_unused(document: dict[str, Any]) -> None:
     document["constants"] = [entry for entry in document["constants"] if entry["value"] in needed]
 
 
-def freeze_unreached(document: dict[str, Any]) -> list[str]:
+def freeze_unreached(document: Document) -> list[str]:
     """Parameters whose gradient PyTorch leaves at None do not train: no decay moves them. Tells which."""
     reached = {document["loss"]} if document["loss"] else {entry["value"] for entry in document["outputs"]}
     for node in reversed(document["nodes"]):
         made = {output["value"] for output in node["outputs"] if output is not None and output["dtype"] == "f32"}
         if made & reached and node["op"] != "aten.detach.default":
-            reached |= _read([node["args"], node["kwargs"]])
+            reached.update(names_in([node["args"], node["kwargs"]]))
     without = [entry for entry in document["parameters"] if entry["trains"] and entry["value"] not in reached]
     for entry in without:
         entry["trains"] = False
     return [f"no gradient reaches {', '.join(entry['name'] for entry in without)}"] if without else []
 
 
-def _read(value: Any) -> set[str]:
-    if isinstance(value, Mapping):
-        return {value["v"]} if "v" in value else set().union(*(_read(each) for each in value.values()))
-    return set().union(*(_read(each) for each in value)) if isinstance(value, list) else set()
+def names_in(value: Any) -> Iterator[str]:
+    """The values that the arguments of a node name."""
+    if isinstance(value, list):
+        for each in value:
+            yield from names_in(each)
+    elif isinstance(value, Mapping) and isinstance(value.get("v"), str):
+        yield value["v"]
+    elif isinstance(value, Mapping):
+        yield from names_in(list(value.values()))
+
+
+# Memory that two tensors share: PyTorch moves both when it moves one, a step here has them apart ----------------------
+
+
+_ADVICE = "use one Parameter at both places (b.weight = a.weight), and views of it in forward"
+
+
+def refuse_shared_memory(module: nn.Module, problems: Problems) -> None:
+    """Tells of each trained parameter that has memory in common with another tensor of the module, or with itself."""
+    named: dict[int, tuple[str, Tensor]] = {}
+    for path, each in module.named_modules():
+        for name, value in (*each._parameters.items(), *each._buffers.items()):
+            if isinstance(value, Tensor) and _has_memory(value):
+                named.setdefault(id(value), (f"{path}.{name}" if path else name, value))
+    tensors = sorted(named.values(), key=lambda pair: (_storage(pair[1]), int(pair[1].storage_offset())))
+    end, last = 0, ("", -1, False)
+    for name, tensor in tensors:
+        if tensor.requires_grad and _span(tensor) < tensor.numel():
+            problems.add(f"elements of parameter {name} share their memory", "", "contiguous() gives each its own")
+        begin, trains = int(tensor.storage_offset()), isinstance(tensor, nn.Parameter) and tensor.requires_grad
+        before, storage, trained = last
+        if storage == _storage(tensor) and begin < end and (trains or trained):
+            problems.add(f"{before} and {name} share their memory, and are two tensors", "", _ADVICE)
+        if storage != _storage(tensor) or begin + _span(tensor) > end:
+            end, last = begin + _span(tensor), (name, _storage(tensor), trains)
+
+
+def is_of_trained(constant: Tensor, module: nn.Module) -> bool:
+    """Whether a constant that forward reads lies in the memory of a parameter that trains."""
+    return _has_memory(constant) and any(
+        parameter.requires_grad and _has_memory(parameter) and _storage(parameter) == _storage(constant)
+        for parameter in module.parameters()
+    )
+
+
+def _span(tensor: Tensor) -> int:
+    """Elements from its first to its last one."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _storage(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether the memory can be compared; that of lazy, sparse and wrapped tensors cannot."""
+    return type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() > 0

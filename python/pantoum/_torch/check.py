@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import json
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
 
-from pantoum.errors import named_options
+from pantoum.errors import Error, named_options
 from pantoum.keywords import plan as make_plan
 from pantoum.model import losses_of, optimizer_of
 from pantoum.options import Sgd
-from pantoum.quantities import Size
+from pantoum.quantities import Options, Size
 
 from .binding import Bound, bind
 from .bridge import model_of_graph
-from .capture import capture, plain_module
-from .first_difference import first_difference
-from .graph_file import TorchGraph
-from .losses import LossChoice, as_function, choose_loss
+from .capture import capture, names_in, plain_module
+from .graph_file import STORED, Document, TorchGraph, dtype_name
+from .losses import OWN, LossChoice, as_function, choose_loss
 from .optimizers import OptimizerChoice, choose_optimizer, torch_optimizer
-from .reference import Reference
-from .structure import tensors_of
+from .structure import replace_tensors, tensors_of
+from .trace import attributes_restored, own_loss
 from .trainer import TorchTrainer
 
 _RANDOM = (
@@ -37,13 +37,17 @@ _RANDOM = (
     "aten.native_dropout.default",
     "aten.multinomial.default",
 )
-# Errors of the compiler up to so many times those of PyTorch's own float32 are float32's: a sign that rounding turns
-# (a ReLU at 0, a maximum of two) moves both by as much.
+# An error of the compiler counts as rounding up to this multiple of the error of PyTorch's own float32: a sign that
+# rounding turns (a ReLU at 0, a maximum of two) changes both by as much.
 _AS_ROUNDING = 3.0
 _ROUNDINGS = 4  # ways to round that are tried
 # The learning rate of the step that gradients are read from: large beside
 # the rounding of the parameters.
 _SCALE = 1024.0
+
+
+Values: TypeAlias = dict[str, Any]
+"""Values by name: tensors, or arrays of numpy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,15 +96,17 @@ class CheckReport:
     def ok(self) -> bool:
         """Loss and gradients within the tolerance, or as near as PyTorch's own float32; the steps within ten times it,
         as differences grow from step to step."""
-        worst = max((each.error for each in self.gradients), default=0.0)
-        moved = max((each.error for each in self.weights), default=0.0)
+        worst, moved = _worst(self.gradients), _worst(self.weights)
         later = max(self.losses, default=0.0)
-        found = self.rounding
-        return (
-            self.loss <= max(self.tolerance, _AS_ROUNDING * found.loss)
-            and worst <= max(self.tolerance, _AS_ROUNDING * found.gradients)
-            and later <= max(10 * self.tolerance, _AS_ROUNDING * found.losses)
-            and moved <= max(10 * self.tolerance, _AS_ROUNDING * found.weights)
+        found, near = self.rounding, self.tolerance
+        return all(
+            error <= max(limit, _AS_ROUNDING * rounding)
+            for error, limit, rounding in (
+                (self.loss, near, found.loss),
+                (worst, near, found.gradients),
+                (later, 10 * near, found.losses),
+                (moved, 10 * near, found.weights),
+            )
         )
 
     def __bool__(self) -> bool:
@@ -108,9 +114,9 @@ class CheckReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.name}: {'equal to PyTorch' if self.ok else 'NOT equal to PyTorch'} (tolerance {self.tolerance:g})"
+            f"{self.name}: {'equal' if self.ok else 'NOT equal'} to PyTorch (tolerance {self.tolerance:g})",
+            f"  loss       {self.loss:.1e}",
         ]
-        lines.append(f"  loss       {self.loss:.1e}")
         if self.gradients:
             worst = self.gradients[0]
             lines.append(f"  gradients  {worst.error:.1e} at most, of {len(self.gradients)} ({worst.what})")
@@ -191,8 +197,8 @@ class _Run:
     choice: LossChoice
     chosen: OptimizerChoice
     bound: Bound
-    options: dict[str, Any]
-    plan_options: dict[str, Any]
+    options: Options
+    plan_options: Options
     ram: Size | None
 
     def batch(self) -> list[Tensor]:
@@ -201,7 +207,7 @@ class _Run:
         return [tensor for _, tensor in tensors_of((bound.args, bound.kwargs, bound.target))]
 
     def inputs(self) -> list[Tensor]:
-        """Those that the graph has: labels of the compiler's own losses are none."""
+        """The tensors that are inputs of the graph; the labels of the compiler's own losses are not."""
         return self.batch()[: len(self.graph.document["inputs"])]
 
     def trainer(self, optimizer: Any, decays: bool = True) -> TorchTrainer:
@@ -220,51 +226,51 @@ class _Run:
             report.rounding = self._rounding(reference, optimizer, steps)
         noise: set[str] = set() if isinstance(optimizer, Sgd) else rounding_alone(gradients)
         if noise:
-            buffers = {name for name, _ in self.module.named_buffers()}  # what such a parameter drifts by moves them
+            buffers = {name for name, _ in self.module.named_buffers()}  # such parameters drift, and buffers with them
             report.weights = [each for each in report.weights if each.what not in noise | buffers]
             of = ", ".join(sorted(noise))
             note = f"the gradient of {of} is rounding alone: the steps of an optimizer that scales it were not compared"
             report.notes.append(note)
 
-    def _compare_gradients(self, report: CheckReport, reference: Reference) -> dict[str, Any]:
+    def _compare_gradients(self, report: CheckReport, reference: Reference) -> Values:
         """PyTorch's gradients."""
         loss, gradients = reference.gradients()
         with self.trainer(Sgd(lr=_SCALE), decays=False) as trainer:
-            before = trainer.state_dict()
-            report.loss = relative(trainer.step(*self.batch()), loss)
-            after = trainer.state_dict()
-        found = {
-            name: (before[name].astype(np.float64) - after[name].astype(np.float64)) / _SCALE
-            for name in gradients
-            if name in before
-        }
-        frozen = set(self.chosen.frozen)
-        report.gradients = distances(found, {name: value for name, value in gradients.items() if name not in frozen})
+            made, found = step_gradients(trainer, self.batch())
+        report.loss = relative(made, loss)
+        report.gradients = distances(found, self._trained(gradients))
         return gradients
 
+    def _trained(self, gradients: Values) -> Values:
+        return {name: value for name, value in gradients.items() if name not in self.chosen.frozen}
+
     def _rounding(self, reference: Reference, optimizer: Any, steps: int) -> Rounding:
-        frozen, decays = set(self.chosen.frozen), dict(self.chosen.decays)
-
-        def side(by: Reference) -> tuple[float, dict[str, Any], list[float], dict[str, Any]]:
+        def side(by: Reference) -> tuple[float, Values, list[float], Values]:
             loss, gradients = by.gradients()
-            trained = {name: value for name, value in gradients.items() if name not in frozen}
-            return loss, trained, *by.steps(lambda named: torch_optimizer(optimizer, named, decays), frozen, steps)
+            return loss, self._trained(gradients), *self._steps(by, optimizer, steps)
 
-        exact, answer = side(reference), Rounding()
-        floor = 1e-2 * abs(exact[2][0])
+        loss, gradients, losses, weights = side(reference)
+        floor = 1e-2 * abs(losses[0])
+        draws = []
         for draw in range(_ROUNDINGS):
             found = side(reference.in_float32(draw))
-            answer.loss = max(answer.loss, relative(found[0], exact[0]))
-            answer.losses = max(
-                [answer.losses, *(relative(a, b, floor) for a, b in zip(found[2], exact[2], strict=True))]
+            draws.append(
+                Rounding(
+                    relative(found[0], loss),
+                    _worst(distances(found[1], gradients)),
+                    max(relative(a, b, floor) for a, b in zip(found[2], losses, strict=True)),
+                    _worst(distances(found[3], weights)),
+                )
             )
-            answer.gradients = max([answer.gradients, *(each.error for each in distances(found[1], exact[1]))])
-            answer.weights = max([answer.weights, *(each.error for each in distances(found[3], exact[3]))])
-        return answer
+        return Rounding(*(max(each) for each in zip(*map(dataclasses.astuple, draws), strict=True)))
+
+    def _steps(self, reference: Reference, optimizer: Any, steps: int) -> tuple[list[float], Values]:
+        """PyTorch's losses, and what it makes of the weights."""
+        decays = dict(self.chosen.decays)
+        return reference.steps(lambda named: torch_optimizer(optimizer, named, decays), set(self.chosen.frozen), steps)
 
     def _compare_steps(self, report: CheckReport, reference: Reference, optimizer: Any, steps: int) -> None:
-        frozen, decays = set(self.chosen.frozen), dict(self.chosen.decays)
-        losses, state = reference.steps(lambda named: torch_optimizer(optimizer, named, decays), frozen, steps)
+        losses, state = self._steps(reference, optimizer, steps)
         with self.trainer(optimizer) as trainer:
             report.losses = [relative(trainer.step(*self.batch()), loss, 1e-2 * abs(losses[0])) for loss in losses]
             after = trainer.state_dict()
@@ -292,6 +298,19 @@ def _off(found: Any, wanted: Any) -> float:
     return float(np.linalg.norm(found[~odd] - wanted[~odd]))
 
 
+def _worst(differences: list[Difference]) -> float:
+    return max((each.error for each in differences), default=0.0)
+
+
+def step_gradients(trainer: TorchTrainer, batch: list[Tensor]) -> tuple[float, Values]:
+    """The loss of a step of plain descent at the rate _SCALE, and the gradients, read from how far weights move."""
+    before = trainer.state_dict()
+    loss = trainer.step(*batch)
+    after = trainer.state_dict()
+    with np.errstate(invalid="ignore"):  # a mask of infinities
+        return loss, {name: (value.astype(np.float64) - after[name]) / _SCALE for name, value in before.items()}
+
+
 def distances(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
     """Relative distances, worst first. A tensor that is next to nothing beside the largest is measured against a
     hundredth of that."""
@@ -303,18 +322,6 @@ def distances(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Diffe
         off = _off(found[name], value) if name in found else math.inf
         answer.append(Difference(name, off / max(norms[name], floor)))
     return sorted(answer, key=lambda each: -each.error)
-
-
-_TERMS: dict[str, Callable[..., Tensor]] = {
-    "cross_entropy": F.cross_entropy,
-    "soft_cross_entropy": F.cross_entropy,
-    "nll": F.nll_loss,
-    "mse": F.mse_loss,
-    "l1": F.l1_loss,
-    "smooth_l1": F.smooth_l1_loss,
-    "bce_with_logits": F.binary_cross_entropy_with_logits,
-    "kl_div": F.kl_div,
-}
 
 
 def loss_of(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
@@ -360,16 +367,315 @@ def _labels(module: nn.Module, bound: Bound, terms: Any) -> list[Tensor]:
 def _term(term: Any, output: Tensor, label: Tensor) -> Tensor:
     if term.classes_last and output.dim() > 2:
         output = output.movedim(-1, 1)
-    more: dict[str, Any] = {}
-    if term.name == "cross_entropy":
-        more = {"label_smoothing": term.smoothing, "ignore_index": term.ignore_index}
-    elif term.name == "nll":
-        more = {"ignore_index": term.ignore_index}
-    elif term.name == "smooth_l1":
-        more = {"beta": term.beta}
-    elif term.name == "kl_div":
-        more = {"reduction": "batchmean" if term.mean_of_batch else "mean"}
-    return _TERMS[term.name](output, label, **more)
+    options: dict[str, Options] = {
+        "cross_entropy": {"label_smoothing": term.smoothing, "ignore_index": term.ignore_index},
+        "nll": {"ignore_index": term.ignore_index},
+        "smooth_l1": {"beta": term.beta},
+        "kl_div": {"reduction": "batchmean" if term.mean_of_batch else "mean"},
+    }
+    return OWN[term.name](output, label, **options.get(term.name, {}))
 
 
-__all__ = ["CheckReport", "Difference", "check"]
+# The first operator that differs --------------------------------------------------------------------------------------
+
+
+_NORMS = ("aten._native_batch_norm_legit_functional.default", "aten._native_batch_norm_legit_no_training.default")
+
+
+def first_difference(graph: TorchGraph, inputs: list[Tensor], tolerance: float) -> str:
+    """The first operator, in the order of the graph, whose value or gradient is not PyTorch's; "" where none is."""
+    run = Interpreter(graph)
+    values = run.run(inputs)
+    seen: set[str] = set()
+    for node in graph.document["nodes"]:
+        shapes = [list(each.shape) for each in _operands(node, values).values()]
+        key = json.dumps(
+            [node["op"], [arg for arg in node["args"] if not isinstance(arg, (dict, list))], node["kwargs"], shapes]
+        )
+        if key in seen or node["op"].startswith(("aten.rand", "aten.native_dropout", "aten.full")):
+            continue
+        seen.add(key)
+        error = _alone(node, values, tolerance)
+        if error:
+            place = f" ({node['where']})" if node["where"] else ""
+            return f"{node['op']} '{node['name']}'{place}: {error}"
+    return ""
+
+
+def _operands(node: Document, values: Values) -> dict[str, Tensor]:
+    return {name: values[name] for name in names_in([node["args"], node["kwargs"]])}
+
+
+def _entry(value: str, tensor: Tensor) -> Document:
+    return {"value": value, "name": value, "dtype": dtype_name(tensor.dtype), "shape": list(tensor.shape)}
+
+
+def _single(node: Document, values: Values) -> TorchGraph | None:
+    """One node with its operands as parameters, and the weighted sum of its real results as the loss."""
+    operands = _operands(node, values)
+    statistics = {arg["v"] for arg in node["args"][3:5] if node["op"] in _NORMS and isinstance(arg, dict)}
+    real = {name: each for name, each in operands.items() if each.is_floating_point() and name not in statistics}
+    results = [output for output in node["outputs"] if output is not None and output["dtype"] == "f32"]
+    if "_norm" in node["op"]:
+        results = results[:1]  # what else they give has no gradient in PyTorch's training either
+    if not real or not results:
+        return None
+    draw = torch.Generator().manual_seed(0)
+    contents = {name: tensor.detach().clone() for name, tensor in operands.items()}
+    constants = [_entry(name, tensor) for name, tensor in operands.items() if name not in real]
+    nodes, total = [node], "sum_0"
+    for index, output in enumerate(results):
+        weight = f"w_{index}"
+        contents[weight] = torch.randn(output["shape"], generator=draw)
+        constants.append(_entry(weight, contents[weight]))
+        weighted = [{"v": output["value"]}, {"v": weight}]
+        nodes.append(_node("aten.mul.Tensor", weighted, f"weighted_{index}", output["shape"]))
+        nodes.append(_node("aten.sum.default", [{"v": f"weighted_{index}"}], f"sum_{index}", []))
+        if index:
+            nodes.append(_node("aten.add.Tensor", [{"v": total}, {"v": f"sum_{index}"}], f"total_{index}", []))
+            total = f"total_{index}"
+    unused = {"value": "unused_input", "name": "unused_input", "dtype": "f32", "shape": [1, 1], "target": False}
+    document = {
+        "name": node["op"],
+        "torch": torch.__version__,
+        "batch": 1,
+        "inputs": [unused],
+        "parameters": [{**_entry(name, tensor), "trains": True} for name, tensor in real.items()],
+        "buffers": [],
+        "constants": constants,
+        "nodes": nodes,
+        "outputs": [{"value": total, "name": "output_0"}],
+        "loss": total,
+    }
+    return TorchGraph(document, contents)
+
+
+def _node(op: str, args: list[Any], name: str, shape: list[int]) -> Document:
+    return {
+        "name": f"{name}_node",
+        "op": op,
+        "args": args,
+        "kwargs": {},
+        "outputs": [{"value": name, "dtype": "f32", "shape": shape}],
+        "where": "",
+        "module": "",
+    }
+
+
+def _alone(node: Document, values: Values, tolerance: float) -> str:
+    """Says how one operator differs from PyTorch; "": it does not, or it cannot be trained alone."""
+    graph = _single(node, values)
+    if graph is None:
+        return ""
+    given = torch.zeros(1, 1)
+    try:
+        loss, wanted, _ = gradients(graph, [given], torch.float64)
+    except RuntimeError:  # PyTorch differentiates it in a step alone: a norm that moves statistics
+        return ""
+    try:
+        found, changes = _trained(graph, given)
+    except Error as error:
+        return "" if error.code == "E0405" else str(error)
+    scale = max([abs(float(loss)), *(float(each.abs().sum()) * 1e-3 for each in wanted.values()), 1e-6])
+    if not abs(found - float(loss)) <= 10 * tolerance * scale:
+        return f"its value is another: {found:.9g} in a weighted sum, PyTorch {float(loss):.9g}"
+    floor = 1e-3 * max(float(each.norm()) for each in wanted.values()) + 1e-9
+    for name, gradient in wanted.items():
+        off = float(np.linalg.norm(changes[name] - gradient.numpy())) / max(float(gradient.norm()), floor)
+        if not off <= 10 * tolerance:
+            return f"its gradient by operand '{name}' is another, by {off:.1e}"
+    return ""
+
+
+def _trained(graph: TorchGraph, given: Tensor) -> tuple[float, Values]:
+    model = model_of_graph(graph, None, OptimizerChoice(Sgd(lr=_SCALE)), (), {})
+    with TorchTrainer(make_plan(model, measure="off", effort=1), graph) as trainer:
+        return step_gradients(trainer, [given])
+
+
+# A graph with PyTorch's own operators ---------------------------------------------------------------------------------
+
+
+_REALS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+class Interpreter:
+    """The graph of a file, as a function of its inputs; `dtype` is what its reals are computed in."""
+
+    def __init__(self, graph: TorchGraph, dtype: torch.dtype = torch.float32) -> None:
+        self.graph, self.dtype = graph, dtype
+        self.state = {name: self._real(tensor.detach().clone()) for name, tensor in graph.tensors.items()}
+
+    def _real(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def run(self, inputs: Sequence[Tensor]) -> Values:
+        """Every value of one forward, by name."""
+        document = self.graph.document
+        values: Values = {}
+        for section in ("parameters", "buffers", "constants"):
+            values.update({entry["value"]: self.state[entry["name"]] for entry in document[section]})
+        values.update(
+            {entry["value"]: self._real(given) for entry, given in zip(document["inputs"], inputs, strict=True)}
+        )
+        for node in document["nodes"]:
+            result = self._call(node, values)
+            results = list(result) if isinstance(result, (list, tuple)) else [result]
+            for output, each in zip(node["outputs"], results, strict=False):
+                if output is not None:
+                    values[output["value"]] = each
+        return values
+
+    def _call(self, node: Document, values: Values) -> Any:
+        args, kwargs = self._decode(node["args"], values), self._decode(node["kwargs"], values)
+        if node["op"] == "aten.where.self":
+            return torch.where(*args)
+        if node["op"] == "aten.view.default":
+            return args[0].reshape(args[1])
+        if node["op"] == "aten.full.default":
+            kwargs.setdefault("dtype", self.dtype)
+        if node["op"] in ("aten.rand.default", "aten.randn.default"):
+            kwargs["dtype"] = self.dtype
+        if (
+            node["op"].endswith(".Tensor")
+            and any(isinstance(arg, (bool, int, float)) for arg in args[:2])
+            and not node["op"].startswith(("aten.slice", "aten.index"))
+        ):
+            args = self._with_scalars(args)
+        return operator(node["op"])(*args, **kwargs)
+
+    def _with_scalars(self, args: list[Any]) -> list[Any]:
+        like = next(arg for arg in args if isinstance(arg, Tensor))
+        return [
+            torch.tensor(arg, dtype=torch.float64 if isinstance(arg, float) and like.is_floating_point() else None)
+            if isinstance(arg, (bool, int, float)) and index < 2
+            else arg
+            for index, arg in enumerate(args)
+        ]
+
+    def _decode(self, arg: Any, values: Values) -> Any:
+        if isinstance(arg, list):
+            return [self._decode(each, values) for each in arg]
+        if not isinstance(arg, dict):
+            return arg
+        if "v" in arg and len(arg) == 1:
+            return values[arg["v"]]
+        if "dtype" in arg and len(arg) == 1 and isinstance(arg["dtype"], str):
+            return self.dtype if arg["dtype"] == "f32" else STORED[arg["dtype"]]
+        if "real" in arg and len(arg) == 1:
+            return _REALS[arg["real"]]
+        return {key: self._decode(each, values) for key, each in arg.items()}
+
+
+def operator(name: str) -> Any:
+    """The operator of a name as the file has it: "aten.add.Tensor"."""
+    space, short, overload = name.split(".")
+    return getattr(getattr(getattr(torch.ops, space), short), overload)
+
+
+def gradients(
+    graph: TorchGraph, inputs: Sequence[Tensor], dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, dict[str, Tensor], Document]:
+    """The captured loss, its gradient by each trained parameter's name, and every value."""
+    run = Interpreter(graph, dtype)
+    trained = [entry["name"] for entry in graph.document["parameters"] if entry["trains"]]
+    for name in trained:
+        run.state[name].requires_grad_(True)
+    values = run.run(inputs)
+    loss = values[graph.document["loss"]]
+    if not loss.requires_grad:
+        return loss.detach(), {name: torch.zeros_like(run.state[name]) for name in trained}, values
+    parameters = [run.state[name] for name in trained]
+    found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return loss.detach(), dict(zip(trained, found, strict=True)), values
+
+
+# PyTorch's own training, on copies of the tensors ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Reference:
+    """A module, its batch and its loss in PyTorch: in float64 where the module's code allows it, else in float32."""
+
+    def __init__(self, module: nn.Module, bound: Bound, loss: Callable[[Any, Any], Any] | None) -> None:
+        self.module, self.bound, self.loss = module, bound, loss
+        self.dtype = torch.float64
+        self.noise: torch.Generator | None = None
+        try:
+            self.gradients()
+        except Exception:  # a module's own code, which may say float32 anywhere
+            self.dtype = torch.float32
+
+    def _cast(self, tensor: Tensor) -> Tensor:
+        tensor = tensor.detach().clone()
+        if not tensor.is_floating_point():
+            return tensor
+        tensor = tensor.to(self.dtype)
+        if self.noise is not None:
+            unit = torch.finfo(self.dtype).eps
+            tensor *= 1 + unit * (2 * torch.rand(tensor.shape, generator=self.noise) - 1)
+        return tensor
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        parameters = {
+            name: self._cast(value).requires_grad_(value.requires_grad)
+            for name, value in self.module.named_parameters()
+        }
+        return parameters, {name: self._cast(value) for name, value in self.module.named_buffers()}
+
+    def _forward(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+        args, kwargs, target = replace_tensors((self.bound.args, self.bound.kwargs, self.bound.target), self._cast)
+        with attributes_restored(self.module), _default_dtype(self.dtype), torch.enable_grad():
+            output = torch.func.functional_call(self.module, (parameters, buffers), args, kwargs)
+            loss = own_loss(output, type(self.module).__name__) if self.loss is None else self.loss(output, target)
+        return loss.reshape(())
+
+    def in_float32(self, draw: int) -> Reference:
+        """The same computation in the numbers that PyTorch trains with. Beyond draw 0 every number is rounded
+        otherwise: moved by up to a unit in its last place."""
+        other = copy.copy(self)
+        other.dtype = torch.float32
+        other.noise = torch.Generator().manual_seed(draw) if draw else None
+        return other
+
+    def gradients(self) -> tuple[float, Values]:
+        """The loss, and the gradient of each parameter that trains."""
+        parameters, buffers = self._state()
+        loss = self._forward(parameters, buffers)
+        trained = {name: value for name, value in parameters.items() if value.requires_grad}
+        if not loss.requires_grad:
+            return float(loss), {name: np.zeros(value.shape) for name, value in trained.items()}
+        found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        return float(loss.detach()), {
+            name: np.zeros(value.shape) if each is None else each.double().numpy()
+            for (name, value), each in zip(trained.items(), found, strict=True)
+        }
+
+    def steps(
+        self, optimizer: Callable[[dict[str, Tensor]], torch.optim.Optimizer], frozen: set[str], count: int
+    ) -> tuple[list[float], Values]:
+        """Losses of `count` steps, and every real parameter and buffer after them."""
+        parameters, buffers = self._state()
+        for name in frozen:
+            parameters[name].requires_grad_(False)
+        update = optimizer({name: value for name, value in parameters.items() if value.requires_grad})
+        losses = []
+        for _ in range(count):
+            update.zero_grad()
+            loss = self._forward(parameters, buffers)
+            torch.autograd.backward(loss)
+            update.step()
+            losses.append(float(loss.detach()))
+        state = {**parameters, **buffers}
+        return losses, {
+            name: value.detach().double().numpy() for name, value in state.items() if value.is_floating_point()
+        }

@@ -13,58 +13,52 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.utils.checkpoint
 from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from .guard import Stop, replaced
-from .problems import Problems, place_now
+from .guard import replaced
+from .problems import Problems, Stop, place_now
+from .structure import Args
 
 
 class Seen(Exception):
     """The forward calls a custom autograd function: its values are needed before it can be exported."""
 
 
-class _Context:
-    """Stands for `ctx` in a custom function."""
+Function: TypeAlias = Callable[..., Any]
 
-    def __init__(self, needs: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs
-        self.saved: tuple[Any, ...] = ()
+
+class _Context:
+    """Takes the place of `ctx` in a custom function."""
+
+    def __init__(self, args: Args) -> None:
+        self.needs_input_grad = tuple(_is_real(arg) for arg in args)
+        self.saved_tensors: Args = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
-        self.saved = tensors
+        self.saved_tensors = tensors
 
     save_for_forward = save_for_backward
 
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        return self.saved
-
     def mark_dirty(self, *_: Any) -> None:
-        """Nothing depends on it, nor on the other two."""
+        """Does nothing: no result depends on this call or on the two that share its body."""
 
     mark_non_differentiable = set_materialize_grads = mark_dirty
 
 
-@dataclass
-class Recorded:
-    """One call of a custom function on the example, as a graph of plain operators."""
-
-    kind: type
-    graph: Callable[..., Any]
-    single: bool
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
 
 
-def _tensors(args: tuple[Any, ...]) -> list[Tensor]:
+def _tensors(args: Args) -> list[Tensor]:
     return [arg for arg in args if isinstance(arg, Tensor)]
 
 
-def _filled(args: tuple[Any, ...], tensors: list[Tensor]) -> list[Any]:
+def _filled(args: Args, tensors: list[Tensor]) -> list[Any]:
     given = iter(tensors)
     return [next(given) if isinstance(arg, Tensor) else arg for arg in args]
 
@@ -85,16 +79,15 @@ def _backward(kind: Any, context: _Context, gradients: list[Any]) -> list[Any]:
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
 
-def _surrogate(kind: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+def _surrogate(kind: Any, args: Args) -> Function:
     """The function of its tensors with the value of the forward and the gradient of the backward."""
-    needs = tuple(isinstance(arg, Tensor) and arg.is_floating_point() for arg in args)
 
     def compute(*tensors: Tensor) -> Any:
-        context = _Context(needs)
+        context = _Context(args)
         output = _forward(kind, context, _filled(args, [tensor.detach() for tensor in tensors]))
         outputs = [output] if isinstance(output, Tensor) else list(output)
         outputs = [each.detach() if isinstance(each, Tensor) else each for each in outputs]
-        real = [index for index, each in enumerate(outputs) if isinstance(each, Tensor) and each.is_floating_point()]
+        real = [index for index, each in enumerate(outputs) if _is_real(each)]
         seeds = {index: torch.zeros_like(outputs[index]).requires_grad_(True) for index in real}
         found = _backward(kind, context, [seeds.get(index) for index in range(len(outputs))])
         places = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
@@ -115,11 +108,10 @@ def _surrogate(kind: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     return compute
 
 
-def _is_linear(kind: Any, args: tuple[Any, ...]) -> bool:
+def _is_linear(kind: Any, args: Args) -> bool:
     """Whether the backward is linear in the gradients of the outputs, on the example's values."""
-    needs = tuple(isinstance(arg, Tensor) and arg.is_floating_point() for arg in args)
     draw = torch.Generator().manual_seed(0)
-    context = _Context(needs)
+    context = _Context(args)
     output = _forward(kind, context, [arg.detach() if isinstance(arg, Tensor) else arg for arg in args])
     outputs = [output] if isinstance(output, Tensor) else list(output)
 
@@ -128,9 +120,7 @@ def _is_linear(kind: Any, args: tuple[Any, ...]) -> bool:
 
     def noise(scale: float) -> list[Any]:
         return [
-            torch.randn(each.shape, generator=draw, dtype=each.dtype) * scale
-            if isinstance(each, Tensor) and each.is_floating_point()
-            else None
+            torch.randn(each.shape, generator=draw, dtype=each.dtype) * scale if _is_real(each) else None
             for each in outputs
         ]
 
@@ -152,9 +142,9 @@ class CustomFunctions:
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
-        self.recorded: list[Recorded] = []
+        self.recorded: list[tuple[type, Function]] = []
+        self.left = iter(self.recorded)  # calls that were not replayed yet
         self.mode = "notice"
-        self.next = 0
         self._original = torch.autograd.Function.__dict__["apply"]
         self._engine = torch.autograd.__dict__["_engine_run_backward"]
 
@@ -170,40 +160,39 @@ class CustomFunctions:
             return self._record(kind, args, kwargs)
         return self._replay(kind, args)
 
-    def _record(self, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _record(self, kind: Any, args: Args, kwargs: dict[str, Any]) -> Any:
         versions = [each._version for each in _tensors(args)]
         with self._plain():
             answer = kind.apply(*args, **kwargs)
             if versions != [each._version for each in _tensors(args)]:
                 what = f"the custom autograd function {kind.__name__} changes its input in place"
-                self.problems.add(what, place_now(), "make a new value in its forward")
+                self.problems.here(what, "make a new value in its forward")
                 return answer
             try:
-                self.recorded.append(self._understood(kind, args))
+                self.recorded.append((kind, self._understood(kind, args)))
             except Stop:
-                self.recorded.append(Recorded(kind, lambda *_: answer, True))
+                self.recorded.append((kind, lambda *_: answer))
         return answer
 
-    def _understood(self, kind: Any, args: tuple[Any, ...]) -> Recorded:
+    def _understood(self, kind: Any, args: Args) -> Function:
+        """One call of a custom function on the example, as a graph of plain operators."""
         name, where = kind.__name__, place_now()
         values = tuple(arg.detach() if isinstance(arg, Tensor) else arg for arg in args)
         advice = "write it with detach, or as an operator of torch.library"
         try:
             linear = _is_linear(kind, values)
-            graph = make_fx(_surrogate(kind, values), tracing_mode="fake")(*_tensors(values))
+            graph: Function = make_fx(_surrogate(kind, values), tracing_mode="fake")(*_tensors(values))
         except Exception as error:
             said = (str(error).splitlines() or [""])[0][:200]
             what = f"the custom autograd function {name} cannot be captured: {type(error).__name__}: {said}"
             self.problems.add(what, where, advice)
             raise Stop from error
         if not linear:
-            self.problems.add(
+            self.problems.stop(
                 f"the backward of the custom autograd function {name} is not linear in the gradient that it is given",
-                where,
                 "clip gradients with the optimizer's options, or write the forward with detach",
             )
-            raise Stop
-        return Recorded(kind, graph, True)
+        return graph
 
     @contextlib.contextmanager
     def _plain(self) -> Iterator[None]:
@@ -214,11 +203,8 @@ class CustomFunctions:
         ):
             yield
 
-    def _replay(self, kind: Any, args: tuple[Any, ...]) -> Any:
-        if self.next >= len(self.recorded) or self.recorded[self.next].kind is not kind:
-            self.problems.add(
-                f"the custom autograd function {kind.__name__} is not called in the same order each time", place_now()
-            )
-            raise Stop
-        self.next += 1
-        return self.recorded[self.next - 1].graph(*_tensors(args))
+    def _replay(self, kind: Any, args: Args) -> Any:
+        recorded, graph = next(self.left, (None, None))
+        if recorded is not kind or graph is None:
+            self.problems.stop(f"calls of the custom autograd function {kind.__name__} change their order")
+        return graph(*_tensors(args))

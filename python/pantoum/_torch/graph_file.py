@@ -7,13 +7,16 @@ import os
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import torch
 from torch import Tensor
 
 FORMAT = "pantoum.torch_graph/1"
 GRAPH = "pantoum.graph"  # the u8 tensor that holds the graph as JSON
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object: a graph, or one of its nodes or tensors."""
 
 # What the compiler computes in; wider and narrower reals become f32.
 DTYPES = {
@@ -27,11 +30,11 @@ DTYPES = {
     torch.bool: "bool",
 }
 STORED = {
-    "f32": (torch.float32, "F32"),
-    "i64": (torch.int64, "I64"),
-    "i32": (torch.int32, "I32"),
-    "u8": (torch.uint8, "U8"),
-    "bool": (torch.bool, "BOOL"),
+    "f32": torch.float32,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "u8": torch.uint8,
+    "bool": torch.bool,
 }
 
 
@@ -44,10 +47,10 @@ def dtype_name(dtype: torch.dtype) -> str | None:
 class TorchGraph:
     """A captured module: its graph, and the contents of its parameters, buffers and constants by name."""
 
-    document: dict[str, Any]
+    document: Document
     tensors: dict[str, Tensor] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """Sentences about what the capture changed or assumed: types that became f32, for example."""
+    """Sentences about what the capture changed or assumed, such as types that became f32."""
 
     @property
     def name(self) -> str:
@@ -65,14 +68,14 @@ class TorchGraph:
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def _header(self) -> tuple[bytes, list[tuple[str, Tensor]]]:
-        entries: dict[str, Any] = {"__metadata__": {"format": FORMAT}}
+        entries: Document = {"__metadata__": {"format": FORMAT}}
         stored, end = [], 0
         graph = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
         contents = {**self.tensors, GRAPH: torch.frombuffer(bytearray(graph), dtype=torch.uint8)}
         for name, tensor in contents.items():
-            dtype, word = STORED[DTYPES[tensor.dtype]]
-            size = tensor.numel() * torch.empty(0, dtype=dtype).element_size()
-            entries[name] = {"dtype": word, "shape": list(tensor.shape), "data_offsets": [end, end + size]}
+            word = DTYPES[tensor.dtype]
+            size = tensor.numel() * STORED[word].itemsize
+            entries[name] = {"dtype": word.upper(), "shape": list(tensor.shape), "data_offsets": [end, end + size]}
             stored.append((name, tensor))
             end += size
         text = json.dumps(entries, separators=(",", ":")).encode()
@@ -97,7 +100,7 @@ class TorchGraph:
 def _plain(tensor: Tensor) -> Tensor:
     """The contents as the file has them: of the compiler's type, on the CPU, contiguous; zeros where the tensor
     has none (meta)."""
-    dtype = STORED[DTYPES[tensor.dtype]][0]
+    dtype = STORED[DTYPES[tensor.dtype]]
     if tensor.device.type == "meta":
         return torch.zeros(tensor.shape, dtype=dtype)
     return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .known import Known, with_known
-from .problems import Problems, UserFrames, place_now
+from .problems import Problems, Stop, UserFrames, place_now
 from .replacements import UNCHECKED, adaptive_log_softmax, cumulative_batch_norm, replacement
 
 _READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
@@ -46,19 +47,20 @@ _SHAPED_BY_VALUES = {
     "combinations",
 }
 _NORMED = ("max_norm changes the rows of a trained parameter in forward", "torch.renorm of the rows, or between steps")
+_PACKED = (
+    "packed sequences have a shape that depends on the data",
+    "pad the sequences and multiply by a mask, or pick the last valid step with gather",
+)
 _REFUSED = {
     "embedding": _NORMED,
     "embedding_bag": _NORMED,
+    "pack_padded_sequence": _PACKED,
+    "_pack_padded_sequence": _PACKED,
     "ctc_loss": (
         "the shape of ctc_loss depends on the data where its labels are one after the other",
         "torch.nn.functional.ctc_loss with labels of [N, S], padded",
     ),
 }
-_PACKED = "pad the sequences and multiply by a mask, or pick the last valid step with gather"
-
-
-class Stop(Exception):
-    """A problem after which the forward cannot go on; it has been told."""
 
 
 class Guard(TorchFunctionMode):
@@ -67,7 +69,7 @@ class Guard(TorchFunctionMode):
     def __init__(self, problems: Problems) -> None:
         super().__init__()
         self.problems = problems
-        self.detached: dict[int, Tensor] = {}
+        self.detached: dict[int, Tensor] = {}  # by storage; kept, so that the storage stays its own
         self.read: set[int] = set()
         self.windows: set[int] = set()  # the memory of what as_strided took, and gave
         self.known = Known()
@@ -76,9 +78,6 @@ class Guard(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
-        if name in ("_pack_padded_sequence", "pack_padded_sequence"):
-            self.problems.add("packed sequences have a shape that depends on the data", place_now(), _PACKED)
-            raise Stop
         if function is torch._assert and isinstance(args[0], Tensor):
             self.notes.append(f"an assertion is not checked: {place_now()}")
             return None
@@ -92,12 +91,11 @@ class Guard(TorchFunctionMode):
             if name == "as_strided":
                 self.windows |= {_storage(args[0]), _storage(answer)}
             return answer
-        if name in _REFUSED and (name == "ctc_loss" or kwargs.get("max_norm") is not None):
-            self.problems.add(_REFUSED[name][0], place_now(), _REFUSED[name][1])
-            raise Stop
+        refused = _REFUSED.get(name)
+        if refused and (refused is not _NORMED or kwargs.get("max_norm") is not None):
+            self.problems.stop(*refused)
         if kwargs.get("generator") is not None:
-            self.problems.add("a random generator of its own cannot be captured", place_now(), "leave generator out")
-            raise Stop
+            self.problems.stop("a random generator of its own cannot be captured", "leave generator out")
         changed = _changed(name, args, kwargs)
         self._written(name, changed)
         self._toggled(function, args)
@@ -118,8 +116,7 @@ class Guard(TorchFunctionMode):
         if name in ("detach", "detach_") and args[0].requires_grad:
             self.detached[_storage(answer)] = answer
         if isinstance(answer, Tensor) and any(isinstance(size, torch.SymInt) for size in answer.shape):
-            self.problems.add(f"the shape of what {name} gives depends on the data", place_now(), _MASKS)
-            raise Stop
+            self.problems.stop(f"the shape of what {name} gives depends on the data", _MASKS)
         return answer
 
     def has_read(self, tensor: Tensor) -> bool:
@@ -127,7 +124,7 @@ class Guard(TorchFunctionMode):
         return id(tensor) in self.read
 
     def _read(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """A value that is read into Python: allowed where it is known."""
+        """Reads a value into Python, which is allowed where the value is known."""
         try:
             answer = function(*args, **kwargs)
         except Exception as error:
@@ -144,20 +141,19 @@ class Guard(TorchFunctionMode):
             if name == "__bool__"
             else f"a value of the data is read into Python ({name.strip('_')})"
         )
-        self.problems.add(what, place_now(), "torch.where, masks, or a choice outside of forward")
+        self.problems.here(what, "torch.where, masks, or a choice outside of forward")
         if name in ("tolist", "numpy", "__array__"):
             raise Stop
         return True if name == "__bool__" else 1.0 if args[0].is_floating_point() and name != "__int__" else 1
 
     def _toggled(self, function: Any, args: Any) -> None:
-        """A step has one set of parameters that train."""
+        """Refuses a change of requires_grad: a step has one set of parameters that train."""
         if function not in (Tensor.requires_grad_, Tensor.requires_grad.__set__):  # type: ignore[attr-defined]
             return
         wanted = bool(args[1]) if len(args) > 1 else True
         if isinstance(args[0], nn.Parameter) and args[0].requires_grad != wanted:
-            self.problems.add(
+            self.problems.here(
                 "forward changes requires_grad of a parameter",
-                place_now(),
                 "set it outside of forward; weight.detach() keeps a gradient out",
             )
 
@@ -167,25 +163,19 @@ class Guard(TorchFunctionMode):
         if not isinstance(changed, Tensor) or name in ("requires_grad_", "detach_", "retain_grad", "share_memory_"):
             return
         if isinstance(changed, nn.Parameter) and changed.requires_grad:
-            self.problems.add(
-                "forward changes a trained parameter in place",
-                place_now(),
-                "change it outside of forward, between steps",
+            self.problems.here(
+                "forward changes a trained parameter in place", "change it outside of forward, between steps"
             )
         elif changed.requires_grad and not torch.is_grad_enabled():
-            self.problems.add(
+            self.problems.here(
                 "a value that has a gradient is changed in place under no_grad",
-                place_now(),
                 "make a new value, with detach where no gradient is to pass",
             )
         elif _storage(changed) in self.windows:
-            self.problems.add(
-                "what as_strided takes or gives is changed in place", place_now(), "clone() before the change"
-            )
+            self.problems.here("what as_strided takes or gives is changed in place", "clone() before the change")
         elif not changed.requires_grad and _storage(changed) in self.detached:
-            self.problems.add(
+            self.problems.here(
                 "a detached value is changed in place, and with it the value that it was detached from",
-                place_now(),
                 "detach().clone(), then change it",
             )
 
@@ -221,39 +211,16 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
             setattr(owner, name, own)
 
 
-def _refusing(problems: Problems, text: str, advice: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        problems.add(text, place_now(), advice)
-        raise Stop
-
-    return refuse
-
-
-def _noting(problems: Problems, text: str, advice: str) -> Callable[..., Any]:
-    def note(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        problems.add(text, place_now(), advice)
-
-    return note
-
-
-def _data_property(guard: Guard) -> property:
-    """`x.data` is x.detach(); `x.data = y` gives x the value of y, and leaves it its gradient."""
-
-    def read(self: Tensor) -> Tensor:
-        return self.detach()
-
-    def write(self: Tensor, value: Tensor) -> None:
-        if self.requires_grad:
-            guard.problems.add(
-                "a value that has a gradient is set through .data",
-                place_now(),
-                "x + (y - x).detach() has the value of y and the gradient of x",
-            )
-            return
-        with torch.no_grad():
-            self.copy_(value)
-
-    return property(read, write)
+def _set_data(problems: Problems, x: Tensor, value: Tensor) -> None:
+    """`x.data = value` gives x the value and leaves it its gradient."""
+    if x.requires_grad:
+        problems.here(
+            "a value that has a gradient is set through .data",
+            "x + (y - x).detach() has the value of y and the gradient of x",
+        )
+        return
+    with torch.no_grad():
+        x.copy_(value)
 
 
 def _enter_without_gradient(self: Any) -> None:
@@ -271,45 +238,41 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
     """While this is open, custom autograd functions go through `apply`, and what has no place in a forward is
     refused."""
     problems = guard.problems
-    hooks = "scale the value in forward: x * s + (x - x * s).detach() has the value of x and s times its gradient"
+
+    def hook(*_: Any, **__: Any) -> None:
+        problems.here(
+            "a hook on a gradient cannot be captured",
+            "scale the value in forward: x * s + (x - x * s).detach() has the value of x and s times its gradient",
+        )
+
+    def refused(text: str, advice: str) -> Callable[..., Any]:
+        return lambda *_, **__: problems.stop(text, advice)
+
+    norm = nn.modules.batchnorm._BatchNorm
     with contextlib.ExitStack() as stack:
         for owner, name, value in (
-            (torch.autograd.Function, "apply", classmethod(apply)),
+            (torch.autograd.Function, "apply", classmethod(lambda kind, *args, **kwargs: apply(kind, *args, **kwargs))),
             (
                 torch.autograd,
                 "_engine_run_backward",
-                _refusing(
-                    problems, "gradients inside of forward cannot be captured", "write the derivative out in forward"
-                ),
+                refused("gradients inside of forward cannot be captured", "write the derivative out in forward"),
             ),
-            (torch.Tensor, "register_hook", _noting(problems, "a hook on a gradient cannot be captured", hooks)),
-            (
-                torch.Tensor,
-                "register_post_accumulate_grad_hook",
-                _noting(problems, "a hook on a gradient cannot be captured", hooks),
-            ),
-            (torch.Tensor, "data", _data_property(guard)),
+            (Tensor, "register_hook", hook),
+            (Tensor, "register_post_accumulate_grad_hook", hook),
+            (Tensor, "data", property(Tensor.detach, partial(_set_data, problems))),
             (torch.inference_mode, "__enter__", _enter_without_gradient),
             (torch.inference_mode, "__exit__", _leave_without_gradient),
             (
                 torch,
                 "manual_seed",
-                _refusing(problems, "a seed inside of forward cannot be captured", "seed=, an option of the trainer"),
+                refused("a seed inside of forward cannot be captured", "seed=, an option of the trainer"),
             ),
-            (
-                torch,
-                "cond",
-                _refusing(problems, "torch.cond cannot be captured", "torch.where of both branches"),
-            ),
-            (
-                nn.modules.batchnorm._BatchNorm,
-                "forward",
-                cumulative_batch_norm(nn.modules.batchnorm._BatchNorm.forward),
-            ),
+            (torch, "cond", refused("torch.cond cannot be captured", "torch.where of both branches")),
+            (norm, "forward", cumulative_batch_norm(norm.forward)),
             (nn.AdaptiveLogSoftmaxWithLoss, "forward", adaptive_log_softmax),
             (torch.fx.proxy, "_STACK_TRACE_ANCHORS", UserFrames()),
             (
-                torch.nn.modules.transformer,
+                nn.modules.transformer,
                 "_detect_is_causal_mask",
                 lambda mask, is_causal=None, size=None: bool(is_causal),
             ),

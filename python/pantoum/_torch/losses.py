@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,20 @@ from torch.nn import functional
 
 from pantoum.errors import UsageError
 
-# By the names of the command line.
-OWN = ("cross_entropy", "soft_cross_entropy", "nll", "mse", "l1", "smooth_l1", "bce_with_logits", "kl_div")
-# Others that have a name in torch.nn.functional are captured.
+from .structure import member, parameters_of, positional
+
+# The compiler's own, by their names of the command line, as PyTorch computes them.
+OWN: dict[str, Callable[..., Tensor]] = {
+    "cross_entropy": functional.cross_entropy,
+    "soft_cross_entropy": functional.cross_entropy,
+    "nll": functional.nll_loss,
+    "mse": functional.mse_loss,
+    "l1": functional.l1_loss,
+    "smooth_l1": functional.smooth_l1_loss,
+    "bce_with_logits": functional.binary_cross_entropy_with_logits,
+    "kl_div": functional.kl_div,
+}
+# Other losses of torch.nn.functional, which are captured.
 CAPTURED: dict[str, Callable[..., Tensor]] = {
     "huber": functional.huber_loss,
     "bce": functional.binary_cross_entropy,
@@ -27,18 +37,12 @@ CAPTURED: dict[str, Callable[..., Tensor]] = {
     "multilabel_soft_margin": functional.multilabel_soft_margin_loss,
 }
 _SPELLINGS = {
-    "cross-entropy": "cross_entropy",
     "crossentropy": "cross_entropy",
     "categorical_crossentropy": "cross_entropy",
     "sparse_categorical_crossentropy": "cross_entropy",
     "mean_squared_error": "mse",
-    "mse_loss": "mse",
     "mae": "l1",
-    "l1_loss": "l1",
     "mean_absolute_error": "l1",
-    "nll_loss": "nll",
-    "smooth_l1_loss": "smooth_l1",
-    "huber_loss": "huber",
     "binary_cross_entropy_with_logits": "bce_with_logits",
 }
 
@@ -70,20 +74,20 @@ def choose_loss(loss: Any) -> LossChoice:
     if type(loss).__module__.startswith("pantoum") or (isinstance(loss, Sequence) and loss):
         return LossChoice(named=loss)
     if isinstance(loss, type):
-        raise UsageError("E0115", f"{loss.__name__} is a class", "loss", (), f"give an instance: {loss.__name__}()")
+        raise UsageError("E0115", f"{loss.__name__} is a class", "loss", f"give an instance: {loss.__name__}()")
     if callable(loss):
         return LossChoice(function=loss)
     raise UsageError(
         "E0115",
         f"a {type(loss).__qualname__} is no loss",
         "loss",
-        (),
         'give a name as "mse", a loss module or a function of output and target',
     )
 
 
 def _by_name(name: str) -> LossChoice:
-    plain = _SPELLINGS.get(name.lower(), name.lower())
+    plain = name.lower().replace("-", "_").removesuffix("_loss")
+    plain = _SPELLINGS.get(plain, plain)
     if plain in OWN:
         return LossChoice(named=plain)
     if plain in CAPTURED:
@@ -92,22 +96,16 @@ def _by_name(name: str) -> LossChoice:
         "E0115",
         f"'{name}' is no loss",
         "loss",
-        (),
         f"use one of {', '.join((*OWN, *CAPTURED))}, or a function of output and target",
     )
 
 
 def _positional(function: Callable[..., Any], required: bool = False) -> int:
-    """How many positional arguments a loss takes, or requires; 2 where it does not say."""
-    target = function.forward if isinstance(function, nn.Module) else function
-    try:
-        parameters = list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):
+    """The number of positional arguments that a loss takes, or requires; 2 where its signature is not known."""
+    parameters = parameters_of(function.forward if isinstance(function, nn.Module) else function)
+    if parameters is None or (not required and any(p.kind == p.VAR_POSITIONAL for p in parameters)):
         return 2
-    if not required and any(p.kind == p.VAR_POSITIONAL for p in parameters):
-        return 2
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return sum(not required or p.default is p.empty for p in positional)
+    return sum(not required or p.default is p.empty for p in positional(parameters))
 
 
 def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
@@ -137,9 +135,7 @@ def logits_of(output: Any, function: Callable[..., Any]) -> Any:
         own.startswith("torch.nn") or type(function).__module__.startswith("torch.nn")
     ):
         return output
-    found = getattr(output, "logits", None)
-    if found is None and isinstance(output, dict):
-        found = output.get("logits")
+    found = member(output, "logits")
     return output if found is None else found
 
 

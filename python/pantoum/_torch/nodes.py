@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.fx import Node
 
-from .graph_file import dtype_name
+from .graph_file import Document, dtype_name
 from .problems import Problems, place_of
 
 # elements: a larger value is computed in the step, unless something it is computed from is as large
@@ -43,8 +43,8 @@ class NodeWriter:
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
-        self.nodes: list[dict[str, Any]] = []
-        self.constants: list[dict[str, Any]] = []
+        self.nodes: list[Document] = []
+        self.constants: list[Document] = []
         self.contents: dict[str, Tensor] = {}
         self.env: dict[Node, Any] = {}
         self.narrowed: set[torch.dtype] = set()
@@ -54,8 +54,8 @@ class NodeWriter:
 
     # Values and constants ---------------------------------------------------------------------------------------------
 
-    def reserve(self, names: list[str]) -> None:
-        """Names that no value may take: those of the module's tensors."""
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keeps the names of the module's tensors from values."""
         self._names.update(names)
 
     def fresh(self, name: str) -> str:
@@ -68,7 +68,7 @@ class NodeWriter:
 
     @contextlib.contextmanager
     def at(self, place: str) -> Iterator[None]:
-        """Problems of what is described meanwhile are of this place."""
+        """Problems that are found meanwhile have this place."""
         before, self._place = self._place, place
         yield
         self._place = before
@@ -83,11 +83,11 @@ class NodeWriter:
             return "f32"
         return name
 
-    def describe(self, name: str, like: Tensor) -> dict[str, Any]:
+    def describe(self, name: str, like: Tensor) -> Document:
         return {"value": name, "dtype": self.dtype(like.dtype), "shape": [int(size) for size in like.shape]}
 
     def constant(self, known: Tensor) -> Any:
-        """A value of the file for what is known: a fill, an expanded tensor, or its contents."""
+        """A value of the file for a known tensor: a fill, an expanded tensor, or its contents."""
         shape = list(known.shape)
         repeats = [stride == 0 for stride, size in zip(known.stride(), shape, strict=True) if size > 1]
         if known.numel() > 1 and all(repeats):
@@ -112,7 +112,7 @@ class NodeWriter:
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
-    def emit(self, op: str, args: Sequence[Any], kwargs: dict[str, Any], like: Any, name: str) -> Any:
+    def emit(self, op: str, args: Sequence[Any], kwargs: Document, like: Any, name: str) -> Any:
         """One node of one or several outputs; returns their values."""
         likes = list(like) if isinstance(like, (list, tuple)) else [like]
         values = [
@@ -177,7 +177,7 @@ class NodeWriter:
         if node.target._schema.returns:  # else it is a check of the data
             self.env[node] = self._take(node, *self._operands(node))
 
-    def _operands(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
+    def _operands(self, node: Any) -> tuple[list[Any], Document]:
         """Arguments with values in place of nodes, all positional ones filled in."""
         args = [self._resolved(arg) for arg in node.args]
         kwargs = {key: self._resolved(arg) for key, arg in node.kwargs.items()}
@@ -195,7 +195,7 @@ class NodeWriter:
             return [self._resolved(each) for each in arg]
         return arg
 
-    def _take(self, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _take(self, node: Any, args: list[Any], kwargs: Document) -> Any:
         like, name = node.meta.get("val"), node.target._schema.name.split("::")[-1]
         if isinstance(like, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             advice = "compute with tensors, or choose outside of forward"
@@ -221,7 +221,7 @@ class NodeWriter:
 
     # What is known ----------------------------------------------------------------------------------------------------
 
-    def _known(self, node: Any, name: str, args: list[Any], kwargs: dict[str, Any], like: Any) -> Any:
+    def _known(self, node: Any, name: str, args: list[Any], kwargs: Document, like: Any) -> Any:
         """The result, computed now, where every operand is known; else None."""
         if name in (*_FILLED_BY, *_ONES, *_ZEROS):
             number = args[_FILLED_BY[name]] if name in _FILLED_BY else int(name in _ONES)

@@ -41,7 +41,6 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
                 "E0115",
                 f"{optimizer.__name__} is a class",
                 "optimizer",
-                (),
                 f"give an instance: torch.optim.{optimizer.__name__}(model.parameters(), ...)",
             )
         return OptimizerChoice(optimizer)
@@ -54,8 +53,8 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
             "E0408",
             f"torch.optim.{kind} cannot be used as it is",
             "optimizer",
-            problems,
             "pantoum.Sgd, Adam, AdamW, RmsProp and Adagrad compute as torch.optim's do",
+            problems,
         )
     group = optimizer.param_groups[0]
     frozen = [name for name, parameter in named.items() if parameter.requires_grad and id(parameter) not in held]
@@ -92,7 +91,6 @@ def _held(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> s
             "E0116",
             f"the optimizer holds {strangers} parameters that are not of this module",
             "optimizer",
-            (),
             "make the optimizer of this module's parameters()",
         )
     return {id(parameter) for parameter in held}
@@ -110,10 +108,6 @@ def _problems(optimizer: torch.optim.Optimizer) -> list[str]:
         problems.append("its step is changed by a hook or a function of its own")
     if any(_steps(state) > 0 for state in optimizer.state.values()):
         problems.append("it has taken steps: its state cannot be carried over; begin with a new one")
-    if kind is torch.optim.Adagrad and any(
-        group.get("initial_accumulator_value", 0) != 0 for group in optimizer.param_groups
-    ):
-        problems.append("initial_accumulator_value is not 0")
     return problems
 
 
@@ -128,12 +122,9 @@ def _different_groups(optimizer: torch.optim.Optimizer) -> list[str]:
     answer = []
     for index, group in enumerate(others, start=1):
         for option, value in group.items():
-            if option not in ("params", "param_names", "weight_decay", *_HOW) and _plain(value) != _plain(
-                first.get(option)
-            ):
-                answer.append(
-                    f"parameter group {index} has {option}={_plain(value)}, group 0 {_plain(first.get(option))}"
-                )
+            ours, usual = _plain(value), _plain(first.get(option))
+            if option not in ("params", "param_names", "weight_decay", *_HOW) and ours != usual:
+                answer.append(f"parameter group {index} has {option}={ours}, group 0 {usual}")
     return answer
 
 
@@ -152,6 +143,7 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "maximize": (False,),
     "dampening": (0, 0.0),
     "differentiable": (False,),
+    "initial_accumulator_value": (0,),
 }
 
 

@@ -1,4 +1,4 @@
-"""Places in the user's code, and problems that are told all at once."""
+"""Places in the user's code, and the problems that one exception reports together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import traceback
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import torch
 
@@ -66,6 +67,10 @@ def place_of_error(error: BaseException) -> str:
     return ""
 
 
+class Stop(Exception):
+    """The forward cannot go on after a problem, which is among the collected ones."""
+
+
 @dataclass
 class Problem:
     text: str
@@ -87,17 +92,24 @@ class Problems:
         if str(problem) not in {str(other) for other in self.found}:
             self.found.append(problem)
 
+    def here(self, text: str, advice: str = "") -> None:
+        """Adds a problem of the line of the user's code that is running."""
+        self.add(text, place_now(), advice)
+
+    def stop(self, text: str, advice: str = "") -> NoReturn:
+        """Adds a problem of the running line, and ends the forward."""
+        self.here(text, advice)
+        raise Stop
+
     def raise_any(self, name: str, cause: BaseException | None = None) -> None:
         if not self.found:
             return
         first = self.found[0]
-        headline = f"{name} cannot be captured: {first.text}"
-        if len(self.found) > 1:
-            headline = f"{name} cannot be captured: {len(self.found)} problems, the first: {first.text}"
+        count = f"{len(self.found)} problems, the first: " if len(self.found) > 1 else ""
         helps = dict.fromkeys(problem.help for problem in self.found if problem.help)
         raise Unsupported(
             "E0407",
-            headline,
+            f"{name} cannot be captured: {count}{first.text}",
             where="; ".join(dict.fromkeys(problem.where for problem in self.found if problem.where)),
             help=" | ".join(helps),
             notes=[str(problem) for problem in self.found[1:]],

@@ -1,7 +1,7 @@
 """Checks that every step of a forward is the same: a captured step does not follow what Python changes between calls.
 
 The forward runs twice on the example: Python's state goes on, the module's tensors and torch's random numbers begin
-anew. Where the outputs differ, the first call that differs is told. What a forward builds once and keeps (a mask, a
+anew. Where the outputs differ, the first call that differs is reported. What a forward builds once and keeps (a mask, a
 table of angles) is not refused: it gives the same.
 
 The random numbers of Python and numpy are one sequence for all threads: what another thread draws meanwhile (a client
@@ -24,7 +24,7 @@ from torch.export.graph_signature import OutputKind
 from torch.overrides import TorchFunctionMode
 
 from .problems import Problems, place_now
-from .structure import tensors_of
+from .structure import named_tensors, tensors_of
 
 log = logging.getLogger("pantoum")
 
@@ -41,8 +41,8 @@ def refuse_changes(
     changes are put back."""
     specs = program.graph_signature.output_specs
     targets = {spec.target for spec in specs if spec.kind in _CHANGED}
-    state = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
-    moved = {name: (tensor, tensor.detach().clone()) for name, tensor in state.items() if name in targets}
+    state = named_tensors(step).items()
+    moved = [(tensor, tensor.detach().clone()) for name, tensor in state if name in targets]
     try:
         runs = [_run(step, tensors, moved) for _ in range(2)]
         while len(runs) < _RUNS_THAT_DRAW and all(run.drawn is not None for run in runs):
@@ -96,7 +96,7 @@ class _Run(TorchFunctionMode):
         return ""
 
 
-def _run(step: nn.Module, tensors: tuple[Tensor, ...], moved: dict[str, tuple[Tensor, Tensor]]) -> _Run:
+def _run(step: nn.Module, tensors: tuple[Tensor, ...], moved: list[tuple[Tensor, Tensor]]) -> _Run:
     run = _Run()
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -104,11 +104,11 @@ def _run(step: nn.Module, tensors: tuple[Tensor, ...], moved: dict[str, tuple[Te
             with run:
                 answer = step(*(tensor.clone() for tensor in tensors))
             run.look()
-            run.sums = _sums((answer, [tensor for tensor, _ in moved.values()]))
+            run.sums = _sums((answer, [tensor for tensor, _ in moved]))
             run.counts = _counts(step)
     finally:
         with torch.no_grad():
-            for tensor, value in moved.values():
+            for tensor, value in moved:
                 tensor.copy_(value)
     return run
 

@@ -5,13 +5,41 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils import _pytree as pytree
+
+Args: TypeAlias = tuple[Any, ...]
+"""Positional arguments."""
+
+
+def named_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers of a module; one that is at two places has both names."""
+    buffers = module.named_buffers(remove_duplicate=False)
+    return {**dict(module.named_parameters(remove_duplicate=False)), **dict(buffers)}
+
+
+def member(value: Any, name: str) -> Any:
+    """The attribute or the dict entry of this name; None where there is none."""
+    found = getattr(value, name, None)
+    return value.get(name) if found is None and isinstance(value, dict) else found
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters of a function; None: its signature is not known."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def positional(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    return [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
 
 
 def _children(value: Any) -> list[tuple[str, Any]] | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,18 +13,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
 
 from pantoum.errors import Error, InvalidInput, UsageError
 
-from . import decompositions, movement, sampling, scatter, special
+from . import decompositions
 from .custom_functions import CustomFunctions, Seen
-from .gradient_rules import keep_rules
-from .guard import Guard, Stop, patched, refuse_hooks
-from .problems import Problems, place_of, place_of_error
+from .guard import Guard, patched, refuse_hooks
+from .problems import Problems, Stop, place_of, place_of_error
 from .repeats import draws_restored, refuse_changes
-from .structure import replace_tensors, tensors_of
-
-assert movement.aten is sampling.aten is scatter.aten is special.aten  # their decompositions are registered
+from .structure import Args, member, parameters_of, positional, replace_tensors, tensors_of
 
 aten = torch.ops.aten
 
@@ -34,7 +32,7 @@ aten = torch.ops.aten
 class Call:
     """The arguments of one step of the module, then the targets of a captured loss."""
 
-    args: tuple[Any, ...]
+    args: Args
     kwargs: dict[str, Any]
     target: Any = None
     loss: Callable[..., Any] | None = None
@@ -50,7 +48,7 @@ class Call:
 
 @dataclass
 class Traced:
-    program: torch.export.ExportedProgram
+    program: ExportedProgram
     input_names: list[str]
     inputs: list[Tensor]
     targets: int
@@ -60,7 +58,7 @@ class Traced:
 
 
 class _Seen:
-    """Results of the traced forward. They are no attributes of the step: export would put those back."""
+    """Results of the traced forward. They are not attributes of the step, because export would restore those."""
 
     def __init__(self) -> None:
         self.output_names: list[str] = []
@@ -81,7 +79,7 @@ class _Step(nn.Module):
         self.guard: Guard | None = None
 
     def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
-        """A module that is at two places is one: what changes its buffers at one place is seen at the other."""
+        """A module at two places is one module: a change of its buffers at one place is seen at the other."""
         return super().named_modules(memo, prefix, True)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -92,7 +90,7 @@ class _Step(nn.Module):
         with self.guard or contextlib.nullcontext():
             return self._run(args, kwargs, target)
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any) -> tuple[Tensor, ...]:
+    def _run(self, args: Args, kwargs: dict[str, Any], target: Any) -> tuple[Tensor, ...]:
         if self.guard is not None:
             self.guard.known.adopt(self.named_buffers(remove_duplicate=False), self.seen.buffers)
         assigned = AssignedTensors(self.module)
@@ -101,7 +99,7 @@ class _Step(nn.Module):
         outputs = list(tensors_of(output))
         if not outputs:
             raise InvalidInput(
-                "E0214", f"{self.name}: its forward gives no tensor", "", (), "return the output, or the loss"
+                "E0214", f"{self.name}: its forward gives no tensor", "", "return the output, or the loss"
             )
         self.seen.output_names = [
             f"output_{index}" if path.replace(".", "").isdigit() or not path else path
@@ -117,15 +115,12 @@ class _Step(nn.Module):
 
 def own_loss(output: Any, name: str) -> Tensor:
     """The loss that a module computes itself: its only output, or what it calls `loss`."""
-    found = output if isinstance(output, Tensor) else getattr(output, "loss", None)
-    if found is None and isinstance(output, dict):
-        found = output.get("loss")
+    found = output if isinstance(output, Tensor) else member(output, "loss")
     if not isinstance(found, Tensor) or (found is output and found.numel() != 1):
         raise UsageError(
             "E0116",
             f"{name}: no loss is given, and its output is neither one number nor has one named loss",
             "loss",
-            (),
             'loss="cross_entropy", or a function of output and target',
         )
     return checked_loss(found, name)
@@ -143,13 +138,13 @@ def checked_loss(loss: Any, name: str) -> Tensor:
         "E0116",
         f"{name}: the loss has to be one real number, and is {what}",
         "loss",
-        (),
         "reduce it, with .mean() for example",
     )
 
 
 class AssignedTensors:
-    """The tensors that a forward assigns to its modules: in place of a buffer, its next value; others are not kept."""
+    """The tensors that a forward assigns to its modules. A tensor in place of a buffer is the buffer's next value;
+    others are not kept."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -263,10 +258,7 @@ def output_likes(module: nn.Module, call: Call, name: str) -> list[Tensor]:
 
 def _input_names(module: nn.Module, found: list[tuple[str, Tensor]]) -> list[str]:
     """Names as the forward's parameters have them, and the paths below them."""
-    try:
-        parameters = list(inspect.signature(module.forward).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
+    parameters = positional(parameters_of(module.forward) or [])
     names = []
     for path, _ in found:
         kind, *rest = path.split(".")
@@ -275,30 +267,28 @@ def _input_names(module: nn.Module, found: list[tuple[str, Tensor]]) -> list[str
             continue
         if kind == "0" and rest:
             index = int(rest[0])
-            positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-            rest[0] = positional[index].name if index < len(positional) else f"input_{index}"
+            rest[0] = parameters[index].name if index < len(parameters) else f"input_{index}"
         names.append(".".join(rest))
     return names
 
 
-def _export(step: _Step, tensors: tuple[Tensor, ...], problems: Problems, name: str) -> torch.export.ExportedProgram:
+def _export(step: _Step, tensors: tuple[Tensor, ...], problems: Problems, name: str) -> ExportedProgram:
     functions = CustomFunctions(problems)
     refuse_hooks(step.module, problems)
     try:
-        program = _exported(step, tensors, functions, problems)
+        with _told(problems, name):
+            program = _exported(step, tensors, functions, problems)
     except Seen:
-        _run_example(step, tensors, functions, problems)
+        with _told(problems, name):
+            _run_example(step, tensors, functions, problems)
         functions.mode = "replay"
         problems.raise_any(name)
-        program = _caught(lambda: _exported(step, tensors, functions, problems), problems, name)
-    except Exception as error:
-        _tell(error, problems, name)
-        raise
+        with _told(problems, name):
+            program = _exported(step, tensors, functions, problems)
     problems.raise_any(name)
     keep_rules(program)
-    decomposed: torch.export.ExportedProgram = _caught(
-        lambda: program.run_decompositions(decompositions.table()), problems, name
-    )
+    with _told(problems, name):
+        decomposed: ExportedProgram = program.run_decompositions(decompositions.table())
     if step.guard is not None:
         changed = set(decomposed.graph_signature.buffers_to_mutate.values())
         _tell_decided(step.guard.known.decided, changed, problems, step.seen.notes)
@@ -308,13 +298,12 @@ def _export(step: _Step, tensors: tuple[Tensor, ...], problems: Problems, name: 
 
 def _exported(
     step: _Step, tensors: tuple[Tensor, ...], functions: CustomFunctions, problems: Problems
-) -> torch.export.ExportedProgram:
-    guard = Guard(problems)
-    step.guard = guard
+) -> ExportedProgram:
+    step.guard = Guard(problems)
     step.seen.buffers = dict(step.named_buffers(remove_duplicate=False))
-    with patched(guard, lambda kind, *args, **kwargs: functions.apply(kind, *args, **kwargs)), torch.enable_grad():
+    with patched(step.guard, functions.apply), torch.enable_grad():
         program = torch.export.export(step, tensors, strict=False)
-    step.seen.notes.extend(dict.fromkeys(guard.notes))
+    step.seen.notes.extend(dict.fromkeys(step.guard.notes))
     return program
 
 
@@ -337,35 +326,26 @@ def _run_example(step: _Step, tensors: tuple[Tensor, ...], functions: CustomFunc
     functions.mode, step.guard = "record", None
     kept = [(buffer, buffer.detach().clone()) for buffer in step.buffers()]
     try:
-        with (
-            patched(Guard(problems), lambda kind, *args, **kwargs: functions.apply(kind, *args, **kwargs)),
-            torch.enable_grad(),
-        ):
+        with patched(Guard(problems), functions.apply), torch.enable_grad():
             step(*tensors)
-    except Exception as error:
-        _tell(error, problems, step.name)
-        raise
     finally:
         with torch.no_grad():
             for buffer, value in kept:
                 buffer.copy_(value)
 
 
-def _caught(action: Callable[[], Any], problems: Problems, name: str) -> Any:
-    try:
-        return action()
-    except Exception as error:
-        _tell(error, problems, name)
-        raise
-
-
-def _tell(error: Exception, problems: Problems, name: str) -> None:
+@contextlib.contextmanager
+def _told(problems: Problems, name: str) -> Iterator[None]:
     """Raises what is known of an exception of torch.export: the problems noticed before it, or its own."""
-    if isinstance(error, Error):
-        return
-    if not problems.found and not isinstance(error, Stop):
-        problems.add(*_problem_of(error))
-    problems.raise_any(name, error)
+    try:
+        yield
+    except (Error, Seen):
+        raise
+    except Exception as error:
+        if not problems.found and not isinstance(error, Stop):
+            problems.add(*_problem_of(error))
+        problems.raise_any(name, error)
+        raise
 
 
 def _problem_of(error: Exception) -> tuple[str, str, str]:
@@ -393,3 +373,95 @@ def _problem_of(error: Exception) -> tuple[str, str, str]:
         )
     help_ = "y = y * x in place of y *= x there" if "Cannot view a tensor" in text else ""
     return (f"{kind}: {first[:300]}", where, help_)
+
+
+# Blocks of the training IR --------------------------------------------------------------------------------------------
+
+
+def keep_rules(program: torch.export.ExportedProgram) -> None:
+    """Puts every block of the training IR in line."""
+    module = program.graph_module
+    while _inline_one(module):
+        pass
+    for node in list(module.graph.nodes):
+        if node.target is aten._assert_tensor_metadata.default:
+            module.graph.erase_node(node)  # of types that autocast would have given
+        if node.target is aten.view.default:
+            node.target = aten.reshape.default  # a decomposition's result may be laid out in another way
+        if node.target is aten.max_pool2d_with_indices.default and any(user.args[1] == 1 for user in node.users):
+            node.target = decompositions.max_pool_with_places
+        if node.target is aten.max_pool1d_with_indices.default:  # of return_indices=True
+            node.target = decompositions.max_pool1d_with_places
+    module.graph.lint()
+    module.recompile()
+
+
+_NO_GRAD = "pantoum_no_grad"
+_BLOCKS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
+
+
+def _inline_one(module: GraphModule) -> bool:
+    for node in module.graph.nodes:
+        if node.op == "call_function" and getattr(node.target, "__name__", "") in _BLOCKS:
+            _inline(module, node)
+            return True
+    return False
+
+
+def _inline(module: GraphModule, node: Any) -> None:
+    grad = node.target.__name__ == _BLOCKS[0]
+    position = next(index for index, arg in enumerate(node.args) if isinstance(arg, Node) and arg.op == "get_attr")
+    attribute = node.args[position]
+    block = getattr(module, attribute.target)
+    detached = not node.args[0] if grad else bool(node.meta.get(_NO_GRAD))
+    graph = module.graph
+    env: dict[Node, Any] = {}
+    inputs = iter(node.args[position + 1 :])
+    with graph.inserting_before(node):
+        for inner in block.graph.nodes:
+            if inner.op == "placeholder":
+                env[inner] = next(inputs)
+            elif inner.op == "output":
+                outputs = inner.args[0]
+            else:
+                env[inner] = _copied(module, block, graph, inner, env, detached)
+    results = [
+        env[each] if isinstance(each, Node) else each
+        for each in (outputs if isinstance(outputs, (list, tuple)) else [outputs])
+    ]
+    for user in list(node.users):
+        user.replace_all_uses_with(results[user.args[1]])
+        graph.erase_node(user)
+    graph.erase_node(node)
+    if not attribute.users:
+        graph.erase_node(attribute)
+
+
+def _copied(
+    module: GraphModule, block: GraphModule, graph: Graph, inner: Any, env: dict[Node, Any], detached: bool
+) -> Node:
+    if inner.op == "get_attr":
+        name = f"_inlined_{len(list(module.named_children()))}_{inner.target}"
+        setattr(module, name, getattr(block, inner.target))
+        copy = graph.get_attr(name)
+        copy.meta = dict(inner.meta)
+        return copy
+    plain = getattr(inner.target, "__name__", "") not in (*_BLOCKS, "getitem")
+
+    def argument(node: Node) -> Any:
+        value = env[node]
+        if not (
+            detached
+            and plain
+            and node.op == "placeholder"
+            and isinstance(value, Node)
+            and isinstance(node.meta.get("val"), Tensor)
+        ):
+            return value
+        copy = graph.call_function(aten.detach.default, (value,))
+        copy.meta = {**inner.meta, "val": node.meta["val"]}
+        return copy
+
+    copy = graph.node_copy(inner, argument)
+    copy.meta = {**inner.meta, _NO_GRAD: detached}
+    return copy

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pantoum.data import NUMPY_TYPES, as_numpy, is_array
 from pantoum.errors import InvalidInput
-from pantoum.history import History
+from pantoum.fitting import History
 from pantoum.planning import Plan
 from pantoum.trainer import Trainer
 
 from .capture import plain_module
 from .graph_file import TorchGraph
 from .optimizers import LOSS
-from .structure import tensors_of
+from .structure import named_tensors, tensors_of
 
 
 class TorchTrainer(Trainer):
@@ -49,9 +49,9 @@ class TorchTrainer(Trainer):
             InvalidInput: E0262, the module has no such tensor, or one of another shape: nothing has changed then.
         """
         module = plain_module(module)
-        own = dict(_tensors_of(module))
+        own = named_tensors(module)
         if loss is not None:
-            own |= {f"{LOSS}.{name}": tensor for name, tensor in _tensors_of(loss)}
+            own |= {f"{LOSS}.{name}": tensor for name, tensor in named_tensors(loss).items()}
         trained = [tensor for tensor in self.tensors if tensor.name in self._state and not tensor.is_state]
         trained = [tensor for tensor in trained if tensor.name in own or not tensor.name.startswith(f"{LOSS}.")]
         problems = [
@@ -61,7 +61,7 @@ class TorchTrainer(Trainer):
         ]
         if problems:
             message = "the trainer's tensors are not those of this module"
-            raise InvalidInput("E0262", message, type(module).__name__, problems, "give the module that was compiled")
+            raise InvalidInput("E0262", message, type(module).__name__, "give the module that was compiled", problems)
         with torch.no_grad():
             for tensor in trained:
                 own[tensor.name].copy_(torch.from_numpy(self.read(tensor.name)).reshape(own[tensor.name].shape))
@@ -99,12 +99,7 @@ class TorchTrainer(Trainer):
         return arrays
 
 
-def _tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    yield from module.named_parameters(remove_duplicate=False)
-    yield from module.named_buffers(remove_duplicate=False)
-
-
-def _shape(tensor: torch.Tensor | None) -> list[int] | str:
+def _shape(tensor: Tensor | None) -> list[int] | str:
     return "nothing" if tensor is None else list(tensor.shape)
 
 
@@ -121,7 +116,7 @@ class _Batches:
 
 def _arrays(value: Any) -> Iterator[Any]:
     """Tensors and arrays inside, depth first."""
-    if isinstance(value, torch.Tensor) or is_array(value):
+    if isinstance(value, Tensor) or is_array(value):
         yield value
     elif isinstance(value, Mapping):
         for each in value.values():
@@ -131,6 +126,3 @@ def _arrays(value: Any) -> Iterator[Any]:
             yield from _arrays(each)
     else:
         yield from (tensor for _, tensor in tensors_of(value))
-
-
-__all__ = ["TorchTrainer"]

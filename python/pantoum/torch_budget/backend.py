@@ -6,15 +6,16 @@ import contextlib
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import fx
 from torch._dynamo.backends import registry
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import CompileContext
+from torch.fx import GraphModule
 from torch.fx.graph import _BoxedCodeGen
 
 from . import faults, pager
@@ -22,7 +23,7 @@ from .budget import Piece, TorchBudget
 from .costs import CostBook, outside_tracing
 from .joint import Joint, is_tangent, output_of, read_graph, storages_of
 from .lower import Lowering, split
-from .meter import metered
+from .meter import BoxedCall, boxed_call, metered
 from .planner import CostGraph, Plan, PlanStore, cost_graph, replay, unplanned
 
 _LOG = logging.getLogger("pantoum.torch_budget")
@@ -44,7 +45,7 @@ class Backend:
 
     def __call__(
         self,
-        module: fx.GraphModule,
+        module: GraphModule,
         inputs: Sequence[Any],
         options: dict[str, Any] | None = None,
         mode: str | None = None,
@@ -111,7 +112,7 @@ def register() -> None:
         registry.register_backend(compiler_fn=DEFAULT, name=_NAME)
 
 
-def compile_graph(module: fx.GraphModule, inputs: Sequence[Any], budget: TorchBudget) -> Callable[..., Any]:
+def compile_graph(module: GraphModule, inputs: Sequence[Any], budget: TorchBudget) -> Callable[..., Any]:
     fix_shapes(inputs)
     reason = getattr(module, "compile_subgraph_reason", None)
     work = _Compilation(budget, frame_of(module), reason is not None and bool(reason.graph_break))
@@ -125,10 +126,10 @@ def compile_graph(module: fx.GraphModule, inputs: Sequence[Any], budget: TorchBu
     return compiler(module, inputs)
 
 
-def frame_of(module: fx.GraphModule) -> str:
-    """Tells a piece of the program from the others: by its code, and by its ops, as two modules may be of one class.
+def frame_of(module: GraphModule) -> str:
+    """A name for a piece of the program, from its code and its ops: two modules of one class share their code.
 
-    The same piece for another shape, or for inference, has the same name: only one of them runs at a time.
+    The same piece for another shape, or for inference, has the same name, because only one of them runs at a time.
     """
     context = CompileContext.current_compile_id()
     steps = [str(node.target) for node in module.graph.nodes if node.op.startswith("call_")]
@@ -156,8 +157,8 @@ class _Compilation:
         self.piece: Piece | None = None
 
     def partition(
-        self, module: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any
-    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        self, module: GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any
+    ) -> tuple[GraphModule, GraphModule]:
         joint, _graph, plan, lowering = self._planned(module, num_fwd_outputs)
         forward, backward, saved = split(module, lowering, num_fwd_outputs)
         self.returned = num_fwd_outputs
@@ -167,7 +168,7 @@ class _Compilation:
         self._tell("training", joint, plan, kept)
         return forward, backward
 
-    def inference(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+    def inference(self, module: GraphModule, _inputs: Any) -> Callable[..., Any]:
         outputs = output_of(module)
         joint, _, plan, lowering = self._planned(module, len(outputs))
         planned = lowering.run(module)
@@ -175,14 +176,14 @@ class _Compilation:
         self._tell("inference", joint, plan, 0)
         return admitted(metered(boxed(planned), None), self.budget, self.piece, None)
 
-    def forward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+    def forward(self, module: GraphModule, _inputs: Any) -> Callable[..., Any]:
         kept = first_saved(module, self.returned)
         return admitted(metered(boxed(module), self.returned), self.budget, self.piece, kept)
 
-    def backward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+    def backward(self, module: GraphModule, _inputs: Any) -> Callable[..., Any]:
         return metered(boxed(module), None)
 
-    def _planned(self, module: fx.GraphModule, outputs: int) -> tuple[Joint, CostGraph, Plan, Lowering]:
+    def _planned(self, module: GraphModule, outputs: int) -> tuple[Joint, CostGraph, Plan, Lowering]:
         joint = read_graph(module, outputs, _COSTS)
         number = self._pager()
         graph = cost_graph(joint, None if number is None else _SPEEDS[number], self.budget.name)
@@ -211,8 +212,8 @@ class _Compilation:
             return None
 
     def _explain(self, error: faults.Infeasible | faults.LimitReached, left: int) -> None:
-        """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile, and more of
-        them with a larger budget."""
+        """Turns the least budget of this graph into one of the whole program: other graphs keep bytes meanwhile, and
+        more of them with a larger budget."""
         others = self.budget.ram - left
         if others:
             if error.min_ram is not None:
@@ -226,11 +227,36 @@ class _Compilation:
 
     def _tell(self, kind: str, joint: Joint, plan: Plan, saved: int) -> None:
         share = self.share or Share(saved, plan.unplanned_peak_bytes, plan.unplanned_peak_bytes)
-        left = self.budget.left_for(self.frame, self.breaks)
-        before = self.budget.kept_before(self.frame, self.breaks)
-        piece = describe(left, before, share, self.frame, kind, joint, plan, saved)
+        runs: Counter[int] = Counter()
+        moved = 0
+        for instruction in plan.instructions:
+            if instruction["do"] == "compute":
+                runs[instruction["op"]] += 1
+            elif instruction["do"] == "page_out" and instruction["tensor"] < len(joint.storages):
+                moved += joint.storages[instruction["tensor"]].bytes
+        self.piece = piece = Piece(
+            name=f"graph {self.frame}",
+            frame=self.frame,
+            kind=kind,
+            budget=self.budget.left_for(self.frame, self.breaks),
+            planned_peak=plan.peak_bytes,
+            unplanned_peak=plan.unplanned_peak_bytes,
+            saved=saved,
+            before=self.budget.kept_before(self.frame, self.breaks),
+            share=share.bytes,
+            share_least=share.least,
+            share_most=share.most,
+            paged_out=moved,
+            recomputed=sum(count > 1 for count in runs.values()),
+            ops=len(joint.ops),
+            time_s=plan.time_s,
+            least_time_s=plan.least_time_s,
+            status=plan.status,
+            parameters_and_inputs=joint.bytes_of(node for node in joint.placeholders if not is_tangent(node)),
+            outputs=joint.bytes_of(joint.forward_outputs),
+            gradients=joint.bytes_of(joint.backward_outputs),
+        )
         self.budget.pieces.append(piece)
-        self.piece = piece
         _LOG.info("%s: planned peak %d of %d bytes, saved %d", piece.name, piece.planned_peak, piece.budget, saved)
         if len({other.frame for other in self.budget.pieces}) > 1:
             _LOG.warning(
@@ -277,42 +303,7 @@ def planned_in_share(graph: CostGraph, left: int, time_limit_s: float) -> tuple[
     return plan, Share(plan.saved_bytes, plan.saved_bytes, most)
 
 
-def describe(
-    budget: int, before: int, share: Share, frame: str, kind: str, joint: Joint, plan: Plan, saved: int
-) -> Piece:
-    runs: dict[int, int] = {}
-    moved = 0
-    for instruction in plan.instructions:
-        if instruction["do"] == "compute":
-            runs[instruction["op"]] = runs.get(instruction["op"], 0) + 1
-        elif instruction["do"] == "page_out" and instruction["tensor"] < len(joint.storages):
-            moved += joint.storages[instruction["tensor"]].bytes
-    given = [node for node in joint.placeholders if not is_tangent(node)]
-    return Piece(
-        name=f"graph {frame}",
-        frame=frame,
-        kind=kind,
-        budget=budget,
-        planned_peak=plan.peak_bytes,
-        unplanned_peak=plan.unplanned_peak_bytes,
-        saved=saved,
-        before=before,
-        share=share.bytes,
-        share_least=share.least,
-        share_most=share.most,
-        paged_out=moved,
-        recomputed=sum(count > 1 for count in runs.values()),
-        ops=len(joint.ops),
-        time_s=plan.time_s,
-        least_time_s=plan.least_time_s,
-        status=plan.status,
-        parameters_and_inputs=joint.bytes_of(given),
-        outputs=joint.bytes_of(joint.forward_outputs),
-        gradients=joint.bytes_of(joint.backward_outputs),
-    )
-
-
-def first_saved(module: fx.GraphModule, returned: int | None) -> int | None:
+def first_saved(module: GraphModule, returned: int | None) -> int | None:
     """The position of a forward graph's first result that is alive for its backward alone; None: there is none."""
     results = output_of(module)
     callers = storages_of([*module.graph.find_nodes(op="placeholder"), *results[:returned]])
@@ -322,13 +313,12 @@ def first_saved(module: fx.GraphModule, returned: int | None) -> int | None:
     return None
 
 
-def admitted(
-    run: Callable[[list[Any]], Any], budget: TorchBudget, piece: Piece | None, kept: int | None
-) -> Callable[[list[Any]], Any]:
+def admitted(run: BoxedCall, budget: TorchBudget, piece: Piece | None, kept: int | None) -> BoxedCall:
     """A boxed call that begins only where it and what earlier calls hold are within the budget together."""
     if piece is None:
         return run
 
+    @boxed_call
     def call(args: list[Any]) -> Any:
         budget.admit(piece)
         results = run(args)
@@ -336,13 +326,12 @@ def admitted(
             budget.hold(piece, results[kept])
         return results
 
-    call._boxed_call = True  # type: ignore[attr-defined]
     return call
 
 
-def boxed(module: fx.GraphModule) -> Callable[[list[Any]], Any]:
+def boxed(module: GraphModule) -> BoxedCall:
     """Runs a graph as it is written; the list of arguments is emptied, so each dies after its last use."""
     module.graph.set_codegen(_BoxedCodeGen())
     module.recompile()
-    run: Callable[[list[Any]], Any] = module.forward
+    run: BoxedCall = module.forward
     return run

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx import Node, map_arg
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -34,7 +35,10 @@ class OpCost:
     workspace: int
     leaves: tuple[tuple[str, int], ...]
     sizes: tuple[int, ...]
-    is_view: bool = False
+
+    @property
+    def is_view(self) -> bool:
+        return len(self.leaves) > 0 and all(kind == "alias" for kind, _ in self.leaves)
 
 
 class CostBook:
@@ -43,7 +47,7 @@ class CostBook:
     def __init__(self) -> None:
         self._costs: dict[str, OpCost] = {}
 
-    def of(self, node: fx.Node, folded: dict[fx.Node, Any], opaque: bool) -> OpCost:
+    def of(self, node: Node, folded: dict[Node, Any], opaque: bool) -> OpCost:
         """`opaque`: an operator of the user's, which is not run here: its time is modelled, its workspace unknown."""
         key = signature(node, folded)
         if key not in self._costs and not opaque:
@@ -55,12 +59,12 @@ class CostBook:
         return self._costs[key]
 
 
-def signature(node: fx.Node, folded: dict[fx.Node, Any]) -> str:
-    """All that the cost of a call depends on; the positions of equal arguments included."""
-    order: dict[fx.Node, int] = {}
+def signature(node: Node, folded: dict[Node, Any]) -> str:
+    """A text of all that the cost of a call depends on, the positions of equal arguments included."""
+    order: dict[Node, int] = {}
 
     def describe(argument: Any) -> str:
-        if not isinstance(argument, fx.Node):
+        if not isinstance(argument, Node):
             return repr(argument)
         if argument in folded:
             return repr(folded[argument])
@@ -74,7 +78,7 @@ def signature(node: fx.Node, folded: dict[fx.Node, Any]) -> str:
 
 
 def _described(value: Any) -> str:
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, Tensor):
         return repr(value)
     sizes, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
     flags = ("conj" if value.is_conj() else "") + ("neg" if value.is_neg() else "")
@@ -83,20 +87,20 @@ def _described(value: Any) -> str:
 
 @contextmanager
 def outside_tracing() -> Iterator[None]:
-    """Out of tracing, autograd and autocast; the user's random numbers are as they were afterwards."""
+    """Leaves tracing, autograd and autocast, and restores the state of the user's random numbers at the end."""
     modes = unset_fake_temporarily(), _disable_current_modes(), torch.no_grad(), torch._C._DisableAutocast()
     with modes[0], modes[1], modes[2], modes[3], torch.random.fork_rng(devices=[]):
         yield
 
 
-def _measured(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
-    made: dict[fx.Node, torch.Tensor] = {}
+def _measured(node: Node, folded: dict[Node, Any]) -> OpCost:
+    made: dict[Node, Tensor] = {}
     arguments = zip(node.target._schema.arguments, node.args, strict=False)  # type: ignore[union-attr]
     # Row numbers of LAPACK's count from 1 and are not checked.
     pivots: set[Any] = {given for argument, given in arguments if "pivot" in argument.name.lower()}
     number = any(isinstance(argument, (int, float, complex)) for argument in (*node.args, *node.kwargs.values()))
 
-    def real(argument: fx.Node) -> Any:
+    def real(argument: Node) -> Any:
         if argument in folded:
             return folded[argument]
         if argument not in made:
@@ -104,7 +108,7 @@ def _measured(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
             made[argument] = data.fill_(1) if argument in pivots else data
         return made[argument]
 
-    args, kwargs = fx.map_arg(node.args, real), fx.map_arg(node.kwargs, real)
+    args, kwargs = map_arg(node.args, real), map_arg(node.kwargs, real)
     sources = [made.get(source) for source in node.all_input_nodes]
     assert callable(node.target)
 
@@ -114,16 +118,15 @@ def _measured(node: fx.Node, folded: dict[fx.Node, Any]) -> OpCost:
     call()  # the first call of a kernel may build tables that stay
     peak, result = allocator_peak(call)
     leaves, sizes = _leaves_of(result, sources)
-    is_view = len(leaves) > 0 and all(kind == "alias" for kind, _ in leaves)
     del result
     inputs = sum(data.numel() * data.element_size() for data in made.values())
     workspace = max(0, peak - sum(sizes)) if peak >= 0 else 2 * (inputs + sum(sizes))
-    return OpCost(_clocked(call), workspace + _NUMBER_BYTES * number, leaves, sizes, is_view)
+    return OpCost(_clocked(call), workspace + _NUMBER_BYTES * number, leaves, sizes)
 
 
-def _stand_in(value: Any) -> torch.Tensor:
+def _stand_in(value: Any) -> Tensor:
     """Data of a tensor's shape and strides: reals in (0.1, 1), integers 0 (an index that is there), bits at random."""
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, Tensor):
         raise TypeError("an argument that is no tensor")
     sizes, strides = [int(size) for size in value.shape], [int(stride) for stride in value.stride()]
     count = 0 if 0 in sizes else 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
@@ -139,33 +142,31 @@ def _stand_in(value: Any) -> torch.Tensor:
     return torch._neg_view(data) if value.is_neg() else data
 
 
-def _leaves_of(result: Any, sources: list[torch.Tensor | None]) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
-    known = {
-        source.untyped_storage().data_ptr(): position
-        for position, source in enumerate(sources)
-        if source is not None and source.untyped_storage().nbytes() > 0
-    }
+def _leaves_of(result: Any, sources: list[Tensor | None]) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
+    """The results of a call, each new or an alias of a source, and the bytes of the new storages."""
+    known = {_storage(source): position for position, source in enumerate(sources) if source is not None}
     fresh: dict[int, int] = {}
     sizes: list[int] = []
     leaves: list[tuple[str, int]] = []
     for leaf in result if isinstance(result, (tuple, list)) else [result]:
-        if not isinstance(leaf, torch.Tensor):
+        if not isinstance(leaf, Tensor):
             leaves.append(("none", 0))
-            continue
-        storage = leaf.untyped_storage()
-        if storage.data_ptr() in known:
-            leaves.append(("alias", known[storage.data_ptr()]))
-            continue
-        key = storage._cdata
-        if key not in fresh:
-            fresh[key] = len(sizes)
-            sizes.append(storage.nbytes())
-        leaves.append(("new", fresh[key]))
+        elif _storage(leaf) in known:
+            leaves.append(("alias", known[_storage(leaf)]))
+        else:
+            if _storage(leaf) not in fresh:
+                fresh[_storage(leaf)] = len(sizes)
+                sizes.append(int(leaf.untyped_storage().nbytes()))
+            leaves.append(("new", fresh[_storage(leaf)]))
     return _without_mixtures(leaves, sizes, sources), tuple(sizes)
 
 
+def _storage(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
 def _without_mixtures(
-    leaves: list[tuple[str, int]], sizes: list[int], sources: list[torch.Tensor | None]
+    leaves: list[tuple[str, int]], sizes: list[int], sources: list[Tensor | None]
 ) -> tuple[tuple[str, int], ...]:
     """An op that returns new bytes and an argument's: the argument's are counted again, which is never too little."""
     if not sizes or all(kind != "alias" for kind, _ in leaves):
@@ -191,31 +192,13 @@ def _clocked(call: Callable[[], Any]) -> float:
     return best + _OVERHEAD_S
 
 
-def _modelled(node: fx.Node) -> OpCost:
+def _modelled(node: Node) -> OpCost:
     """The cost without a run: sizes of the fake tensors, and time by bytes moved."""
-    sources = {
-        tensor.untyped_storage()._cdata: position
-        for position, source in enumerate(node.all_input_nodes)
-        for tensor in pytree.tree_leaves(source.meta.get("val"))
-        if isinstance(tensor, torch.Tensor)
-    }
-    value = node.meta.get("val")
-    sizes: list[int] = []
-    leaves: list[tuple[str, int]] = []
-    for leaf in value if isinstance(value, (tuple, list)) else [value]:
-        if not isinstance(leaf, torch.Tensor):
-            leaves.append(("none", 0))
-        elif leaf.untyped_storage()._cdata in sources:
-            leaves.append(("alias", sources[leaf.untyped_storage()._cdata]))
-        else:
-            leaves.append(("new", len(sizes)))
-            sizes.append(int(leaf.untyped_storage().nbytes()))
-    read = [source.meta.get("val") for source in node.all_input_nodes]
-    moved = sum(sizes) + sum(
-        int(value.numel()) * value.element_size() for value in read if isinstance(value, torch.Tensor)
-    )
-    is_view = len(leaves) > 0 and all(kind == "alias" for kind, _ in leaves)
-    return OpCost(_OVERHEAD_S + moved / _MODELLED_BYTES_PER_S, 0, tuple(leaves), tuple(sizes), is_view)
+    values = [source.meta.get("val") for source in node.all_input_nodes]
+    sources = [value if isinstance(value, Tensor) else None for value in values]
+    leaves, sizes = _leaves_of(node.meta.get("val"), sources)
+    moved = sum(sizes) + sum(int(source.numel()) * source.element_size() for source in sources if source is not None)
+    return OpCost(_OVERHEAD_S + moved / _MODELLED_BYTES_PER_S, 0, leaves, sizes)
 
 
 def allocator_peak(call: Callable[[], Any]) -> tuple[int, Any]:

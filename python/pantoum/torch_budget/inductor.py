@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 from torch._functorch import config as functorch_config
 from torch._functorch import partitioners
 from torch._functorch.compile_utils import raise_getitems
 from torch._inductor.custom_graph_pass import CustomKnapsackSolver, CustomPartitionerFn
+from torch.fx import Graph, GraphModule, Node
 
 from pantoum.quantities import Size
 
 from . import faults
 from .budget import budget_bytes
 from .costs import CostBook
-from .joint import Joint, has_effect, output_of, read_graph, storages_of
+from .joint import Joint, has_effect, is_tangent, output_of, read_graph, storages_of
 from .planner import PlanStore, cost_graph
 
 _LOG = logging.getLogger("pantoum.torch_budget")
@@ -40,23 +40,20 @@ _COSTS, _PLANS = CostBook(), PlanStore()
 
 
 @dataclass
-class Partition:
-    """Forward and backward, what is saved (bytes), and what is run again as modelled (seconds)."""
-
-    forward: fx.GraphModule
-    backward: fx.GraphModule
-    saved: int
-    again_s: float
-    origin: str
-
-
-@dataclass
 class Chosen:
     """The bytes that a partition saves, the modelled seconds that it runs again, and its origin."""
 
     saved: int
     again_s: float
     origin: str
+
+
+@dataclass
+class Partition(Chosen):
+    """A partition that may be chosen."""
+
+    forward: GraphModule
+    backward: GraphModule
 
 
 class SavedBytes(CustomPartitionerFn):
@@ -73,11 +70,12 @@ class SavedBytes(CustomPartitionerFn):
 
     @property
     def options(self) -> dict[str, Any]:
-        """For torch.compile: this partitioner, and no copies that inductor would save beside what it counted."""
+        """Options for torch.compile: this partitioner, and a switch against copies that inductor would save
+        uncounted."""
         return {"custom_partitioner_fn": self, "layout_optimization": False}
 
     def __deepcopy__(self, _memo: Any) -> SavedBytes:
-        """Inductor copies its options; what was chosen is told by the object that the user has."""
+        """Inductor copies its options. The user reads what was chosen from the object itself, so it is not copied."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -88,8 +86,8 @@ class SavedBytes(CustomPartitionerFn):
         return hashlib.sha256(sources + f"{self.ram} {self.time_limit_s}".encode()).hexdigest()
 
     def __call__(
-        self, gm: fx.GraphModule, joint_inputs: Sequence[object], **kwargs: Any
-    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        self, gm: GraphModule, joint_inputs: Sequence[object], **kwargs: Any
+    ) -> tuple[GraphModule, GraphModule]:
         _warn_of_layouts(gm)
         found, refusal = self._candidates(gm, joint_inputs, kwargs)
         candidates = [one for one in found if one.saved <= self.ram and not draws_again(one)]
@@ -101,21 +99,17 @@ class SavedBytes(CustomPartitionerFn):
         return best.forward, best.backward
 
     def _candidates(
-        self, gm: fx.GraphModule, inputs: Sequence[object], kwargs: dict[str, Any]
+        self, gm: GraphModule, inputs: Sequence[object], kwargs: dict[str, Any]
     ) -> tuple[list[Partition], faults.Error | None]:
         """PyTorch's own partitions by its ratio, and the planner's; or why the planner has none."""
         outputs: int = kwargs["num_fwd_outputs"]
-        joint: Joint | None = None
         refusal: faults.Error | None = None
+        times: dict[str, float] = {}
         try:
-            joint = read_graph(gm, outputs, _COSTS)
+            for op in read_graph(gm, outputs, _COSTS).ops:
+                times[op.node.name] = op.cost.time_s * (_FUSED if is_fusible(op.node) else 1.0)
         except faults.Unsupported as error:
             refusal = error
-        times = (
-            {op.node.name: op.cost.time_s * (_FUSED if is_fusible(op.node) else 1.0) for op in joint.ops}
-            if joint
-            else {}
-        )
 
         def own(ratio: float) -> Partition:
             with functorch_config.patch(activation_memory_budget=ratio):
@@ -123,7 +117,7 @@ class SavedBytes(CustomPartitionerFn):
             return partition_of(*parts, outputs, times, f"ratio {ratio:.4f}")
 
         found = by_ratio(own, self.ram)
-        if joint is None or len(found) == 1:
+        if refusal is not None or len(found) == 1:
             return found, refusal
         try:
             return [*found, planned(copied(gm), outputs, times, self.ram, self.time_limit_s)], None
@@ -131,7 +125,7 @@ class SavedBytes(CustomPartitionerFn):
             return found, error
 
 
-def _warn_of_layouts(gm: fx.GraphModule) -> None:
+def _warn_of_layouts(gm: GraphModule) -> None:
     convolutions = gm.graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default)
     if convolutions and torch._inductor.config.layout_optimization:
         _LOG.warning(
@@ -140,8 +134,8 @@ def _warn_of_layouts(gm: fx.GraphModule) -> None:
         )
 
 
-def planned(gm: fx.GraphModule, outputs: int, times: dict[str, float], ram: int, time_limit_s: float) -> Partition:
-    """The planner's partition: what it keeps across the loss is saved, all else is computed again in backward."""
+def planned(gm: GraphModule, outputs: int, times: dict[str, float], ram: int, time_limit_s: float) -> Partition:
+    """The planner's partition: forward saves what the plan keeps across the loss; backward computes the rest again."""
     saved = saved_by_plan(read_graph(gm, outputs, _COSTS), ram, times, _PLANS, time_limit_s)
     forward, backward = partitioners._extract_fwd_bwd_modules(
         gm, saved, saved_sym_nodes=[], saved_opaque_nodes=[], num_fwd_outputs=outputs
@@ -151,16 +145,15 @@ def planned(gm: fx.GraphModule, outputs: int, times: dict[str, float], ram: int,
     return partition_of(*parts, outputs, times, "plan")
 
 
-def copied(gm: fx.GraphModule) -> fx.GraphModule:
+def copied(gm: GraphModule) -> GraphModule:
     """Another graph over the same parameters; partitioners change what they are given."""
-    graph = fx.Graph()
-    names: dict[fx.Node, fx.Node] = {}
+    graph = Graph()
+    names: dict[Node, Node] = {}
     output = graph.graph_copy(gm.graph, names)
-    old = next(iter(gm.graph.find_nodes(op="output")))
-    graph.output(output).meta = dict(old.meta)
+    graph.output(output).meta = dict(gm.graph.output_node().meta)
     for node, new in names.items():
         new.meta = dict(node.meta)
-    return fx.GraphModule(gm, graph)
+    return GraphModule(gm, graph)
 
 
 def by_ratio(own: Callable[[float], Partition], ram: int) -> list[Partition]:
@@ -180,38 +173,36 @@ def by_ratio(own: Callable[[float], Partition], ram: int) -> list[Partition]:
 
 
 def partition_of(
-    forward: fx.GraphModule, backward: fx.GraphModule, outputs: int, times: dict[str, float], origin: str
+    forward: GraphModule, backward: GraphModule, outputs: int, times: dict[str, float], origin: str
 ) -> Partition:
     ran = {node.name for node in forward.graph.nodes if node.op == "call_function"}
     again = sum(
         times.get(node.name, 0.0) for node in backward.graph.nodes if node.op == "call_function" and node.name in ran
     )
-    return Partition(forward, backward, saved_bytes(forward, outputs), again, origin)
+    return Partition(saved_bytes(forward, outputs), again, origin, forward, backward)
 
 
 def draws_again(partition: Partition) -> bool:
-    """PyTorch's budget may draw in forward and again, other numbers, in backward: then gradients are wrong."""
+    """Whether the partition draws random numbers in forward and other ones in backward, which makes gradients wrong."""
     drawn = {node.name for node in partition.forward.graph.nodes if node.op == "call_function" and has_effect(node)}
     return any(node.name in drawn for node in partition.backward.graph.nodes if node.op == "call_function")
 
 
-def saved_bytes(forward: fx.GraphModule, outputs: int) -> int:
+def saved_bytes(forward: GraphModule, outputs: int) -> int:
     """Bytes that this forward graph keeps for its backward, each storage once, the caller's tensors not counted."""
     returned = list(output_of(forward))
     callers = set(storages_of([*forward.graph.find_nodes(op="placeholder"), *returned[:outputs]]))
     return sum(size for storage, size in storages_of(returned[outputs:]).items() if storage not in callers)
 
 
-def is_fusible(node: fx.Node) -> bool:
+def is_fusible(node: Node) -> bool:
     """Whether inductor computes the op inside its neighbour's kernel: elementwise ops, and ops that only fill."""
     tags = getattr(node.target, "tags", ())
     packet = getattr(node.target, "overloadpacket", None)
     return torch.Tag.pointwise in tags or packet in partitioners.get_default_op_list().fusible_ops
 
 
-def saved_by_plan(
-    joint: Joint, ram: int, times: dict[str, float], plans: PlanStore, time_limit_s: float
-) -> list[fx.Node]:
+def saved_by_plan(joint: Joint, ram: int, times: dict[str, float], plans: PlanStore, time_limit_s: float) -> list[Node]:
     """The nodes that the planner keeps across the loss, where nothing but the loss is short of memory.
 
     The loss is given so large a workspace that the budget binds there and nowhere else.
@@ -236,12 +227,10 @@ def saved_by_plan(
             (f"the smallest number for which a partition is known: {least} bytes",),
             "more bytes, or a smaller batch",
         ) from None
-    if graph.loss is None:
-        return []
-    return _kept(joint, graph.loss, plan.instructions)
+    return [] if graph.loss is None else _kept(joint, graph.loss, plan.instructions)
 
 
-def _kept(joint: Joint, loss: int, instructions: list[dict[str, Any]]) -> list[fx.Node]:
+def _kept(joint: Joint, loss: int, instructions: list[dict[str, Any]]) -> list[Node]:
     """The leaves of what is in memory at the loss, the caller's inputs, and what backward must not compute again."""
     alive: set[int] = set()
     for instruction in instructions:
@@ -256,22 +245,23 @@ def _kept(joint: Joint, loss: int, instructions: list[dict[str, Any]]) -> list[f
         for storage in joint.storages
         if storage.held_by_caller and joint.ops[storage.op].node not in joint.after_loss
     }
-    given = [node for node in joint.placeholders if "tangents" not in str(node.target) and node not in joint.folded]
+    given = [node for node in joint.placeholders if not is_tangent(node) and node not in joint.folded]
     return given + [
         leaf for index in sorted(alive | held) if index < len(joint.storages) for leaf in joint.storages[index].leaves
     ]
 
 
 class KnapsackSolver(CustomKnapsackSolver):
-    """For `torch._functorch.config.activation_memory_budget_solver`: exact to 1/4096 of the limit, never above."""
+    """A solver for `torch._functorch.config.activation_memory_budget_solver`: exact to 1/4096 of the limit, and never
+    above it."""
 
     def __call__(
         self,
         memory: list[float],
-        joint_graph: fx.Graph,
+        joint_graph: Graph,
         max_memory: float,
         node_info: Any,
-        all_recomputable_banned_nodes: list[fx.Node],
+        all_recomputable_banned_nodes: list[Node],
     ) -> tuple[list[int], list[int]]:
         times = [partitioners.estimate_runtime(node) for node in all_recomputable_banned_nodes]
         kept = knapsack(memory, times, max_memory)

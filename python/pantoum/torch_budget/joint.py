@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor
 from torch._functorch._aot_autograd.descriptors import InputMutationAOTOutput
+from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from . import faults
@@ -33,7 +34,7 @@ class Storage:
     index: int
     bytes: int
     op: int
-    leaves: list[fx.Node] = field(default_factory=list)
+    leaves: list[Node] = field(default_factory=list)
     held_by_caller: bool = False
 
 
@@ -42,7 +43,7 @@ class Op:
     """One call of a kernel. `inputs` and `outputs` are indices of storages."""
 
     index: int
-    node: fx.Node
+    node: Node
     cost: OpCost
     inputs: list[int]
     outputs: list[int]
@@ -67,18 +68,18 @@ class Joint:
 
     ops: list[Op] = field(default_factory=list)
     storages: list[Storage] = field(default_factory=list)
-    op_of: dict[fx.Node, Op] = field(default_factory=dict)
-    storage_of: dict[fx.Node, int] = field(default_factory=dict)  # leaves and views of what is made here
-    folded: dict[fx.Node, Any] = field(default_factory=dict)  # integers that are known while compiling
-    after_loss: set[fx.Node] = field(default_factory=set)  # what depends on a tangent
+    op_of: dict[Node, Op] = field(default_factory=dict)
+    storage_of: dict[Node, int] = field(default_factory=dict)  # leaves and views of what is made here
+    folded: dict[Node, Any] = field(default_factory=dict)  # integers that are known while compiling
+    after_loss: set[Node] = field(default_factory=set)  # what depends on a tangent
     forward_outputs: list[Any] = field(default_factory=list)
     backward_outputs: list[Any] = field(default_factory=list)
-    placeholders: list[fx.Node] = field(default_factory=list)
-    mutated: set[fx.Node] = field(default_factory=set)  # inputs that forward gives a new value, and views of them
+    placeholders: list[Node] = field(default_factory=list)
+    mutated: set[Node] = field(default_factory=set)  # inputs that forward gives a new value, and views of them
 
     def made(self, nodes: Iterable[Any]) -> list[int]:
         """The storages behind these nodes, once each, in order; what the caller gave is left out."""
-        found = (self.storage_of.get(node) for node in nodes if isinstance(node, fx.Node))
+        found = (self.storage_of.get(node) for node in nodes if isinstance(node, Node))
         return list(dict.fromkeys(index for index in found if index is not None))
 
     def bytes_of(self, nodes: Iterable[Any]) -> int:
@@ -86,10 +87,10 @@ class Joint:
         return sum(storages_of(nodes).values())
 
 
-def tensors_of(node: Any) -> list[torch.Tensor]:
+def tensors_of(node: Any) -> list[Tensor]:
     """The (fake) tensors that a node stands for."""
-    value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    value = node.meta.get("val") if isinstance(node, Node) else None
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
 def storages_of(nodes: Iterable[Any]) -> dict[int, int]:
@@ -98,16 +99,16 @@ def storages_of(nodes: Iterable[Any]) -> dict[int, int]:
     return {storage._cdata: int(storage.nbytes()) for storage in found}
 
 
-def output_of(module: fx.GraphModule) -> Any:
+def output_of(module: GraphModule) -> Any:
     """The results of a graph."""
-    return next(iter(module.graph.find_nodes(op="output"))).args[0]
+    return module.graph.output_node().args[0]
 
 
-def is_tangent(node: fx.Node) -> bool:
+def is_tangent(node: Node) -> bool:
     return node.op == "placeholder" and "tangents" in str(node.target)
 
 
-def read_graph(module: fx.GraphModule, num_forward_outputs: int, costs: CostBook) -> Joint:
+def read_graph(module: GraphModule, num_forward_outputs: int, costs: CostBook) -> Joint:
     """Reads a functional ATen graph.
 
     module               the joint graph of AOTAutograd, or an inference graph (then every output is a forward output)
@@ -126,9 +127,9 @@ def read_graph(module: fx.GraphModule, num_forward_outputs: int, costs: CostBook
     return joint
 
 
-def _mutated_inputs(module: fx.GraphModule) -> set[fx.Node]:
+def _mutated_inputs(module: GraphModule) -> set[Node]:
     """The placeholders whose new values are among the outputs; the caller's tensors get them once forward ends."""
-    descriptions = next(iter(module.graph.find_nodes(op="output"))).meta.get("desc") or []
+    descriptions = module.graph.output_node().meta.get("desc") or []
     changed = {
         description.mutated_input
         for description in pytree.tree_leaves(list(descriptions))
@@ -137,7 +138,7 @@ def _mutated_inputs(module: fx.GraphModule) -> set[fx.Node]:
     return {node for node in module.graph.find_nodes(op="placeholder") if node.meta.get("desc") in changed}
 
 
-def _read_node(joint: Joint, node: fx.Node, costs: CostBook) -> None:
+def _read_node(joint: Joint, node: Node, costs: CostBook) -> None:
     if node.op == "placeholder":
         joint.placeholders.append(node)
         if is_tangent(node):
@@ -157,26 +158,26 @@ def _read_node(joint: Joint, node: fx.Node, costs: CostBook) -> None:
         _read_op(joint, node, costs)
 
 
-def _read_getitem(joint: Joint, node: fx.Node) -> None:
+def _read_getitem(joint: Joint, node: Node) -> None:
     source, position = node.args
-    assert isinstance(source, fx.Node)
+    assert isinstance(source, Node)
     op = joint.op_of.get(source)
     if op is None:  # one view of several: split, unbind
         _read_view(joint, node, [source])
         return
     assert isinstance(position, int)
+    _bind_leaf(joint, op, node, position)
+
+
+def _bind_leaf(joint: Joint, op: Op, node: Node, position: int) -> None:
     kind, index = op.cost.leaves[position]
-    _bind_leaf(joint, op, node, kind, index)
-
-
-def _bind_leaf(joint: Joint, op: Op, node: fx.Node, kind: str, index: int) -> None:
     if kind == "new":
         storage = op.outputs[index]
         joint.storage_of[node] = storage
         joint.storages[storage].leaves.append(node)
 
 
-def _read_view(joint: Joint, node: fx.Node, sources: Sequence[fx.Node]) -> None:
+def _read_view(joint: Joint, node: Node, sources: Sequence[Node]) -> None:
     made = joint.made(sources[:1])
     if made:
         joint.storage_of[node] = made[0]
@@ -184,7 +185,7 @@ def _read_view(joint: Joint, node: fx.Node, sources: Sequence[fx.Node]) -> None:
         joint.mutated.add(node)
 
 
-def _read_op(joint: Joint, node: fx.Node, costs: CostBook) -> None:
+def _read_op(joint: Joint, node: Node, costs: CostBook) -> None:
     _refuse_what_cannot_move(node)
     cost = costs.of(node, joint.folded, opaque=not _is_builtin(node))
     if cost.is_view:
@@ -208,11 +209,11 @@ def _read_op(joint: Joint, node: fx.Node, costs: CostBook) -> None:
         joint.storages.append(Storage(len(joint.storages), size, op.index))
     joint.ops.append(op)
     joint.op_of[node] = op
-    if isinstance(node.meta.get("val"), torch.Tensor):
-        _bind_leaf(joint, op, node, *cost.leaves[0])
+    if isinstance(node.meta.get("val"), Tensor):
+        _bind_leaf(joint, op, node, 0)
 
 
-def _rerun(node: fx.Node) -> Rerun | None:
+def _rerun(node: Node) -> Rerun | None:
     """Batch norm in training form gives new running statistics. The second time they are neither read nor written."""
     aten = torch.ops.aten
     if node.target is not aten._native_batch_norm_legit_functional.default or node.args[5] is not True:
@@ -220,13 +221,14 @@ def _rerun(node: fx.Node) -> Rerun | None:
     return Rerun(aten._native_batch_norm_legit.no_stats, (*node.args[:3], *node.args[5:]))
 
 
-def _is_number(node: fx.Node) -> bool:
+def _is_number(node: Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
-def _known_number(node: fx.Node) -> Any:
-    """Shapes are fixed before this graph is read, so every number in it is known; one read from data is not."""
+def _known_number(node: Node) -> Any:
+    """The value of a number in the graph. Shapes are fixed before the graph is read, so only a number read from data is
+    unknown."""
     value = node.meta["val"]
     if isinstance(value, (int, float, bool)):
         return value
@@ -235,12 +237,12 @@ def _known_number(node: fx.Node) -> Any:
         return kind(value)
     raise faults.unsupported(
         f"the shape {value} depends on data, so the bytes of a step are not known before it runs",
-        faults.place_of(node),
+        node,
         "move the data-dependent part out of the compiled module",
     )
 
 
-def is_view(node: fx.Node) -> bool:
+def is_view(node: Node) -> bool:
     """Whether the op's schema says that what it returns shares its first input's bytes."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.returns or schema.is_mutable:
@@ -249,8 +251,8 @@ def is_view(node: fx.Node) -> bool:
     return info is not None and not info.is_write
 
 
-def has_effect(node: fx.Node) -> bool:
-    """Whether a second run differs from the first: draws of randomness, and ops that return nothing."""
+def has_effect(node: Node) -> bool:
+    """Whether a second run differs from the first: true of draws of random numbers, and of ops that return nothing."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
@@ -259,7 +261,7 @@ def has_effect(node: fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in target.tags and not _draws_nothing(node)
 
 
-def _draws_nothing(node: fx.Node) -> bool:
+def _draws_nothing(node: Node) -> bool:
     """Fused attention is tagged as random; without dropout it draws no number."""
     arguments = node.target._schema.arguments  # type: ignore[union-attr]
     for position, argument in enumerate(arguments):
@@ -269,50 +271,49 @@ def _draws_nothing(node: fx.Node) -> bool:
     return False
 
 
-def _is_builtin(node: fx.Node) -> bool:
-    namespace = getattr(node.target, "namespace", None)
-    return namespace in _PURE_LIBRARIES
+def _is_builtin(node: Node) -> bool:
+    return getattr(node.target, "namespace", None) in _PURE_LIBRARIES
 
 
-def _refuse_what_cannot_move(node: fx.Node) -> None:
+def _refuse_what_cannot_move(node: Node) -> None:
     target = node.target
     if target is torch.ops.higher_order.with_effects:
         raise faults.unsupported(
             f"{node.args[1]} has effects whose order PyTorch keeps",
-            faults.place_of(node),
+            node,
             "a form without checks or prints, as torch.linalg.solve_ex for torch.linalg.solve",
         )
     if isinstance(target, torch._ops.HigherOrderOperator) or not isinstance(target, torch._ops.OpOverload):
         raise faults.unsupported(
             f"{target} holds a graph of its own, whose bytes are not known",
-            faults.place_of(node),
+            node,
             "compile that part apart, or with another backend",
         )
     if target._schema.name.split("::")[-1].startswith(_PRIVATE_STATE):
         raise faults.unsupported(
             f"{target} keeps a state that only its own kernel knows",
-            faults.place_of(node),
+            node,
             "with torch.backends.mkldnn.flags(enabled=False) the layer is compiled step by step",
         )
     if target._schema.is_mutable:
         raise faults.unsupported(
             f"{target} changes its argument in place inside the step",
-            faults.place_of(node),
+            node,
             "write it without mutation inside forward and backward",
         )
 
 
-def _refuse_other_tensors(node: fx.Node) -> None:
+def _refuse_other_tensors(node: Node) -> None:
     for tensor in tensors_of(node):
         if tensor.layout is not torch.strided:
             raise faults.unsupported(
                 f"a tensor of layout {tensor.layout}, whose bytes depend on data",
-                faults.place_of(node),
+                node,
                 "sparse=False where it is an embedding's gradient",
             )
         if tensor.device.type not in ("cpu", "meta"):
             raise faults.unsupported(
                 f"a tensor on {tensor.device}: this release plans for the CPU alone",
-                faults.place_of(node),
+                node,
                 "keep the module and its inputs on the CPU",
             )

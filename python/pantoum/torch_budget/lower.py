@@ -11,12 +11,12 @@ import operator
 from typing import Any
 
 import torch
-from torch import fx
 from torch._functorch import partitioners
+from torch.fx import Graph, GraphModule, Node, map_arg
 
 from . import pager
 from .joint import Joint, Op, is_tangent
-from .planner import CostGraph, Plan
+from .planner import CostGraph, Document, Plan
 
 
 class Lowering:
@@ -24,19 +24,19 @@ class Lowering:
 
     def __init__(self, joint: Joint, graph: CostGraph, plan: Plan, pager_id: int) -> None:
         self.joint, self.cost, self.plan, self.pager_id = joint, graph, plan, pager_id
-        self.graph = fx.Graph()
-        self.given: dict[fx.Node, fx.Node] = {}
-        self.current: dict[int, dict[fx.Node, fx.Node]] = {}  # storage -> its leaves' newest copies
-        self.views: dict[fx.Node, fx.Node] = {}  # views of newest copies, of this phase
-        self.viewers: dict[int, list[fx.Node]] = {}  # storage -> which views stand in `views`
-        self.tokens: dict[int, fx.Node] = {}
+        self.graph = Graph()
+        self.given: dict[Node, Node] = {}
+        self.current: dict[int, dict[Node, Node]] = {}  # storage -> its leaves' newest copies
+        self.views: dict[Node, Node] = {}  # views of newest copies, of this phase
+        self.viewers: dict[int, list[Node]] = {}  # storage -> which views stand in `views`
+        self.tokens: dict[int, Node] = {}
         self.ran: set[int] = set()
-        self.backward: set[fx.Node] = set()
+        self.backward: set[Node] = set()
         self.in_backward = False
-        self.saved: dict[fx.Node, None] = {}
+        self.saved: dict[Node, None] = {}
         self.forward_returned: list[Any] | None = None
 
-    def run(self, module: fx.GraphModule) -> fx.GraphModule:
+    def run(self, module: GraphModule) -> GraphModule:
         """The joint graph in the plan's order."""
         for node in module.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
@@ -46,12 +46,11 @@ class Lowering:
         if self.forward_returned is None:
             self.forward_returned = [self._output(node) for node in self.joint.forward_outputs]
         outputs = self.forward_returned + [self._output(node) for node in self.joint.backward_outputs]
-        old = next(iter(module.graph.find_nodes(op="output")))
         new = self.graph.output(outputs)
-        new.meta = dict(old.meta)
-        return fx.GraphModule(module, self.graph)
+        new.meta = dict(module.graph.output_node().meta)
+        return GraphModule(module, self.graph)
 
-    def _instruct(self, instruction: dict[str, Any]) -> None:
+    def _instruct(self, instruction: Document) -> None:
         what, tensor = instruction["do"], instruction.get("tensor", -1)
         if what == "compute" and instruction["op"] == self.cost.loss:
             self._cross_to_backward()
@@ -73,7 +72,7 @@ class Lowering:
         self.views.clear()
         self.viewers.clear()
 
-    def _add(self, node: fx.Node) -> fx.Node:
+    def _add(self, node: Node) -> Node:
         if self.in_backward:
             self.backward.add(node)
         return node
@@ -81,7 +80,7 @@ class Lowering:
     def _compute(self, op: Op) -> None:
         reduced = op.again is not None and op.index in self.ran
         if op.again is not None and reduced:
-            called = self.graph.call_function(op.again.target, fx.map_arg(op.again.args, self._value))
+            called = self.graph.call_function(op.again.target, map_arg(op.again.args, self._value))
             called.meta = dict(op.node.meta)
         else:
             called = self.graph.node_copy(op.node, self._value)
@@ -95,7 +94,7 @@ class Lowering:
                 leaf: self._leaf(op.node, new, leaf) for leaf in self.joint.storages[storage].leaves
             }
 
-    def _leaf(self, old_op: fx.Node, new_op: fx.Node, leaf: fx.Node) -> fx.Node:
+    def _leaf(self, old_op: Node, new_op: Node, leaf: Node) -> Node:
         if leaf is old_op:
             return new_op
         assert leaf.target is operator.getitem
@@ -108,7 +107,7 @@ class Lowering:
         for view in self.viewers.pop(storage, []):
             self.views.pop(view, None)
 
-    def _value(self, node: fx.Node) -> Any:
+    def _value(self, node: Node) -> Any:
         """The node that stands for one of the joint graph at this point of the plan."""
         if node in self.joint.folded:
             return self.joint.folded[node]
@@ -123,14 +122,14 @@ class Lowering:
                 self.viewers.setdefault(storage, []).append(node)
         return self.views[node]
 
-    def _crossing(self, node: fx.Node) -> fx.Node:
-        """Notes what the backward graph uses of the forward's."""
+    def _crossing(self, node: Node) -> Node:
+        """Records a node of the forward graph that the backward graph uses."""
         if self.in_backward and node not in self.backward and node.op != "get_attr" and not is_tangent(node):
             self.saved[node] = None
         return node
 
     def _output(self, node: Any) -> Any:
-        return self._value(node) if isinstance(node, fx.Node) else node
+        return self._value(node) if isinstance(node, Node) else node
 
     def _page_out(self, storage: int) -> None:
         leaf, copy = next(iter(self.current[storage].items()))
@@ -141,16 +140,11 @@ class Lowering:
     def _page_in(self, storage: int) -> None:
         first, *others = self.joint.storages[storage].leaves
         value = first.meta["val"]
-        layout = (
-            [int(size) for size in value.shape],
-            [int(stride) for stride in value.stride()],
-            int(value.storage_offset()),
-        )
         copy = self.graph.call_function(
             torch.ops.pantoum.page_in.default,
             (
                 self._crossing(self.tokens[storage]),
-                *layout,
+                *_layout(value),
                 self.joint.storages[storage].bytes,
                 value.dtype,
                 self.pager_id,
@@ -162,20 +156,22 @@ class Lowering:
         for leaf in others:
             self.current[storage][leaf] = self._sibling(copy, leaf)
 
-    def _sibling(self, copy: fx.Node, leaf: fx.Node) -> fx.Node:
+    def _sibling(self, copy: Node, leaf: Node) -> Node:
         """Another leaf of the same storage, seen through the first."""
         value = leaf.meta["val"]
-        sizes, strides = [int(size) for size in value.shape], [int(stride) for stride in value.stride()]
-        view = self.graph.call_function(
-            torch.ops.aten.as_strided.default, (copy, sizes, strides, int(value.storage_offset()))
-        )
+        view = self.graph.call_function(torch.ops.aten.as_strided.default, (copy, *_layout(value)))
         view.meta = {"val": value}
         return self._add(view)
 
 
+def _layout(value: Any) -> tuple[list[int], list[int], int]:
+    """Sizes, strides and offset of a tensor."""
+    return list(map(int, value.shape)), list(map(int, value.stride())), int(value.storage_offset())
+
+
 def split(
-    module: fx.GraphModule, lowering: Lowering, num_forward_outputs: int
-) -> tuple[fx.GraphModule, fx.GraphModule, list[fx.Node]]:
+    module: GraphModule, lowering: Lowering, num_forward_outputs: int
+) -> tuple[GraphModule, GraphModule, list[Node]]:
     """Cuts a planned joint graph. Returns forward, backward, and the values that forward saves for backward."""
     planned = lowering.run(module)
     saved = list(lowering.saved)
@@ -188,7 +184,7 @@ def split(
     return forward, backward, saved
 
 
-def _check(lowering: Lowering, backward: fx.GraphModule) -> None:
+def _check(lowering: Lowering, backward: GraphModule) -> None:
     """PyTorch's extraction must not have pulled an op of the forward part into backward."""
     planned = {node.name for node in lowering.backward}
     stray = [node.name for node in backward.graph.nodes if node.op == "call_function" and node.name not in planned]

@@ -10,9 +10,10 @@ import gc
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
+from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -42,16 +43,16 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for leaf in pytree.tree_leaves((args, kwargs)):
-            if isinstance(leaf, torch.Tensor):
+            if isinstance(leaf, Tensor):
                 self._note(leaf, made=False)
         peak, result = allocator_peak(lambda: func(*args, **(kwargs or {})))
         before = len(self.log)
-        made = sum(self._note(leaf, made=True) for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
+        made = sum(self._note(leaf, made=True) for leaf in pytree.tree_leaves(result) if isinstance(leaf, Tensor))
         if peak > made:
             self.log[before:] = [*self.log[before:], (-1, peak - made), (-1, made - peak)]
         return result
 
-    def _note(self, tensor: torch.Tensor, made: bool) -> int:
+    def _note(self, tensor: Tensor, made: bool) -> int:
         """Enters a storage that is new here. Returns the bytes that it adds."""
         if tensor.layout is not torch.strided:
             return 0
@@ -75,7 +76,7 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def hold(self, values: Iterable[Any]) -> None:
         """These tensors are the caller's: outputs, gradients, tangents."""
         for leaf in pytree.tree_leaves(list(values)):
-            if isinstance(leaf, torch.Tensor):
+            if isinstance(leaf, Tensor):
                 self._note(leaf, made=False)
                 self.callers.add(self.serials[leaf.untyped_storage()._cdata][0])
 
@@ -103,9 +104,14 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 _ACTIVE: list[LiveBytes] = []
 
+BoxedCall: TypeAlias = Callable[[list[Any]], Any]
+"""A compiled graph, which empties the list of its arguments."""
 
-def active() -> LiveBytes | None:
-    return _ACTIVE[-1] if _ACTIVE else None
+
+def boxed_call(call: BoxedCall) -> BoxedCall:
+    """Marks a call as boxed, for AOTAutograd."""
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
 
 
 class Measurement:
@@ -136,20 +142,20 @@ class Measurement:
         return self.live.peak_bytes
 
 
-def metered(run: Callable[[list[Any]], Any], returned: int | None) -> Callable[[list[Any]], Any]:
+def metered(run: BoxedCall, returned: int | None) -> BoxedCall:
     """A boxed call that counts while someone measures. `returned`: how many results are the caller's; None: all."""
 
+    @boxed_call
     def call(args: list[Any]) -> Any:
-        meter = active()
-        if meter is None:
+        if not _ACTIVE:
             return run(args)
+        meter = _ACTIVE[-1]
         meter.graphs += 1
         with meter:
             results = run(args)
         meter.hold(results[:returned])
         return results
 
-    call._boxed_call = True  # type: ignore[attr-defined]
     return call
 
 

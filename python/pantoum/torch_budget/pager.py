@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from . import faults
 from .planner import PagerSpeed
@@ -119,7 +120,8 @@ class FilePager:
             )
 
     def speed(self) -> PagerSpeed:
-        """Measures the disk, not the system's cache of it: written through, read after the cache is told to forget."""
+        """Measures the disk and not the system's cache of it: the write is flushed, and the cache is dropped before the
+        read."""
         storage = torch.ones(_PROBE_BYTES, dtype=torch.uint8).untyped_storage()
         start = time.perf_counter()
         slot = self.write(storage)
@@ -171,7 +173,7 @@ def _file_system(folder: str) -> str:
     return kind
 
 
-def _page_out(x: torch.Tensor, pager: int) -> torch.Tensor:
+def _page_out(x: Tensor, pager: int) -> Tensor:
     slot = _PAGERS[pager].write(x.untyped_storage())
     token = torch.empty((0, slot + 1), dtype=torch.uint8)  # no bytes; its shape is the slot
     weakref.finalize(token.untyped_storage(), _PAGERS[pager].give_back, slot)
@@ -179,8 +181,8 @@ def _page_out(x: torch.Tensor, pager: int) -> torch.Tensor:
 
 
 def _page_in(
-    token: torch.Tensor, size: list[int], stride: list[int], offset: int, count: int, dtype: torch.dtype, pager: int
-) -> torch.Tensor:
+    token: Tensor, size: list[int], stride: list[int], offset: int, count: int, dtype: torch.dtype, pager: int
+) -> Tensor:
     flat = torch.empty(count, dtype=torch.uint8)
     _PAGERS[pager].read(token.shape[1] - 1, flat.untyped_storage())
     return torch.empty(0, dtype=dtype).set_(flat.untyped_storage(), offset, size, stride)
@@ -190,7 +192,7 @@ _LIBRARY.impl("page_out", _page_out, "CompositeExplicitAutograd")
 _LIBRARY.impl("page_in", _page_in, "CompositeExplicitAutograd")
 
 
-def fake_token(like: torch.Tensor) -> torch.Tensor:
+def fake_token(like: Tensor) -> Tensor:
     """A tensor that stands for a token while compiling."""
     with like.fake_mode:  # type: ignore[attr-defined]
         return torch.empty((0, 1), dtype=torch.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from pantoum import _core
 from pantoum.errors import Infeasible, LimitReached
@@ -13,6 +13,9 @@ from pantoum.planning import plan_options
 from pantoum.quantities import Bytes
 
 from .joint import Joint, Op
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object: a cost graph or a plan, or one of its ops, tensors or instructions."""
 
 LOSS = "loss (the caller's)"
 
@@ -54,7 +57,7 @@ class CostGraph:
 class Plan:
     """The planner's answer: its instructions and its figures (bytes, seconds)."""
 
-    instructions: list[dict[str, Any]]
+    instructions: list[Document]
     peak_bytes: int
     unplanned_peak_bytes: int
     time_s: float
@@ -82,7 +85,7 @@ def cost_graph(joint: Joint, pager: PagerSpeed | None, name: str) -> CostGraph:
         for storage in joint.storages
     ]
     chains = _Chains(tensors)
-    ops: list[dict[str, Any]] = []
+    ops: list[Document] = []
     order: list[int] = []
     loss: int | None = None
     for op in joint.ops:
@@ -106,7 +109,7 @@ def cost_graph(joint: Joint, pager: PagerSpeed | None, name: str) -> CostGraph:
 class _Chains:
     """Tensors of no bytes that put ops in an order."""
 
-    def __init__(self, tensors: list[dict[str, Any]]) -> None:
+    def __init__(self, tensors: list[Document]) -> None:
         self.tensors = tensors
         self.tangent: int | None = None
         self.last_effect: int | None = None
@@ -117,7 +120,7 @@ class _Chains:
         return len(self.tensors) - 1
 
 
-def _append_loss(joint: Joint, ops: list[dict[str, Any]], order: list[int], chains: _Chains) -> int:
+def _append_loss(joint: Joint, ops: list[Document], order: list[int], chains: _Chains) -> int:
     inputs = joint.made(joint.forward_outputs)
     inputs += chains.before_loss
     if chains.last_effect is not None:
@@ -138,7 +141,7 @@ def _append_loss(joint: Joint, ops: list[dict[str, Any]], order: list[int], chai
     return index
 
 
-def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> dict[str, Any]:
+def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> Document:
     inputs, outputs = list(op.inputs), list(op.outputs)
     made = sum(joint.storages[index].bytes for index in outputs)
     held = sum(joint.storages[index].bytes for index in outputs if joint.storages[index].held_by_caller)
@@ -165,14 +168,14 @@ def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> dict[str, An
     }
 
 
-def _tensor(index: int, name: str, size: int, stays: bool) -> dict[str, Any]:
-    tensor: dict[str, Any] = {"id": index, "name": name, "bytes": size}
+def _tensor(index: int, name: str, size: int, stays: bool) -> Document:
+    tensor: Document = {"id": index, "name": name, "bytes": size}
     if stays:
         tensor["end"] = "ram"
     return tensor
 
 
-def _transfers(pager: PagerSpeed) -> dict[str, Any]:
+def _transfers(pager: PagerSpeed) -> Document:
     speeds = {"in": pager.in_bytes_per_s, "out": pager.out_bytes_per_s}
     ways = {way: {"latency_s": pager.latency_s, "bytes_per_s": speed, "w": 0.0} for way, speed in speeds.items()}
     return {"mode": "sync", "duplex": "half", **ways}
@@ -252,7 +255,7 @@ def _read(graph: CostGraph, text: str) -> Plan:
     )
 
 
-def replay(graph: dict[str, Any], instructions: list[dict[str, Any]]) -> dict[int | None, int]:
+def replay(graph: Document, instructions: list[Document]) -> dict[int | None, int]:
     """The most bytes that are in memory while each op of a cost graph runs, over all of its runs."""
     sizes = {tensor["id"]: int(tensor["bytes"]) for tensor in graph["tensors"]}
     ops = {op["id"]: op for op in graph["ops"]}
@@ -271,12 +274,12 @@ def replay(graph: dict[str, Any], instructions: list[dict[str, Any]]) -> dict[in
     return taken
 
 
-def unplanned(graph: dict[str, Any]) -> list[dict[str, Any]]:
+def unplanned(graph: Document) -> list[Document]:
     """The ops in the given order, each tensor in memory from its op to its last reader."""
     ops = {op["id"]: op for op in graph["ops"]}
     last = {tensor: index for index in graph["order"] for tensor in (*ops[index]["outputs"], *ops[index]["inputs"])}
     stays = {tensor["id"] for tensor in graph["tensors"] if tensor.get("end") == "ram"}
-    instructions: list[dict[str, Any]] = []
+    instructions: list[Document] = []
     for index in graph["order"]:
         instructions.append({"do": "compute", "op": index})
         dead = {tensor for tensor in (*ops[index]["outputs"], *ops[index]["inputs"]) if last[tensor] == index}
