@@ -1,6 +1,5 @@
 /* What a fast back end beside the portable kernels offers: its rows of the kernel table, its threads, its layouts. */
-#ifndef PANTOUM_KERNELS_BACK_END_H
-#define PANTOUM_KERNELS_BACK_END_H
+#pragma once
 
 #include "pantoum/pantoum.h"
 
@@ -32,6 +31,4 @@ typedef const char* (*pt_back_end_version_function)(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

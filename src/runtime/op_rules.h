@@ -1,7 +1,6 @@
 /* What the shape rules of all families (op_shapes_*.c) share. A rule looks at the use's inputs and attributes, whose counts and dtypes fit
  * already, and makes the outputs; or, where the inputs do not determine them, looks at those that were given. 0: the use is refused. */
-#ifndef PANTOUM_RUNTIME_OP_RULES_H
-#define PANTOUM_RUNTIME_OP_RULES_H
+#pragma once
 
 #include "runtime/op_shapes.h"
 
@@ -90,5 +89,3 @@ int pt_axis_same(pt_op_use* use);     /* and the first integer is an axis */
 int pt_broadcast_all(pt_op_use* use); /* as numpy broadcasts */
 /* `y` becomes what it and `x` broadcast to. */
 int pt_broadcast(pt_op_use* use, pt_tensor* y, const pt_tensor* x);
-
-#endif

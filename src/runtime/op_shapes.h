@@ -1,8 +1,7 @@
 /* Which uses of an operator are sound, and the types of their outputs, as include/pantoum/ops.h documents them: what the runtime asks of a
  * plan, and what the compiler builds its graphs by. A kernel may rely on all of it; it checks itself only what depends on data (indices,
  * labels). The operators' records are in kernels/portable/operators.h. */
-#ifndef PANTOUM_RUNTIME_OP_SHAPES_H
-#define PANTOUM_RUNTIME_OP_SHAPES_H
+#pragma once
 
 #include "kernels/portable/operators.h"
 #include "runtime/plan_bytes.h"
@@ -57,6 +56,4 @@ int pt_index_input(uint16_t op);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Reads a binary plan in place: little-endian loads byte by byte (no alignment is assumed), varints, decoded ops and
  * instructions. */
-#ifndef PANTOUM_RUNTIME_PLAN_BYTES_H
-#define PANTOUM_RUNTIME_PLAN_BYTES_H
+#pragma once
 
 #include "pantoum/pantoum.h"
 #include "runtime/plan_layout.h"
@@ -80,6 +79,4 @@ pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* The bytes of a binary plan, as docs/plan-format.md has them: shared by the interpreter (C) and the encoder (C++). */
-#ifndef PANTOUM_RUNTIME_PLAN_LAYOUT_H
-#define PANTOUM_RUNTIME_PLAN_LAYOUT_H
+#pragma once
 
 #define PT_PLAN_MAGIC "PTMP"
 #define PT_PLAN_VERSION 2
@@ -74,5 +73,3 @@ enum { PT_DO_COMPUTE = 0, PT_DO_PAGE_OUT = 1, PT_DO_PAGE_IN = 2, PT_DO_FREE = 3,
 /* A type in one number: where its dims start among the shape words, its rank, its dtype. */
 #define PT_TYPE_REF(dims_at, rank, dtype) ((((dims_at) << 3 | (rank)) << 3) | (dtype))
 #define PT_TYPE_MAX_DIMS_AT 0x3FFFFFFu
-
-#endif

@@ -1,7 +1,6 @@
 /* The learning rate over a training, for the trainer of this machine and for that of a firmware: a function of the step
  * and of how many there are, in doubles of + - * / alone, so that every processor gives the same bits. */
-#ifndef PANTOUM_RUNTIME_SCHEDULE_H
-#define PANTOUM_RUNTIME_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,6 +39,4 @@ double pt_rate_at(const pt_schedule* schedule, double lr, uint64_t step, uint64_
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

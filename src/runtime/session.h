@@ -1,6 +1,5 @@
 /* The inside of a session: where every tensor is now, and the transfers under way. */
-#ifndef PANTOUM_RUNTIME_SESSION_H
-#define PANTOUM_RUNTIME_SESSION_H
+#pragma once
 
 #include "runtime/plan_bytes.h"
 
@@ -76,5 +75,3 @@ void pt_point_operands(const pt_session* session, pt_op_view* view);
 pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op_view* view, const pt_scalars* scalars);
 /* Finds the kernel of every op, and asks whether the planned workspaces suffice. */
 pt_status pt_bind_kernels(pt_session* session);
-
-#endif

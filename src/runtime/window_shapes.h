@@ -1,6 +1,5 @@
 /* Extents of sliding windows: convolutions and pools. */
-#ifndef PANTOUM_RUNTIME_WINDOW_SHAPES_H
-#define PANTOUM_RUNTIME_WINDOW_SHAPES_H
+#pragma once
 
 #include "runtime/op_shapes.h"
 
@@ -9,5 +8,3 @@
 int pt_conv_dims(pt_op_use* use, const pt_tensor* x, const pt_tensor* w, unsigned spatial, pt_tensor* y);
 /* X[N,C,H,W] under [PT_POOL_*]; every window holds at least one element of the image. */
 int pt_pool_dims(pt_op_use* use, const pt_tensor* x, pt_tensor* y);
-
-#endif

@@ -1,6 +1,5 @@
 /* The part of version 1 of QEMU's plugin interface that count.c uses; QEMU resolves these when it loads the plugin. */
-#ifndef PANTOUM_QEMU_PLUGIN_H
-#define PANTOUM_QEMU_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn* insn,
                                             void (*callback)(unsigned processor, void* data),
                                             enum qemu_plugin_cb_flags flags, void* data);
-
-#endif

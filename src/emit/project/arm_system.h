@@ -1,6 +1,5 @@
 /* The few registers of the Cortex-M system control space that the start-up needs, and the symbols of firmware.ld. */
-#ifndef PANTOUM_ARM_SYSTEM_H
-#define PANTOUM_ARM_SYSTEM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ extern uint8_t board_rom_begin[], board_rom_end[], board_ram_begin[], board_ram_
 void board_guard(void);
 /* The handler of every exception: tells which and where, and ends the run. */
 void board_fault(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A pager on storage of blocks: what a transfer shares of a block goes through a staging buffer of one block. */
-#ifndef PANTOUM_PROJECT_BLOCK_PAGER_H
-#define PANTOUM_PROJECT_BLOCK_PAGER_H
+#pragma once
 
 #include "blocks.h"
 #include "pantoum/pantoum.h"
@@ -26,6 +25,4 @@ pt_pager pt_block_pager_interface(pt_block_pager* pager);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

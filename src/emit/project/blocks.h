@@ -1,6 +1,5 @@
 /* Storage as numbered blocks of 512 bytes: what a driver offers, and all that the pager of a firmware asks for. */
-#ifndef PANTOUM_BLOCKS_H
-#define PANTOUM_BLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ typedef struct pt_blocks {
 static inline pt_status pt_blocks_within(uint32_t total, uint32_t block, uint32_t count) {
   return count <= total && block <= total - count ? PT_OK : PT_E_FULL;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Order on Arm: the reset handler switches the FPU on, paints the stack, copies .data, zeroes .bss, calls board_start
  * and main, and gives main's result to board_exit. On Linux (posix.c) board_start runs before main, too. */
-#ifndef PANTOUM_BOARD_H
-#define PANTOUM_BOARD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ uint32_t board_stack_used(void);
 /* Opens the board's storage; what it points to is the board's and stays valid. PT_E_IO: there is none, or it fails.
  * Build with -DBOARD_FAIL_AFTER_WRITES=n to make the n-th block written, and all later ones, fail with PT_E_IO. */
 pt_status board_storage(pt_blocks* blocks);
-
-#endif

@@ -10,8 +10,7 @@
  * storage     "semihosting": a file of the host; "sd": an SD card (QEMU: -drive if=sd,format=raw,file=...)
  * guard       1: the memory protection unit traps the first byte beyond RAM_SIZE; 0: the chip has none
  * sources     of this board, beside PT_BOARD_SOURCES */
-#ifndef PANTOUM_BOARDS_H
-#define PANTOUM_BOARDS_H
+#pragma once
 
 #define PT_BOARD_SOURCES "startup_arm.c guard_arm.c fault_arm.c semihosting.c fail_writes.c"
 
@@ -30,5 +29,3 @@
   ROW("mps3-an547",  "mps3-an547",  "-mcpu=cortex-m55 -mfloat-abi=hard", \
       0x00000000u, 0x00080000u, 0x21000000u, 0x00400000u, "semihosting", 1, "semihosted.c")
 /* clang-format on */
-
-#endif

@@ -11,8 +11,7 @@
  *
  * A step writes neither the slots nor the area that the newest record names, so that whatever moment power is lost at,
  * that record's step is whole. */
-#ifndef PANTOUM_PROJECT_COMMIT_H
-#define PANTOUM_PROJECT_COMMIT_H
+#pragma once
 
 #include "blocks.h"
 #include "pantoum/pantoum.h"
@@ -56,6 +55,4 @@ pt_status pt_journal_commit(pt_journal* journal, uint64_t step);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  *                     speaks of is whole
  *   then              each feature's rows, sample by sample, and where they are checked a CRC-32 of each behind them; both
  *                     begin with a block */
-#ifndef PANTOUM_PROJECT_FEATURE_STORE_H
-#define PANTOUM_PROJECT_FEATURE_STORE_H
+#pragma once
 
 #include "block_pager.h"
 
@@ -51,6 +50,4 @@ pt_status pt_features_get(pt_features* features, uint32_t which, uint32_t sample
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -36,36 +36,26 @@ uint32_t board_stack_used(void) {
 }
 
 /* One call of pread or pwrite moves at most 2 GiB, and may move less. */
-static pt_status read_blocks(void* context, uint32_t block, void* data, uint32_t count) {
-  const host_file* storage = context;
-  off_t at = (off_t)block * PT_BLOCK_BYTES;
-  const off_t end = at + (off_t)count * PT_BLOCK_BYTES;
-  uint8_t* bytes = data;
+static pt_status move_blocks(const host_file* storage, uint32_t block, uint8_t* to, const uint8_t* from,
+                             uint32_t count) {
+  const size_t bytes = (size_t)count * PT_BLOCK_BYTES;
+  size_t done = 0;
   const pt_status status = pt_blocks_within(storage->count, block, count);
   if (status != PT_OK) return status;
-  while (at < end) {
-    const ssize_t moved = pread(storage->file, bytes, (size_t)(end - at), at);
+  while (done < bytes) {
+    const off_t at = (off_t)block * PT_BLOCK_BYTES + (off_t)done;
+    const ssize_t moved = to != NULL ? pread(storage->file, to + done, bytes - done, at)
+                                     : pwrite(storage->file, from + done, bytes - done, at);
     if (moved <= 0) return PT_E_IO;
-    at += moved;
-    bytes += moved;
+    done += (size_t)moved;
   }
   return PT_OK;
 }
-
+static pt_status read_blocks(void* context, uint32_t block, void* data, uint32_t count) {
+  return move_blocks(context, block, data, NULL, count);
+}
 static pt_status write_blocks(void* context, uint32_t block, const void* data, uint32_t count) {
-  const host_file* storage = context;
-  off_t at = (off_t)block * PT_BLOCK_BYTES;
-  const off_t end = at + (off_t)count * PT_BLOCK_BYTES;
-  const uint8_t* bytes = data;
-  const pt_status status = pt_blocks_within(storage->count, block, count);
-  if (status != PT_OK) return status;
-  while (at < end) {
-    const ssize_t moved = pwrite(storage->file, bytes, (size_t)(end - at), at);
-    if (moved <= 0) return PT_E_IO;
-    at += moved;
-    bytes += moved;
-  }
-  return PT_OK;
+  return move_blocks(context, block, NULL, data, count);
 }
 
 static pt_status sync_blocks(void* context) {

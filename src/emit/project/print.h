@@ -1,6 +1,5 @@
 /* What a run tells, as lines of words that programs read too; losses as decimals and as the bits that they have. */
-#ifndef PANTOUM_PRINT_H
-#define PANTOUM_PRINT_H
+#pragma once
 
 #include "trainer.h"
 
@@ -20,5 +19,3 @@ void print_state(pt_trainer* trainer);
 /* "stack 1200 of 2048", "paged in 4096 out 8192", "written 10240" (to storage, whole blocks),
  * "worn 9728" (of them by steps and commits) */
 void print_usage(const pt_trainer* trainer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Blocks in memory, for tests. */
-#ifndef PANTOUM_RAM_DISK_H
-#define PANTOUM_RAM_DISK_H
+#pragma once
 
 #include "blocks.h"
 
@@ -18,6 +17,4 @@ void pt_ram_disk_open(pt_ram_disk* disk, void* bytes, uint32_t count, pt_blocks*
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

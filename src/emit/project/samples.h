@@ -1,6 +1,5 @@
 /* A set of samples in read-only memory, stored as narrow as they came, made wide on their way into the batch. */
-#ifndef PANTOUM_SAMPLES_H
-#define PANTOUM_SAMPLES_H
+#pragma once
 
 #include "trainer.h"
 
@@ -37,6 +36,4 @@ pt_samples pt_samples_of(const pt_sample_set* set);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* The checksums of SD cards. */
-#ifndef PANTOUM_SD_CRC_H
-#define PANTOUM_SD_CRC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
 uint8_t sd_crc7(const uint8_t* bytes, size_t count);
 /* Of a data block: x^16 + x^12 + x^5 + 1, from zero, most significant bit first. */
 uint16_t sd_crc16(const uint8_t* bytes, size_t count);
-
-#endif

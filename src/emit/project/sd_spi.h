@@ -1,7 +1,6 @@
 /* SD cards (SDSC version 1 and 2, SDHC, SDXC) over SPI, polled. Nothing here knows the processor: a board gives three
  * functions. Build with -DSD_CRC=1 to have every command and block checked by its checksum, both ways. */
-#ifndef PANTOUM_SD_SPI_H
-#define PANTOUM_SD_SPI_H
+#pragma once
 
 #include "blocks.h"
 
@@ -31,5 +30,3 @@ typedef struct sd_card {
 /* Resets the card and reads its size. `card` must live as long as `blocks`. PT_E_IO: no card, no SD card, or one that
  * fails; also after a read or write that the card refused or did not answer in time, when it may be tried again. */
 pt_status sd_open(sd_card* card, const sd_bus* bus, pt_blocks* blocks);
-
-#endif

@@ -1,6 +1,5 @@
 /* Services of a debugger or of QEMU over Arm's semihosting. Without either of them a call is a fault. */
-#ifndef PANTOUM_SEMIHOSTING_H
-#define PANTOUM_SEMIHOSTING_H
+#pragma once
 
 #include "blocks.h"
 
@@ -16,5 +15,3 @@ typedef struct semihosting_file {
  * live as long as `blocks`. PT_E_IO: it cannot be opened for reading and writing. Files of 4 GiB and more are not
  * supported. `sync` relies on the host: semihosting has no call for it. */
 pt_status semihosting_storage(semihosting_file* file, const char* name, pt_blocks* blocks);
-
-#endif

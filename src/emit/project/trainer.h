@@ -1,7 +1,6 @@
 /* Training on a device: a model that the emitter wrote, a session over it, storage, and the step that was last
  * complete. Allocates nothing, prints nothing; everything it works on is the caller's. */
-#ifndef PANTOUM_PROJECT_TRAINER_H
-#define PANTOUM_PROJECT_TRAINER_H
+#pragma once
 
 #include "block_pager.h"
 #include "commit.h"
@@ -101,6 +100,4 @@ pt_status pt_trainer_state(pt_trainer* trainer, uint32_t* crc);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

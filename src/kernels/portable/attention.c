@@ -1,8 +1,6 @@
 /* attention and its gradient: by plain loops, a row at a time, and by the blocked product, on blocks that fit a cache. */
 #include "kernels/portable/attention.h"
 
-#include <string.h>
-
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/kernels.h"
 
@@ -38,17 +36,8 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
   const pt_factor* b = ((const factors*)context)->b;
-  const pt_real* from = b->at + k0 * b->row_step + n0 * b->column_step;
   (void)batch;
-  if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
-  if (b->column_step == 1) {
-    for (size_t kk = 0; kk < count; ++kk)
-      memcpy(panel + kk * PT_GEMM_NR, from + kk * b->row_step, columns * sizeof(pt_real));
-    return;
-  }
-  for (size_t column = 0; column < columns; ++column)
-    for (size_t kk = 0; kk < count; ++kk)
-      panel[kk * PT_GEMM_NR + column] = from[column * b->column_step + kk * b->row_step];
+  pt_pack_strided(b->at + k0 * b->row_step + n0 * b->column_step, b->row_step, b->column_step, count, columns, panel);
 }
 
 static void blocked(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on, pt_real* c,

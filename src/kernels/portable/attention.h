@@ -3,8 +3,7 @@
  * stands for (matmul, scale, add, where, softmax and their gradients), so the bits are the same. dK and dV, to which
  * several rows contribute, are sums over ascending rows, as in kernels.h. Threads split rows in the forward pass and
  * matrices of the batch in the backward pass. */
-#ifndef PANTOUM_KERNELS_PORTABLE_ATTENTION_H
-#define PANTOUM_KERNELS_PORTABLE_ATTENTION_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -54,6 +53,4 @@ size_t PT_NAME(pt_attention_grad_bytes)(const pt_call* call, const pt_attention_
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -6,12 +6,6 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/real_math.h"
 
-#if defined(__GNUC__)
-#define ROW_FUNCTION static inline __attribute__((always_inline))
-#else
-#define ROW_FUNCTION static inline
-#endif
-
 /* What scores go through: the step's kind, its real, and the mask with its strides. */
 typedef struct step {
   int64_t kind;
@@ -34,10 +28,6 @@ typedef struct attention {
   step step[PT_ATTENTION_STEPS];
 } attention;
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 static size_t from_end(const pt_tensor* tensor, size_t dim) {
   return dim < tensor->rank ? tensor->dims[tensor->rank - 1 - dim] : 1;
 }
@@ -58,7 +48,7 @@ static attention describe(const pt_call* call, int backward, const pt_attention_
   for (size_t dim = 2; dim < a.q->rank; ++dim) a.batches *= from_end(a.q, dim);
   a.rows = form->elements / (a.n > 0 ? a.n : 1) / 8 * 8;
   if (a.rows < form->rows) a.rows = form->rows;
-  a.rows = least(a.rows, a.m > 0 ? a.m : 1);
+  a.rows = pt_least(a.rows, a.m > 0 ? a.m : 1);
   a.blocks = (a.m + a.rows - 1) / a.rows;
   for (size_t at = 0; at < PT_ATTENTION_STEPS && ints[PT_ATTENTION_STEP + at] != PT_STEP_NONE; ++at) {
     step* s = &a.step[a.steps++];
@@ -143,7 +133,7 @@ static size_t mask_row(const attention* a, const step* s, size_t batch, size_t r
 }
 
 /* The order of operations is that of softmax and softmax_grad. */
-ROW_FUNCTION void softmax_row(pt_real* x, size_t n) {
+PT_INLINE void softmax_row(pt_real* x, size_t n) {
   pt_real top = x[0];
   for (size_t at = 1; at < n; ++at) top = x[at] > top ? x[at] : top;
   for (size_t at = 0; at < n; ++at) x[at] = pt_real_exp(x[at] - top);
@@ -153,7 +143,7 @@ ROW_FUNCTION void softmax_row(pt_real* x, size_t n) {
   for (size_t at = 0; at < n; ++at) x[at] *= scale;
 }
 
-ROW_FUNCTION void softmax_gradient_row(const pt_real* y, pt_real* dx, size_t n) {
+PT_INLINE void softmax_gradient_row(const pt_real* y, pt_real* dx, size_t n) {
   pt_lanes lanes = {{0}, 0};
   PT_LANES_ADD(lanes, n, dx[at] * y[at]);
   const pt_real dot = pt_lanes_total(&lanes);
@@ -168,15 +158,15 @@ ROW_FUNCTION void softmax_gradient_row(const pt_real* y, pt_real* dx, size_t n) 
     softmax_gradient_row(y, dx, n);                                                     \
   }
 PT_ROW_FORMS(plain, )
-#if defined(__GNUC__) && defined(__x86_64__)
-PT_ROW_FORMS(avx2, __attribute__((target("avx2"))))
+#ifdef PT_HAS_AVX
+PT_ROW_FORMS(avx2, PT_AVX2)
 PT_ROW_FORMS(avx512, __attribute__((target("avx512f"))))
 #endif
 
 /* Uses wider vectors; the bits are the same. */
 static void choose_rows(attention* a) {
   a->softmax = softmax_plain, a->softmax_gradient = softmax_gradient_plain;
-#if defined(__GNUC__) && defined(__x86_64__)
+#ifdef PT_HAS_AVX
   if (__builtin_cpu_supports("avx2")) a->softmax = softmax_avx2, a->softmax_gradient = softmax_gradient_avx2;
   if (__builtin_cpu_supports("avx512f")) a->softmax = softmax_avx512, a->softmax_gradient = softmax_gradient_avx512;
 #endif
@@ -198,7 +188,7 @@ static void weights(const attention* a, size_t batch, size_t row, size_t rows, p
 /* ---- forward ---- */
 
 static void forward_block(const attention* a, size_t batch, size_t row, pt_real* p, void* scratch) {
-  const size_t rows = least(a->rows, a->m - row);
+  const size_t rows = pt_least(a->rows, a->m - row);
   const pt_factor seen = {p, a->n, 1}, v = factor(a->v, batch, a->n, a->e, a->call->ints[PT_ATTENTION_TRANS_V] != 0);
   pt_real* y = (pt_real*)a->call->outputs[0].data + (batch * a->m + row) * a->e;
   weights(a, batch, row, rows, p, scratch);
@@ -249,7 +239,7 @@ static void backward_block(const attention* a, size_t batch, size_t row, pt_real
   const int64_t* ints = a->call->ints;
   const int trans_q = ints[PT_ATTENTION_TRANS_Q] != 0, trans_k = ints[PT_ATTENTION_TRANS_K] != 0,
             trans_v = ints[PT_ATTENTION_TRANS_V] != 0;
-  const size_t rows = least(a->rows, a->m - row);
+  const size_t rows = pt_least(a->rows, a->m - row);
   const pt_factor q = rows_from(factor(a->q, batch, a->m, a->d, trans_q), row),
                   k = factor(a->k, batch, a->n, a->d, trans_k), v = factor(a->v, batch, a->n, a->e, trans_v),
                   dy = rows_from(factor(a->dy, batch, a->m, a->e, 0), row), seen_p = {p, a->n, 1},

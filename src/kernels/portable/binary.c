@@ -35,12 +35,6 @@ static pt_status run(const pt_call* call, size_t element, row_function row) {
   return pt_by_element(call, 1, walk_elements, &w);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define PT_IVDEP _Pragma("GCC ivdep")
-#else
-#define PT_IVDEP
-#endif
-
 #define PT_BINARY(name, type, expression)                                                                        \
   static void name##_row(const void* av, size_t a_step, const void* bv, size_t b_step, void* yv, size_t count) { \
     const type *a = av, *b = bv;                                                                                 \

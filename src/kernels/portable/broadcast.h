@@ -1,7 +1,6 @@
 /* numpy's broadcasting of up to three operands to one shape. Dimensions that all operands walk alike are merged, so
  * that equal shapes, scalars and per-channel operands become long inner rows. */
-#ifndef PANTOUM_KERNELS_PORTABLE_BROADCAST_H
-#define PANTOUM_KERNELS_PORTABLE_BROADCAST_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -60,5 +59,3 @@ static inline size_t pt_broadcast_seek(const pt_broadcast* b, size_t index, size
   }
   return inner - column;
 }
-
-#endif

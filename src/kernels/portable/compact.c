@@ -2,12 +2,6 @@
 
 #include "kernels/portable/kernels.h"
 
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
-
 /* Without a floating-point unit nearly all of a product's time is spent in library calls: separate loops for known
  * strides would only cost flash. */
 #if defined(__arm__) && !defined(__ARM_FP)
@@ -27,20 +21,20 @@ typedef struct places {
 static const lanes kZero = {0, 0, 0, 0};
 static const uint32x4_t kCount = {0, 1, 2, 3};
 
-INLINE places places_of(const pt_real* at, ptrdiff_t step) {
+PT_INLINE places places_of(const pt_real* at, ptrdiff_t step) {
   const uint32_t apart = (uint32_t)step;
   return (places){at, vmulq_n_u32(kCount, apart), __builtin_constant_p(step) && step == 1};
 }
-INLINE lanes load(const places* p) {
+PT_INLINE lanes load(const places* p) {
   return p->together ? vldrwq_f32(p->at) : vldrwq_gather_shifted_offset_f32(p->at, p->offsets);
 }
-INLINE void move(places* p, ptrdiff_t step) {
+PT_INLINE void move(places* p, ptrdiff_t step) {
   p->at += step;
 }
-INLINE lanes add(lanes sum, pt_real left, lanes right) {
+PT_INLINE lanes add(lanes sum, pt_real left, lanes right) {
   return vaddq_f32(sum, vmulq_n_f32(right, left));
 }
-INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
+PT_INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
   vstrwq_scatter_shifted_offset_f32(at, vmulq_n_u32(kCount, (uint32_t)step), sum);
 }
 #else
@@ -54,32 +48,32 @@ typedef struct places {
 
 static const lanes kZero = {0, 0, 0, 0};
 
-INLINE places places_of(const pt_real* at, ptrdiff_t step) {
+PT_INLINE places places_of(const pt_real* at, ptrdiff_t step) {
   return (places){at, step};
 }
-INLINE lanes load(const places* p) {
+PT_INLINE lanes load(const places* p) {
   return (lanes){p->at[0], p->at[p->step], p->at[2 * p->step], p->at[3 * p->step]};
 }
-INLINE void move(places* p, ptrdiff_t step) {
+PT_INLINE void move(places* p, ptrdiff_t step) {
   p->at += step;
 }
-INLINE lanes add(lanes sum, pt_real left, lanes right) {
+PT_INLINE lanes add(lanes sum, pt_real left, lanes right) {
   return (lanes){sum.of0 + left * right.of0, sum.of1 + left * right.of1, sum.of2 + left * right.of2,
                  sum.of3 + left * right.of3};
 }
-INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
+PT_INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
   at[0] = sum.of0, at[step] = sum.of1, at[2 * step] = sum.of2, at[3 * step] = sum.of3;
 }
 #endif
 
-INLINE lanes go_on(const pt_real* at, int first) {
+PT_INLINE lanes go_on(const pt_real* at, int first) {
   const places four = places_of(at, 1);
   return first ? kZero : load(&four);
 }
 
 /* Computes 4 rows and 4 columns. The strides of the innermost loop are parameters, so that callers can pass
  * constants. */
-INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
+PT_INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
                      const pt_real* b, pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
@@ -105,10 +99,10 @@ INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdi
 #ifndef PT_FLOATS_IN_SOFTWARE
 /* The same for an innermost loop of three terms that are contiguous in A, such as a row of a 3 x 3 kernel: the loop
  * is unrolled, and contiguous columns share their loads. */
-INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z) {
+PT_INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z) {
   return add(add(add(sum, a[0], x), a[1], y), a[2], z);
 }
-INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
+PT_INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
                            pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
   const ptrdiff_t row = n->a_row;
@@ -133,7 +127,7 @@ INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step,
 
 /* Adds one or two terms to 4 rows. The sums start from +0 if these are the first terms, else from the values in C.
  * The number of columns is a multiple of four. */
-INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, const pt_real* b, pt_real* c) {
   const ptrdiff_t row = n->a_row, k = terms > 1 ? n->a_step[2] : 0, c_row = n->c_row;
   const pt_real a0 = a[0], a1 = a[row], a2 = a[2 * row], a3 = a[3 * row];
   const pt_real b0 = a[k], b1 = a[row + k], b2 = a[2 * row + k], b3 = a[3 * row + k];
@@ -151,7 +145,7 @@ INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, 
 }
 
 /* Computes 8 rows of one column. */
-INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+PT_INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
                      pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
@@ -169,7 +163,7 @@ INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt
   store(c + 4 * n->c_row, n->c_row, sum1);
 }
 
-INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   pt_real sum = 0;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
@@ -183,7 +177,7 @@ INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real
 
 /* Computes all rows of 4 columns. The last tile overlaps rows that are computed already, and writes the same values
  * again. */
-INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
+PT_INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
                          const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
@@ -191,7 +185,7 @@ INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, p
   }
 }
 #ifndef PT_FLOATS_IN_SOFTWARE
-INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
+PT_INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
                               pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
@@ -199,7 +193,7 @@ INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_st
   }
 }
 #endif
-INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+PT_INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
                        pt_real* c) {
   for (size_t first = 0; first < n->rows; first += 8) {
     const ptrdiff_t at = (ptrdiff_t)(first + 8 <= n->rows ? first : n->rows - 8);
@@ -240,7 +234,7 @@ static void sink_loops(pt_nest* n) {
   }
 }
 
-INLINE void swap(ptrdiff_t* left, ptrdiff_t* right) {
+PT_INLINE void swap(ptrdiff_t* left, ptrdiff_t* right) {
   const ptrdiff_t kept = *left;
   *left = *right, *right = kept;
 }
@@ -333,18 +327,18 @@ void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_rea
 
 /* The start of the next four positions of a line of `count`. The last four overlap positions that are computed
  * already. */
-INLINE ptrdiff_t four_from(size_t at, size_t count) {
+PT_INLINE ptrdiff_t four_from(size_t at, size_t count) {
   return (ptrdiff_t)(at + 4 <= count ? at : count - 4);
 }
 
 /* A 3 x 3 window over lines of four positions or more: the window stays in registers, and four positions share their
  * loads. */
-INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along, ptrdiff_t step) {
+PT_INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along, ptrdiff_t step) {
   const places p0 = places_of(x, step), p1 = places_of(x + along, step), p2 = places_of(x + 2 * along, step);
   const lanes x0 = load(&p0), x1 = load(&p1), x2 = load(&p2);
   return add(add(add(sum, w0, x0), w1, x1), w2, x2);
 }
-INLINE void three_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+PT_INLINE void three_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
                           ptrdiff_t x_along, ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
   const ptrdiff_t down = t->w_down, along = t->w_along, x_down = t->x_down;
   const pt_real a0 = w[0], a1 = w[along], a2 = w[2 * along];
@@ -372,7 +366,7 @@ PT_WINDOW(window_apart, three_columns(t, lines, count, w, x, t->x_along, t->x_mo
 
 /* A window of any size, four positions at a time. The remaining positions are computed one by one where there is only
  * one, or where the sums continue from C. */
-INLINE lanes four_under(const pt_window* t, lanes sum, const pt_real* w, const pt_real* x, ptrdiff_t x_move) {
+PT_INLINE lanes four_under(const pt_window* t, lanes sum, const pt_real* w, const pt_real* x, ptrdiff_t x_move) {
   for (size_t r = t->rows; r > 0; --r, x += t->x_down, w += t->w_down) {
     places four = places_of(x, x_move);
     const pt_real* weight = w;
@@ -381,14 +375,14 @@ INLINE lanes four_under(const pt_window* t, lanes sum, const pt_real* w, const p
   }
   return sum;
 }
-INLINE pt_real one_under(const pt_window* t, pt_real sum, const pt_real* w, const pt_real* x) {
+PT_INLINE pt_real one_under(const pt_window* t, pt_real sum, const pt_real* w, const pt_real* x) {
   for (size_t r = t->rows; r > 0; --r, x += t->x_down, w += t->w_down) {
     const pt_real *weight = w, *from = x;
     for (size_t q = t->columns; q > 0; --q, weight += t->w_along, from += t->x_along) sum += *weight * *from;
   }
   return sum;
 }
-INLINE void any_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+PT_INLINE void any_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
                         ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
   const size_t fours = count >= 4 && count % 4 > 1 && !t->goes_on ? count : count / 4 * 4;
   for (; lines > 0; --lines, x += t->x_line, c += t->c_line) {

@@ -5,8 +5,7 @@
  * k runs through a nest of three loops, the innermost last; depending on the strides the nest is a matrix product or
  * one of a convolution's three. MVE (Cortex-M55) treats subnormal numbers as zero: there the bits equal the
  * reference's as long as no subnormal number occurs. */
-#ifndef PANTOUM_KERNELS_PORTABLE_COMPACT_H
-#define PANTOUM_KERNELS_PORTABLE_COMPACT_H
+#pragma once
 
 #include "kernels/portable/gemm.h"
 
@@ -38,6 +37,11 @@ void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_
 /* conv2d_dx, and conv2d without its bias, which pass their elements to `finish` as they are computed. Its scratch
  * holds PT_COMPACT_ROWS rows of the image. */
 enum { PT_COMPACT_ROWS = 8 };
+/* Bytes of that scratch for this result: rows of one channel, or one row of each channel of a group. */
+static inline size_t pt_compact_strip(const pt_tensor* made, int64_t groups) {
+  const size_t channels = made->dims[1] / (size_t)groups;
+  return pt_least(channels > 1 ? channels : made->dims[2], PT_COMPACT_ROWS) * made->dims[3] * sizeof(pt_real);
+}
 void PT_NAME(pt_conv2d_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish);
 
@@ -48,5 +52,3 @@ void PT_NAME(pt_matmul_compact_finish)(const pt_call* call, const pt_finish* fin
 void PT_NAME(pt_conv2d_dw_compact_finish)(const pt_call* call, const pt_finish* finish);
 size_t PT_NAME(pt_matmul_compact_scratch)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dw_compact_scratch)(const pt_call* call);
-
-#endif

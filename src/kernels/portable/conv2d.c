@@ -2,49 +2,21 @@
 
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
-#include "kernels/portable/gemm.h"
 #include "kernels/portable/kernels.h"
 
 /* Y[n, o, p, q] = sum over (c, r, s) of W[o, c, r, s] X[n, c, row, column]: a product per sample and group with m = o,
  * n = (p, q), k = (c, r, s). */
-typedef struct conv {
-  conv_shape s;
-  const pt_real *x, *w, *bias;
-  pt_real* y;
-} conv;
-
-static conv describe(const pt_call* call) {
-  conv c;
-  c.s = conv_shape_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
-  c.x = call->inputs[0].data;
-  c.w = call->inputs[1].data;
-  c.bias = call->input_count > 2 ? call->inputs[2].data : NULL;
-  c.y = call->outputs[0].data;
+static conv2d describe(const pt_call* call) {
+  conv2d c = conv2d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
+  if (call->input_count > 2) c.of.bias = call->inputs[2].data;
   return c;
-}
-
-static const pt_real* a_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->w + batch % c->s.groups * c->s.outputs * c->s.channels * c->s.kernel_h * c->s.kernel_w;
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->y + batch * c->s.outputs * c->s.out_height * c->s.out_width;
-}
-static const pt_real* bias_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->bias ? c->bias + batch % c->s.groups * c->s.outputs : NULL;
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  (void)context;
-  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = k0 + kk;
 }
 
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
-  const conv* c = context;
+  const conv2d* c = context;
   const conv_shape* s = &c->s;
-  const pt_real* x = c->x + batch * s->channels * s->height * s->width;
+  const pt_real* x = conv_x(c, batch);
   conv_run runs[PT_GEMM_NR];
   const size_t run_count = conv_runs(n0, columns, s->out_width, runs);
   conv_tap tap = conv_tap_at(s, k0);
@@ -63,35 +35,15 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-static pt_product product_of(const conv* c, const pt_finish* finish) {
-  const conv_shape* s = &c->s;
-  const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
-  const pt_product product = {s->samples * s->groups,
-                              s->outputs,
-                              positions,
-                              k,
-                              c,
-                              a_of,
-                              k,
-                              a_offsets,
-                              pack_b,
-                              c_of,
-                              positions,
-                              bias_of,
-                              1,
-                              finish};
-  return product;
-}
-
 pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish) {
-  const conv c = describe(call);
+  const conv2d c = describe(call);
   pt_shifted shifted = conv2d_shifted(call);
   shifted.finish = finish;
   if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
-  const pt_product product = product_of(&c, finish);
+  const pt_product product = conv_product(&c.of, pack_b, finish);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }
@@ -99,12 +51,12 @@ pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish) 
 size_t PT_NAME(pt_conv2d_scratch)(const pt_call* call) {
   pt_real somewhere;
   const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
-  const conv c = describe(call);
+  const conv2d c = describe(call);
   pt_shifted shifted = conv2d_shifted(call);
   shifted.finish = &finish;
   if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
     return PT_NAME(pt_shifted_scratch)(&shifted, call->pool);
-  const pt_product product = product_of(&c, &finish);
+  const pt_product product = conv_product(&c.of, pack_b, &finish);
   return PT_NAME(pt_product_scratch)(&product, call->pool);
 }
 
@@ -113,12 +65,13 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
 }
 
 static void reference_planes(void* arg, size_t begin, size_t end) {
-  const conv* c = arg;
+  const conv2d* c = arg;
   const conv_shape* s = &c->s;
+  const pt_real* bias = c->of.bias;
   for (size_t index = begin; index < end; ++index) {
     const size_t plane = index / s->outputs, output = index % (s->groups * s->outputs);
-    const pt_real* x = c->x + plane * s->channels * s->height * s->width;
-    const pt_real* w = c->w + output * s->channels * s->kernel_h * s->kernel_w;
+    const pt_real* x = conv_x(c, plane);
+    const pt_real* w = c->of.w + output * s->channels * s->kernel_h * s->kernel_w;
     for (size_t p = 0; p < s->out_height; ++p) {
       for (size_t q = 0; q < s->out_width; ++q) {
         pt_real sum = 0;
@@ -131,14 +84,14 @@ static void reference_planes(void* arg, size_t begin, size_t end) {
                    x[(channel * s->height + (size_t)row) * s->width + (size_t)column];
           }
         }
-        c->y[(index * s->out_height + p) * s->out_width + q] = c->bias ? sum + c->bias[output] : sum;
+        c->of.y[(index * s->out_height + p) * s->out_width + q] = bias ? sum + bias[output] : sum;
       }
     }
   }
 }
 
 pt_status PT_NAME(pt_conv2d_reference)(const pt_call* call) {
-  conv c = describe(call);
+  conv2d c = describe(call);
   PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.outputs, reference_planes, &c);
   return PT_OK;
 }

@@ -2,8 +2,7 @@
  *
  * `call` is a call of conv2d, or starts with the operands of one. Batches are sample * groups + group, rows are
  * outputs of the group, columns are positions of the image. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_H
+#pragma once
 
 #include "kernels/portable/compact.h"
 #include "kernels/portable/gemm.h"
@@ -12,5 +11,3 @@
 pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish);
 /* Number of elements that a finish needs as scratch. */
 size_t PT_NAME(pt_conv2d_scratch)(const pt_call* call);
-
-#endif

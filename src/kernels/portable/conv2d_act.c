@@ -93,9 +93,5 @@ pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call) {
   return PT_NAME(pt_conv2d_act_by)(call, convolve_compact, pt_act_lies_over(call) ? call->workspace : NULL);
 }
 size_t PT_NAME(pt_conv2d_act_compact_workspace)(const pt_call* call) {
-  const pt_tensor* y = &call->outputs[0];
-  const size_t outputs = y->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
-  const size_t rows = outputs > 1 ? outputs : y->dims[2]; /* rows of one output, or one row of each output */
-  if (!pt_act_may_lie_over(call)) return 0;
-  return (rows < PT_COMPACT_ROWS ? rows : PT_COMPACT_ROWS) * y->dims[3] * sizeof(pt_real);
+  return pt_act_may_lie_over(call) ? pt_compact_strip(&call->outputs[0], call->ints[PT_CONV_GROUPS]) : 0;
 }

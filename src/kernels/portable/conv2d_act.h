@@ -1,6 +1,5 @@
 /* conv2d_act on top of a given convolution function (gemm.h describes how elements are passed on). */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_ACT_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_ACT_H
+#pragma once
 
 #include "kernels/portable/epilogue.h"
 #include "kernels/portable/gemm.h"
@@ -11,5 +10,3 @@ typedef pt_status (*pt_convolve)(const pt_call* call, const pt_finish* finish);
 
 /* `scratch`: elements of the call's workspace for the finish; NULL: none. */
 pt_status PT_NAME(pt_conv2d_act_by)(const pt_call* call, pt_convolve convolve, pt_real* scratch);
-
-#endif

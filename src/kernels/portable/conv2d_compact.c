@@ -34,13 +34,9 @@ static conv_span span_at(const conv_axis* x, size_t position) {
   return result;
 }
 
-static size_t phases_along(const conv_work* c) {
-  return c->backward ? (size_t)c->s.stride_w : 1;
-}
-
 PT_APART void find_spans(const conv_work* c, known_spans* known) {
   known->count = 0;
-  if (phases_along(c) > 1) return;
+  if (conv_phases_along(c) > 1) return;
   known->h = PT_NAME(pt_conv_columns)(c, 0);
   for (size_t at = 0; at < known->h.count; at = known->all[known->count++].end) {
     if (known->count == kKnownSpans) {
@@ -52,7 +48,7 @@ PT_APART void find_spans(const conv_work* c, known_spans* known) {
 }
 
 PT_APART void run_rows(const conv_work* c, const known_spans* known, const conv_axis* v, const conv_span* down) {
-  const size_t phases = phases_along(c);
+  const size_t phases = conv_phases_along(c);
   for (size_t at = 0; at < known->count; ++at) PT_NAME(pt_conv_rectangle)(c, v, &known->h, down, &known->all[at]);
   for (size_t phase = 0; known->count == 0 && phase < phases; ++phase) {
     const conv_axis h = PT_NAME(pt_conv_columns)(c, phase);
@@ -89,7 +85,7 @@ PT_APART void finish_rows(conv_work* c, const known_spans* known, const conv_axi
 }
 
 static void run(conv_work* c, const pt_finish* finish) {
-  const size_t phases = c->backward ? (size_t)c->s.stride_h : 1;
+  const size_t phases = conv_phases_down(c);
   known_spans known;
   find_spans(c, &known);
   for (size_t phase = 0; phase < phases; ++phase) {

@@ -1,49 +1,19 @@
 #include <string.h>
 
 #include "kernels/portable/conv2d_panel.h"
-#include "kernels/portable/gemm.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/tiles.h"
 
 /* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c,
  * r, s), k = (n, p, q). */
-typedef struct conv {
-  conv_shape s;
-  const pt_real *x, *dy;
-  pt_real* dw;
-} conv;
-
-static conv describe(const pt_call* call) {
-  conv c;
-  c.s = conv_shape_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
-  c.x = call->inputs[0].data;
-  c.dy = call->inputs[1].data;
-  c.dw = call->outputs[0].data;
-  return c;
-}
-
-static const pt_real* a_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->dy + batch * c->s.outputs * c->s.out_height * c->s.out_width;
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->dw + batch * c->s.outputs * c->s.channels * c->s.kernel_h * c->s.kernel_w;
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  const conv* c = context;
-  const size_t positions = c->s.out_height * c->s.out_width;
-  size_t sample = k0 / positions, position = k0 % positions;
-  for (size_t kk = 0; kk < count; ++kk) {
-    offsets[kk] = sample * c->s.groups * c->s.outputs * positions + position;
-    if (++position == positions) position = 0, ++sample;
-  }
+static conv2d describe(const pt_call* call) {
+  return conv2d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
 }
 
 /* Columns are weights (c, r, q), rows are output positions: each weight's inputs, run of positions after run. */
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
-  const conv* c = context;
+  const conv2d* c = context;
   const conv_shape* s = &c->s;
   const size_t plane_size = s->height * s->width, out_rows = k0 / s->out_width;
   conv_run runs[PT_GEMM_KC]; /* `row` counts output rows over all samples */
@@ -55,7 +25,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
   conv_tap tap = conv_tap_at(s, n0);
   for (size_t column = 0; column < columns; ++column, conv_tap_next(s, &tap)) {
-    const pt_real* plane = c->x + (batch * s->channels + tap.plane) * plane_size;
+    const pt_real* plane = c->of.x + (batch * s->channels + tap.plane) * plane_size;
     for (size_t run = 0; run < run_count; ++run) {
       const ptrdiff_t in_row = conv_input_row(s, runs[run].row, tap.r), length = (ptrdiff_t)runs[run].length;
       const pt_real* from = plane + samples[run] * s->groups * s->channels * plane_size;
@@ -75,7 +45,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
 }
 
 static void reference_weights(void* arg, size_t begin, size_t end) {
-  const conv* c = arg;
+  const conv2d* c = arg;
   const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w, planes = s->groups * s->outputs;
   for (size_t index = begin; index < end; ++index) {
@@ -83,8 +53,8 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
     const size_t in_plane = output / s->outputs * s->channels + channel;
     pt_real sum = 0;
     for (size_t sample = 0; sample < s->samples; ++sample) {
-      const pt_real* x = c->x + (sample * s->groups * s->channels + in_plane) * s->height * s->width;
-      const pt_real* dy = c->dy + (sample * planes + output) * s->out_height * s->out_width;
+      const pt_real* x = c->of.x + (sample * s->groups * s->channels + in_plane) * s->height * s->width;
+      const pt_real* dy = c->of.y + (sample * planes + output) * s->out_height * s->out_width;
       for (size_t p = 0; p < s->out_height; ++p) {
         const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w);
         if (row < 0 || row >= (ptrdiff_t)s->height) continue;
@@ -95,12 +65,12 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
         }
       }
     }
-    c->dw[index] = sum;
+    c->of.w[index] = sum;
   }
 }
 
 pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
-  conv c = describe(call);
+  conv2d c = describe(call);
   PT_NAME(pt_split)
   (call->pool, c.s.groups * c.s.outputs * c.s.channels * c.s.kernel_h * c.s.kernel_w, reference_weights, &c);
   return PT_OK;
@@ -112,7 +82,7 @@ pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
 enum { kTurnedSums = 2048, kTurnedImage = 6144, kTurnedGradients = 2048, kTurnedPositions = 256 };
 
 typedef struct turned {
-  const conv* c;
+  const conv2d* c;
   pt_tiles tiles;
   size_t padded_width, halo; /* a strip of `rows` output rows reads (rows - 1) * stride_h + 1 + halo input rows */
   size_t rows;
@@ -120,15 +90,12 @@ typedef struct turned {
   size_t channels, channel_blocks; /* input channels of a job; jobs along them */
 } turned;
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
 static size_t strip_rows(const turned* t, size_t rows) {
   return (rows - 1) * (size_t)t->c->s.stride_h + 1 + t->halo;
 }
 
 /* Zero when the shape does not fit the buffers. */
-static turned turn(const conv* c, size_t threads) {
+static turned turn(const conv2d* c, size_t threads) {
   const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w;
   turned t = {c,
@@ -144,13 +111,13 @@ static turned turn(const conv* c, size_t threads) {
               0};
   t.blocks = (s->outputs + t.block - 1) / t.block;
   if (s->out_width > kTurnedPositions || s->out_width * t.block > kTurnedGradients) return t;
-  const size_t most = least(kTurnedSums / t.block / taps, kTurnedImage / (t.padded_width * (t.halo + 1)));
+  const size_t most = pt_least(kTurnedSums / t.block / taps, kTurnedImage / (t.padded_width * (t.halo + 1)));
   if (most == 0) return t;
   const size_t wanted = (threads > 1 ? 2 * threads : 1) / (s->groups * t.blocks) + 1; /* jobs for every thread */
-  const size_t channels = least(least(most, s->channels), (s->channels + wanted - 1) / wanted);
+  const size_t channels = pt_least(pt_least(most, s->channels), (s->channels + wanted - 1) / wanted);
   t.channel_blocks = (s->channels + channels - 1) / channels;
   t.channels = (s->channels + t.channel_blocks - 1) / t.channel_blocks;
-  t.rows = least(s->out_height, least(kTurnedPositions, kTurnedGradients / t.block) / s->out_width);
+  t.rows = pt_least(s->out_height, pt_least(kTurnedPositions, kTurnedGradients / t.block) / s->out_width);
   while (t.rows > 1 && strip_rows(&t, t.rows) * t.padded_width * t.channels > kTurnedImage) --t.rows;
   return t;
 }
@@ -188,7 +155,7 @@ static void add_strip(const turned* t, const pt_real* image, const pt_real* grad
   for (size_t weight = 0; weight < weights; weight += 8) {
     const pt_real* a[8];
     for (size_t row = 0; row < 8; ++row) {
-      const conv_tap tap = conv_tap_at(s, least(weight + row, weights - 1));
+      const conv_tap tap = conv_tap_at(s, pt_least(weight + row, weights - 1));
       a[row] =
           image + (tap.plane * lines + tap.r * (size_t)s->dilation_h) * t->padded_width + tap.q * (size_t)s->dilation_w;
     }
@@ -211,14 +178,14 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
   for (size_t job = begin; job < end; ++job) {
     const size_t channel0 = job % t->channel_blocks * t->channels, rest = job / t->channel_blocks;
     const size_t output0 = rest % t->blocks * t->block, group = rest / t->blocks;
-    const size_t channels = least(t->channels, s->channels - channel0), outputs = least(t->block, s->outputs - output0);
+    const size_t channels = pt_least(t->channels, s->channels - channel0), outputs = pt_least(t->block, s->outputs - output0);
     memset(sums, 0, sizeof sums);
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t plane = sample * s->groups + group;
-      const pt_real* x = t->c->x + (plane * s->channels + channel0) * s->height * s->width;
-      const pt_real* dy = t->c->dy + (plane * s->outputs + output0) * positions;
+      const pt_real* x = t->c->of.x + (plane * s->channels + channel0) * s->height * s->width;
+      const pt_real* dy = t->c->of.y + (plane * s->outputs + output0) * positions;
       for (size_t row0 = 0; row0 < s->out_height; row0 += t->rows) {
-        const size_t rows = least(t->rows, s->out_height - row0);
+        const size_t rows = pt_least(t->rows, s->out_height - row0);
         fill_strip(t, x, channels, row0, rows, image);
         fill_gradients(t, dy + row0 * s->out_width, outputs, rows * s->out_width, gradients);
         add_strip(t, image, gradients, channels, rows, a_at, b_at, sums);
@@ -226,13 +193,13 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
     }
     for (size_t output = 0; output < outputs; ++output)
       for (size_t weight = 0; weight < channels * taps; ++weight)
-        t->c->dw[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] =
+        t->c->of.w[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] =
             sums[weight * t->block + output];
   }
 }
 
 pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
-  const conv c = describe(call);
+  const conv2d c = describe(call);
   const conv_shape* s = &c.s;
   if (s->samples == 0 || s->outputs == 0 || s->channels == 0 || s->out_height * s->out_width == 0)
     return PT_NAME(pt_conv2d_dw_reference)(call);
@@ -242,10 +209,7 @@ pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
     return PT_OK;
   }
   if (s->outputs < 2) return PT_NAME(pt_conv2d_dw_reference)(call);
-  const size_t positions = s->out_height * s->out_width, weights = s->channels * s->kernel_h * s->kernel_w;
-  const pt_product product = {
-      s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of, weights,
-      NULL,      0,          NULL};
+  const pt_product product = conv_dw_product(&c.of, pack_b);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

@@ -4,49 +4,26 @@
 
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
-#include "kernels/portable/gemm.h"
 #include "kernels/portable/kernels.h"
 
 /* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s).
  */
-typedef struct conv {
-  conv_shape s;
-  const pt_real *dy, *w;
-  pt_real* dx;
-  const pt_finish* finish; /* NULL: elements go to dx */
-} conv;
+typedef struct conv_dx {
+  conv2d c;
+  const pt_finish* finish; /* NULL: elements go to dX */
+} conv_dx;
 
-static conv describe(const pt_call* call, const pt_finish* finish) {
-  conv c;
-  c.finish = finish;
-  c.s = conv_shape_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
-  c.dy = call->inputs[0].data;
-  c.w = call->inputs[1].data;
-  c.dx = call->outputs[0].data;
-  return c;
-}
-
-static const pt_real* a_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->w + batch % c->s.groups * c->s.outputs * c->s.channels * c->s.kernel_h * c->s.kernel_w;
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  const conv* c = context;
-  return c->dx + batch * c->s.channels * c->s.height * c->s.width;
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  const conv* c = context;
-  const size_t taps = c->s.kernel_h * c->s.kernel_w;
-  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) / taps * c->s.channels * taps + (k0 + kk) % taps;
+static conv_dx describe(const pt_call* call, const pt_finish* finish) {
+  return (conv_dx){conv2d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints), finish};
 }
 
 /* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its
  * output. */
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
-  const conv* c = context;
+  const conv2d* c = context;
   const conv_shape* s = &c->s;
-  const pt_real* dy = c->dy + batch * s->outputs * s->out_height * s->out_width;
+  const pt_real* dy = conv_y(c, batch);
   conv_run runs[PT_GEMM_NR];
   const size_t run_count = conv_runs(n0, columns, s->width, runs);
   conv_tap tap = conv_tap_at(s, k0);
@@ -66,46 +43,23 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-static pt_product product_of(const conv* c) {
-  const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w, positions = s->height * s->width;
-  return (pt_product){s->samples * s->groups,
-                      s->channels,
-                      positions,
-                      s->outputs * taps,
-                      c,
-                      a_of,
-                      taps,
-                      a_offsets,
-                      pack_b,
-                      c_of,
-                      positions,
-                      NULL,
-                      0,
-                      c->finish};
-}
-
-static int is_shifted(const conv* c, const pt_shifted* shifted) {
-  return c->s.stride_h == 1 && c->s.stride_w == 1 && PT_NAME(pt_shifted_fits)(shifted);
-}
-
 /* Computes one row of dX at a time, one kernel element after the other. */
 static void reference_rows(void* arg, size_t share, size_t begin, size_t end) {
-  const conv* c = arg;
-  const conv_shape* s = &c->s;
+  const conv_dx* c = arg;
+  const conv_shape* s = &c->c.s;
   const size_t taps = s->kernel_h * s->kernel_w;
   for (size_t index = begin; index < end; ++index) {
     const size_t row = index % s->height, channel = index / s->height % s->channels,
                  plane = index / s->height / s->channels;
-    const pt_real* w = c->w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
-    pt_real* dx = c->finish != NULL ? c->finish->scratch + share * s->width : c->dx + index * s->width;
+    const pt_real* w = c->c.of.w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
+    pt_real* dx = c->finish != NULL ? c->finish->scratch + share * s->width : c->c.of.x + index * s->width;
     memset(dx, 0, s->width * sizeof(pt_real));
     for (size_t output = 0; output < s->outputs; ++output) {
       for (size_t tap = 0; tap < taps; ++tap) {
         const ptrdiff_t out_row = conv_output_row(s, row, tap / s->kernel_w);
         if (out_row < 0) continue;
         const pt_real weight = w[output * s->channels * taps + tap];
-        const pt_real* dy = c->dy + ((plane * s->outputs + output) * s->out_height + (size_t)out_row) * s->out_width;
+        const pt_real* dy = c->c.of.y + ((plane * s->outputs + output) * s->out_height + (size_t)out_row) * s->out_width;
         const ptrdiff_t shift = conv_input_column(s, 0, tap % s->kernel_w);
         for (size_t q = 0; q < s->out_width; ++q) {
           const ptrdiff_t column = (ptrdiff_t)q * s->stride_w + shift;
@@ -122,17 +76,17 @@ static size_t rows_of(const conv_shape* s) {
 }
 
 void PT_NAME(pt_conv2d_dx_plain)(const pt_call* call, const pt_finish* finish) {
-  conv c = describe(call, finish);
-  PT_NAME(pt_split_shares)(call->pool, rows_of(&c.s), reference_rows, &c);
+  conv_dx c = describe(call, finish);
+  PT_NAME(pt_split_shares)(call->pool, rows_of(&c.c.s), reference_rows, &c);
 }
 
 void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
-  const conv c = describe(call, finish);
+  const conv_dx c = describe(call, finish);
   const pt_shifted shifted = conv2d_dx_shifted(call, finish);
-  const pt_product product = product_of(&c);
-  if (is_shifted(&c, &shifted))
+  const pt_product product = conv_dx_product(&c.c.of, pack_b, finish);
+  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
-  else if (c.s.channels < 2)
+  else if (c.c.s.channels < 2)
     PT_NAME(pt_conv2d_dx_plain)(call, finish);
   else
     PT_NAME(pt_product_run)(&product, call->pool);
@@ -141,12 +95,13 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
 size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
   pt_real somewhere;
   const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
-  const conv c = describe(call, &finish);
+  const conv2d c = describe(call, &finish).c;
   const pt_shifted shifted = conv2d_dx_shifted(call, &finish);
-  const pt_product product = product_of(&c);
+  const pt_product product = conv_dx_product(&c.of, pack_b, &finish);
   const size_t plain = pt_shares(call->pool, rows_of(&c.s)) * c.s.width,
-               fast = is_shifted(&c, &shifted) ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
-                                               : PT_NAME(pt_product_scratch)(&product, call->pool);
+               fast = conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)
+                          ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
+                          : PT_NAME(pt_product_scratch)(&product, call->pool);
   return plain > fast ? plain : fast;
 }
 

@@ -2,8 +2,7 @@
  *
  * `call` is a call of conv2d_dx, or starts with the operands of one. Batches are sample * groups + group, rows are
  * channels of the group, columns are positions of the image. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_DX_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_DX_H
+#pragma once
 
 #include "kernels/portable/gemm.h"
 
@@ -12,5 +11,3 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call,
                                 const pt_finish* finish); /* the blocked algorithm; the same bits */
 /* Number of elements of scratch, enough for either algorithm. */
 size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call);
-
-#endif

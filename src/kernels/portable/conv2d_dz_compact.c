@@ -8,8 +8,5 @@ pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call) {
   return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_compact_finish));
 }
 size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call) {
-  const pt_tensor* dz = &call->outputs[0];
-  const size_t channels = dz->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
-  const size_t rows = channels > 1 ? channels : dz->dims[2]; /* of one channel, or one of each */
-  return (rows < PT_COMPACT_ROWS ? rows : PT_COMPACT_ROWS) * dz->dims[3] * sizeof(pt_real);
+  return pt_compact_strip(&call->outputs[0], call->ints[PT_CONV_GROUPS]);
 }

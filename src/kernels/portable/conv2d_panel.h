@@ -1,9 +1,17 @@
 /* Panels of implicit im2col: runs of positions within one image row, copied without a division per element. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_PANEL_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_PANEL_H
+#pragma once
 
 #include "kernels/portable/conv2d_shape.h"
-#include "kernels/portable/gemm.h"
+#include "kernels/portable/conv_product.h"
+
+typedef struct conv2d {
+  conv_operands of;
+  conv_shape s;
+} conv2d;
+
+static inline conv2d conv2d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
+  return (conv2d){conv_operands_of(x, w, y, ints[PT_CONV_GROUPS]), conv_shape_of(x, w, y, ints)};
+}
 
 typedef struct conv_run { /* positions (row, column) .. (row, column + length) of an image, at [at, at + length) of the
                              panel's row */
@@ -64,5 +72,3 @@ static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_fir
   for (ptrdiff_t i = 0; i < length; ++i) to[i] = 0;
   for (ptrdiff_t i = begin; i < end; ++i) to[to_first + i * to_step] = from[first + i * from_step];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The geometry that the three convolution products share. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_SHAPE_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_SHAPE_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -64,5 +63,3 @@ static inline conv_range conv_inside(size_t count, size_t extent, ptrdiff_t at, 
   if (range.count > count - range.begin) range.count = count - range.begin;
   return range;
 }
-
-#endif

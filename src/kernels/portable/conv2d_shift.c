@@ -24,10 +24,6 @@ typedef struct strips {
   size_t tile_rows, tile_columns;
 } strips;
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Are outputs accumulated in a scratch? */
 static int is_apart(const pt_shifted* c) {
   return c->finish != NULL && c->finish->scratch != NULL;
@@ -49,7 +45,7 @@ static double work_of(const strips* s, size_t rows, size_t* planes) {
   const size_t all_rows = (c->outputs + s->tile_rows - 1) / s->tile_rows * s->tile_rows;
   const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
   if (size + s->tile_columns > PT_SHIFT_IMAGE) return 0;
-  *planes = least(c->planes, least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
+  *planes = pt_least(c->planes, pt_least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
   const double chunks = (double)((c->planes + *planes - 1) / *planes),
                tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
   return (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
@@ -59,7 +55,7 @@ static double work_of(const strips* s, size_t rows, size_t* planes) {
  * lowest strip that takes little more work. */
 static void choose_strips(strips* s) {
   const pt_shifted* c = s->c;
-  const size_t most = least(c->out_height, kMostRows);
+  const size_t most = pt_least(c->out_height, kMostRows);
   size_t planes = 0;
   double best = 0;
   for (size_t rows = 1; rows <= most; ++rows) {
@@ -152,11 +148,11 @@ static size_t output_runs(const strips* s, size_t rows, size_t column0, run* run
   for (size_t column = column0; column < column1;) {
     const size_t row = column / padded, q = column % padded;
     if (row >= rows) break;
-    const size_t end = least((row + 1) * padded, column1);
+    const size_t end = pt_least((row + 1) * padded, column1);
     if (q < width) {
       runs[count].at = column - column0;
       runs[count].to = row * width + q;
-      runs[count++].length = least(width - q, end - column);
+      runs[count++].length = pt_least(width - q, end - column);
     }
     column = end;
   }
@@ -173,11 +169,11 @@ static void run_panel(const strips* s, size_t image, target to, size_t plane0, s
   const pt_real* bias = last && c->bias != NULL ? c->bias + image % c->groups * c->outputs : NULL;
   pt_real acc[kRows * kColumns];
   for (size_t m0 = 0; m0 < c->outputs; m0 += height) {
-    const size_t rows = least(height, c->outputs - m0);
+    const size_t rows = pt_least(height, c->outputs - m0);
     pt_real* y = to.y + m0 * to.plane;
     const pt_real* a[kRows];
     for (size_t row = 0; row < kRows; ++row)
-      a[row] = first + (m0 + least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
+      a[row] = first + (m0 + pt_least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
     memset(acc, 0, sizeof acc);
     for (size_t row = 0; plane0 > 0 && row < rows; ++row)
       for (size_t i = 0; i < run_count; ++i)
@@ -206,12 +202,12 @@ static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
   size_t a_at[PT_SHIFT_TAPS], b_at[PT_SHIFT_TAPS];
   for (size_t job = begin; job < end; ++job) {
     const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows,
-                 rows = least(s->rows, c->out_height - row0);
+                 rows = pt_least(s->rows, c->out_height - row0);
     const pt_real* source = c->source + index * c->planes * c->height * c->width;
     const size_t columns = (rows - 1) * s->padded_width + c->out_width;
     const target to = target_of(s, index, row0, share);
     for (size_t plane0 = 0; plane0 < c->planes; plane0 += s->planes) {
-      const size_t planes = least(s->planes, c->planes - plane0);
+      const size_t planes = pt_least(s->planes, c->planes - plane0);
       fill_image(s, source, plane0, planes, row0, rows, image);
       tap_offsets(s, planes, rows, a_at, b_at);
       for (size_t column0 = 0; column0 < columns; column0 += s->tile_columns) {

@@ -5,8 +5,7 @@
  * is r, or counted from the kernel's end (gradients). A strip of output rows is computed at the padded width, so that
  * its columns are contiguous in the padded image; the columns between the rows are thrown away. Order of additions:
  * ascending k from +0. Stack: about PT_SHIFT_IMAGE elements and 6 KiB. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFT_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFT_H
+#pragma once
 
 #include "kernels/portable/gemm.h"
 
@@ -31,5 +30,3 @@ int PT_NAME(pt_shifted_fits)(const pt_shifted* c);
 /* Elements of scratch for a finish. */
 size_t PT_NAME(pt_shifted_scratch)(const pt_shifted* c, const pt_pool* pool);
 void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool);
-
-#endif

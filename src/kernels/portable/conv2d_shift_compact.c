@@ -28,17 +28,6 @@ typedef struct strips {
   size_t before, from, count; /* of a strip's row: zeros, then the source's elements [from, from + count), then zeros */
 } strips;
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-static size_t phases_down(const conv_work* c) {
-  return c->backward ? (size_t)c->s.stride_h : 1;
-}
-static size_t phases_along(const conv_work* c) {
-  return c->backward ? (size_t)c->s.stride_w : 1;
-}
-
 /* Phases beyond the result's extent have no position. */
 static sight look(const conv_work* c, int down, size_t phases) {
   const size_t made = down ? c->height : c->width;
@@ -61,7 +50,7 @@ static size_t seen(const sight* s, size_t count) {
 }
 
 static strips strips_of(const conv_work* c) {
-  const size_t down = phases_down(c), along = phases_along(c);
+  const size_t down = conv_phases_down(c), along = conv_phases_along(c);
   const size_t all = (c->height + down - 1) / down; /* turns of the phases */
   strips s;
   memset(&s, 0, sizeof s);
@@ -71,9 +60,9 @@ static strips strips_of(const conv_work* c) {
   while (turns > 1 && c->reduced * s.pitch * seen(&s.down, turns) > kStrip) --turns;
   turns = (all + (all + turns - 1) / turns - 1) / ((all + turns - 1) / turns); /* strips of one height, nearly */
   s.rows = turns * down, s.height = seen(&s.down, turns);
-  s.before = s.along.low < 0 ? least((size_t)-s.along.low, s.pitch) : 0;
-  s.from = s.along.low > 0 ? least((size_t)s.along.low, c->source_width) : 0;
-  s.count = least(c->source_width - s.from, s.pitch - s.before);
+  s.before = s.along.low < 0 ? pt_least((size_t)-s.along.low, s.pitch) : 0;
+  s.from = s.along.low > 0 ? pt_least((size_t)s.along.low, c->source_width) : 0;
+  s.count = pt_least(c->source_width - s.from, s.pitch - s.before);
   return s;
 }
 
@@ -113,7 +102,7 @@ PT_APART void fill(const conv_work* c, const strips* s, const pt_real* source, p
 
 /* Rows [0, rows) of a strip, all phases, of the channels of `c`. */
 static void multiply(const conv_work* c, const strips* s, size_t rows) {
-  const size_t down = phases_down(c), along = phases_along(c);
+  const size_t down = conv_phases_down(c), along = conv_phases_along(c);
   for (size_t row = 0; row < down && row < rows; ++row) {
     conv_axis v = PT_NAME(pt_conv_rows)(c, row);
     const conv_span tall = {0, (rows - row + down - 1) / down, 0, v.taps};
@@ -134,7 +123,7 @@ static void make_strip(conv_work* c, const strips* s, size_t first_row, size_t r
   const size_t positions = rows * c->width, first = first_row * c->width, plane = c->height * c->width;
   c->c_row = apart ? positions : plane;
   for (c->row = 0; c->row < c->rows; c->row += c->part) {
-    c->part = apart ? least(c->rows - c->row, PT_COMPACT_ROWS) : c->rows;
+    c->part = apart ? pt_least(c->rows - c->row, PT_COMPACT_ROWS) : c->rows;
     c->made = apart ? scratch : y + (c->plane * c->rows + c->row) * plane + first;
     multiply(c, s, rows);
     for (size_t row = 0; finish != NULL && row < c->part; ++row)
@@ -151,8 +140,8 @@ static void run(const conv_work* c, const pt_call* call, const pt_finish* finish
   for (in.plane = 0; in.plane < c->planes; ++in.plane, source += conv_plane_size(c)) {
     in.planes = in.plane + 1;
     for (size_t row = 0; row < c->height; row += s.rows) {
-      fill(c, &s, source, s.down.low + (ptrdiff_t)(row / phases_down(c)), strip);
-      make_strip(&in, &s, row, least(s.rows, c->height - row), c->made, finish, scratch);
+      fill(c, &s, source, s.down.low + (ptrdiff_t)(row / conv_phases_down(c)), strip);
+      make_strip(&in, &s, row, pt_least(s.rows, c->height - row), c->made, finish, scratch);
     }
   }
 }
@@ -176,7 +165,7 @@ static size_t bytes_of(const conv_work* c, int apart) {
   /* The padding may make a strip larger than the address space. */
   const size_t most = SIZE_MAX / sizeof(pt_real) / 2;
   if (s.pitch > most / c->reduced / s.height) return PT_NO_KERNEL;
-  const size_t made = apart ? least(c->rows, PT_COMPACT_ROWS) * (least(s.rows, c->height) * c->width) : 0;
+  const size_t made = apart ? pt_least(c->rows, PT_COMPACT_ROWS) * (pt_least(s.rows, c->height) * c->width) : 0;
   return (c->reduced * s.height * s.pitch + made) * sizeof(pt_real);
 }
 

@@ -1,6 +1,5 @@
 /* conv2d and conv2d_dx as convolutions over a shifted image (conv2d_shift.h): they read strides of 1. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFTED_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFTED_H
+#pragma once
 
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/conv2d_shift.h"
@@ -65,5 +64,3 @@ static inline pt_shifted conv2d_dx_shifted(const pt_call* call, const pt_finish*
 static inline int conv2d_is_dense(const pt_call* call) {
   return call->ints[PT_CONV_STRIDE_H] == 1 && call->ints[PT_CONV_STRIDE_W] == 1;
 }
-
-#endif

@@ -4,36 +4,28 @@
 
 #include "kernels/portable/compact.h"
 
-static void make_all(conv_work* c) {
-  c->plane = 0, c->planes = conv_planes(c);
-  c->row = 0, c->part = c->rows, c->origin = 0, c->c_row = c->height * c->width;
+/* `x` and `y`: the image and the convolution's result, or their gradients; one of them is the call's output. */
+static conv_work work_of(const pt_call* call, const pt_tensor* x, const pt_tensor* y, int backward) {
+  conv_work c;
+  memset(&c, 0, sizeof c);
+  c.s = conv_shape_of(x, &call->inputs[1], y, call->ints);
+  c.backward = backward;
+  const conv_shape* s = &c.s;
+  const ptrdiff_t taps = (ptrdiff_t)(s->kernel_h * s->kernel_w), output = (ptrdiff_t)s->channels * taps;
+  c.rows = backward ? s->channels : s->outputs, c.reduced = backward ? s->outputs : s->channels;
+  c.height = backward ? s->height : s->out_height, c.width = backward ? s->width : s->out_width;
+  c.source_height = backward ? s->out_height : s->height, c.source_width = backward ? s->out_width : s->width;
+  c.w_row = backward ? taps : output, c.w_reduced = backward ? output : taps;
+  c.source = call->inputs[0].data, c.w = call->inputs[1].data, c.made = call->outputs[0].data;
+  c.planes = conv_planes(&c);
+  c.part = c.rows, c.c_row = c.height * c.width;
+  return c;
 }
-
 conv_work PT_NAME(pt_conv2d_work)(const pt_call* call) {
-  conv_work c;
-  memset(&c, 0, sizeof c);
-  c.s = conv_shape_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
-  c.rows = c.s.outputs, c.reduced = c.s.channels;
-  c.height = c.s.out_height, c.width = c.s.out_width;
-  c.source_height = c.s.height, c.source_width = c.s.width;
-  c.w_reduced = (ptrdiff_t)(c.s.kernel_h * c.s.kernel_w), c.w_row = (ptrdiff_t)c.s.channels * c.w_reduced;
-  c.source = call->inputs[0].data, c.w = call->inputs[1].data, c.made = call->outputs[0].data;
-  make_all(&c);
-  return c;
+  return work_of(call, &call->inputs[0], &call->outputs[0], 0);
 }
-
 conv_work PT_NAME(pt_conv2d_dx_work)(const pt_call* call) {
-  conv_work c;
-  memset(&c, 0, sizeof c);
-  c.s = conv_shape_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
-  c.backward = 1;
-  c.rows = c.s.channels, c.reduced = c.s.outputs;
-  c.height = c.s.height, c.width = c.s.width;
-  c.source_height = c.s.out_height, c.source_width = c.s.out_width;
-  c.w_row = (ptrdiff_t)(c.s.kernel_h * c.s.kernel_w), c.w_reduced = (ptrdiff_t)c.s.channels * c.w_row;
-  c.source = call->inputs[0].data, c.w = call->inputs[1].data, c.made = call->outputs[0].data;
-  make_all(&c);
-  return c;
+  return work_of(call, &call->outputs[0], &call->inputs[0], 1);
 }
 
 static conv_axis forward_axis(size_t made, size_t source, size_t kernel, ptrdiff_t stride, ptrdiff_t pad,

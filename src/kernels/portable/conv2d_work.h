@@ -1,8 +1,7 @@
 /* conv2d and conv2d_dx as products for processors without caches: rows of the product are channels of the result,
  * columns are its positions. A rectangle whose positions read the same kernel elements inside the source needs no
  * test within the product. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_WORK_H
-#define PANTOUM_KERNELS_PORTABLE_CONV2D_WORK_H
+#pragma once
 
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/gemm.h"
@@ -46,11 +45,15 @@ enum { PT_FEW_CHANNELS = 4 };
 void PT_NAME(pt_conv_rectangle)(const conv_work* c, const conv_axis* v, const conv_axis* h, const conv_span* down,
                                 const conv_span* along);
 
+static inline size_t conv_phases_down(const conv_work* c) {
+  return c->backward ? (size_t)c->s.stride_h : 1;
+}
+static inline size_t conv_phases_along(const conv_work* c) {
+  return c->backward ? (size_t)c->s.stride_w : 1;
+}
 static inline size_t conv_planes(const conv_work* c) {
   return c->s.samples * c->s.groups;
 }
 static inline size_t conv_plane_size(const conv_work* c) {
   return c->reduced * c->source_height * c->source_width;
 }
-
-#endif

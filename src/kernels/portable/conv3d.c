@@ -5,30 +5,10 @@
 
 /* Y[n, o, v, p, q] = sum over (c, k, r, s) of W[o, c, k, r, s] X[n, c, depth, row, column]: a product per sample and
  * group with m = o, n = (v, p, q), k = (c, k, r, s). */
-typedef struct biased {
-  conv3d c;
-  const pt_real* bias;
-} biased;
-
-static biased describe(const pt_call* call) {
-  const biased made = {conv3d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints),
-                       call->input_count > 2 ? call->inputs[2].data : NULL};
-  return made;
-}
-
-static const pt_real* a_of(const void* context, size_t batch) {
-  return conv3d_w(&((const biased*)context)->c, batch);
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  return conv3d_y(&((const biased*)context)->c, batch);
-}
-static const pt_real* bias_of(const void* context, size_t batch) {
-  const biased* b = context;
-  return b->bias ? b->bias + batch % b->c.s.groups * b->c.s.outputs : NULL;
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  (void)context;
-  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = k0 + kk;
+static conv3d describe(const pt_call* call) {
+  conv3d c = conv3d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
+  if (call->input_count > 2) c.of.bias = call->inputs[2].data;
+  return c;
 }
 
 static void pack_run(const conv3d_shape* s, const conv3d_tap* tap, const conv_run* run, conv3d_row out,
@@ -39,23 +19,22 @@ static void pack_run(const conv3d_shape* s, const conv3d_tap* tap, const conv_ru
 }
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
-  const conv3d* c = &((const biased*)context)->c;
+  const conv3d* c = context;
   const conv3d_shape* s = &c->s;
-  conv3d_panel(s, conv3d_x(c, batch), s->in_size, s->axis[1].out, s->axis[2].out, k0, count, n0, columns, pack_run,
+  conv3d_panel(s, conv_x(c, batch), s->in_size, s->axis[1].out, s->axis[2].out, k0, count, n0, columns, pack_run,
                panel);
 }
 
 /* Computes one row of Y at a time, one kernel element after the other. */
 static void reference_rows(void* arg, size_t begin, size_t end) {
-  const biased* b = arg;
-  const conv3d* c = &b->c;
+  const conv3d* c = arg;
   const conv3d_shape* s = &c->s;
   const size_t width = s->axis[2].out, rows = s->axis[0].out * s->axis[1].out;
   for (size_t index = begin; index < end; ++index) {
     const size_t output = index / rows % (s->groups * s->outputs), batch = index / rows / s->outputs;
     const conv3d_row out = conv3d_row_at(s->axis[1].out, index % rows);
-    const pt_real *w = c->w + output * s->channels * s->taps, *x = conv3d_x(c, batch);
-    pt_real* y = c->y + index * width;
+    const pt_real *w = c->of.w + output * s->channels * s->taps, *x = conv_x(c, batch), *bias = c->of.bias;
+    pt_real* y = c->of.y + index * width;
     conv3d_tap tap = conv3d_tap_at(s, 0);
     memset(y, 0, width * sizeof(pt_real));
     for (size_t k = 0; k < s->channels * s->taps; ++k, conv3d_tap_next(s, &tap)) {
@@ -67,38 +46,23 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
       for (size_t q = inside.begin; q < inside.begin + inside.count; ++q)
         y[q] += w[k] * from[column + (ptrdiff_t)q * s->axis[2].stride];
     }
-    for (size_t q = 0; b->bias != NULL && q < width; ++q) y[q] += b->bias[output];
+    for (size_t q = 0; bias != NULL && q < width; ++q) y[q] += bias[output];
   }
 }
 
 pt_status PT_NAME(pt_conv3d_reference)(const pt_call* call) {
-  biased b = describe(call);
-  const conv3d_shape* s = &b.c.s;
+  conv3d c = describe(call);
+  const conv3d_shape* s = &c.s;
   const size_t rows = s->axis[0].out * s->axis[1].out;
-  PT_NAME(pt_split)(call->pool, s->samples * s->groups * s->outputs * rows, reference_rows, &b);
+  PT_NAME(pt_split)(call->pool, s->samples * s->groups * s->outputs * rows, reference_rows, &c);
   return PT_OK;
 }
 
 /* Groups of one output each have no rows to share a panel. */
 pt_status PT_NAME(pt_conv3d_blocked)(const pt_call* call) {
-  const biased b = describe(call);
-  const conv3d_shape* s = &b.c.s;
-  const size_t k = s->channels * s->taps;
-  const pt_product product = {s->samples * s->groups,
-                              s->outputs,
-                              s->out_size,
-                              k,
-                              &b,
-                              a_of,
-                              k,
-                              a_offsets,
-                              pack_b,
-                              c_of,
-                              s->out_size,
-                              bias_of,
-                              1,
-                              NULL};
-  if (s->outputs < 2) return PT_NAME(pt_conv3d_reference)(call);
+  const conv3d c = describe(call);
+  const pt_product product = conv_product(&c.of, pack_b, NULL);
+  if (c.s.outputs < 2) return PT_NAME(pt_conv3d_reference)(call);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

@@ -7,23 +7,6 @@ static conv3d describe(const pt_call* call) {
   return conv3d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
 }
 
-/* Batches are groups. */
-static const pt_real* a_of(const void* context, size_t batch) {
-  return conv3d_y(context, batch);
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  return conv3d_w(context, batch);
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  const conv3d* c = context;
-  const size_t size = c->s.out_size, sample_size = c->s.groups * c->s.outputs * size;
-  size_t sample = k0 / size, position = k0 % size;
-  for (size_t kk = 0; kk < count; ++kk) {
-    offsets[kk] = sample * sample_size + position;
-    if (++position == size) position = 0, ++sample;
-  }
-}
-
 /* What one weight reads for a run of positions; a column of the panel. */
 static void pack_run(const conv3d_axis* width, const conv_run* run, size_t tap, const pt_real* from, int inside,
                      pt_real* to) {
@@ -51,7 +34,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
   conv3d_tap tap = conv3d_tap_at(s, n0);
   for (size_t column = 0; column < columns; ++column, conv3d_tap_next(s, &tap)) {
-    const pt_real* x = c->x + (batch * s->channels + tap.plane) * s->in_size;
+    const pt_real* x = c->of.x + (batch * s->channels + tap.plane) * s->in_size;
     for (size_t run = 0; run < run_count; ++run) {
       const ptrdiff_t at = conv3d_input_row(s, rows[run], &tap);
       pack_run(&s->axis[2], &runs[run], tap.at[2], x + samples[run] * sample_size + (at < 0 ? 0 : at), at >= 0,
@@ -86,9 +69,9 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
     pt_real sum = 0;
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t in_plane = (sample * s->groups + group) * s->channels + tap.plane;
-      sum = add_sample(s, &tap, c->x + in_plane * s->in_size, c->y + (sample * planes + output) * s->out_size, sum);
+      sum = add_sample(s, &tap, c->of.x + in_plane * s->in_size, c->of.y + (sample * planes + output) * s->out_size, sum);
     }
-    c->w[index] = sum;
+    c->of.w[index] = sum;
   }
 }
 
@@ -100,12 +83,8 @@ pt_status PT_NAME(pt_conv3d_dw_reference)(const pt_call* call) {
 
 pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call) {
   const conv3d c = describe(call);
-  const conv3d_shape* s = &c.s;
-  const size_t weights = s->channels * s->taps;
-  const pt_product product = {
-      s->groups, s->outputs, weights, s->samples * s->out_size, &c, a_of, s->out_size, a_offsets, pack_b, c_of, weights,
-      NULL,      0,          NULL};
-  if (s->outputs < 2) return PT_NAME(pt_conv3d_dw_reference)(call);
+  const pt_product product = conv_dw_product(&c.of, pack_b);
+  if (c.s.outputs < 2) return PT_NAME(pt_conv3d_dw_reference)(call);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

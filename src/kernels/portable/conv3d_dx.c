@@ -9,18 +9,6 @@ static conv3d describe(const pt_call* call) {
   return conv3d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
 }
 
-static const pt_real* a_of(const void* context, size_t batch) {
-  return conv3d_w(context, batch);
-}
-static pt_real* c_of(const void* context, size_t batch) {
-  return conv3d_x(context, batch);
-}
-static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
-  const conv3d* c = context;
-  const size_t taps = c->s.taps;
-  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) / taps * c->s.channels * taps + (k0 + kk) % taps;
-}
-
 /* With stride t, the input columns that a kernel column connects to outputs lie t apart: a run skips to the first. */
 static void pack_run(const conv3d_shape* s, const conv3d_tap* tap, const conv_run* run, conv3d_row in,
                      const pt_real* channel, pt_real* to) {
@@ -36,7 +24,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
                    pt_real* panel) {
   const conv3d* c = context;
   const conv3d_shape* s = &c->s;
-  conv3d_panel(s, conv3d_y(c, batch), s->out_size, s->axis[1].in, s->axis[2].in, k0, count, n0, columns, pack_run,
+  conv3d_panel(s, conv_y(c, batch), s->out_size, s->axis[1].in, s->axis[2].in, k0, count, n0, columns, pack_run,
                panel);
 }
 
@@ -48,9 +36,9 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
   for (size_t index = begin; index < end; ++index) {
     const size_t channel = index / rows % s->channels, batch = index / rows / s->channels;
     const conv3d_row in = conv3d_row_at(s->axis[1].in, index % rows);
-    const pt_real* w = a_of(c, batch) + channel * s->taps;
-    const pt_real* dy = conv3d_y(c, batch);
-    pt_real* dx = c->x + index * width;
+    const pt_real* w = conv_w(c, batch) + channel * s->taps;
+    const pt_real* dy = conv_y(c, batch);
+    pt_real* dx = c->of.x + index * width;
     conv3d_tap tap = conv3d_tap_at(s, 0);
     memset(dx, 0, width * sizeof(pt_real));
     for (size_t k = 0; k < s->outputs * s->taps; ++k, conv3d_tap_next(s, &tap)) {
@@ -75,22 +63,8 @@ pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call) {
 
 pt_status PT_NAME(pt_conv3d_dx_blocked)(const pt_call* call) {
   const conv3d c = describe(call);
-  const conv3d_shape* s = &c.s;
-  const pt_product product = {s->samples * s->groups,
-                              s->channels,
-                              s->in_size,
-                              s->outputs * s->taps,
-                              &c,
-                              a_of,
-                              s->taps,
-                              a_offsets,
-                              pack_b,
-                              c_of,
-                              s->in_size,
-                              NULL,
-                              0,
-                              NULL};
-  if (s->channels < 2) return PT_NAME(pt_conv3d_dx_reference)(call);
+  const pt_product product = conv_dx_product(&c.of, pack_b, NULL);
+  if (c.s.channels < 2) return PT_NAME(pt_conv3d_dx_reference)(call);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

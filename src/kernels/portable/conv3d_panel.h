@@ -1,30 +1,16 @@
 /* Products of volumes, and their panels, whose columns are positions: rows of the panel are kernel elements, read run by run. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV3D_PANEL_H
-#define PANTOUM_KERNELS_PORTABLE_CONV3D_PANEL_H
+#pragma once
 
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv3d_shape.h"
 
-/* A convolution or one of its gradients: two of the three are read, the third is made. */
 typedef struct conv3d {
+  conv_operands of;
   conv3d_shape s;
-  pt_real *x, *w, *y;
 } conv3d;
 
 static inline conv3d conv3d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  const conv3d c = {conv3d_shape_of(x, w, y, ints), x->data, w->data, y->data};
-  return c;
-}
-
-/* The first element of a sample and group (`batch`); weights repeat with the groups. */
-static inline pt_real* conv3d_x(const conv3d* c, size_t batch) {
-  return c->x + batch * c->s.channels * c->s.in_size;
-}
-static inline pt_real* conv3d_y(const conv3d* c, size_t batch) {
-  return c->y + batch * c->s.outputs * c->s.out_size;
-}
-static inline pt_real* conv3d_w(const conv3d* c, size_t batch) {
-  return c->w + batch % c->s.groups * c->s.outputs * c->s.channels * c->s.taps;
+  return (conv3d){conv_operands_of(x, w, y, ints[PT_CONV3D_GROUPS]), conv3d_shape_of(x, w, y, ints)};
 }
 
 /* Writes what a kernel element meets at the positions of a run; `channel` is the first element of the tap's plane. */
@@ -47,5 +33,3 @@ static inline void conv3d_panel(const conv3d_shape* s, const pt_real* source, si
     for (size_t column = columns; column < PT_GEMM_NR; ++column) row[column] = 0;
   }
 }
-
-#endif

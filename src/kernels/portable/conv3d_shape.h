@@ -1,6 +1,5 @@
 /* The geometry that the products of convolutions in three dimensions of space share. */
-#ifndef PANTOUM_KERNELS_PORTABLE_CONV3D_SHAPE_H
-#define PANTOUM_KERNELS_PORTABLE_CONV3D_SHAPE_H
+#pragma once
 
 #include "kernels/portable/conv2d_shape.h"
 
@@ -106,5 +105,3 @@ static inline conv_range conv3d_columns(const conv3d_shape* s, const conv3d_tap*
   *at = conv3d_input(&s->axis[2], 0, tap->at[2]);
   return conv_inside(s->axis[2].out, s->axis[2].in, *at, s->axis[2].stride);
 }
-
-#endif

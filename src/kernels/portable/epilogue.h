@@ -1,8 +1,7 @@
 /* The steps that follow a product (conv2d_act, matmul_act): a tensor that is added, and an activation. Each uses the
  * same operations as the op that it stands for, while the elements are in the processor's caches. The call's last
  * integers select the steps (PT_EPILOGUE_*), its reals are the activation's, and R is its last input. */
-#ifndef PANTOUM_KERNELS_PORTABLE_EPILOGUE_H
-#define PANTOUM_KERNELS_PORTABLE_EPILOGUE_H
+#pragma once
 
 #include "kernels/portable/norm_activation.h"
 
@@ -38,5 +37,3 @@ pt_status PT_NAME(pt_epilogue_of)(const pt_call* call, pt_epilogue* made);
 /* Writes elements of Y from `at` on, from what a product computed of them; `bias` (NULL: none) is added to all of
  * them first. */
 void PT_NAME(pt_epilogue_take)(const pt_epilogue* e, size_t at, size_t count, const pt_real* made, const pt_real* bias);
-
-#endif

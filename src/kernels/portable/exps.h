@@ -1,7 +1,6 @@
 /* e^(x - top) of many numbers at once, by the widest vectors of the processor, with the bits of pt_real_exp in all of
  * them; and the rows of softmax and related ops, where element k of a row lies at x[k * step]. */
-#ifndef PANTOUM_KERNELS_PORTABLE_EXPS_H
-#define PANTOUM_KERNELS_PORTABLE_EXPS_H
+#pragma once
 
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/real_math.h"
@@ -90,5 +89,3 @@ static inline void pt_column_exp_sums(const pt_exps* exps, const pt_real* x, siz
   }
   for (size_t column = 0; column < PT_COLUMNS; ++column) sums[column] = pt_lanes_tree(&lanes[0][column], PT_COLUMNS);
 }
-
-#endif

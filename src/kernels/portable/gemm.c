@@ -6,10 +6,6 @@
 
 enum { kTall = 64 }; /* rows */
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Are elements accumulated in a scratch? */
 static int is_apart(const pt_product* product) {
   return product->finish != NULL && product->finish->scratch != NULL;
@@ -33,7 +29,7 @@ typedef struct job {
 static void run_tile(const run_state* state, const job* j, size_t row0, size_t column0, size_t k0, size_t count,
                      const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;
-  const size_t rows = least(PT_GEMM_MR, j->rows - row0), columns = least(PT_GEMM_NR, j->columns - column0);
+  const size_t rows = pt_least(PT_GEMM_MR, j->rows - row0), columns = pt_least(PT_GEMM_NR, j->columns - column0);
   const pt_real* first = product->a_of(product->context, j->batch) + j->row0 * product->a_row;
   pt_real* c = j->c + row0 * j->c_row + column0;
   const pt_real* a[PT_GEMM_MR];
@@ -41,7 +37,7 @@ static void run_tile(const run_state* state, const job* j, size_t row0, size_t c
   memset(acc, 0, sizeof acc);
   for (size_t row = 0; row < PT_GEMM_MR; ++row) {
     a[row] =
-        first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
+        first + (row0 + pt_least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
     if ((k0 > 0 || state->goes_on) && row < rows)
       memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
   }
@@ -67,9 +63,9 @@ static job job_at(const run_state* state, size_t index, size_t share) {
   job j;
   j.batch = index / (state->row_blocks * state->column_blocks);
   j.row0 = index % state->row_blocks * state->rows_per_block;
-  j.rows = least(state->rows_per_block, product->m - j.row0);
+  j.rows = pt_least(state->rows_per_block, product->m - j.row0);
   j.column0 = index / state->row_blocks % state->column_blocks * state->width;
-  j.columns = least(state->width, product->n - j.column0);
+  j.columns = pt_least(state->width, product->n - j.column0);
   if (is_apart(product)) {
     j.c_row = state->width;
     j.c = product->finish->scratch + share * state->rows_per_block * j.c_row;
@@ -86,11 +82,11 @@ static void run_job(const run_state* state, const job* j) {
   size_t offsets[PT_GEMM_KC], panel_rows[PT_GEMM_KC];
   for (size_t kk = 0; kk < PT_GEMM_KC; ++kk) panel_rows[kk] = kk * PT_GEMM_NR;
   for (size_t k0 = 0; k0 < product->k; k0 += PT_GEMM_KC) {
-    const size_t count = least(PT_GEMM_KC, product->k - k0);
+    const size_t count = pt_least(PT_GEMM_KC, product->k - k0);
     product->a_offsets(product->context, k0, count, offsets);
     for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
       product->pack_b(product->context, j->batch, k0, count, j->column0 + panel * PT_GEMM_NR,
-                      least(PT_GEMM_NR, j->columns - panel * PT_GEMM_NR), panels[panel]);
+                      pt_least(PT_GEMM_NR, j->columns - panel * PT_GEMM_NR), panels[panel]);
     for (size_t row = 0; row < j->rows; row += PT_GEMM_MR)
       for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
         run_tile(state, j, row, panel * PT_GEMM_NR, k0, count, offsets, panel_rows, panels[panel]);
@@ -121,7 +117,7 @@ static run_state cut(const pt_product* product, const pt_pool* pool) {
     const size_t parts = (4 * threads + jobs - 1) / jobs;
     rows = (product->m / parts / PT_GEMM_MR + 1) * PT_GEMM_MR;
   }
-  state.rows_per_block = least(rows, product->m);
+  state.rows_per_block = pt_least(rows, product->m);
   state.row_blocks = (product->m + state.rows_per_block - 1) / state.rows_per_block;
   return state;
 }

@@ -3,8 +3,9 @@
  *
  * A is read in place through a table of k offsets. The caller's function packs B into small panels on the stack, so
  * that convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
-#ifndef PANTOUM_KERNELS_PORTABLE_GEMM_H
-#define PANTOUM_KERNELS_PORTABLE_GEMM_H
+#pragma once
+
+#include <string.h>
 
 #include "kernels/portable/real.h"
 
@@ -36,6 +37,19 @@ typedef struct pt_product {
   const pt_finish* finish; /* NULL: elements go to C; with a scratch c_of is not called */
 } pt_product;
 
+/* What pack_b writes of a B whose element (k, column) lies at b + k * k_step + column * column_step. */
+static inline void pt_pack_strided(const pt_real* b, size_t k_step, size_t column_step, size_t count, size_t columns,
+                                   pt_real* panel) {
+  if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
+  if (column_step == 1) {
+    for (size_t kk = 0; kk < count; ++kk)
+      memcpy(panel + kk * PT_GEMM_NR, b + kk * k_step, columns * sizeof(pt_real));
+    return;
+  }
+  for (size_t column = 0; column < columns; ++column)
+    for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = b[column * column_step + kk * k_step];
+}
+
 /* Runs the product; threads share the outputs, never one sum. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
 /* The same on one thread, without a finish. With `goes_on` each sum continues from the value in C. */
@@ -53,5 +67,3 @@ static inline size_t pt_shares(const pt_pool* pool, size_t count) {
   const size_t threads = pool != NULL && pool->threads > 1 ? pool->threads : 1;
   return threads < count ? threads : count;
 }
-
-#endif

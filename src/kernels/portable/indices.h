@@ -1,6 +1,5 @@
 /* Tensors of indices along an extent; negative ones count from its end. */
-#ifndef PANTOUM_KERNELS_PORTABLE_INDICES_H
-#define PANTOUM_KERNELS_PORTABLE_INDICES_H
+#pragma once
 
 #include "kernels/portable/parallel.h"
 
@@ -21,5 +20,3 @@ static inline size_t pt_row_of(const pt_tensor* indices, size_t at, size_t exten
   const int64_t index = pt_index_at(indices, at);
   return index < 0 ? (size_t)(index + (int64_t)extent) : (size_t)index;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Integers along an axis, and an element of a tensor of any integer type. */
-#ifndef PANTOUM_KERNELS_PORTABLE_INTEGER_ALONG_H
-#define PANTOUM_KERNELS_PORTABLE_INTEGER_ALONG_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -17,5 +16,3 @@ static inline int64_t pt_integer_at(const void* data, uint8_t dtype, size_t at) 
 
 /* arg_max of integers: its key is the dtype of the positions, so that of floating-point numbers passes them on. */
 pt_status PT_NAME(pt_integer_arg_max)(const pt_call* call);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * and writes PT_KERNEL_ROWS. Functions are named without the suffix of their precision. An operator's line in
  * operators.h says which rows it has: KERNELS there is PT_ROWS_KERNELS here. */
-#ifndef PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
-#define PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
+#pragma once
 
 #include "kernels/portable/operators.h"
 
@@ -102,5 +101,3 @@ enum {
 
 #define PT_ROWS_OF(op, least_in, most_in, least_out, most_out, ints, reals, dtypes, rule, kernels) PT_ROWS_##kernels(op)
 #define PT_KERNEL_ROWS PT_ALL_OPERATORS(PT_ROWS_OF)
-
-#endif

@@ -12,8 +12,7 @@
  * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
  * but for what makes more of a product: strips of conv2d_dz's dX, of what conv2d_act and matmul_act write over R, and
  * of the gradient that an update follows. */
-#ifndef PANTOUM_KERNELS_PORTABLE_KERNELS_H
-#define PANTOUM_KERNELS_PORTABLE_KERNELS_H
+#pragma once
 
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/real.h"
@@ -23,5 +22,3 @@
   size_t PT_NAME(workspace)(const pt_call* call);
 PT_KERNEL_ROWS
 #undef PT_KERNEL_ROW
-
-#endif

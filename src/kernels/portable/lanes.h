@@ -1,7 +1,6 @@
 /* The order of every long sum that is not a product: element i (ascending) is added to lane i % 8, then
  * ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
-#ifndef PANTOUM_KERNELS_PORTABLE_LANES_H
-#define PANTOUM_KERNELS_PORTABLE_LANES_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -39,5 +38,3 @@ static inline pt_real pt_lanes_total(const pt_lanes* lanes) {
       (lanes).next = ((lanes).next + 1) % PT_LANES;                                 \
     }                                                                               \
   } while (0)
-
-#endif

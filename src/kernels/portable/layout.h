@@ -13,8 +13,7 @@
  *
  * The padding holds zeros: whoever writes a tensor in blocks writes them too.
  */
-#ifndef PANTOUM_KERNELS_PORTABLE_LAYOUT_H
-#define PANTOUM_KERNELS_PORTABLE_LAYOUT_H
+#pragma once
 
 #include "pantoum/pantoum.h"
 
@@ -53,6 +52,4 @@ uint16_t pt_plain_op(uint16_t op);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

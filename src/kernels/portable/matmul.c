@@ -1,6 +1,4 @@
 /* matmul: the blocked product of gemm.h on packed panels of b, and the reference. Both sum over k in ascending order. */
-#include <string.h>
-
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
 #include "kernels/portable/matmul_shape.h"
@@ -28,16 +26,8 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
   const matmul_shape* product = context;
-  const pt_real* b = matmul_b(product, batch) + k0 * product->b_k + n0 * product->b_column;
-  if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
-  if (product->b_column == 1) {
-    for (size_t kk = 0; kk < count; ++kk)
-      memcpy(panel + kk * PT_GEMM_NR, b + kk * product->b_k, columns * sizeof(pt_real));
-    return;
-  }
-  for (size_t column = 0; column < columns; ++column)
-    for (size_t kk = 0; kk < count; ++kk)
-      panel[kk * PT_GEMM_NR + column] = b[column * product->b_column + kk * product->b_k];
+  pt_pack_strided(matmul_b(product, batch) + k0 * product->b_k + n0 * product->b_column, product->b_k,
+                  product->b_column, count, columns, panel);
 }
 
 static pt_product product_of(const matmul_shape* of, const pt_finish* finish) {

@@ -1,7 +1,6 @@
 /* A product that passes its elements to a finish as they are computed (gemm.h). `call` is a call of matmul, or starts
  * with the operands of one. */
-#ifndef PANTOUM_KERNELS_PORTABLE_MATMUL_H
-#define PANTOUM_KERNELS_PORTABLE_MATMUL_H
+#pragma once
 
 #include "kernels/portable/gemm.h"
 
@@ -9,5 +8,3 @@
 pt_status PT_NAME(pt_matmul_fast)(const pt_call* call, const pt_finish* finish);
 /* Number of elements that a finish needs as scratch. */
 size_t PT_NAME(pt_matmul_scratch)(const pt_call* call);
-
-#endif

@@ -44,10 +44,6 @@ static strip strip_of(const matmul_shape* p) {
   return s;
 }
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 size_t PT_NAME(pt_matmul_compact_scratch)(const pt_call* call) {
   const matmul_shape p = matmul_shape_of(call);
   const strip s = strip_of(&p);
@@ -67,7 +63,7 @@ static void finish_matrix(const matmul_shape* p, size_t batch, const pt_real* bi
   const strip whole = strip_of(p);
   for (size_t row = 0; row < p->m; row += whole.rows)
     for (size_t column = 0; column < p->n; column += whole.columns) {
-      const strip part = {least(whole.rows, p->m - row), least(whole.columns, p->n - column)};
+      const strip part = {pt_least(whole.rows, p->m - row), pt_least(whole.columns, p->n - column)};
       pt_nest nest = nest_of(p, part.rows, part.columns);
       PT_NAME(pt_nest_run)
       (&nest, matmul_a(p, batch) + row * p->a_row, matmul_b(p, batch) + column * p->b_column, finish->scratch);

@@ -1,7 +1,6 @@
 /* The geometry that the matrix products share: A[.., M, K] B[.., K, N] (bias[N]) -> Y[.., M, N]; the batch dimensions
  * of A and B broadcast to those of Y. */
-#ifndef PANTOUM_KERNELS_PORTABLE_MATMUL_SHAPE_H
-#define PANTOUM_KERNELS_PORTABLE_MATMUL_SHAPE_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -48,5 +47,3 @@ static inline const pt_real* matmul_b(const matmul_shape* product, size_t batch)
   const pt_tensor* b = &product->call->inputs[1];
   return (const pt_real*)b->data + matmul_matrix(&product->call->outputs[0], b, batch) * product->k * product->n;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The activations that batch normalization applies itself (PT_NORM_ACTIVATIONS), and their slopes as functions of the
  * normalized value. The bits of every element are those of the separate ops. */
-#ifndef PANTOUM_KERNELS_PORTABLE_NORM_ACTIVATION_H
-#define PANTOUM_KERNELS_PORTABLE_NORM_ACTIVATION_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -71,5 +70,3 @@ static inline pt_real pt_activation_grad(int64_t op, pt_real p, pt_real q, pt_re
         LOOP(0);                   \
     }                              \
   } while (0)
-
-#endif

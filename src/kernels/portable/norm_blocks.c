@@ -32,18 +32,14 @@ typedef struct pt_block {
 #define PT_LANE_BYTES 16
 #include "kernels/portable/norm_lanes.h"
 
-#if defined(__x86_64__)
+#ifdef PT_HAS_AVX
 #define PT_LANE(name) avx2_##name
-#define PT_LANE_TARGET __attribute__((target("avx2")))
+#define PT_LANE_TARGET PT_AVX2
 #define PT_LANE_BYTES 32
 #include "kernels/portable/norm_lanes.h"
 
 #define PT_LANE(name) avx512_##name
-#ifdef __clang__
-#define PT_LANE_TARGET __attribute__((target("avx512f")))
-#else
-#define PT_LANE_TARGET __attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
+#define PT_LANE_TARGET PT_AVX512
 #define PT_LANE_BYTES 64
 #include "kernels/portable/norm_lanes.h"
 #endif
@@ -64,7 +60,7 @@ typedef struct loops {
 /* The widest vectors that blocks are a multiple of. */
 static loops loops_for(size_t block) {
   static const loops plain = PT_LOOPS(plain), none = {0};
-#if defined(__x86_64__)
+#ifdef PT_HAS_AVX
   static const loops avx2 = PT_LOOPS(avx2), avx512 = PT_LOOPS(avx512);
   if (block % avx512_width == 0 && __builtin_cpu_supports("avx512f")) return avx512;
   if (block % avx2_width == 0 && __builtin_cpu_supports("avx2")) return avx2;

@@ -10,15 +10,15 @@ enum { PT_LANE(width) = PT_LANE_BYTES / sizeof(pt_real) };
 
 #define PT_VECTOR PT_LANE(vector)
 #define PT_MASK PT_LANE(mask)
-#define PT_INLINE PT_LANE_TARGET static inline __attribute__((always_inline))
+#define PT_LANE_INLINE PT_LANE_TARGET PT_INLINE
 #define PT_SELECT(mask, a, b) ((PT_VECTOR)(((mask) & (PT_MASK)(a)) | (~(mask) & (PT_MASK)(b))))
 
-PT_INLINE PT_VECTOR PT_LANE(every)(pt_real x) {
+PT_LANE_INLINE PT_VECTOR PT_LANE(every)(pt_real x) {
   return x - (PT_VECTOR){0};
 }
 
 /* As norm_activation.h has them. */
-PT_INLINE PT_VECTOR PT_LANE(activate)(int64_t op, const pt_activation* act, PT_VECTOR n) {
+PT_LANE_INLINE PT_VECTOR PT_LANE(activate)(int64_t op, const pt_activation* act, PT_VECTOR n) {
   const PT_VECTOR p = PT_LANE(every)(act->p), q = PT_LANE(every)(act->q);
   switch (op) {
     case PT_OP_relu:
@@ -32,7 +32,7 @@ PT_INLINE PT_VECTOR PT_LANE(activate)(int64_t op, const pt_activation* act, PT_V
   }
 }
 
-PT_INLINE PT_VECTOR PT_LANE(slope)(int64_t op, const pt_activation* act, PT_VECTOR dy, PT_VECTOR n) {
+PT_LANE_INLINE PT_VECTOR PT_LANE(slope)(int64_t op, const pt_activation* act, PT_VECTOR dy, PT_VECTOR n) {
   const PT_VECTOR p = PT_LANE(every)(act->p), q = PT_LANE(every)(act->q);
   switch (op) {
     case PT_OP_relu:
@@ -46,13 +46,13 @@ PT_INLINE PT_VECTOR PT_LANE(slope)(int64_t op, const pt_activation* act, PT_VECT
   }
 }
 
-PT_INLINE PT_VECTOR PT_LANE(term)(int what, PT_VECTOR x, PT_VECTOR mean) {
+PT_LANE_INLINE PT_VECTOR PT_LANE(term)(int what, PT_VECTOR x, PT_VECTOR mean) {
   if (what == PT_SUM_OF_X) return x;
   return (x - mean) * (x - mean);
 }
 
 /* Positions [at, at + 8 count) of one vector of channels, the first of which belongs to lane 0. */
-PT_INLINE void PT_LANE(eights)(int what, const pt_block* g, const pt_real* x, size_t count, size_t c, pt_real* lanes) {
+PT_LANE_INLINE void PT_LANE(eights)(int what, const pt_block* g, const pt_real* x, size_t count, size_t c, pt_real* lanes) {
   const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c);
   PT_VECTOR sum[PT_LANES];
   for (size_t lane = 0; lane < PT_LANES; ++lane) sum[lane] = *(const PT_VECTOR*)(lanes + lane * g->width);
@@ -63,12 +63,12 @@ PT_INLINE void PT_LANE(eights)(int what, const pt_block* g, const pt_real* x, si
   for (size_t lane = 0; lane < PT_LANES; ++lane) *(PT_VECTOR*)(lanes + lane * g->width) = sum[lane];
 }
 
-PT_INLINE void PT_LANE(single)(int what, const pt_block* g, const pt_real* x, size_t c, pt_real* lane) {
+PT_LANE_INLINE void PT_LANE(single)(int what, const pt_block* g, const pt_real* x, size_t c, pt_real* lane) {
   *(PT_VECTOR*)lane += PT_LANE(term)(what, *(const PT_VECTOR*)x, *(const PT_VECTOR*)(g->mean + c));
 }
 
 /* A plane of x, its first position of lane `next`, in pieces that stay in the cache for every vector of channels. */
-PT_INLINE void PT_LANE(sum)(int what, const pt_block* g, const pt_real* x, size_t positions, size_t next,
+PT_LANE_INLINE void PT_LANE(sum)(int what, const pt_block* g, const pt_real* x, size_t positions, size_t next,
                             pt_real* lanes) {
   size_t at = 0;
   while (at < positions) {
@@ -95,7 +95,7 @@ PT_LANE_TARGET static void PT_LANE(squares)(const pt_block* g, const pt_real* x,
   PT_LANE(sum)(PT_SUM_OF_SQUARES, g, x, positions, next, lanes);
 }
 
-PT_INLINE void PT_LANE(normalize_by)(int64_t op, const pt_block* g, const pt_real* x, pt_real* y, size_t positions) {
+PT_LANE_INLINE void PT_LANE(normalize_by)(int64_t op, const pt_block* g, const pt_real* x, pt_real* y, size_t positions) {
   for (size_t c = 0; c < g->width; c += PT_LANE(width)) {
     const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
                     b = *(const PT_VECTOR*)(g->b + c);
@@ -113,13 +113,13 @@ PT_LANE_TARGET static void PT_LANE(normalize)(const pt_block* g, const pt_real* 
 }
 
 /* What flows back to the normalized value, and what it is multiplied with in the sums. */
-PT_INLINE PT_VECTOR PT_LANE(back)(int64_t op, const pt_block* g, PT_VECTOR dy, PT_VECTOR off, PT_VECTOR a,
+PT_LANE_INLINE PT_VECTOR PT_LANE(back)(int64_t op, const pt_block* g, PT_VECTOR dy, PT_VECTOR off, PT_VECTOR a,
                                   PT_VECTOR b) {
   return PT_LANE(slope)(op, &g->activation, dy, off * a + b);
 }
 
 /* Sums of dN and of dN (X - mean), four lanes at a time: with two sums each they fill the registers of AVX2. */
-PT_INLINE void PT_LANE(slopes_of)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t count,
+PT_LANE_INLINE void PT_LANE(slopes_of)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t count,
                                   size_t step, size_t rows, size_t c, pt_real* sums, pt_real* products) {
   const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
                   b = *(const PT_VECTOR*)(g->b + c);
@@ -141,7 +141,7 @@ PT_INLINE void PT_LANE(slopes_of)(int64_t op, const pt_block* g, const pt_real* 
   }
 }
 
-PT_INLINE void PT_LANE(slopes_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t positions,
+PT_LANE_INLINE void PT_LANE(slopes_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t positions,
                                   size_t next, pt_real* sums, pt_real* products) {
   const size_t half = PT_LANES / 2 * g->width;
   size_t at = 0;
@@ -171,7 +171,7 @@ PT_LANE_TARGET static void PT_LANE(slopes)(const pt_block* g, const pt_real* dy,
 #undef PT_LOOP
 }
 
-PT_INLINE void PT_LANE(gradient_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, pt_real* dx,
+PT_LANE_INLINE void PT_LANE(gradient_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, pt_real* dx,
                                     size_t positions) {
   for (size_t c = 0; c < g->width; c += PT_LANE(width)) {
     const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
@@ -194,7 +194,7 @@ PT_LANE_TARGET static void PT_LANE(gradient)(const pt_block* g, const pt_real* d
 
 #undef PT_VECTOR
 #undef PT_MASK
-#undef PT_INLINE
+#undef PT_LANE_INLINE
 #undef PT_SELECT
 #undef PT_LANE
 #undef PT_LANE_TARGET

@@ -8,8 +8,7 @@
  *   shape rule      a function of runtime/op_shapes_FAMILY.c
  *   kernels         which rows of the kernel table it has: PT_ROWS_KERNELS of kernel_rows.h
  */
-#ifndef PANTOUM_KERNELS_PORTABLE_OPERATORS_H
-#define PANTOUM_KERNELS_PORTABLE_OPERATORS_H
+#pragma once
 
 #define PT_ANY (-1)
 
@@ -218,5 +217,3 @@
   PT_RECURRENT_OPERATORS(OP) \
   PT_UPDATE_OPERATORS(OP)    \
   PT_BLOCK_OPERATORS(OP)
-
-#endif

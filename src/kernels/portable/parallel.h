@@ -1,6 +1,5 @@
 /* Splits work over outputs: pieces run on the pool's threads where there is enough to do. */
-#ifndef PANTOUM_KERNELS_PORTABLE_PARALLEL_H
-#define PANTOUM_KERNELS_PORTABLE_PARALLEL_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -41,5 +40,3 @@ static inline pt_status pt_by_element(const pt_call* call, size_t weight, pt_bod
   const size_t count = pt_elements(&call->outputs[0]);
   return PT_NAME(pt_parallel)(call, count, count * weight, body, arg);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): four random words from a counter and a key, without state. */
-#ifndef PANTOUM_KERNELS_PORTABLE_PHILOX_H
-#define PANTOUM_KERNELS_PORTABLE_PHILOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ static inline void pt_philox(const uint32_t counter[4], const uint32_t key[2], u
   }
   out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
-
-#endif

@@ -40,34 +40,39 @@ static inline ptrdiff_t argmax(const pool* p, const pt_real* x, ptrdiff_t out_ro
                      w.row_end - w.row_begin, w.column_end - w.column_begin);
 }
 
-static void max_planes(void* arg, size_t begin, size_t end) {
-  const pool* p = arg;
+/* What is done at an output: `image` is the offset of its plane in the image, `made` the output or its gradient. */
+typedef void (*at_window)(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made);
+
+PT_INLINE void each_window(const pool* p, size_t begin, size_t end, int is_gradient, at_window visit) {
+  const size_t area = (size_t)(p->height * p->width);
+  pt_real* made = p->made + begin * (size_t)(p->out_height * p->out_width);
   for (size_t plane = begin; plane < end; ++plane) {
-    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
-    pt_real* y = p->y + plane * (size_t)(p->out_height * p->out_width);
-    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
-      for (ptrdiff_t column = 0; column < p->out_width; ++column) {
-        const ptrdiff_t best = argmax(p, x, row, column);
-        *y++ = best >= 0 ? x[best] : (pt_real)-3.4028234663852886e38;
-      }
-    }
+    if (is_gradient) memset(p->image + plane * area, 0, area * sizeof(pt_real));
+    for (ptrdiff_t row = 0; row < p->out_height; ++row)
+      for (ptrdiff_t column = 0; column < p->out_width; ++column) visit(p, plane * area, row, column, made++);
   }
 }
 
+PT_INLINE void take_maximum(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made) {
+  const pt_real* x = p->image + image;
+  const ptrdiff_t best = argmax(p, x, row, column);
+  *made = best >= 0 ? x[best] : (pt_real)-3.4028234663852886e38;
+}
+static void max_planes(void* arg, size_t begin, size_t end) {
+  each_window(arg, begin, end, 0, take_maximum);
+}
+
+typedef struct max_grad {
+  pool pool;
+  const pt_real* x;
+} max_grad;
+
+PT_INLINE void give_to_maximum(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made) {
+  const ptrdiff_t best = argmax(p, ((const max_grad*)p)->x + image, row, column);
+  if (best >= 0) p->image[image + (size_t)best] += *made;
+}
 static void max_grad_planes(void* arg, size_t begin, size_t end) {
-  const pool* p = arg;
-  for (size_t plane = begin; plane < end; ++plane) {
-    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
-    const pt_real* dy = p->dy + plane * (size_t)(p->out_height * p->out_width);
-    pt_real* dx = p->y + plane * (size_t)(p->height * p->width);
-    memset(dx, 0, (size_t)(p->height * p->width) * sizeof(pt_real));
-    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
-      for (ptrdiff_t column = 0; column < p->out_width; ++column, ++dy) {
-        const ptrdiff_t best = argmax(p, x, row, column);
-        if (best >= 0) dx[best] += *dy;
-      }
-    }
-  }
+  each_window(arg, begin, end, 1, give_to_maximum);
 }
 
 /* What an average divides by. */
@@ -79,73 +84,52 @@ static pt_real divisor(const pool* p, const window* w) {
   return (pt_real)(rows * columns);
 }
 
+PT_INLINE void take_average(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made) {
+  const pt_real* x = p->image + image;
+  const window w = window_of(p, row, column);
+  const pt_real count = divisor(p, &w);
+  pt_real sum = 0;
+  for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
+    for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
+      sum += x[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w];
+  *made = count > 0 ? sum / count : 0;
+}
 static void average_planes(void* arg, size_t begin, size_t end) {
-  const pool* p = arg;
-  for (size_t plane = begin; plane < end; ++plane) {
-    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
-    pt_real* y = p->y + plane * (size_t)(p->out_height * p->out_width);
-    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
-      for (ptrdiff_t column = 0; column < p->out_width; ++column) {
-        const window w = window_of(p, row, column);
-        pt_real sum = 0;
-        for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
-          for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
-            sum += x[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w];
-        const pt_real count = divisor(p, &w);
-        *y++ = count > 0 ? sum / count : 0;
-      }
-    }
-  }
+  each_window(arg, begin, end, 0, take_average);
 }
 
+PT_INLINE void give_to_all(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made) {
+  pt_real* dx = p->image + image;
+  const window w = window_of(p, row, column);
+  const pt_real count = divisor(p, &w);
+  if (count <= 0) return;
+  const pt_real share = *made / count;
+  for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
+    for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
+      dx[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w] += share;
+}
 static void average_grad_planes(void* arg, size_t begin, size_t end) {
-  const pool* p = arg;
-  for (size_t plane = begin; plane < end; ++plane) {
-    const pt_real* dy = p->dy + plane * (size_t)(p->out_height * p->out_width);
-    pt_real* dx = p->y + plane * (size_t)(p->height * p->width);
-    memset(dx, 0, (size_t)(p->height * p->width) * sizeof(pt_real));
-    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
-      for (ptrdiff_t column = 0; column < p->out_width; ++column, ++dy) {
-        const window w = window_of(p, row, column);
-        const pt_real count = divisor(p, &w);
-        if (count <= 0) continue;
-        const pt_real share = *dy / count;
-        for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
-          for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
-            dx[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w] += share;
-      }
-    }
-  }
+  each_window(arg, begin, end, 1, give_to_all);
 }
 
-static pt_status run(const pt_call* call, pool* p, const pt_tensor* x, pt_body body) {
-  const size_t planes = (size_t)x->dims[0] * x->dims[1];
+static pt_status run(const pt_call* call, pool* p, pt_body body) {
   const size_t taps = (size_t)(p->out_height * p->out_width * p->kernel_h * p->kernel_w);
-  return PT_NAME(pt_parallel)(call, planes, planes * (taps + (size_t)(p->height * p->width)), body, p);
+  return PT_NAME(pt_parallel)(call, p->planes, p->planes * (taps + (size_t)(p->height * p->width)), body, p);
 }
 
 pt_status PT_NAME(pt_max_pool)(const pt_call* call) {
   pool p = pt_pool_of(&call->inputs[0], &call->outputs[0], call->ints);
-  p.x = call->inputs[0].data;
-  p.y = call->outputs[0].data;
-  return run(call, &p, &call->inputs[0], max_planes);
+  return run(call, &p, max_planes);
 }
 pt_status PT_NAME(pt_max_pool_grad)(const pt_call* call) {
-  pool p = pt_pool_of(&call->inputs[1], &call->inputs[0], call->ints);
-  p.dy = call->inputs[0].data;
-  p.x = call->inputs[1].data;
-  p.y = call->outputs[0].data;
-  return run(call, &p, &call->inputs[1], max_grad_planes);
+  max_grad p = {pt_pool_of(&call->outputs[0], &call->inputs[0], call->ints), call->inputs[1].data};
+  return run(call, &p.pool, max_grad_planes);
 }
 pt_status PT_NAME(pt_avg_pool)(const pt_call* call) {
   pool p = pt_pool_of(&call->inputs[0], &call->outputs[0], call->ints);
-  p.x = call->inputs[0].data;
-  p.y = call->outputs[0].data;
-  return run(call, &p, &call->inputs[0], average_planes);
+  return run(call, &p, average_planes);
 }
 pt_status PT_NAME(pt_avg_pool_grad)(const pt_call* call) {
   pool p = pt_pool_of(&call->outputs[0], &call->inputs[0], call->ints);
-  p.dy = call->inputs[0].data;
-  p.y = call->outputs[0].data;
-  return run(call, &p, &call->outputs[0], average_grad_planes);
+  return run(call, &p, average_grad_planes);
 }

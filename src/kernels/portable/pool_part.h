@@ -1,6 +1,5 @@
 /* A part of a pool's threads, for an op whose plan gives it fewer than all. */
-#ifndef PANTOUM_KERNELS_PORTABLE_POOL_PART_H
-#define PANTOUM_KERNELS_PORTABLE_POOL_PART_H
+#pragma once
 
 #include "pantoum/pantoum.h"
 
@@ -50,5 +49,3 @@ static inline const pt_pool* pt_take_pool(pt_pool_part* part, const pt_pool* all
   part->pool.run = pt_run_pool_part;
   return &part->pool;
 }
-
-#endif

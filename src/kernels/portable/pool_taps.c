@@ -40,7 +40,7 @@ static void taps_planes(void* arg, size_t begin, size_t end) {
   const taps* t = arg;
   const pool* p = &t->pool;
   for (size_t plane = begin; plane < end; ++plane) {
-    const pt_real* x = p->x + plane_start(t, plane, p->height, p->width);
+    const pt_real* x = p->image + plane_start(t, plane, p->height, p->width);
     uint8_t* to = t->written + plane_start(t, plane, p->out_height, p->out_width);
     for (ptrdiff_t row = 0; row < p->out_height; ++row)
       for (ptrdiff_t column = 0; column < p->out_width; ++column, to += t->step) *to = first_maximum(t, x, row, column);
@@ -52,9 +52,9 @@ static void grad_planes(void* arg, size_t begin, size_t end) {
   const pool* p = &t->pool;
   for (size_t plane = begin; plane < end; ++plane) {
     const size_t start = plane_start(t, plane, p->out_height, p->out_width), area = (size_t)(p->height * p->width);
-    const pt_real* dy = p->dy + start;
+    const pt_real* dy = p->made + start;
     const uint8_t* from = t->read + start;
-    pt_real* dx = p->y + plane_start(t, plane, p->height, p->width);
+    pt_real* dx = p->image + plane_start(t, plane, p->height, p->width);
     for (size_t at = 0; at < area; ++at) dx[at * t->step] = 0;
     for (ptrdiff_t row = 0; row < p->out_height; ++row) {
       for (ptrdiff_t column = 0; column < p->out_width; ++column, dy += t->step, from += t->step) {
@@ -70,20 +70,17 @@ static void grad_planes(void* arg, size_t begin, size_t end) {
 static pt_status run(const pt_call* call, taps* t, const pt_tensor* image, pt_body body) {
   const pool* p = &t->pool;
   t->step = image->rank == 5 ? image->dims[4] : 1;
-  const size_t planes = (size_t)image->dims[0] * image->dims[1] * t->step;
+  const size_t planes = p->planes * t->step;
   const size_t touched = (size_t)(p->out_height * p->out_width * p->kernel_h * p->kernel_w + p->height * p->width);
   return PT_NAME(pt_parallel)(call, planes, planes * touched, body, t);
 }
 
 pt_status PT_NAME(pt_max_pool_taps)(const pt_call* call) {
   taps t = {pt_pool_of(&call->inputs[0], &call->outputs[0], call->ints), 1, NULL, call->outputs[0].data};
-  t.pool.x = call->inputs[0].data;
   return run(call, &t, &call->inputs[0], taps_planes);
 }
 
 pt_status PT_NAME(pt_max_pool_grad_taps)(const pt_call* call) {
   taps t = {pt_pool_of(&call->outputs[0], &call->inputs[0], call->ints), 1, call->inputs[1].data, NULL};
-  t.pool.dy = call->inputs[0].data;
-  t.pool.y = call->outputs[0].data;
   return run(call, &t, &call->outputs[0], grad_planes);
 }

@@ -1,6 +1,5 @@
 /* A pooling's extents, and the taps of each of its windows that lie on the image. */
-#ifndef PANTOUM_KERNELS_PORTABLE_POOL_WINDOW_H
-#define PANTOUM_KERNELS_PORTABLE_POOL_WINDOW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,30 +9,29 @@ typedef struct pool {
   ptrdiff_t height, width, out_height, out_width;
   ptrdiff_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w;
   int count_padding;
-  const pt_real *x, *dy;
-  pt_real* y;
+  size_t planes;
+  pt_real *image, *made; /* what is pooled and what is made of it, or their gradients */
 } pool;
 
-static inline pool pt_pool_of(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {
-  pool p = {(ptrdiff_t)x->dims[2],
-            (ptrdiff_t)x->dims[3],
-            (ptrdiff_t)y->dims[2],
-            (ptrdiff_t)y->dims[3],
-            (ptrdiff_t)ints[PT_POOL_KERNEL_H],
-            (ptrdiff_t)ints[PT_POOL_KERNEL_W],
-            (ptrdiff_t)ints[PT_POOL_STRIDE_H],
-            (ptrdiff_t)ints[PT_POOL_STRIDE_W],
-            (ptrdiff_t)ints[PT_POOL_PAD_TOP],
-            (ptrdiff_t)ints[PT_POOL_PAD_LEFT],
-            (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM],
-            (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
-            (ptrdiff_t)ints[PT_POOL_DILATION_H],
-            (ptrdiff_t)ints[PT_POOL_DILATION_W],
-            ints[PT_POOL_COUNT_INCLUDE_PAD] != 0,
-            NULL,
-            NULL,
-            NULL};
-  return p;
+static inline pool pt_pool_of(const pt_tensor* image, const pt_tensor* made, const int64_t* ints) {
+  return (pool){.height = (ptrdiff_t)image->dims[2],
+                .width = (ptrdiff_t)image->dims[3],
+                .out_height = (ptrdiff_t)made->dims[2],
+                .out_width = (ptrdiff_t)made->dims[3],
+                .kernel_h = (ptrdiff_t)ints[PT_POOL_KERNEL_H],
+                .kernel_w = (ptrdiff_t)ints[PT_POOL_KERNEL_W],
+                .stride_h = (ptrdiff_t)ints[PT_POOL_STRIDE_H],
+                .stride_w = (ptrdiff_t)ints[PT_POOL_STRIDE_W],
+                .pad_top = (ptrdiff_t)ints[PT_POOL_PAD_TOP],
+                .pad_left = (ptrdiff_t)ints[PT_POOL_PAD_LEFT],
+                .pad_bottom = (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM],
+                .pad_right = (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
+                .dilation_h = (ptrdiff_t)ints[PT_POOL_DILATION_H],
+                .dilation_w = (ptrdiff_t)ints[PT_POOL_DILATION_W],
+                .count_padding = ints[PT_POOL_COUNT_INCLUDE_PAD] != 0,
+                .planes = (size_t)image->dims[0] * image->dims[1],
+                .image = image->data,
+                .made = made->data};
 }
 
 typedef struct window { /* kernel taps [row_begin, row_end) x [column_begin, column_end) that lie on the input */
@@ -49,5 +47,3 @@ static inline window window_of(const pool* p, ptrdiff_t out_row, ptrdiff_t out_c
   while (w.column_end > w.column_begin && w.left + (w.column_end - 1) * p->dilation_w >= p->width) --w.column_end;
   return w;
 }
-
-#endif

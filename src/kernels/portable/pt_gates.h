@@ -1,8 +1,7 @@
 /* The activations of recurrent gates, in the kernels' own precision and without branches, so that loops over them
  * become vectors. From + - * / and bits of integers alone: every processor and every vector width gives the same bits.
  * Errors in float stay under 3 units in the last place; NaN passes through. */
-#ifndef PANTOUM_KERNELS_PORTABLE_PT_GATES_H
-#define PANTOUM_KERNELS_PORTABLE_PT_GATES_H
+#pragma once
 
 #include "kernels/portable/pt_math.h"
 #include "kernels/portable/real.h"
@@ -86,6 +85,4 @@ static inline float pt_gate_tanh(float x) {
   p = p * z * held + held;
   return pt_gate_pass_nan(x, pt_gate_value((pt_gate_bits(p) & near) | ((pt_gate_bits(far) | sign) & ~near)));
 }
-#endif
-
 #endif

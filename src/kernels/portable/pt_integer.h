@@ -1,7 +1,6 @@
 /* Integer arithmetic as the kernels and constant folding do it, in 64 bits: the caller keeps the low bits of its own
  * element type, so that sums and products wrap as in numpy. What ONNX leaves open is defined here: nothing traps. */
-#ifndef PANTOUM_KERNELS_PORTABLE_PT_INTEGER_H
-#define PANTOUM_KERNELS_PORTABLE_PT_INTEGER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ static inline int64_t pt_whole_of(double value, int64_t least, int64_t most) {
   if (value <= (double)least) return least;
   return (int64_t)value;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Transcendental functions from + - * / and sqrt alone, so that every processor gives the same bits. All are computed
  * in double: errors stay under 2e-15 relative (erf: absolute), and under one unit in the last place once rounded to
  * float. NaN and infinities pass through. */
-#ifndef PANTOUM_KERNELS_PORTABLE_PT_MATH_H
-#define PANTOUM_KERNELS_PORTABLE_PT_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -264,5 +263,3 @@ static inline double pt_pow(double a, double b) {
   if (a < 0) return pt_from_bits(0x7ff8000000000000u);
   return pt_exp(b * pt_log(a));
 }
-
-#endif

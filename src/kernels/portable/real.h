@@ -1,6 +1,5 @@
 /* The element type of the portable kernels: float, or double when built for reference runs. */
-#ifndef PANTOUM_KERNELS_PORTABLE_REAL_H
-#define PANTOUM_KERNELS_PORTABLE_REAL_H
+#pragma once
 
 #include "pantoum/pantoum.h"
 
@@ -16,11 +15,34 @@ typedef float pt_real;
 #define PT_NAME(name) name##_f32
 #endif
 
-/* A function that is not inlined: other paths of its caller do not pay for its registers and its stack. */
+/* PT_APART: a function that is not inlined, so that other paths of its caller do not pay for its registers and its
+ * stack. PT_INLINE: a function that is always inlined. */
 #if defined(__GNUC__)
 #define PT_APART static __attribute__((noinline))
+#define PT_INLINE static inline __attribute__((always_inline))
 #else
 #define PT_APART static
+#define PT_INLINE static inline
 #endif
 
+/* Before a loop: no iteration reads what another one writes. clang has no such pragma. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define PT_IVDEP _Pragma("GCC ivdep")
+#else
+#define PT_IVDEP
 #endif
+
+/* Functions for the wider vectors of x86-64; the processor is asked before they are called. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define PT_HAS_AVX
+#define PT_AVX2 __attribute__((target("avx2")))
+#ifdef __clang__
+#define PT_AVX512 __attribute__((target("avx512f")))
+#else
+#define PT_AVX512 __attribute__((target("avx512f,prefer-vector-width=512")))
+#endif
+#endif
+
+static inline size_t pt_least(size_t a, size_t b) {
+  return a < b ? a : b;
+}

@@ -1,8 +1,7 @@
 /* exp, erf and the gates' activations in the kernels' own precision: processors with a unit for floats alone take
  * doubles a hundred times as long, and vectors hold half as many. Without branches, from + - * / and bits of integers:
  * the same bits everywhere. In float, errors stay under 2 units in the last place (sigmoid, tanh: 3). */
-#ifndef PANTOUM_KERNELS_PORTABLE_REAL_MATH_H
-#define PANTOUM_KERNELS_PORTABLE_REAL_MATH_H
+#pragma once
 
 #include "kernels/portable/pt_gates.h"
 
@@ -59,5 +58,3 @@ static inline pt_real pt_real_sigmoid(pt_real x) {
 static inline pt_real pt_real_tanh(pt_real x) {
   return pt_gate_tanh(x);
 }
-
-#endif

@@ -6,33 +6,22 @@
 typedef pt_cell cell;
 typedef pt_cell_rows cell_rows;
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define PT_IVDEP _Pragma("GCC ivdep")
-#else
-#define PT_IVDEP
-#endif
-
 #define PT_CELL(name) plain_##name
 #define PT_CELL_TARGET
 #include "kernels/portable/recurrent_cell.h"
 
-#if defined(__GNUC__) && defined(__x86_64__)
+#ifdef PT_HAS_AVX
 #define PT_CELL(name) avx2_##name
-#define PT_CELL_TARGET __attribute__((target("avx2")))
+#define PT_CELL_TARGET PT_AVX2
 #include "kernels/portable/recurrent_cell.h"
 
-#ifdef __clang__
-#define PT_AVX512 __attribute__((target("avx512f")))
-#else
-#define PT_AVX512 __attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
 #define PT_CELL(name) avx512_##name
 #define PT_CELL_TARGET PT_AVX512
 #include "kernels/portable/recurrent_cell.h"
 #endif
 
 const pt_cell_rows* PT_NAME(pt_cell_rows_here)(void) {
-#if defined(__GNUC__) && defined(__x86_64__)
+#ifdef PT_HAS_AVX
   if (__builtin_cpu_supports("avx512f")) return &avx512_rows;
   if (__builtin_cpu_supports("avx2")) return &avx2_rows;
 #endif

@@ -1,6 +1,5 @@
 /* Time steps of an LSTM or a GRU: one step, or many steps as one op. */
-#ifndef PANTOUM_KERNELS_PORTABLE_RECURRENT_H
-#define PANTOUM_KERNELS_PORTABLE_RECURRENT_H
+#pragma once
 
 #include "kernels/portable/parallel.h"
 
@@ -44,5 +43,3 @@ pt_status PT_NAME(pt_sequence_run)(const pt_call* call, pt_sequence_kind kind, c
 pt_step_weight PT_NAME(pt_sequence_weight)(const pt_call* call, pt_sequence_kind kind);
 /* Number of elements of the workspace that the steps themselves use; the prepared matrix lies behind them. */
 size_t PT_NAME(pt_sequence_scratch)(const pt_call* call, pt_sequence_kind kind);
-
-#endif

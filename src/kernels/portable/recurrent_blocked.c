@@ -21,10 +21,6 @@ enum {
   kSums = kTallRows * kTallColumns
 };
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Few rows would leave most of a tall tile unused. */
 static size_t panel_columns(const pt_step_weight* weight) {
   return weight->batch < kFewRows ? kFlatColumns : kTallColumns;
@@ -39,7 +35,7 @@ static size_t panels_of(const pt_step_weight* weight) {
 static void turn(const pt_real* from, size_t k, size_t columns, size_t wide, pt_real* to) {
   for (size_t k0 = 0; k0 < k; k0 += kTallRows)
     for (size_t at = 0; at < columns; ++at)
-      for (size_t row = k0; row < least(k0 + kTallRows, k); ++row) to[row * wide + at] = from[at * k + row];
+      for (size_t row = k0; row < pt_least(k0 + kTallRows, k); ++row) to[row * wide + at] = from[at * k + row];
 }
 
 static void pack(void* arg, size_t begin, size_t end) {
@@ -47,7 +43,7 @@ static void pack(void* arg, size_t begin, size_t end) {
   const size_t wide = panel_columns(weight);
   const pt_real* r = weight->r->data;
   for (size_t panel = begin; panel < end; ++panel) {
-    const size_t first = panel * wide, columns = least(wide, weight->n - first);
+    const size_t first = panel * wide, columns = pt_least(wide, weight->n - first);
     pt_real* to = (pt_real*)weight->prepared + panel * weight->k * wide;
     if (columns < wide) memset(to, 0, weight->k * wide * sizeof(pt_real));
     if (weight->transposed)
@@ -70,15 +66,15 @@ static void multiply(const pt_step_weight* weight, const pt_real* a, pt_real* c,
   for (size_t k = 0; k < kDepth; ++k) along[k] = k, down[k] = k * wide;
   for (size_t first = 0; first < weight->n; first += wide) {
     const pt_real* panel = (const pt_real*)weight->prepared + first * weight->k;
-    const size_t columns = least(wide, weight->n - first);
+    const size_t columns = pt_least(wide, weight->n - first);
     for (size_t row0 = 0; row0 < rows; row0 += tall) {
-      const size_t here = least(tall, rows - row0);
+      const size_t here = pt_least(tall, rows - row0);
       const pt_real* from[kTallRows];
       pt_real sums[kSums] = {0};
       for (size_t row = 0; row < tall; ++row) /* those beyond the last repeat it and are not stored */
-        from[row] = a + (row0 + least(row, here - 1)) * weight->k;
+        from[row] = a + (row0 + pt_least(row, here - 1)) * weight->k;
       for (size_t k0 = 0; k0 < weight->k; k0 += kDepth) {
-        tile(from, along, panel + k0 * wide, down, least(kDepth, weight->k - k0), sums);
+        tile(from, along, panel + k0 * wide, down, pt_least(kDepth, weight->k - k0), sums);
         for (size_t row = 0; row < tall; ++row) from[row] += kDepth;
       }
       for (size_t row = 0; row < here; ++row)

@@ -1,6 +1,5 @@
 /* Describes a reduction over the dimensions of a mask: which elements belong to an output. */
-#ifndef PANTOUM_KERNELS_PORTABLE_REDUCTION_H
-#define PANTOUM_KERNELS_PORTABLE_REDUCTION_H
+#pragma once
 
 #include <string.h>
 
@@ -53,5 +52,3 @@ static inline size_t pt_reduction_at(size_t index, const size_t* dims, const siz
   }
   return offset;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The updates U of X at the indices I along an axis, as lanes along that axis: all updates of an element are in one
  * lane. */
-#ifndef PANTOUM_KERNELS_PORTABLE_SCATTER_LANES_H
-#define PANTOUM_KERNELS_PORTABLE_SCATTER_LANES_H
+#pragma once
 
 #include "kernels/portable/indices.h"
 
@@ -55,5 +54,3 @@ static inline size_t pt_target_at(const pt_lanes* lanes, pt_lane lane, size_t st
   const size_t index = lanes->by_row ? step : pt_update_at(lanes, lane, step);
   return lane.x + pt_row_of(lanes->indices, index, lanes->extent) * lanes->x_step;
 }
-
-#endif

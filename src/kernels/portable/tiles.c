@@ -1,112 +1,63 @@
-/* The register tiles of the blocked product, one instance of gemm_tile.h per (rows, columns, instruction set), and the
- * choice among them at run time. All give the same bits. */
+/* The register tiles of the blocked product, one instance per (rows, columns, instruction set), and the choice among
+ * them at run time. All give the same bits. */
 #include "kernels/portable/tiles.h"
 
 #if defined(__GNUC__)
-#define PT_TILE_VECTOR_(name) name##_vector
-#define PT_TILE_VECTOR(name) PT_TILE_VECTOR_(name)
+/* acc[row][column] += a[row][a_at[kk]] * b[b_at[kk] + column], kk ascending, by vectors of BYTES. HELD rows, a divisor
+ * of ROWS, are held in registers at once. Vectors lie along the columns, so every element keeps its own chain. */
+#define PT_TILE(NAME, TARGET, BYTES, HELD, ROWS, COLUMNS)                                                    \
+  TARGET static void NAME(const pt_real* const* a, const size_t* a_at, const pt_real* b, const size_t* b_at, \
+                                     size_t count, pt_real* acc) {                                           \
+    typedef pt_real vector __attribute__((vector_size(BYTES), aligned(sizeof(pt_real)), may_alias));         \
+    enum {                                                                                                   \
+      kLanes = BYTES / sizeof(pt_real),                                                                      \
+      kVectors = HELD == 1               ? COLUMNS / kLanes < 8 ? COLUMNS / kLanes : 8                       \
+                 : COLUMNS % (2 * kLanes) == 0 ? 2                                                           \
+                                                 : 1,                                                        \
+      kWide = kVectors * kLanes                                                                              \
+    };                                                                                                       \
+    for (size_t row0 = 0; row0 < ROWS; row0 += HELD) {                                                       \
+      for (size_t column = 0; column < COLUMNS; column += kWide) {                                           \
+        vector sum[HELD][kVectors];                                                                          \
+        for (size_t row = 0; row < HELD; ++row)                                                              \
+          for (size_t v = 0; v < kVectors; ++v)                                                              \
+            sum[row][v] = *(const vector*)(acc + (row0 + row) * COLUMNS + column + v * kLanes);              \
+        for (size_t kk = 0; kk < count; ++kk) {                                                              \
+          const pt_real* from = b + b_at[kk] + column;                                                       \
+          const size_t at = a_at[kk];                                                                        \
+          vector part[kVectors];                                                                             \
+          for (size_t v = 0; v < kVectors; ++v) part[v] = *(const vector*)(from + v * kLanes);               \
+          for (size_t row = 0; row < HELD; ++row) {                                                          \
+            const pt_real scalar = a[row0 + row][at];                                                        \
+            for (size_t v = 0; v < kVectors; ++v) sum[row][v] += part[v] * scalar;                           \
+          }                                                                                                  \
+        }                                                                                                    \
+        for (size_t row = 0; row < HELD; ++row)                                                              \
+          for (size_t v = 0; v < kVectors; ++v)                                                              \
+            *(vector*)(acc + (row0 + row) * COLUMNS + column + v * kLanes) = sum[row][v];                    \
+      }                                                                                                      \
+    }                                                                                                        \
+  }
 
-#define PT_TILE plain_8x32
-#define PT_TILE_TARGET
-#define PT_TILE_BYTES 16
-#define PT_TILE_HELD 4
-#define PT_TILE_M 8
-#define PT_TILE_N 32
-#include "kernels/portable/gemm_tile.h"
+PT_TILE(plain_8x32, /* any */, 16, 4, 8, 32)
+PT_TILE(plain_8x16, /* any */, 16, 4, 8, 16)
+PT_TILE(plain_8x8, /* any */, 16, 4, 8, 8)
+PT_TILE(plain_1x128, /* any */, 16, 1, 1, 128)
 
-#define PT_TILE plain_8x16
-#define PT_TILE_TARGET
-#define PT_TILE_BYTES 16
-#define PT_TILE_HELD 4
-#define PT_TILE_M 8
-#define PT_TILE_N 16
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE plain_8x8
-#define PT_TILE_TARGET
-#define PT_TILE_BYTES 16
-#define PT_TILE_HELD 4
-#define PT_TILE_M 8
-#define PT_TILE_N 8
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE plain_1x128
-#define PT_TILE_TARGET
-#define PT_TILE_BYTES 16
-#define PT_TILE_HELD 1
-#define PT_TILE_M 1
-#define PT_TILE_N 128
-#include "kernels/portable/gemm_tile.h"
-
-#if defined(__x86_64__)
-#define PT_AVX2 __attribute__((target("avx2")))
-#ifdef __clang__
-#define PT_AVX512 __attribute__((target("avx512f")))
-#else
-#define PT_AVX512 __attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
-
-#define PT_TILE avx2_8x32
-#define PT_TILE_TARGET PT_AVX2
-#define PT_TILE_BYTES 32
-#define PT_TILE_HELD 4
-#define PT_TILE_M 8
-#define PT_TILE_N 32
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE avx2_8x16
-#define PT_TILE_TARGET PT_AVX2
-#define PT_TILE_BYTES 32
-#define PT_TILE_HELD 4
-#define PT_TILE_M 8
-#define PT_TILE_N 16
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE avx2_8x8
-#define PT_TILE_TARGET PT_AVX2
-#define PT_TILE_BYTES 32
-#define PT_TILE_HELD 8
-#define PT_TILE_M 8
-#define PT_TILE_N 8
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE avx2_1x128
-#define PT_TILE_TARGET PT_AVX2
-#define PT_TILE_BYTES 32
-#define PT_TILE_HELD 1
-#define PT_TILE_M 1
-#define PT_TILE_N 128
-#include "kernels/portable/gemm_tile.h"
-
+#ifdef PT_HAS_AVX
+PT_TILE(avx2_8x32, PT_AVX2, 32, 4, 8, 32)
+PT_TILE(avx2_8x16, PT_AVX2, 32, 4, 8, 16)
+PT_TILE(avx2_8x8, PT_AVX2, 32, 8, 8, 8)
+PT_TILE(avx2_1x128, PT_AVX2, 32, 1, 1, 128)
 #ifndef PT_REAL_DOUBLE
-#define PT_TILE avx512_8x32
-#define PT_TILE_TARGET PT_AVX512
-#define PT_TILE_BYTES 64
-#define PT_TILE_HELD 8
-#define PT_TILE_M 8
-#define PT_TILE_N 32
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE avx512_8x16
-#define PT_TILE_TARGET PT_AVX512
-#define PT_TILE_BYTES 64
-#define PT_TILE_HELD 8
-#define PT_TILE_M 8
-#define PT_TILE_N 16
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE avx512_1x128
-#define PT_TILE_TARGET PT_AVX512
-#define PT_TILE_BYTES 64
-#define PT_TILE_HELD 1
-#define PT_TILE_M 1
-#define PT_TILE_N 128
-#include "kernels/portable/gemm_tile.h"
+PT_TILE(avx512_8x32, PT_AVX512, 64, 8, 8, 32)
+PT_TILE(avx512_8x16, PT_AVX512, 64, 8, 8, 16)
+PT_TILE(avx512_1x128, PT_AVX512, 64, 1, 1, 128)
 #endif
 #endif
 
 pt_tiles PT_NAME(pt_tiles_here)(void) {
-#if defined(__x86_64__)
+#ifdef PT_HAS_AVX
 #ifndef PT_REAL_DOUBLE
   if (__builtin_cpu_supports("avx512f")) return (pt_tiles){avx512_8x32, avx512_8x16, avx2_8x8, avx512_1x128};
 #endif

@@ -1,6 +1,5 @@
 /* Small blocks of outputs that are held in registers: the inner loops of all products. */
-#ifndef PANTOUM_KERNELS_PORTABLE_TILES_H
-#define PANTOUM_KERNELS_PORTABLE_TILES_H
+#pragma once
 
 #include "kernels/portable/real.h"
 
@@ -15,5 +14,3 @@ typedef struct pt_tiles {
 
 /* The fastest ones for this processor; all give the same bits. */
 pt_tiles PT_NAME(pt_tiles_here)(void);
-
-#endif

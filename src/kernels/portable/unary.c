@@ -20,12 +20,6 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
   return pt_by_element(call, weight, body, &state);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define PT_IVDEP _Pragma("GCC ivdep")
-#else
-#define PT_IVDEP
-#endif
-
 /* A loop over the elements x, or dy and x, under the name of its function; p, q, r are the first reals. PT_UNARY and
  * PT_GRADIENT define a kernel by it. */
 #define PT_UNARY_LOOP(name, weight, expression)                            \

@@ -9,12 +9,6 @@ typedef struct update {
   int nesterov;
 } update;
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define PT_IVDEP _Pragma("GCC ivdep")
-#else
-#define PT_IVDEP
-#endif
-
 static void sgd_elements(void* arg, size_t begin, size_t end) {
   const update* u = arg;
   if (u->v == NULL) {

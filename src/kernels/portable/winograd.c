@@ -6,10 +6,6 @@
 
 enum { kMostSide = 6, kLeastChannels = 2 };
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Tiles of a strip go to `source` (position, plane, tile); the transformed weights of `rows` outputs are (position,
  * plane, row), their sums (position, row, tile). */
 typedef struct plan {
@@ -110,10 +106,10 @@ void PT_NAME(pt_winograd_add)(const pt_winograd_form* form, const pt_winograd_su
   const pt_tile tile = columns == 8 ? form->tiles.of_8x8 : columns == 16 ? form->tiles.of_8x16 : form->tiles.of_8x32;
   const pt_real* rows[8];
   size_t a_at[PT_WINOGRAD_CHUNK], b_at[PT_WINOGRAD_CHUNK];
-  for (size_t kk = 0; kk < least(PT_WINOGRAD_CHUNK, s->count); ++kk) a_at[kk] = kk * 8, b_at[kk] = kk * columns;
+  for (size_t kk = 0; kk < pt_least(PT_WINOGRAD_CHUNK, s->count); ++kk) a_at[kk] = kk * 8, b_at[kk] = kk * columns;
   for (size_t k = 0; k < s->count; k += PT_WINOGRAD_CHUNK) {
     for (size_t row = 0; row < 8; ++row) rows[row] = a + k * 8 + row;
-    tile(rows, a_at, b + k * columns, b_at, least(PT_WINOGRAD_CHUNK, s->count - k), acc);
+    tile(rows, a_at, b + k * columns, b_at, pt_least(PT_WINOGRAD_CHUNK, s->count - k), acc);
   }
 }
 
@@ -121,7 +117,7 @@ void PT_NAME(pt_winograd_add)(const pt_winograd_form* form, const pt_winograd_su
 static void fill_block(const plan* p, size_t group, size_t block, pt_real* made) {
   const pt_shifted* c = p->c;
   const size_t n = p->side, plane_step = p->rows, step = c->planes * p->rows;
-  const size_t outputs = least(p->rows, c->outputs - block * p->rows);
+  const size_t outputs = pt_least(p->rows, c->outputs - block * p->rows);
   const pt_winograd* of = p->form->of;
   if (outputs < p->rows) memset(made, 0, p->block_size * sizeof(pt_real));
   for (size_t row = 0; row < outputs; ++row) {
@@ -168,7 +164,7 @@ static void store_output(const plan* p, const pt_winograd_grid* grid, size_t out
   for (size_t at = 0; at < count;) {
     const pt_winograd_run_of run = pt_winograd_run_at(grid, tile0 + at, count - at, at);
     pt_real* y = c->y + (run.image * c->outputs + output) * c->out_height * c->out_width;
-    const size_t columns = least(m * run.length, c->out_width - run.column * m);
+    const size_t columns = pt_least(m * run.length, c->out_width - run.column * m);
     for (size_t i = 0; i < m && run.row * m + i < c->out_height; ++i) {
       const pt_real* from = half + i * n * p->strip + at;
       const size_t first = (run.row * m + i) * c->out_width + run.column * m;
@@ -195,7 +191,7 @@ static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
           *lines = sums + p->sums_size, *own = lines + p->lines_size;
   const pt_winograd_sums size = {p->strip, c->planes};
   for (size_t job = begin; job < end; ++job) {
-    const size_t group = job / p->strips, tile0 = job % p->strips * p->strip, count = least(p->strip, p->tiles - tile0);
+    const size_t group = job / p->strips, tile0 = job % p->strips * p->strip, count = pt_least(p->strip, p->tiles - tile0);
     const pt_winograd_grid grid = {p->grid.down, p->grid.along, c->groups, group};
     fill_source(p, &grid, tile0, count, lines, source);
     for (size_t block = 0; block < p->blocks; ++block) {
@@ -208,7 +204,7 @@ static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
       for (size_t position = 0; position < p->positions; ++position) PT_NAME(pt_winograd_add)
       (p->form, &size, weights + position * c->planes * p->rows, source + position * c->planes * p->strip,
        sums + position * p->rows * p->strip);
-      for (size_t row = 0; row < least(p->rows, c->outputs - block * p->rows); ++row)
+      for (size_t row = 0; row < pt_least(p->rows, c->outputs - block * p->rows); ++row)
         store_output(p, &grid, block * p->rows + row, tile0, count, sums + row * p->strip, lines);
     }
   }

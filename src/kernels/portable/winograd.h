@@ -5,8 +5,7 @@
  * Gt [(A dY At) . (Bt d B)] G. Every transform is one of lines, columns first, then rows. Between them are n x n
  * products: over channels, or over tiles for the gradient. Order of additions: each of those is one chain from +0 in
  * ascending channel, or (sample, row of tiles, tile); how the work is cut into strips and blocks changes no bit. */
-#ifndef PANTOUM_KERNELS_PORTABLE_WINOGRAD_H
-#define PANTOUM_KERNELS_PORTABLE_WINOGRAD_H
+#pragma once
 
 #include "kernels/portable/conv2d_shift.h"
 #include "kernels/portable/tiles.h"
@@ -85,5 +84,3 @@ void PT_NAME(pt_winograd_source_tiles)(const pt_winograd* of, const pt_winograd_
                                        const pt_winograd_run_of* run, pt_real* scratch, pt_real* out, pt_lines to);
 /* [0, length) of a line with `inside` elements from `from + first` on, where they lie in [0, width); else zeros. */
 void PT_NAME(pt_winograd_copy_line)(pt_real* to, size_t length, const pt_real* from, ptrdiff_t first, size_t width);
-
-#endif

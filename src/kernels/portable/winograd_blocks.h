@@ -1,6 +1,5 @@
 /* How Winograd's convolutions are cut: what their workspace and their work depend on. */
-#ifndef PANTOUM_KERNELS_PORTABLE_WINOGRAD_BLOCKS_H
-#define PANTOUM_KERNELS_PORTABLE_WINOGRAD_BLOCKS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ static inline size_t pt_winograd_dw_channels(const pt_winograd_cut* cut, size_t 
 static inline size_t pt_winograd_dw_strip(const pt_winograd_cut* cut) {
   return cut->has_vectors ? 32 : 8;
 }
-
-#endif

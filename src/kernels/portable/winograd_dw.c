@@ -20,10 +20,6 @@ typedef struct plan {
   pt_real* workspace;
 } plan;
 
-static size_t least(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 static plan plan_of(const pt_call* call, const pt_winograd_form* form) {
   const pt_winograd_cut* cut = &form->cut;
   const size_t m = form->of->m;
@@ -101,8 +97,8 @@ static void add_strip(const plan* p, size_t count, size_t outputs, const pt_real
 
 static void store_weights(const plan* p, size_t group, size_t output0, size_t channel0, const pt_real* sums) {
   const size_t n = p->side, step = p->outputs * p->channels;
-  for (size_t output = 0; output < least(p->outputs, p->s.outputs - output0); ++output)
-    for (size_t channel = 0; channel < least(p->channels, p->s.channels - channel0); ++channel) {
+  for (size_t output = 0; output < pt_least(p->outputs, p->s.outputs - output0); ++output)
+    for (size_t channel = 0; channel < pt_least(p->channels, p->s.channels - channel0); ++channel) {
       pt_real rows[3 * kMostSide];
       p->form->of->back(n, sums + output * p->channels + channel, (pt_lines){step, n * step}, rows, (pt_lines){1, n});
       p->form->of->back(3, rows, (pt_lines){n, 1},
@@ -118,12 +114,12 @@ static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
   for (size_t job = begin; job < end; ++job) {
     const size_t channel0 = job % p->channel_blocks * p->channels, rest = job / p->channel_blocks;
     const size_t output0 = rest % p->output_blocks * p->outputs, group = rest / p->output_blocks;
-    const size_t channels = least(p->channels, p->s.channels - channel0),
-                 outputs = least(p->outputs, p->s.outputs - output0);
+    const size_t channels = pt_least(p->channels, p->s.channels - channel0),
+                 outputs = pt_least(p->outputs, p->s.outputs - output0);
     const pt_winograd_grid grid = {p->down, p->along, p->s.groups, group};
     memset(source, 0, (p->source_size + p->gradient_size + p->sums_size) * sizeof(pt_real));
     for (size_t tile0 = 0; tile0 < p->tiles; tile0 += p->strip) {
-      const size_t count = least(p->strip, p->tiles - tile0);
+      const size_t count = pt_least(p->strip, p->tiles - tile0);
       for (size_t at = 0; at < count;) {
         const pt_winograd_run_of run = pt_winograd_run_at(&grid, tile0 + at, count - at, at);
         fill_source(p, &run, channel0, channels, lines, source);

@@ -1,7 +1,6 @@
 /* Makes the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, for the form that
  * FORM_OF() returns. */
-#ifndef PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
-#define PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
+#pragma once
 
 #include "kernels/portable/conv2d_act.h"
 #include "kernels/portable/conv2d_shifted.h"
@@ -69,5 +68,3 @@
     const pt_winograd_form form = form_of();                                   \
     return PT_NAME(pt_winograd_dw_run)(call, &form);                           \
   }
-
-#endif
