@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/round_up.h"
-#include "host/pager_base.h"
+#include "host/plain_pager.h"
 #include "host/prefaulted_thread.h"
 #include "host/sealed_blocks.h"
 #include "host/transfer_queue.h"
@@ -27,11 +27,11 @@ struct FreeStaging {
 };
 using Staging = std::unique_ptr<std::byte[], FreeStaging>;
 
-class EncryptedPager final : public PagerBase {
+class EncryptedPager final : public FilePager {
  public:
   EncryptedPager(std::unique_ptr<PlainPager> plain, PageCipher cipher, SealedBlocks blocks, Staging staging,
                  size_t piece_bytes)
-      : PagerBase(plain->file().bytes),
+      : FilePager(plain->file().bytes),
         plain_(std::move(plain)),
         cipher_(std::move(cipher)),
         blocks_(std::move(blocks)),

@@ -6,23 +6,23 @@
 #include <cerrno>
 #include <utility>
 
-#include "host/pager_base.h"
+#include "host/plain_pager.h"
 
 namespace pantoum::host {
 
-PagerBase::PagerBase(uint64_t file_bytes) : bytes_(file_bytes) {
+FilePager::FilePager(uint64_t file_bytes) : bytes_(file_bytes) {
   interface_.context = this;
   interface_.read = [](void* self, uint64_t at, void* data, size_t bytes, uint32_t ticket, uint32_t after) {
-    return static_cast<PagerBase*>(self)->take({at, static_cast<std::byte*>(data), bytes, ticket, after, false});
+    return static_cast<FilePager*>(self)->take({at, static_cast<std::byte*>(data), bytes, ticket, after, false});
   };
   interface_.write = [](void* self, uint64_t at, const void* data, size_t bytes, uint32_t ticket, uint32_t after) {
     auto* from = static_cast<std::byte*>(const_cast<void*>(data));
-    return static_cast<PagerBase*>(self)->take({at, from, bytes, ticket, after, true});
+    return static_cast<FilePager*>(self)->take({at, from, bytes, ticket, after, true});
   };
-  interface_.wait = [](void* self, uint32_t ticket) { return static_cast<PagerBase*>(self)->wait(ticket); };
+  interface_.wait = [](void* self, uint32_t ticket) { return static_cast<FilePager*>(self)->wait(ticket); };
 }
 
-pt_status PagerBase::take(const Transfer& transfer) {
+pt_status FilePager::take(const Transfer& transfer) {
   if (transfer.data == nullptr || transfer.ticket == 0 || transfer.storage_at > bytes_ ||
       transfer.bytes > bytes_ - transfer.storage_at)
     return PT_E_ARGUMENT;
@@ -34,7 +34,7 @@ pt_status PagerBase::take(const Transfer& transfer) {
 }
 
 PlainPager::PlainPager(PageFile file, uint32_t align_bytes)
-    : PagerBase(file.bytes), file_(std::move(file)), align_bytes_(align_bytes) {}
+    : FilePager(file.bytes), file_(std::move(file)), align_bytes_(align_bytes) {}
 
 bool PlainPager::direct_io() const {
   return file_.direct.get() >= 0 && align_bytes_ % file_.direct_align == 0;

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "host/page_cipher.h"
+#include "host/transfer_slots.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::host {
@@ -29,7 +30,7 @@ struct FilePagerOptions {
   PagerBackend backend = PagerBackend::kAuto;
   uint32_t align_bytes = 1;  // of the plan: every offset, size and address in the arena is a multiple of it
   bool encrypt = true;
-  CipherKind cipher = CipherKind::kAuto;
+  const CipherEngine* cipher = nullptr;  // null: the fastest
   // Where transfers begin and end. In an encrypted file a transfer that begins or ends elsewhere moves more than its own bytes.
   std::span<const uint64_t> cuts = {};
 };
@@ -52,8 +53,8 @@ class FilePager {
   // For pt_session_open; valid as long as this object. At most PT_MAX_IN_FLIGHT transfers may be open (PT_E_STATE
   // beyond); nothing is allocated per transfer. I/O errors come from `wait`: PT_E_FULL for no space,
   // PT_E_DAMAGED for bytes that are not what was written (seen where they are encrypted), PT_E_IO for all others.
-  [[nodiscard]] virtual const pt_pager* interface() = 0;
-  [[nodiscard]] virtual FilePagerStats stats() const = 0;
+  const pt_pager* interface() const { return &interface_; }
+  FilePagerStats stats() const { return stats_; }
   // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
   [[nodiscard]] virtual bool direct_io() const = 0;
   [[nodiscard]] virtual const char* backend() const = 0;              // "io_uring", "threads"
@@ -64,7 +65,19 @@ class FilePager {
   [[nodiscard]] virtual int fd() const = 0;  // the open file, for tests and tools
 
  protected:
-  FilePager() = default;
+  explicit FilePager(uint64_t file_bytes);
+  // Queues a transfer, whose range has been checked.
+  virtual pt_status submit(const Transfer& transfer) = 0;
+  virtual pt_status wait(uint32_t ticket) = 0;
+  // Whether a transfer that is neither sealed nor opened would bypass the page cache.
+  virtual bool bypasses_cache(const Transfer& transfer) const = 0;
+
+ private:
+  pt_status take(const Transfer& transfer);
+
+  uint64_t bytes_;
+  FilePagerStats stats_;
+  pt_pager interface_{};
 };
 
 }  // namespace pantoum::host

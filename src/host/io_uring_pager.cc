@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "host/pager_base.h"
+#include "host/plain_pager.h"
 
 namespace pantoum::host {
 namespace {

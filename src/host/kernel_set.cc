@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <link.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <sstream>
-#include <thread>
 
 #include "base/custom_operators.h"
 
@@ -160,14 +158,6 @@ Result<std::shared_ptr<const Shared>> shared_back_end(int threads) {
   auto made = std::make_shared<const Shared>(Shared{found, threads});
   open = made;
   return made;
-}
-
-int allowed_threads(int asked) {
-  if (asked > 0) return asked;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 }  // namespace

@@ -69,12 +69,10 @@ Result<void> wake_library() {
   return {};
 }
 
-// Null: this processor does not compute AES-256-GCM.
-const CipherEngine* engine_for(CipherKind kind) {
-  if (kind == CipherKind::kXChaCha20Poly1305) return &xchacha_of_libsodium();
-  const CipherEngine* fast = kind == CipherKind::kAes256GcmOfLibsodium ? nullptr : aes_of_ipsec_mb();
-  const CipherEngine* aes = fast != nullptr ? fast : aes_of_libsodium();
-  return aes == nullptr && kind == CipherKind::kAuto ? &xchacha_of_libsodium() : aes;
+const CipherEngine& fastest_engine() {
+  if (const CipherEngine* aes = aes_of_ipsec_mb()) return *aes;
+  const CipherEngine* aes = aes_of_libsodium();
+  return aes != nullptr ? *aes : xchacha_of_libsodium();
 }
 
 struct NonceBytes {
@@ -100,32 +98,21 @@ void PageCipher::Wipe::operator()(Secret* secret) const {
   if (sodium_mprotect_readwrite(secret) == 0) sodium_free(secret);  // which overwrites it first
 }
 
-Result<PageCipher> PageCipher::make(CipherKind kind, const std::byte* key) {
+Result<PageCipher> PageCipher::create(const CipherEngine* engine) {
   PANTOUM_TRY(wake_library());
-  const CipherEngine* engine = engine_for(kind);
-  if (engine == nullptr) return no_cipher("this processor does not compute AES-256-GCM", "leave the cipher to Pantoum");
+  if (engine == nullptr) engine = &fastest_engine();
   // Pages of its own between guard pages, not in core files. A multiple of 64: it ends at a page, so it begins aligned.
   static_assert(sizeof(Secret) % 64 == 0 && alignof(Secret) == 64);
   std::unique_ptr<Secret, Wipe> secret(static_cast<Secret*>(sodium_malloc(sizeof(Secret))));
   if (!secret) return no_cipher("no memory for the key: " + cipher_reason(errno), "free some memory");
   if (sodium_mlock(secret.get(), sizeof(Secret)) != 0)  // sodium_malloc tries, and does not tell
     return no_cipher("the key's memory cannot be locked: " + cipher_reason(errno), "raise the limit (ulimit -l 64)");
-  if (key != nullptr)
-    std::memcpy(secret->key, key, CipherEngine::kKeyBytes);
-  else if (!draw(secret->key, CipherEngine::kKeyBytes))
+  if (!draw(secret->key, CipherEngine::kKeyBytes))
     return no_cipher("no randomness: " + cipher_reason(errno), "run it on a system with getrandom");
   engine->expand(secret->state, secret->key);
   sodium_memzero(secret->key, sizeof secret->key);
   sodium_mprotect_readonly(secret.get());
   return PageCipher(std::move(secret), *engine);
-}
-
-Result<PageCipher> PageCipher::create(CipherKind kind) {
-  return make(kind, nullptr);
-}
-
-Result<PageCipher> PageCipher::with_key(CipherKind kind, std::span<const std::byte, 32> key) {
-  return make(kind, key.data());
 }
 
 void PageCipher::seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const {

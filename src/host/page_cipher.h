@@ -14,13 +14,6 @@ namespace pantoum::host {
 
 struct CipherEngine;
 
-enum class CipherKind : uint8_t {
-  kAuto,                  // AES-256-GCM where the processor computes it, else XChaCha20-Poly1305
-  kAes256Gcm,             // E0908 where the processor does not compute it
-  kAes256GcmOfLibsodium,  // the same bytes, always computed by libsodium
-  kXChaCha20Poly1305      // on every processor
-};
-
 // What is kept in RAM for sealed bytes, and needed to open them. All zeros: nothing was sealed yet.
 struct Seal {
   uint32_t version = 0;  // how many times this place was sealed
@@ -31,12 +24,10 @@ struct Seal {
 // Calls allocate nothing. Any number of threads may use it at a time.
 class PageCipher {
  public:
-  // Draws the key (getrandom). It is not in core files, not swapped out, and wiped at the end. E0908 where the system
-  // gives no randomness, or no memory that may be locked.
-  [[nodiscard]] static Result<PageCipher> create(CipherKind kind = CipherKind::kAuto);
-
-  // With a given key, for tests.
-  [[nodiscard]] static Result<PageCipher> with_key(CipherKind kind, std::span<const std::byte, 32> key);
+  // Draws the key (getrandom). It is not in core files, not swapped out, and wiped at the end. `engine`: null for the
+  // fastest of this processor, AES-256-GCM where it is computed, else XChaCha20-Poly1305. E0908 where the system gives no
+  // randomness, or no memory that may be locked.
+  static Result<PageCipher> create(const CipherEngine* engine = nullptr);
 
   // Encrypts `plain` into `to`, which is the same memory or does not overlap it, as version `seal.version` of what is at `place`. Place and
   // version are the nonce, so each version of a place may be sealed once.
@@ -54,7 +45,6 @@ class PageCipher {
   };
   PageCipher(std::unique_ptr<Secret, Wipe> secret, const CipherEngine& engine)
       : secret_(std::move(secret)), engine_(&engine) {}
-  [[nodiscard]] static Result<PageCipher> make(CipherKind kind, const std::byte* key);
 
   std::unique_ptr<Secret, Wipe> secret_;
   const CipherEngine* engine_;

@@ -1,10 +1,7 @@
 #include "host/engine.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 #include "base/round_up.h"
 #include "kernels/portable/pool_part.h"
@@ -15,25 +12,6 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// Zero pages, given back at the end.
-class Scratch {
- public:
-  explicit Scratch(size_t bytes)
-      : bytes_(std::max(bytes, kAlignment)),
-        memory_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    if (exists()) ::munmap(memory_, bytes_);
-  }
-  [[nodiscard]] bool exists() const { return memory_ != MAP_FAILED; }
-  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_); }
-
- private:
-  size_t bytes_;
-  void* memory_;
-};
-
 // Operands one behind the other, then the workspace: where that begins.
 size_t place(pt_op_view& view, std::byte* memory) {
   size_t at = 0;
@@ -43,21 +21,6 @@ size_t place(pt_op_view& view, std::byte* memory) {
     at += base::round_up(static_cast<size_t>(pt_type_elements(&tensor) * pt_dtype_size(tensor.dtype)), kAlignment);
   }
   return at;
-}
-
-pt_call call_of(const pt_op_view& view, const pt_pool* pool, const pt_scalars* scalars) {
-  pt_call call{};
-  call.inputs = view.operands;
-  call.outputs = view.operands + view.input_count;
-  call.ints = view.ints;
-  call.reals = view.reals;
-  call.input_count = view.input_count;
-  call.output_count = view.output_count;
-  call.int_count = view.int_count;
-  call.real_count = view.real_count;
-  call.pool = pool;
-  call.scalars = scalars;
-  return call;
 }
 
 // Calls act(kernel, view) for every op.
@@ -80,7 +43,8 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
   size_t most = 0;
   const pt_status prepared = for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
     pt_pool_part part;
-    const pt_call call = call_of(view, pt_take_pool(&part, pool, view.threads), &kScalars);
+    pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));
+    call.scalars = &kScalars;
     const size_t workspace = kernel.workspace_bytes != nullptr ? kernel.workspace_bytes(&call) : 0;
     if (workspace == PT_NO_KERNEL) return PT_E_KERNEL;
     if (workspace > view.workspace_bytes) return PT_E_PLAN;
@@ -88,13 +52,15 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
     return PT_OK;
   });
   if (prepared != PT_OK || most == 0) return prepared;
-  const Scratch scratch(most);
-  if (!scratch.exists()) return PT_E_FULL;
+  const auto scratch = Arena::map(most, kAlignment);
+  if (!scratch) return PT_E_FULL;
+  auto* const memory = static_cast<std::byte*>(scratch->data());
   return for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
-    const size_t operands = place(view, scratch.data());
+    const size_t operands = place(view, memory);
     pt_pool_part part;
-    pt_call call = call_of(view, pt_take_pool(&part, pool, view.threads), &kScalars);
-    call.workspace = scratch.data() + operands;
+    pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));
+    call.scalars = &kScalars;
+    call.workspace = memory + operands;
     const pt_status status = kernel.submit(&call);
     return status == PT_E_DATA ? PT_OK : status;  // zeros are no data
   });

@@ -23,12 +23,6 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
-bool is_telling(std::string_view key) {
-  for (const std::string_view each : kTelling)
-    if (each == key) return true;
-  return false;
-}
-
 std::string first_word(const std::string& path) {
   std::string word;
   std::ifstream(path) >> word;
@@ -83,7 +77,8 @@ std::string processor_name() {
   std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line) && !line.empty();) {
     const size_t colon = line.find(':');
-    if (colon == std::string::npos || !is_telling(trimmed(std::string_view(line).substr(0, colon)))) continue;
+    if (colon == std::string::npos) continue;
+    if (std::ranges::find(kTelling, trimmed(std::string_view(line).substr(0, colon))) == kTelling.end()) continue;
     name += trimmed(std::string_view(line).substr(colon + 1)) + " ";
   }
   utsname system{};

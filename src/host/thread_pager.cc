@@ -1,7 +1,7 @@
 // One I/O thread that serves transfers strictly one by one, in the order in which they came: `after` holds by itself.
 #include <utility>
 
-#include "host/pager_base.h"
+#include "host/plain_pager.h"
 #include "host/prefaulted_thread.h"
 #include "host/transfer_queue.h"
 

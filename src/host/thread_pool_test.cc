@@ -33,7 +33,7 @@ TEST(ThreadPool, CoversEveryItemOnce) {
   for (const int threads : {1, 2, 3, 4, 7}) {
     const auto pool = ThreadPool::create(threads);
     ASSERT_TRUE(pool.has_value());
-    EXPECT_EQ((*pool)->threads(), threads);
+    EXPECT_EQ((*pool)->interface()->threads, static_cast<uint32_t>(threads));
     const pt_pool* c = (*pool)->interface();
     for (const size_t count : {0U, 1U, 2U, 3U, 6U, 7U, 8U, 1000U}) {
       Pieces pieces(count);
@@ -78,8 +78,8 @@ TEST(ThreadPool, ReturnsOnlyWhenAllIsDone) {
 TEST(ThreadPool, TakesAllAllowedProcessorsByDefault) {
   const auto pool = ThreadPool::create(0);
   ASSERT_TRUE(pool.has_value());
-  EXPECT_GE((*pool)->threads(), 1);
-  EXPECT_LE((*pool)->threads(), static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  EXPECT_GE((*pool)->interface()->threads, 1U);
+  EXPECT_LE((*pool)->interface()->threads, std::max(1U, std::thread::hardware_concurrency()));
 }
 
 TEST(ThreadPool, GoesAwayWithoutHavingRun) {

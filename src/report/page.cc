@@ -13,6 +13,7 @@
 #include "report/charts.h"
 #include "report/page_files.h"
 #include "report/report.h"
+#include "report/run_curves.h"
 #include "report/words.h"
 
 namespace pantoum::report {
@@ -379,11 +380,6 @@ constexpr std::array<std::pair<const char*, const char*>, 6> kEndMeasures{{{"fin
                                                                            {"test_top5", "top-5 accuracy"},
                                                                            {"test_mae", "mean absolute error"},
                                                                            {"test_perplexity", "perplexity"}}};
-constexpr std::array<std::pair<const char*, const char*>, 4> kEndWords{
-    {{"kernels", "kernels"},
-     {"io_backend", "storage is read and written by"},
-     {"page_encryption", "pages are encrypted by"},
-     {"how", "ended with"}}};
 
 bool is_share(std::string_view key) {
   return key == "test_accuracy" || key == "test_top5";
@@ -424,8 +420,11 @@ std::string run_facts(const Json& report, size_t at) {
   for (const auto& [key, what] : kEndMeasures)
     if (end.is_object() && end.contains(key) && end[key].is_number())
       put(what, is_share(key) ? show_percent(end[key]) : fmt::format("{:.4g}", end[key].get<double>()));
-  for (const auto& [key, what] : kEndWords)
+  const auto put_word = [&](const char* key, const char* what) {
     if (end.is_object() && end.contains(key)) put(what, end[key]);
+  };
+  for (const auto& [key, what] : kEndWords) put_word(key, what);
+  put_word("how", "ended with");
   const auto last = [&](const char* what, const char* key) {
     if (!run["curves"].contains(key) || run["curves"][key]["values"].empty()) return;
     const Json& value = run["curves"][key]["values"].back();

@@ -47,7 +47,7 @@ constexpr std::array kEndFigures{"steps",
                                  "idle_w",
                                  "idle_s",
                                  "lost_s"};
-constexpr std::array kEndWords{"kernels", "io_backend", "page_encryption", "energy_source", "energy_not_measured"};
+constexpr std::array kEnergyWords{"energy_source", "energy_not_measured"};
 
 double number_of(const nlohmann::json& event, const char* key) {
   const auto found = event.find(key);
@@ -284,8 +284,11 @@ class LogReader {
 
   void end(const nlohmann::json& event, const std::string& how) {
     run().end = figures(event, kEndFigures);
-    for (const char* key : kEndWords)
+    const auto take_word = [&](const char* key) {
       if (const std::string word = text_of(event, key); !word.empty()) run().end[key] = word;
+    };
+    for (const auto& [key, what] : kEndWords) take_word(key);
+    for (const char* key : kEnergyWords) take_word(key);
     for (const char* key : kMeasures)
       if (const double value = number_of(event, key); std::isfinite(value)) run().end[key] = value;
     run().end["how"] = how;

@@ -7,9 +7,11 @@
 // A run begins with each file, with "resume" or "plan" behind steps, and where the numbers of the steps begin anew.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +26,12 @@ struct NamedLog {
 inline constexpr size_t kMostCurvePoints = 2000;  // of one curve: within each part the least and the most are kept
 
 inline constexpr size_t kMostRuns = 40;  // of all logs: the last ones
+
+// Words of the event that ends a run: the log's key, and what the page calls it.
+inline constexpr std::array<std::pair<const char*, const char*>, 3> kEndWords{
+    {{"kernels", "kernels"},
+     {"io_backend", "storage is read and written by"},
+     {"page_encryption", "pages are encrypted by"}}};
 
 // What a log's plan is held against.
 struct PlanOfRuns {

@@ -17,8 +17,7 @@ void pt_point_operands(const pt_session* session, pt_op_view* view) {
   }
 }
 
-/* `part` lives as long as the call. */
-static pt_call make_call(const pt_session* session, const pt_op_view* view, pt_pool_part* part) {
+pt_call pt_call_of(const pt_op_view* view, const pt_pool* pool) {
   pt_call call;
   call.inputs = view->operands;
   call.outputs = view->operands + view->input_count;
@@ -30,7 +29,7 @@ static pt_call make_call(const pt_session* session, const pt_op_view* view, pt_p
   call.real_count = view->real_count;
   call.workspace = NULL;
   call.scalars = NULL;
-  call.pool = pt_take_pool(part, session->pool, view->threads);
+  call.pool = pool;
   return call;
 }
 
@@ -38,7 +37,7 @@ pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op
                      const pt_scalars* scalars) {
   const pt_kernel* kernel = &session->kernels.kernels[session->kernel_of[step->subject]];
   pt_pool_part part;
-  pt_call call = make_call(session, view, &part);
+  pt_call call = pt_call_of(view, pt_take_pool(&part, session->pool, view->threads));
   pt_status status;
   call.scalars = scalars;
   if (view->workspace_bytes != 0)
@@ -60,7 +59,7 @@ pt_status pt_bind_kernels(pt_session* session) {
     kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == NULL) return PT_E_KERNEL;
     session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);
-    call = make_call(session, &view, &part);
+    call = pt_call_of(&view, pt_take_pool(&part, session->pool, view.threads));
     call.scalars = &scalars;
     if (kernel->workspace_bytes == NULL) continue;
     needed = kernel->workspace_bytes(&call);

@@ -64,6 +64,9 @@ typedef struct pt_op_view {
  * (pt_check_op). */
 pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view);
 
+/* A call of the op's kernel, without workspace and scalars; `view` and `pool` outlive it. */
+pt_call pt_call_of(const pt_op_view* view, const pt_pool* pool);
+
 typedef struct pt_step {
   uint8_t kind;
   uint32_t subject;             /* op or tensor */

@@ -1,36 +1,13 @@
-// What all file pagers share: the C interface, the check of a transfer's range, the figures; and the part that pagers without
-// encryption share.
+// What file pagers without encryption share, and the functions that make each pager.
 #pragma once
 
 #include "host/file_pager.h"
 #include "host/page_file.h"
-#include "host/transfer_slots.h"
 
 namespace pantoum::host {
 
-class PagerBase : public FilePager {
- public:
-  explicit PagerBase(uint64_t file_bytes);
-  [[nodiscard]] const pt_pager* interface() final { return &interface_; }
-  [[nodiscard]] FilePagerStats stats() const final { return stats_; }
-
- protected:
-  // Queues a transfer, whose range has been checked.
-  virtual pt_status submit(const Transfer& transfer) = 0;
-  virtual pt_status wait(uint32_t ticket) = 0;
-  // Whether a transfer that is neither sealed nor opened would bypass the page cache.
-  [[nodiscard]] virtual bool bypasses_cache(const Transfer& transfer) const = 0;
-
- private:
-  pt_status take(const Transfer& transfer);
-
-  uint64_t bytes_;
-  FilePagerStats stats_;
-  pt_pager interface_{};
-};
-
 // A pager that moves bytes between RAM and the file unchanged.
-class PlainPager : public PagerBase {
+class PlainPager : public FilePager {
  public:
   PlainPager(PageFile file, uint32_t align_bytes);
   [[nodiscard]] bool direct_io() const final;
