@@ -43,6 +43,16 @@ OpCost operand_bytes(const OpTypes& types, double flops) {
   return cost;
 }
 
+std::vector<ValueId> make_all(Backward& back, Kind kind, const char* suffix, std::vector<ValueId> inputs, Attrs attrs,
+                              std::vector<TensorType> given) {
+  return back.builder.add(kind, back.op.name + suffix, std::move(inputs), std::move(attrs), std::move(given));
+}
+
+ValueId make(Backward& back, Kind kind, const char* suffix, std::vector<ValueId> inputs, Attrs attrs,
+             std::vector<TensorType> given) {
+  return make_all(back, kind, suffix, std::move(inputs), std::move(attrs), std::move(given))[0];
+}
+
 void sum_to_input(Backward& back, size_t input, ValueId gradient) {
   const Shape shape = back.builder.type(back.op.inputs[input]).shape;
   back.d_inputs[input] = back.builder.sum_to(gradient, shape);
@@ -52,7 +62,7 @@ ValueId gradient_or_zeros(Backward& back, size_t output, const char* suffix) {
   if (back.d_outputs[output] != kNone) return back.d_outputs[output];
   const TensorType type = back.builder.type(back.op.outputs[output]);
   const ValueId zero = back.builder.constant_f32(back.op.name + ".zero", {}, {0.0F});
-  return back.builder.op(Kind::k_expand, back.op.name + suffix, {zero}, {{}, {1}}, {type});
+  return make(back, k_expand, suffix, {zero}, {{}, {1}}, {type});
 }
 
 }  // namespace pantoum::ir

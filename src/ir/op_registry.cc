@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "ir/op_families.h"
+#include "kernels/portable/norm_activation.h"
 #include "runtime/op_shapes.h"
 
 namespace pantoum::ir {
@@ -109,7 +110,7 @@ Result<std::vector<TensorType>> recorded_types(Kind kind, const OpTypes& types) 
   for (int made = 0; made < use.made_count; ++made) outputs.push_back(to_type(use.made[made]));
   if (use.made_count != 0) return outputs;
   outputs.assign(types.outputs.begin(), types.outputs.end());
-  if (kind != Kind::k_cast)
+  if (kind != k_cast)
     for (TensorType& output : outputs) output.dtype = static_cast<DType>(use.dtype);
   return outputs;
 }
@@ -143,25 +144,11 @@ std::span<const OpDef> all_op_defs() {
 }
 
 bool is_norm_activation(Kind kind) {
-  switch (kind) {
-#define PT_ACTIVATION(name) case Kind::k_##name:
-    PT_NORM_ACTIVATIONS(PT_ACTIVATION)
-#undef PT_ACTIVATION
-    return true;
-    default:
-      return false;
-  }
+  return pt_is_norm_activation(static_cast<int64_t>(kind)) != 0;
 }
 
 bool is_epilogue(Kind kind) {
-  switch (kind) {
-#define PT_ACTIVATION(name) case Kind::k_##name:
-    PT_EPILOGUES(PT_ACTIVATION)
-#undef PT_ACTIVATION
-    return true;
-    default:
-      return false;
-  }
+  return pt_is_epilogue(static_cast<int64_t>(kind)) != 0;
 }
 
 const char* name_of(Kind kind) {

@@ -35,7 +35,7 @@ void attention_gradient(Backward& back) {
   std::vector<ValueId> inputs = {back.d_outputs[0]};
   inputs.insert(inputs.end(), back.op.inputs.begin(), back.op.inputs.end());
   const std::vector<ValueId> made =
-      back.builder.add(Kind::k_attention_grad, back.op.name + ".dx", std::move(inputs), back.op.attrs);
+      make_all(back, k_attention_grad, ".dx", std::move(inputs), back.op.attrs);
   for (size_t input = 0; input < made.size(); ++input)
     if (back.wanted[input]) back.d_inputs[input] = made[input];
 }
@@ -55,8 +55,8 @@ Pairs over_queries_or_dy(const OpTypes& types) {
 
 std::vector<OpDef> attention_ops() {
   return {
-      forward_op(Kind::k_attention, attention_gradient, attention_cost, rows_by(RowWise::kBroadcast), over_queries),
-      backward_op(Kind::k_attention_grad, attention_grad_cost, over_queries_or_dy),
+      forward_op(k_attention, attention_gradient, attention_cost, rows_by(kBroadcast), over_queries),
+      backward_op(k_attention_grad, attention_grad_cost, over_queries_or_dy),
   };
 }
 

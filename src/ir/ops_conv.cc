@@ -38,8 +38,8 @@ OpCost conv_dw_cost(const OpTypes& types) {
 struct ConvKinds {
   Kind forward, dx, dw;
 };
-constexpr ConvKinds kPlane{Kind::k_conv2d, Kind::k_conv2d_dx, Kind::k_conv2d_dw};
-constexpr ConvKinds kVolume{Kind::k_conv3d, Kind::k_conv3d_dx, Kind::k_conv3d_dw};
+constexpr ConvKinds kPlane{k_conv2d, k_conv2d_dx, k_conv2d_dw};
+constexpr ConvKinds kVolume{k_conv3d, k_conv3d_dx, k_conv3d_dw};
 
 template <const ConvKinds& kKinds>
 void conv_gradient(Backward& back) {
@@ -47,14 +47,14 @@ void conv_gradient(Backward& back) {
   const ValueId x = back.op.inputs[0], w = back.op.inputs[1], dy = back.d_outputs[0];
   const TensorType x_type = builder.type(x), w_type = builder.type(w);
   if (back.wanted[1]) {
-    back.d_inputs[1] = builder.op(kKinds.dw, back.op.name + ".dw", {x, dy}, back.op.attrs, {w_type});
+    back.d_inputs[1] = make(back, kKinds.dw, ".dw", {x, dy}, back.op.attrs, {w_type});
   }
   if (back.op.inputs.size() == 3 && back.wanted[2]) {
     const int64_t all_but_channels = (int64_t{1} << x_type.shape.size()) - 1 - 0b10;
-    back.d_inputs[2] = builder.op(Kind::k_reduce_sum, back.op.name + ".db", {dy}, {{all_but_channels}, {}});
+    back.d_inputs[2] = make(back, k_reduce_sum, ".db", {dy}, {{all_but_channels}, {}});
   }
   if (back.wanted[0]) {
-    back.d_inputs[0] = builder.op(kKinds.dx, back.op.name + ".dx", {dy, w}, back.op.attrs, {x_type});
+    back.d_inputs[0] = make(back, kKinds.dx, ".dx", {dy, w}, back.op.attrs, {x_type});
   }
 }
 
@@ -65,16 +65,16 @@ void conv_dx_gradient(Backward& back) {
   const ValueId x = back.op.inputs[0], w = back.op.inputs[1], dy = back.d_outputs[0];
   const TensorType w_type = builder.type(w);
   if (back.wanted[1]) {
-    back.d_inputs[1] = builder.op(kKinds.dw, back.op.name + ".dw", {dy, x}, back.op.attrs, {w_type});
+    back.d_inputs[1] = make(back, kKinds.dw, ".dw", {dy, x}, back.op.attrs, {w_type});
   }
-  if (back.wanted[0]) back.d_inputs[0] = builder.op(kKinds.forward, back.op.name + ".dx", {dy, w}, back.op.attrs);
+  if (back.wanted[0]) back.d_inputs[0] = make(back, kKinds.forward, ".dx", {dy, w}, back.op.attrs);
 }
 
 // The rows of the three products.
 template <const ConvKinds& kKinds>
 std::vector<OpDef> three_products() {
-  return {forward_op(kKinds.forward, conv_gradient<kKinds>, conv_cost, rows_by(RowWise::kFirstInput)),
-          forward_op(kKinds.dx, conv_dx_gradient<kKinds>, conv_dx_cost, rows_by(RowWise::kFirstInput)),
+  return {forward_op(kKinds.forward, conv_gradient<kKinds>, conv_cost, rows_by(kFirstInput)),
+          forward_op(kKinds.dx, conv_dx_gradient<kKinds>, conv_dx_cost, rows_by(kFirstInput)),
           backward_op(kKinds.dw, conv_dw_cost)};
 }
 
@@ -82,7 +82,7 @@ std::vector<OpDef> three_products() {
 
 std::vector<OpDef> conv_ops() {
   std::vector<OpDef> ops = three_products<kPlane>();
-  ops.push_back(backward_op(Kind::k_conv2d_dz, conv_dz_cost, over_third));
+  ops.push_back(backward_op(k_conv2d_dz, conv_dz_cost, over_third));
   std::ranges::move(three_products<kVolume>(), std::back_inserter(ops));
   return ops;
 }

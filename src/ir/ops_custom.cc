@@ -47,19 +47,12 @@ Pairs custom_update_in_place(const OpTypes& types) {
   return pairs;
 }
 
-// The gradient of an output that nothing reads.
-ValueId zeros(Builder& builder, const std::string& name, const TensorType& type) {
-  const ValueId zero = builder.constant_f32(name + ".zero", {}, {0});
-  return builder.op(Kind::k_expand, name + ".none", {zero}, {{}, {1}}, {type});
-}
-
 void append_gradient(Backward& back, const base::CustomKernel& kernel, int at) {
   const base::CustomGradient& gradient = kernel.op->gradients[static_cast<size_t>(at)];
   const auto of_input = [&](int input) { return static_cast<size_t>(input) < back.op.inputs.size(); };
-  std::vector<ValueId> inputs(back.d_outputs.begin(), back.d_outputs.end());
-  for (size_t output = 0; output < inputs.size(); ++output)
-    if (inputs[output] == kNone)
-      inputs[output] = zeros(back.builder, back.op.name, back.builder.type(back.op.outputs[output]));
+  std::vector<ValueId> inputs;
+  for (size_t output = 0; output < back.d_outputs.size(); ++output)
+    inputs.push_back(gradient_or_zeros(back, output, ".none"));
   for (const int input : gradient.reads_inputs)
     if (of_input(input)) inputs.push_back(back.op.inputs[static_cast<size_t>(input)]);
   for (const int output : gradient.reads_outputs)
@@ -71,7 +64,7 @@ void append_gradient(Backward& back, const base::CustomKernel& kernel, int at) {
   Attrs attrs = back.op.attrs;
   attrs.ints.front() = base::custom_key(*kernel.op, at);
   const std::vector<ValueId> made =
-      back.builder.add(Kind::k_custom, fmt::format("{}.grad{}", back.op.name, at), inputs, attrs, given);
+      back.builder.add(k_custom, fmt::format("{}.grad{}", back.op.name, at), inputs, attrs, given);
   for (size_t output = 0; output < given.size(); ++output)
     back.d_inputs[static_cast<size_t>(gradient.of[output])] = made[output];
 }
@@ -98,10 +91,10 @@ bool makes_gradient_of(const base::CustomOperator& op, size_t input) {
 
 Result<std::vector<TensorType>> custom_types(Kind kind, const OpTypes& types) {
   const base::CustomKernel kernel = named_by(types.attrs);
-  if (!kernel.op || kernel.op->is_update != (kind == Kind::k_custom_update))
+  if (!kernel.op || kernel.op->is_update != (kind == k_custom_update))
     return fail("E0211",
                 "this process knows no custom operator of its key: it must be added before the model is loaded");
-  if (kind == Kind::k_custom_update) {
+  if (kind == k_custom_update) {
     if (types.inputs.size() < 2) return fail("E0211", fmt::format("it does not take {} inputs", types.inputs.size()));
     if (std::ranges::any_of(
             types.inputs, [&](const TensorType& input) { return input != types.inputs[0] || !is_float(input.dtype); }))
@@ -115,25 +108,25 @@ Result<std::vector<TensorType>> custom_types(Kind kind, const OpTypes& types) {
 }
 
 bool has_gradient(const Op& op, size_t input) {
-  if (op.kind == Kind::k_attention) return input < PT_ATTENTION_OPERANDS;  // masks have none
-  if (op.kind != Kind::k_custom) return op_def(op.kind).gradient != nullptr;
+  if (op.kind == k_attention) return input < PT_ATTENTION_OPERANDS;  // masks have none
+  if (op.kind != k_custom) return op_def(op.kind).gradient != nullptr;
   const base::CustomKernel kernel = named_by(op.attrs);
   return kernel.op && kernel.gradient < 0 && makes_gradient_of(*kernel.op, input);
 }
 
 bool may_run_again(Kind kind, const Attrs& attrs) {
-  if (kind != Kind::k_custom) return op_def(kind).recompute;
+  if (kind != k_custom) return op_def(kind).recompute;
   const base::CustomKernel kernel = named_by(attrs);
   return kernel.op && kernel.op->recompute;
 }
 
 std::vector<OpDef> custom_ops() {
-  return {{.kind = Kind::k_custom,
+  return {{.kind = k_custom,
            .gradient = custom_gradient,
            .cost = custom_cost,
            .in_place = custom_in_place,
            .traits = kNoTraits},
-          {.kind = Kind::k_custom_update,
+          {.kind = k_custom_update,
            .gradient = kNoGradient,
            .cost = custom_cost,
            .in_place = custom_update_in_place,

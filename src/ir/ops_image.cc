@@ -22,19 +22,19 @@ OpCost pool_grad_cost(const OpTypes& types) {
 
 std::vector<OpDef> image_ops() {
   return {
-      forward_op(Kind::k_max_pool, from_input<Kind::k_max_pool_grad>, pool_cost, rows_by(RowWise::kFirstInput)),
-      {.kind = Kind::k_max_pool_grad,
+      forward_op(k_max_pool, from_input<k_max_pool_grad>, pool_cost, rows_by(kFirstInput)),
+      {.kind = k_max_pool_grad,
        .gradient = kNoGradient,
        .cost = pool_grad_cost,
        .traits = kNoTraits,
-       .compact = CompactForm{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps}},
-      forward_op(Kind::k_avg_pool, from_gradient<Kind::k_avg_pool_grad>, pool_cost, rows_by(RowWise::kFirstInput)),
-      backward_op(Kind::k_avg_pool_grad, pool_grad_cost),
-      forward_op(Kind::k_resize, from_gradient<Kind::k_resize_grad>, flops_per_output<7>,
-                 rows_by(RowWise::kFirstInput)),
-      backward_op(Kind::k_resize_grad, flops_per_input<8>),
-      backward_op(Kind::k_max_pool_taps, pool_cost),
-      backward_op(Kind::k_max_pool_grad_taps, flops_per_input<2>),
+       .compact = CompactForm{k_max_pool_taps, k_max_pool_grad_taps}},
+      forward_op(k_avg_pool, from_gradient<k_avg_pool_grad>, pool_cost, rows_by(kFirstInput)),
+      backward_op(k_avg_pool_grad, pool_grad_cost),
+      forward_op(k_resize, from_gradient<k_resize_grad>, flops_per_output<7>,
+                 rows_by(kFirstInput)),
+      backward_op(k_resize_grad, flops_per_input<8>),
+      backward_op(k_max_pool_taps, pool_cost),
+      backward_op(k_max_pool_grad_taps, flops_per_input<2>),
   };
 }
 

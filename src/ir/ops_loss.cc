@@ -8,9 +8,9 @@ namespace {
 // there is nothing to multiply by but its weight.
 template <Kind kGrad>
 ValueId prediction_gradient(Backward& back) {
-  const ValueId dx = back.builder.op(kGrad, back.op.name + ".dx", back.op.inputs, back.op.attrs);
+  const ValueId dx = make(back, kGrad, ".dx", back.op.inputs, back.op.attrs);
   if (back.d_outputs[0] == kNone) return back.builder.scale(dx, back.weight);
-  return back.builder.op(Kind::k_mul, back.op.name + ".chain", {dx, back.d_outputs[0]});
+  return make(back, k_mul, ".chain", {dx, back.d_outputs[0]});
 }
 
 template <Kind kGrad>
@@ -23,7 +23,7 @@ template <Kind kGrad>
 void gradient_of_both(Backward& back) {
   const ValueId dx = prediction_gradient<kGrad>(back);
   if (back.wanted[0]) back.d_inputs[0] = dx;
-  if (back.wanted[1]) back.d_inputs[1] = back.builder.op(Kind::k_neg, back.op.name + ".dtarget", {dx});
+  if (back.wanted[1]) back.d_inputs[1] = make(back, k_neg, ".dtarget", {dx});
 }
 
 // The loss, and its gradient by the prediction, which may be written over `in_place`.

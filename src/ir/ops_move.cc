@@ -21,7 +21,7 @@ void transpose_gradient(Backward& back) {
   const std::vector<int64_t>& perm = back.op.attrs.ints;
   std::vector<int64_t> inverse(perm.size());
   for (size_t d = 0; d < perm.size(); ++d) inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
-  back.d_inputs[0] = back.builder.op(Kind::k_transpose, back.op.name + ".dx", {back.d_outputs[0]}, {inverse, {}});
+  back.d_inputs[0] = make(back, k_transpose, ".dx", {back.d_outputs[0]}, {inverse, {}});
 }
 
 // Start and step of every dimension for the piece that begins at `start` along `axis`.
@@ -39,7 +39,7 @@ void concat_gradient(Backward& back) {
   const std::vector<TensorType> parts = types_of(back.builder.graph(), back.op.inputs);
   const int64_t axis = back.op.attrs.ints[0];
   if (parts.size() > 1 && std::all_of(back.wanted.begin(), back.wanted.end(), [](char want) { return want != 0; })) {
-    back.d_inputs = back.builder.add(Kind::k_split, back.op.name + ".dx", {back.d_outputs[0]}, back.op.attrs, parts);
+    back.d_inputs = make_all(back, k_split, ".dx", {back.d_outputs[0]}, back.op.attrs, parts);
     return;
   }
   int64_t start = 0;
@@ -47,7 +47,7 @@ void concat_gradient(Backward& back) {
     if (back.wanted[input]) {
       const Attrs attrs = piece(parts[input].shape.size(), axis, start);
       back.d_inputs[input] =
-          back.builder.op(Kind::k_slice, back.op.name + ".dx", {back.d_outputs[0]}, attrs, {parts[input]});
+          make(back, k_slice, ".dx", {back.d_outputs[0]}, attrs, {parts[input]});
     }
     start += parts[input].shape[static_cast<size_t>(axis)];
   }
@@ -69,8 +69,8 @@ void split_gradient(Backward& back) {
     if (given[part] != kNone) {
       const Attrs attrs = piece(whole.shape.size(), axis, start);
       const ValueId padded =
-          back.builder.op(Kind::k_slice_grad, back.op.name + ".dx.part", {given[part]}, attrs, {whole});
-      sum = sum == kNone ? padded : back.builder.op(Kind::k_add, back.op.name + ".dx", {sum, padded});
+          make(back, k_slice_grad, ".dx.part", {given[part]}, attrs, {whole});
+      sum = sum == kNone ? padded : make(back, k_add, ".dx", {sum, padded});
     }
     start += parts[part].shape[static_cast<size_t>(axis)];
   }
@@ -95,7 +95,7 @@ void sum_gradient(Backward& back) {
   if (back.wanted[0]) back.d_inputs[0] = dy;
   if (!back.wanted[2]) return;
   const bool by_row = back.builder.type(indices).shape != back.builder.type(op.inputs[2]).shape;
-  back.d_inputs[2] = back.builder.op(by_row ? Kind::k_gather : Kind::k_gather_elements, op.name + ".du", {dy, indices},
+  back.d_inputs[2] = back.builder.op(by_row ? k_gather : k_gather_elements, op.name + ".du", {dy, indices},
                                      {{op.attrs.ints[0]}, {}});
 }
 
@@ -107,8 +107,8 @@ void scatter_elements_gradient(Backward& back) {
   const std::vector<TensorType> made{back.builder.type(op.inputs[0]), back.builder.type(op.inputs[2])};
   const std::vector<ValueId> gradients =
       reduction == PT_SCATTER_LAST
-          ? back.builder.add(Kind::k_scatter_elements_grad, op.name + ".dx", {dy, indices}, {{axis}, {}}, made)
-          : back.builder.add(Kind::k_scatter_reduce_grad, op.name + ".dx",
+          ? back.builder.add(k_scatter_elements_grad, op.name + ".dx", {dy, indices}, {{axis}, {}}, made)
+          : back.builder.add(k_scatter_reduce_grad, op.name + ".dx",
                              {dy, indices, op.inputs[0], op.inputs[2], op.outputs[0]}, op.attrs);
   if (back.wanted[0]) back.d_inputs[0] = gradients[0];
   if (back.wanted[2]) back.d_inputs[2] = gradients[1];
@@ -118,19 +118,19 @@ void scatter_elements_gradient(Backward& back) {
 
 std::vector<OpDef> move_ops() {
   return {
-      forward_op(Kind::k_alias, alias_gradient, no_cost, rows_by(RowWise::kElements), over_first),
-      forward_op(Kind::k_transpose, transpose_gradient, flops_per_output<0>, rows_by(RowWise::kTransposed)),
-      forward_op(Kind::k_concat, concat_gradient, flops_per_output<0>, rows_by(RowWise::kConcatenated)),
-      forward_op(Kind::k_split, split_gradient, flops_per_output<0>, rows_by(RowWise::kBehindAxis)),
-      forward_op(Kind::k_slice, from_gradient<Kind::k_slice_grad>, picked_cost, rows_by(RowWise::kSliced)),
-      forward_op(Kind::k_slice_grad, from_gradient<Kind::k_slice>, flops_per_output<0>, rows_by(RowWise::kSliced)),
-      forward_op(Kind::k_gather, from_gradient<Kind::k_gather_grad>, picked_cost, rows_by(RowWise::kGathered)),
-      backward_op(Kind::k_gather_grad, flops_per_input<1>),
-      forward_op(Kind::k_gather_elements, from_gradient<Kind::k_gather_elements_grad>, picked_cost, kNoTraits),
-      backward_op(Kind::k_gather_elements_grad, flops_per_input<1>),
-      forward_op(Kind::k_scatter_elements, scatter_elements_gradient, scattered_cost, kNoTraits, over_first),
-      backward_op(Kind::k_scatter_elements_grad, scattered_cost, over_first),
-      backward_op(Kind::k_scatter_reduce_grad, scattered_cost),
+      forward_op(k_alias, alias_gradient, no_cost, rows_by(kElements), over_first),
+      forward_op(k_transpose, transpose_gradient, flops_per_output<0>, rows_by(kTransposed)),
+      forward_op(k_concat, concat_gradient, flops_per_output<0>, rows_by(kConcatenated)),
+      forward_op(k_split, split_gradient, flops_per_output<0>, rows_by(kBehindAxis)),
+      forward_op(k_slice, from_gradient<k_slice_grad>, picked_cost, rows_by(kSliced)),
+      forward_op(k_slice_grad, from_gradient<k_slice>, flops_per_output<0>, rows_by(kSliced)),
+      forward_op(k_gather, from_gradient<k_gather_grad>, picked_cost, rows_by(kGathered)),
+      backward_op(k_gather_grad, flops_per_input<1>),
+      forward_op(k_gather_elements, from_gradient<k_gather_elements_grad>, picked_cost, kNoTraits),
+      backward_op(k_gather_elements_grad, flops_per_input<1>),
+      forward_op(k_scatter_elements, scatter_elements_gradient, scattered_cost, kNoTraits, over_first),
+      backward_op(k_scatter_elements_grad, scattered_cost, over_first),
+      backward_op(k_scatter_reduce_grad, scattered_cost),
   };
 }
 

@@ -40,24 +40,24 @@ OpDef blocked(Pairs (*in_place)(const OpTypes&) = nullptr) {
 }  // namespace
 
 std::vector<OpDef> nchwc_ops() {
-  OpDef max_pool_grad = blocked<Kind::k_max_pool_grad_nchwc>();
-  max_pool_grad.compact = CompactForm{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps};
+  OpDef max_pool_grad = blocked<k_max_pool_grad_nchwc>();
+  max_pool_grad.compact = CompactForm{k_max_pool_taps, k_max_pool_grad_taps};
   return {
-      backward_op(Kind::k_reorder, flops_per_output<0>),
-      blocked<Kind::k_conv2d_nchwc>(),
-      blocked<Kind::k_conv2d_dx_nchwc>(),
-      blocked<Kind::k_conv2d_dw_nchwc>(),
-      blocked<Kind::k_conv2d_act_nchwc>(over_residual),
-      blocked<Kind::k_batch_norm_nchwc>(over_first),
-      blocked<Kind::k_batch_norm_grad_nchwc>(over_first_two),
-      blocked<Kind::k_batch_norm_eval_nchwc>(over_first),
-      blocked<Kind::k_batch_norm_act_nchwc>(over_first),
-      blocked<Kind::k_batch_norm_act_grad_nchwc>(over_first_two),
-      blocked<Kind::k_batch_norm_act_eval_nchwc>(over_first),
-      blocked<Kind::k_max_pool_nchwc>(),
+      backward_op(k_reorder, flops_per_output<0>),
+      blocked<k_conv2d_nchwc>(),
+      blocked<k_conv2d_dx_nchwc>(),
+      blocked<k_conv2d_dw_nchwc>(),
+      blocked<k_conv2d_act_nchwc>(over_residual),
+      blocked<k_batch_norm_nchwc>(over_first),
+      blocked<k_batch_norm_grad_nchwc>(over_first_two),
+      blocked<k_batch_norm_eval_nchwc>(over_first),
+      blocked<k_batch_norm_act_nchwc>(over_first),
+      blocked<k_batch_norm_act_grad_nchwc>(over_first_two),
+      blocked<k_batch_norm_act_eval_nchwc>(over_first),
+      blocked<k_max_pool_nchwc>(),
       max_pool_grad,
-      blocked<Kind::k_avg_pool_nchwc>(),
-      blocked<Kind::k_avg_pool_grad_nchwc>(),
+      blocked<k_avg_pool_nchwc>(),
+      blocked<k_avg_pool_grad_nchwc>(),
   };
 }
 

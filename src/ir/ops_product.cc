@@ -11,7 +11,7 @@ OpCost matmul_cost(const OpTypes& types) {
 }
 
 ValueId product(Backward& back, const char* suffix, ValueId a, ValueId b, bool trans_a, bool trans_b) {
-  return back.builder.op(Kind::k_matmul, back.op.name + suffix, {a, b}, {{trans_a, trans_b}, {}});
+  return make(back, k_matmul, suffix, {a, b}, {{trans_a, trans_b}, {}});
 }
 
 Shape as_matrix(const Shape& shape) {
@@ -102,11 +102,11 @@ Pairs over_all_but_factors(const OpTypes& types) {
 
 std::vector<OpDef> product_ops() {
   return {
-      forward_op(Kind::k_matmul, matmul_gradient, matmul_cost, rows_by(RowWise::kProduct)),
-      backward_op(Kind::k_matmul_act, act_cost<Kind::k_matmul>, over_residual),
-      backward_op(Kind::k_conv2d_act, act_cost<Kind::k_conv2d>, over_residual),
-      once(backward_op(Kind::k_matmul_update, update_cost<Kind::k_matmul, PT_MATMUL_ATTRS>, over_all_but_factors)),
-      once(backward_op(Kind::k_conv2d_dw_update, update_cost<Kind::k_conv2d_dw, PT_CONV_ATTRS>, over_all_but_factors)),
+      forward_op(k_matmul, matmul_gradient, matmul_cost, rows_by(kProduct)),
+      backward_op(k_matmul_act, act_cost<k_matmul>, over_residual),
+      backward_op(k_conv2d_act, act_cost<k_conv2d>, over_residual),
+      once(backward_op(k_matmul_update, update_cost<k_matmul, PT_MATMUL_ATTRS>, over_all_but_factors)),
+      once(backward_op(k_conv2d_dw_update, update_cost<k_conv2d_dw, PT_CONV_ATTRS>, over_all_but_factors)),
   };
 }
 

@@ -10,7 +10,7 @@ bool is_summed(int64_t mask, size_t dimension) {
 }
 
 void reduce_max_gradient(Backward& back) {
-  back.d_inputs[0] = back.builder.op(Kind::k_reduce_max_grad, back.op.name + ".dx",
+  back.d_inputs[0] = make(back, k_reduce_max_grad, ".dx",
                                      {back.d_outputs[0], back.op.inputs[0], back.op.outputs[0]}, back.op.attrs);
 }
 
@@ -28,7 +28,7 @@ void spread(Backward& back) {
   const double a = kMean ? 1 / count : 1;
   const ValueId dy = back.builder.reshape(back.d_outputs[0], kept);
   back.d_inputs[0] = kept == x.shape ? back.builder.scale(dy, a)
-                                     : back.builder.op(Kind::k_expand, back.op.name + ".dx", {dy}, {{}, {a}}, {x});
+                                     : make(back, k_expand, ".dx", {dy}, {{}, {a}}, {x});
 }
 
 void expand_gradient(Backward& back) {
@@ -40,21 +40,21 @@ void expand_gradient(Backward& back) {
 void cumsum_gradient(Backward& back) {
   Attrs attrs = back.op.attrs;
   attrs.ints[2] = 1 - attrs.ints[2];
-  back.d_inputs[0] = back.builder.op(Kind::k_cumsum, back.op.name + ".dx", {back.d_outputs[0]}, attrs);
+  back.d_inputs[0] = make(back, k_cumsum, ".dx", {back.d_outputs[0]}, attrs);
 }
 
 }  // namespace
 
 std::vector<OpDef> reduce_ops() {
   return {
-      forward_op(Kind::k_reduce_sum, spread<false>, flops_per_input<1>, rows_by(RowWise::kReduced)),
-      forward_op(Kind::k_reduce_mean, spread<true>, flops_per_input<1>, rows_by(RowWise::kReduced)),
-      forward_op(Kind::k_reduce_max, reduce_max_gradient, flops_per_input<1>, rows_by(RowWise::kReduced)),
-      backward_op(Kind::k_reduce_max_grad, flops_per_output<3>),
-      forward_op(Kind::k_expand, expand_gradient, flops_per_output<1>, rows_by(RowWise::kBroadcast)),
-      forward_op(Kind::k_arg_max, kNoGradient, flops_per_input<1>, rows_by(RowWise::kBehindAxis)),
-      forward_op(Kind::k_top_k, kNoGradient, flops_per_input<8>, rows_by(RowWise::kBehindAxis)),
-      forward_op(Kind::k_cumsum, cumsum_gradient, flops_per_output<1>, rows_by(RowWise::kBehindAxis), over_first),
+      forward_op(k_reduce_sum, spread<false>, flops_per_input<1>, rows_by(kReduced)),
+      forward_op(k_reduce_mean, spread<true>, flops_per_input<1>, rows_by(kReduced)),
+      forward_op(k_reduce_max, reduce_max_gradient, flops_per_input<1>, rows_by(kReduced)),
+      backward_op(k_reduce_max_grad, flops_per_output<3>),
+      forward_op(k_expand, expand_gradient, flops_per_output<1>, rows_by(kBroadcast)),
+      forward_op(k_arg_max, kNoGradient, flops_per_input<1>, rows_by(kBehindAxis)),
+      forward_op(k_top_k, kNoGradient, flops_per_input<8>, rows_by(kBehindAxis)),
+      forward_op(k_cumsum, cumsum_gradient, flops_per_output<1>, rows_by(kBehindAxis), over_first),
   };
 }
 

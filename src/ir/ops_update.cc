@@ -46,17 +46,17 @@ OpDef update(Kind kind) {
 
 std::vector<OpDef> update_ops() {
   return {
-      update<6>(Kind::k_sgd),
-      update<18>(Kind::k_adam),
-      update<18>(Kind::k_adamw),
-      update<16>(Kind::k_rmsprop),
-      update<10>(Kind::k_adagrad),
-      once(backward_op(Kind::k_sgd_rows, sgd_rows_cost, over_first)),
-      backward_op(Kind::k_norm, norm_cost),
-      backward_op(Kind::k_clip_norm, flops_per_output<1>, over_first),
-      once(backward_op(Kind::k_accumulate, flops_per_output<1>, over_first)),
-      once(backward_op(Kind::k_assign, flops_per_output<0>, over_first)),
-      once(backward_op(Kind::k_accumulated, flops_per_output<2>, crosswise)),
+      update<6>(k_sgd),
+      update<18>(k_adam),
+      update<18>(k_adamw),
+      update<16>(k_rmsprop),
+      update<10>(k_adagrad),
+      once(backward_op(k_sgd_rows, sgd_rows_cost, over_first)),
+      backward_op(k_norm, norm_cost),
+      backward_op(k_clip_norm, flops_per_output<1>, over_first),
+      once(backward_op(k_accumulate, flops_per_output<1>, over_first)),
+      once(backward_op(k_assign, flops_per_output<0>, over_first)),
+      once(backward_op(k_accumulated, flops_per_output<2>, crosswise)),
   };
 }
 

@@ -1,6 +1,7 @@
 /* Matrix products, convolutions, attention, and what follows products. */
 #include <string.h>
 
+#include "kernels/portable/norm_activation.h"
 #include "runtime/op_rules.h"
 #include "runtime/window_shapes.h"
 
@@ -79,15 +80,6 @@ static int is_conv_gradient(int64_t op) {
       return 0;
   }
 }
-static int is_epilogue(int64_t op) {
-  switch (op) {
-    PT_EPILOGUES(PT_CASE)
-    case 0:
-      return 1;
-    default:
-      return 0;
-  }
-}
 #undef PT_CASE
 
 static int conv2d_dz(pt_op_use* use) {
@@ -101,7 +93,7 @@ static unsigned product_inputs(pt_op_use* use, unsigned product_ints) {
   const int64_t* epilogue = use->ints + product_ints;
   const int64_t residual = epilogue[PT_EPILOGUE_RESIDUAL];
   const unsigned inputs = use->input_count - (residual != PT_RESIDUAL_NONE ? 1u : 0u);
-  if (!is_epilogue(epilogue[PT_EPILOGUE_ACTIVATION])) return PT_REFUSE(use, "it knows no such activation") != 0;
+  if (epilogue[PT_EPILOGUE_ACTIVATION] != 0 && !pt_is_epilogue(epilogue[PT_EPILOGUE_ACTIVATION])) return PT_REFUSE(use, "it knows no such activation") != 0;
   if (!pt_want_below(use, product_ints + PT_EPILOGUE_RESIDUAL, PT_RESIDUAL_COUNT, PT_TEXT("it knows no residual {}")))
     return 0;
   if (inputs < 2 || inputs > 3)

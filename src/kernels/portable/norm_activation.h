@@ -26,6 +26,18 @@ static inline int pt_is_norm_activation(int64_t op) {
   }
 }
 
+/* May a product finish its result with it? */
+static inline int pt_is_epilogue(int64_t op) {
+  switch (op) {
+#define PT_ACTIVATION(name) case PT_OP_##name:
+    PT_EPILOGUES(PT_ACTIVATION)
+#undef PT_ACTIVATION
+    return 1;
+    default:
+      return 0;
+  }
+}
+
 /* `op` is a constant where this is called in a loop: one comparison or two are left of it. */
 static inline pt_real pt_activate(int64_t op, pt_real p, pt_real q, pt_real x) {
   switch (op) {
