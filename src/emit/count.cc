@@ -28,17 +28,18 @@ Result<void> succeed(const std::string& command, const std::string& folder, cons
               "counting needs a project for a board of QEMU, cc and arm-none-eabi-nm", {command});
 }
 
-Result<nlohmann::json> run_of(const std::string& folder) {
-  PANTOUM_ASSIGN(const std::string text, base::read_file((fs::path(folder) / "model" / "run.json").string()));
-  nlohmann::json run = nlohmann::json::parse(text, nullptr, false);
-  if (run.is_discarded() || !run.contains("kernels") || !run.contains("energy_j"))
-    return fail("E0294", "the project does not say what a step computes", folder, "emit it again");
-  return run;
-}
+// What run.json says of a step.
+struct PlannedStep {
+  std::vector<KernelWork> kernels;
+  double energy_j = NAN;
+};
 
-Result<std::vector<KernelWork>> planned_kernels(const nlohmann::json& run, const std::string& folder) {
+Result<PlannedStep> planned_step(const std::string& folder) {
+  PANTOUM_ASSIGN(const std::string text, base::read_file((fs::path(folder) / "model" / "run.json").string()));
   try {
-    return kernel_work(run.at("kernels"));
+    const nlohmann::json run = nlohmann::json::parse(text);
+    const nlohmann::json& energy = run.at("energy_j");
+    return PlannedStep{kernel_work(run.at("kernels")), energy.is_number() ? energy.get<double>() : NAN};
   } catch (const nlohmann::json::exception& error) {
     return fail("E0294", std::string("not a project that `pantoum emit` wrote: ") + error.what(), folder,
                 "emit it again");
@@ -67,8 +68,7 @@ Result<Counted> read_counts(const std::string& text, const std::string& folder) 
 }  // namespace
 
 Result<std::string> prepare_count(const std::string& folder, const std::string& make_words) {
-  PANTOUM_ASSIGN(const nlohmann::json run, run_of(folder));
-  PANTOUM_ASSIGN(const std::vector<KernelWork> kernels, planned_kernels(run, folder));
+  PANTOUM_ASSIGN(const PlannedStep planned, planned_step(folder));
   const fs::path place = fs::path(folder) / "build" / "count";
   std::error_code error;
   fs::create_directories(place, error);
@@ -77,7 +77,7 @@ Result<std::string> prepare_count(const std::string& folder, const std::string& 
     if (file.path.starts_with(kPlugin))
       PANTOUM_TRY(base::write_file_atomically((place / fs::path(file.path).filename()).string(), file.text));
   std::string names;
-  for (const KernelWork& kernel : kernels) names += kernel.function + "\n";
+  for (const KernelWork& kernel : planned.kernels) names += kernel.function + "\n";
   PANTOUM_TRY(base::write_file_atomically((place / "kernels").string(), names));
   PANTOUM_TRY(succeed(fmt::format("make -s -C {} {} build/symbols >&2", base::shell_word(folder), make_words), folder,
                       "making build/symbols"));
@@ -90,20 +90,19 @@ Result<std::string> prepare_count(const std::string& folder, const std::string& 
 }
 
 Result<Counted> counted_steps(const std::string& folder) {
-  PANTOUM_ASSIGN(const nlohmann::json run, run_of(folder));
-  PANTOUM_ASSIGN(const std::vector<KernelWork> planned, planned_kernels(run, folder));
+  PANTOUM_ASSIGN(const PlannedStep planned, planned_step(folder));
   PANTOUM_ASSIGN(const std::string text, base::read_file((fs::path(folder) / "build" / "count" / "counts").string()));
   PANTOUM_ASSIGN(Counted counted, read_counts(text, folder));
-  counted.energy_j = run.at("energy_j").is_number() ? run.at("energy_j").get<double>() : NAN;
+  counted.energy_j = planned.energy_j;
   std::map<std::string, KernelWork> work;
-  for (const KernelWork& each : planned) work[each.function] = each;
+  for (const KernelWork& each : planned.kernels) work[each.function] = each;
   for (CountedKernel& kernel : counted.kernels) {
     if (work[kernel.work.function].calls * counted.steps != kernel.calls)
       return fail("E0298", "the device did not run the kernels that are planned", kernel.work.function,
                   "emit the project again");
     kernel.work = work[kernel.work.function];
   }
-  if (counted.kernels.size() == planned.size()) return counted;
+  if (counted.kernels.size() == planned.kernels.size()) return counted;
   return fail("E0298", "the device did not run every kernel that is planned", folder, "emit the project again");
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "emit/batch_tensors.h"
+#include "emit/model_tensors.h"
 #include "pantoum/pantoum.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"

@@ -6,15 +6,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/files.h"
-#include "emit/batch_tensors.h"
-#include "emit/initial_values.h"
+#include "emit/model_tensors.h"
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
+#include "host/engine.h"
 #include "runtime/plan_bytes.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
@@ -27,19 +26,6 @@ using Json = nlohmann::json;
 Failure no_project(const std::string& folder, const std::string& why) {
   return fail("E0294", "not a project that `pantoum emit` wrote: " + why, folder, "emit it again");
 }
-
-struct Aligned {
-  explicit Aligned(size_t bytes, size_t least = 64)
-      : align(std::max<size_t>(64, least)),
-        data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{align}))) {
-    std::memset(data, 0, bytes + 1);
-  }
-  ~Aligned() { ::operator delete (data, std::align_val_t{align}); }
-  Aligned(const Aligned&) = delete;
-  Aligned& operator=(const Aligned&) = delete;
-  size_t align;
-  uint8_t* data;
-};
 
 // The kernels of a plan under their keys, each computed by the algorithm that the host prefers where it gives the same
 // bits in the same workspace: one that shares no code with the device's.
@@ -170,14 +156,14 @@ class Project {
   Result<void> start() {
     kernels_ = host_kernels();
     table_ = {kernels_.data(), kernels_.size()};
-    arena_ = std::make_unique<Aligned>(plan_.arena_bytes, plan_.align_bytes);
-    session_ = std::make_unique<Aligned>(pt_session_bytes(&plan_));
-    buffer_ = std::make_unique<Aligned>(PT_BLOCK_BYTES);
-    rom_ = std::make_unique<Aligned>(first_.rom.size(), plan_.align_bytes);
-    std::copy(first_.rom.begin(), first_.rom.end(), reinterpret_cast<std::byte*>(rom_->data));
+    PANTOUM_ASSIGN(arena_, host::Arena::map(plan_.arena_bytes, plan_.align_bytes));
+    PANTOUM_ASSIGN(session_, host::Arena::map(pt_session_bytes(&plan_), 1));
+    PANTOUM_ASSIGN(buffer_, host::Arena::map(PT_BLOCK_BYTES, 1));
+    PANTOUM_ASSIGN(rom_, host::Arena::map(first_.rom.size(), plan_.align_bytes));
+    std::copy(first_.rom.begin(), first_.rom.end(), static_cast<std::byte*>(rom_.data()));
     model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
-    model_.kernels = &table_, model_.rom = rom_->data;
+    model_.kernels = &table_, model_.rom = static_cast<uint8_t*>(rom_.data());
     model_.contents = contents_.data(), model_.content_count = static_cast<uint32_t>(contents_.size());
     model_.rows = batch_.rows.data(), model_.row_count = static_cast<uint32_t>(batch_.rows.size());
     model_.batch = batch_.batch;
@@ -188,10 +174,10 @@ class Project {
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
     const uint32_t count = storage_blocks(plan_, batch_, training_.count, false);
     if (count > 0) {
-      disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
-      pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
+      PANTOUM_ASSIGN(disk_bytes_, host::Arena::map(uint64_t{count} * PT_BLOCK_BYTES, 1));
+      pt_ram_disk_open(&disk_, static_cast<uint8_t*>(disk_bytes_.data()), count, &blocks_);
     }
-    const pt_memory memory{arena_->data, session_->data, buffer_->data, nullptr};
+    const pt_memory memory{arena_.data(), session_.data(), static_cast<uint8_t*>(buffer_.data()), nullptr};
     return good(pt_trainer_open(&trainer_, &model_, &memory, count > 0 ? &blocks_ : nullptr), "opening it");
   }
 
@@ -209,7 +195,7 @@ class Project {
   std::vector<std::vector<float>> planes_;
   std::vector<pt_rows> training_rows_, test_rows_;
   pt_sample_set training_{}, test_{};
-  std::unique_ptr<Aligned> arena_, session_, buffer_, rom_, disk_bytes_;
+  host::Arena arena_, session_, buffer_, rom_, disk_bytes_;
   pt_ram_disk disk_{};
   pt_blocks blocks_{};
   pt_trainer trainer_{};

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/foreign_text.h"
-#include "emit/initial_values.h"
+#include "emit/model_tensors.h"
 #include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/norm_activation.h"
@@ -203,10 +203,14 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
   return rows;
 }
 
+std::string kernel_function(size_t row) {
+  return symbol(kKernelNames[row].function);
+}
+
 std::set<std::string> symbols_of(const std::set<size_t>& rows) {
   std::set<std::string> functions{"pt_kernel_find", "pt_arrange", "pt_plain_op"};  // what the interpreter calls
   for (const size_t row : rows) {
-    functions.insert(symbol(kKernelNames[row].function));
+    functions.insert(kernel_function(row));
     functions.insert(symbol(kKernelNames[row].workspace));
   }
   return functions;

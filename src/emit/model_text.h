@@ -12,7 +12,8 @@ namespace pantoum::emit {
 
 // Rows of the portable kernels' table that a plan's ops use. E0291: it uses another kernel.
 [[nodiscard]] Result<std::set<size_t>> kernels_used(const pt_plan& plan);
-// The functions of these rows, and those that the interpreter calls.
+// The function of a row, of these rows, and those that the interpreter calls.
+std::string kernel_function(size_t row);
 [[nodiscard]] std::set<std::string> symbols_of(const std::set<size_t>& rows);
 
 // model.c; `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.

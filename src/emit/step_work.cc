@@ -4,31 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "emit/model_text.h"
+#include "ir/op_registry.h"
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/conv3d_shape.h"
-#include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::emit {
 namespace {
-
-constexpr const char* kFunctions[] = {  // of the kernel table's rows
-#define PT_KERNEL_ROW(op, dtype, algorithm, name, numerics, function, workspace) #function "_f32",
-    PT_KERNEL_ROWS
-#undef PT_KERNEL_ROW
-};
-
-const char* name_of(uint16_t op) {
-  switch (op) {
-#define PT_OPERATOR(name, id) \
-  case id:                    \
-    return #name;
-    PT_OPERATORS(PT_OPERATOR)
-#undef PT_OPERATOR
-    default:
-      return "";
-  }
-}
 
 uint64_t elements(const pt_tensor& tensor) {
   uint64_t count = 1;
@@ -119,7 +102,8 @@ Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program)
     if (step.kind != PT_DO_COMPUTE) continue;
     const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr) return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan");
-    const std::string function = kFunctions[kernel - table->kernels], op = name_of(view.op);
+    const std::string function = kernel_function(static_cast<size_t>(kernel - table->kernels)),
+                      op = ir::name_of(static_cast<ir::Kind>(view.op));
     auto found =
         std::find_if(kernels.begin(), kernels.end(), [&](const auto& each) { return each.function == function; });
     if (found == kernels.end()) found = kernels.insert(found, {.function = function, .op = op});

@@ -14,7 +14,6 @@
 
 #include "base/owned_file.h"
 #include "weights/safetensors_header.h"
-#include "weights/safetensors_sums.h"
 
 namespace pantoum::weights {
 namespace {

@@ -29,7 +29,7 @@ struct SafetensorFile {
   std::vector<SafetensorEntry> tensors;         // in the order of their offsets
   std::map<std::string, std::string> metadata;  // "__metadata__"
   [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
-  [[nodiscard]] bool has_sums() const;  // safetensors_sums.h
+  [[nodiscard]] bool has_sums() const;  // checksums of tensors and header
 };
 
 // Reads and checks the header and, where the file has sums, all of its data, so that damage is found before anything is used.

@@ -1,4 +1,4 @@
-#include "weights/safetensors_sums.h"
+#include "weights/safetensors_header.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,6 @@
 #include "base/owned_file.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_header.h"
-#include "weights/safetensors_sums.h"
 
 namespace pantoum::weights {
 namespace {

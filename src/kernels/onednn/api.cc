@@ -13,10 +13,6 @@ using Tag = memory::format_tag;
 
 constexpr auto kFloat = memory::data_type::f32;
 
-Dims dims_of(const pt_tensor& tensor) {
-  return {tensor.dims, tensor.dims + tensor.rank};
-}
-
 Dims weight_dims(const uint32_t logical[4], int64_t groups) {
   if (groups == 1) return {logical, logical + 4};
   return {groups, logical[0] / groups, logical[1], logical[2], logical[3]};
@@ -219,6 +215,10 @@ Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t
 
 Desc any_weight(const uint32_t logical[4], int64_t groups) {
   return {weight_dims(logical, groups), kFloat, Tag::any};
+}
+
+Dims dims_of(const pt_tensor& tensor) {
+  return {tensor.dims, tensor.dims + tensor.rank};
 }
 
 Desc row_major(const Dims& dims) {

@@ -12,22 +12,23 @@ namespace pantoum::onednn {
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-[[nodiscard]] const dnnl::engine& engine();
-[[nodiscard]] const dnnl::primitive_attr& attributes();  // scratch memory is the caller's
+const dnnl::engine& engine();
+const dnnl::primitive_attr& attributes();  // scratch memory is the caller's
 // Of float32, in a vector of the processor: 8 or 16. Fast convolutions are made for blocks of as many channels.
-[[nodiscard]] uint32_t vector_elements();
+uint32_t vector_elements();
 
 // ---- memory ----
 
 // float32 in a layout; weights of a grouped convolution carry the groups as a dimension of their own.
-[[nodiscard]] Desc image(const pt_tensor& logical, pt_layout layout, uint32_t block);
-[[nodiscard]] Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t block);
+Desc image(const pt_tensor& logical, pt_layout layout, uint32_t block);
+Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t block);
 // A weight whose layout oneDNN chooses.
-[[nodiscard]] Desc any_weight(const uint32_t logical[4], int64_t groups);
-[[nodiscard]] Desc row_major(const Dims& dims);
-[[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
-[[nodiscard]] Desc none();
-[[nodiscard]] Dims extents(const Desc& desc);
+Desc any_weight(const uint32_t logical[4], int64_t groups);
+Dims dims_of(const pt_tensor& tensor);
+Desc row_major(const Dims& dims);
+Desc strided(const Dims& dims, const Dims& strides);
+Desc none();
+Dims extents(const Desc& desc);
 // Sets the bytes that the memory object uses from now on.
 void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 
@@ -48,7 +49,7 @@ struct ConvShape {
 };
 enum class ConvAlgorithm { kDirect, kWinograd };
 // `later`: which implementation, as oneDNN lists them; 0 is its first.
-[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
 // The steps that the primitive of a convolution or product applies to its result: adds a tensor with y's layout, then
 // an activation.
 enum class Finish { kNone, kRelu, kLeakyRelu };
@@ -60,32 +61,32 @@ struct FinishedBy {
 };
 // Uses the named implementation, and so has its bits; throws dnnl::error where it cannot apply these steps. Its relu
 // turns NaN into infinity, which no later sum hides.
-[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
                                           const FinishedBy& finish, const std::string& implementation);
-[[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
-[[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
+PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
+PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 
 struct PoolShape {
   Desc x, y;
   Dims kernel, strides, dilations, before, after;
   dnnl::algorithm algorithm;
 };
-[[nodiscard]] PrimitiveHandle pool(const PoolShape& shape, bool with_workspace);
-[[nodiscard]] PrimitiveHandle pool_grad(const PoolShape& shape);
+PrimitiveHandle pool(const PoolShape& shape, bool with_workspace);
+PrimitiveHandle pool_grad(const PoolShape& shape);
 
 struct MatmulShape {
   Desc a, b, bias, y;  // bias: none(), or as y
 };
-[[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, int later);
+PrimitiveHandle matmul(const MatmulShape& shape, int later);
 // With the steps of `finish`, like a convolution.
-[[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish,
+PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish,
                                      const std::string& implementation);
 // y += a b.
-[[nodiscard]] PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y);
-[[nodiscard]] PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);
-[[nodiscard]] PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm);
-[[nodiscard]] PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
-[[nodiscard]] PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
-[[nodiscard]] PrimitiveHandle reorder(const Desc& from, const Desc& to);
+PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y);
+PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);
+PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm);
+PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+PrimitiveHandle reorder(const Desc& from, const Desc& to);
 
 }  // namespace pantoum::onednn

@@ -1,4 +1,5 @@
 // Convolutions and their gradients, on images in blocks of channels, on plain ones and on plain volumes, and the layouts that they want.
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -58,17 +59,13 @@ bool arrange(const Asked& asked, const Roles& roles, Arranged& arranged) {
   return true;
 }
 
-Desc plain(const pt_tensor& tensor) {
-  return row_major(Dims(tensor.dims, tensor.dims + tensor.rank));
-}
-
 Desc desc_of(const pt_arranged& of) {
-  return of.plain.rank == 5 ? plain(of.plain) : image(of.plain, of.layout, of.block);
+  return of.plain.rank == 5 ? row_major(dims_of(of.plain)) : image(of.plain, of.layout, of.block);
 }
 
 // Groups are a dimension of their own.
 Desc volume_weight(const pt_tensor& w, int64_t groups) {
-  Dims dims(w.dims, w.dims + w.rank);
+  Dims dims = dims_of(w);
   if (groups == 1) return row_major(dims);
   dims[0] /= groups;
   dims.insert(dims.begin(), groups);
@@ -118,6 +115,22 @@ ConvAlgorithm algorithm_of(const Asked& asked) {
   return asked.algorithm == kWinograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
 }
 
+using MakeGradient = PrimitiveHandle (*)(const ConvShape& shape, ConvAlgorithm algorithm, int later);
+
+// `names`: the primitive's arguments for x, w and y.
+bool make_gradient(const Asked& asked, Prepared& prepared, const Roles& roles, MakeGradient make,
+                   const std::array<int, 3>& names) {
+  Arranged arranged;
+  if (!arrange(asked, roles, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, asked.call.ints);
+  const PrimitiveHandle made = make(shape, algorithm_of(asked), prepared.later());
+  if (made.is_reference) return false;
+  prepared.add(made, {{names[0], shape.x, {arranged.x_at}},
+                      {names[1], shape.w, {arranged.w_at}},
+                      {names[2], shape.y, {arranged.y_at}}});
+  return true;
+}
+
 PrimitiveHandle with_any_weight(uint16_t op, const ConvShape& shape) {
   switch (op) {
     case PT_OP_conv2d_dx_nchwc:
@@ -135,7 +148,7 @@ bool make_convolution(const Asked& asked, Prepared& prepared) {
   Arranged arranged;
   if (!arrange(asked, kForward, arranged)) return false;
   const ConvShape shape = shape_of(arranged, asked.call.ints);
-  const Desc bias = asked.call.input_count > 2 ? plain(asked.call.inputs[2]) : none();
+  const Desc bias = asked.call.input_count > 2 ? row_major(dims_of(asked.call.inputs[2])) : none();
   const PrimitiveHandle made = convolution(shape, bias, algorithm_of(asked), prepared.later());
   if (made.is_reference) return false;
   prepared.add(made, forward_arguments(shape, bias, arranged));
@@ -147,7 +160,7 @@ bool make_convolution_act(const Asked& asked, Prepared& prepared) {
   const std::optional<Epilogue> epilogue = epilogue_of(asked.call);
   if (!epilogue || !arrange(asked, kForward, arranged)) return false;
   const ConvShape shape = shape_of(arranged, asked.call.ints);
-  const Desc bias = epilogue->inputs > 2 ? plain(asked.call.inputs[2]) : none();
+  const Desc bias = epilogue->inputs > 2 ? row_major(dims_of(asked.call.inputs[2])) : none();
   const PrimitiveHandle plain = convolution(shape, bias, algorithm_of(asked), prepared.later());
   if (plain.is_reference) return false;
   const auto finishing = [&](const FinishedBy& finish) {
@@ -158,27 +171,13 @@ bool make_convolution_act(const Asked& asked, Prepared& prepared) {
 }
 
 bool make_convolution_data(const Asked& asked, Prepared& prepared) {
-  Arranged arranged;
-  if (!arrange(asked, kData, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, asked.call.ints);
-  const PrimitiveHandle made = convolution_data(shape, algorithm_of(asked), prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
-                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
-                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
-  return true;
+  return make_gradient(asked, prepared, kData, convolution_data,
+                       {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST});
 }
 
 bool make_convolution_weights(const Asked& asked, Prepared& prepared) {
-  Arranged arranged;
-  if (!arrange(asked, kWeights, arranged)) return false;
-  const ConvShape shape = shape_of(arranged, asked.call.ints);
-  const PrimitiveHandle made = convolution_weights(shape, algorithm_of(asked), prepared.later());
-  if (made.is_reference) return false;
-  prepared.add(made, {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
-                      {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
-                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
-  return true;
+  return make_gradient(asked, prepared, kWeights, convolution_weights,
+                       {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST});
 }
 
 int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints) {

@@ -58,10 +58,8 @@ bool may_finish(const PrimitiveHandle& plain, const Desc& y, const FinishedBy& f
 }  // namespace
 
 void run_rest(const Rest& rest, const pt_call& call, int threads) {
-  const pt_tensor& output = call.outputs[0];
-  int64_t count = 1;
-  for (unsigned dim = 0; dim < output.rank; ++dim) count *= output.dims[dim];
-  auto* y = static_cast<float*>(output.data);
+  const auto count = static_cast<int64_t>(pt_elements(call.outputs));
+  auto* y = static_cast<float*>(call.outputs[0].data);
   const float* added = rest.added < 0 ? nullptr : static_cast<const float*>(call.inputs[rest.added].data);
   const Elements elements = elements_of(rest);
   if (threads == 1) return elements(rest, added, y, count);

@@ -95,13 +95,6 @@ bool make_max_pool_grad(const Asked& asked, Prepared& prepared) {
 
 namespace {
 
-// The number of bytes of a tensor of bytes.
-size_t bytes_of(const pt_tensor& tensor) {
-  size_t bytes = 1;
-  for (unsigned dim = 0; dim < tensor.rank; ++dim) bytes *= tensor.dims[dim];
-  return bytes;
-}
-
 // An image in blocks of channels. Channels of padding count as channels, since pooling never mixes channels.
 std::optional<Desc> whole_blocks(const pt_tensor& tensor) {
   if (tensor.rank != 5 || (tensor.dims[4] != 8 && tensor.dims[4] != 16)) return std::nullopt;
@@ -126,7 +119,7 @@ bool make_max_pool_taps(const Asked& asked, Prepared& prepared) {
   const std::optional<PoolShape> shape = taps_shape(call, call.inputs[0], y);
   if (!shape) return false;
   const PrimitiveHandle forward = pool(*shape, true);
-  if (forward.workspace.get_size() != bytes_of(y)) return false;
+  if (forward.workspace.get_size() != pt_elements(&y)) return false;
   const Place values{Place::kWorkspace, prepared.reserve(shape->y)};
   prepared.add(
       forward,
@@ -139,7 +132,7 @@ bool make_max_pool_grad_taps(const Asked& asked, Prepared& prepared) {
   const std::optional<PoolShape> shape = taps_shape(call, call.outputs[0], call.inputs[0]);
   if (!shape) return false;
   const PrimitiveHandle forward = pool(*shape, true);
-  if (forward.workspace.get_size() != bytes_of(call.inputs[1])) return false;
+  if (forward.workspace.get_size() != pt_elements(&call.inputs[1])) return false;
   prepared.add(pool_grad(*shape), {{DNNL_ARG_DIFF_DST, shape->y, {0}},
                                    {DNNL_ARG_WORKSPACE, forward.workspace, {1}},
                                    {DNNL_ARG_DIFF_SRC, shape->x, {2}}});

@@ -17,7 +17,7 @@ struct Epilogue {
   int inputs = 0;  // of the product itself
 };
 // None: an activation that no kernel here computes with the same bits.
-[[nodiscard]] std::optional<Epilogue> epilogue_of(const pt_call& call);
+std::optional<Epilogue> epilogue_of(const pt_call& call);
 
 // Adds the product and the steps that follow it. The primitive applies as many steps as it can with the bits of the
 // separate ops; the others are one pass over the result, y. `plain` is the primitive alone; `finishing` makes the

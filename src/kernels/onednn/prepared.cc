@@ -25,12 +25,6 @@ void* address(const pt_call& call, const Place& place) {
   return place.operand < inputs ? call.inputs[place.operand].data : call.outputs[place.operand - inputs].data;
 }
 
-double elements(const pt_tensor& tensor) {
-  double count = 1;
-  for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
-  return count;
-}
-
 // That the call allows.
 int most_threads(const pt_call& call) {
   return call.pool == nullptr ? 1 : std::min(threads_wanted, static_cast<int>(call.pool->threads));
@@ -46,7 +40,8 @@ int threads_for(uint16_t op, const pt_call& call) {
   const bool is_finished = op == PT_OP_conv2d_act || op == PT_OP_matmul_act;
   const unsigned inputs = is_finished ? pt_product_inputs(&call) : call.input_count;
   for (unsigned operand = 0; operand < inputs + call.output_count; ++operand) {
-    const double count = elements(operand < inputs ? call.inputs[operand] : call.outputs[operand - inputs]);
+    const pt_tensor& tensor = operand < inputs ? call.inputs[operand] : call.outputs[operand - inputs];
+    const auto count = static_cast<double>(pt_elements(&tensor));
     touched += count;
     largest = std::max(largest, count);
     if (operand < 2 || operand == inputs) all *= count;

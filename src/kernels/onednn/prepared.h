@@ -11,6 +11,7 @@
 #include "kernels/onednn/api.h"
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/norm_activation.h"
+#include "kernels/portable/parallel.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::onednn {
@@ -53,11 +54,11 @@ class Prepared {
   // Reserves bytes of the call's workspace; returns their offset.
   size_t reserve(const Desc& desc);
   void add(const PrimitiveHandle& made, std::vector<Argument> arguments);
-  [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
-  [[nodiscard]] int threads() const { return threads_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }  // that its primitives are made for and run with
   // Which implementation its primitives take, as oneDNN lists them; 0 is its first.
-  [[nodiscard]] int later() const { return later_; }
+  int later() const { return later_; }
   void set_later(int later) { later_ = later; }
   void finish(const Rest& rest) { rest_ = rest; }
   // Callers of several trainers wait for each other: the memory objects of its stages are bound to one call at a time.
@@ -94,16 +95,16 @@ struct Asked {
 using Maker = bool (*)(const Asked& asked, Prepared& prepared);
 
 // The stages for a call, made at its first sight; null where there are none. Remembers both answers.
-[[nodiscard]] Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker);
+Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker);
 
 // Of the kernels' own interface.
-[[nodiscard]] size_t workspace_of(Prepared* prepared);
-[[nodiscard]] pt_status run(Prepared* prepared, const pt_call& call);
+size_t workspace_of(Prepared* prepared);
+pt_status run(Prepared* prepared, const pt_call& call);
 
 // The most threads that a primitive is made for and run with; small ones take fewer.
 void set_threads(int threads);
 // That primitives of the calling thread are made for and run with: OpenMP keeps it by thread.
 void keep_threads(int threads);
-[[nodiscard]] const pt_pool* pool();
+const pt_pool* pool();
 
 }  // namespace pantoum::onednn

@@ -8,16 +8,6 @@
 namespace pantoum::onednn {
 namespace {
 
-Dims dims_of(const pt_tensor& tensor) {
-  return {tensor.dims, tensor.dims + tensor.rank};
-}
-
-int64_t elements(const pt_tensor& tensor) {
-  int64_t count = 1;
-  for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
-  return count;
-}
-
 // A factor of a product: `rank` dimensions, the last two in the order that the product reads them in; its rows lie `gap`
 // elements apart.
 Desc factor(const pt_tensor& tensor, size_t rank, bool transposed, int64_t gap = 0) {
@@ -37,7 +27,7 @@ pt_tensor flat(const pt_tensor& tensor) {
   pt_tensor rows = tensor;
   rows.rank = 2;
   rows.dims[1] = tensor.dims[tensor.rank - 1];
-  rows.dims[0] = static_cast<uint32_t>(elements(tensor) / rows.dims[1]);
+  rows.dims[0] = static_cast<uint32_t>(pt_elements(&tensor) / rows.dims[1]);
   return rows;
 }
 
@@ -179,7 +169,7 @@ bool make_softmax_grad(const Asked& asked, Prepared& prepared) {
 }
 
 bool make_elementwise(const Asked& asked, Prepared& prepared) {
-  const Desc x = row_major({elements(asked.call.inputs[0])});
+  const Desc x = row_major({static_cast<int64_t>(pt_elements(&asked.call.inputs[0]))});
   const dnnl::algorithm algorithm = asked.op == PT_OP_gelu      ? gelu_of(asked.call)
                                     : asked.op == PT_OP_tanh    ? dnnl::algorithm::eltwise_tanh
                                     : asked.op == PT_OP_sigmoid ? dnnl::algorithm::eltwise_logistic
@@ -189,7 +179,7 @@ bool make_elementwise(const Asked& asked, Prepared& prepared) {
 }
 
 bool make_gelu_grad(const Asked& asked, Prepared& prepared) {
-  const Desc x = row_major({elements(asked.call.inputs[0])});
+  const Desc x = row_major({static_cast<int64_t>(pt_elements(&asked.call.inputs[0]))});
   prepared.add(eltwise_grad(gelu_of(asked.call), x, 0, 0),
                {{DNNL_ARG_DIFF_DST, x, {0}}, {DNNL_ARG_SRC, x, {1}}, {DNNL_ARG_DIFF_SRC, x, {2}}});
   return true;

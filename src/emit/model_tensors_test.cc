@@ -1,4 +1,4 @@
-#include "emit/initial_values.h"
+#include "emit/model_tensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
