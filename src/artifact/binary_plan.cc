@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "pantoum/pantoum.h"
 #include "runtime/plan_layout.h"

@@ -1,7 +1,6 @@
 #include "emit/export_onnx.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <map>

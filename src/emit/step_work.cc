@@ -6,7 +6,6 @@
 
 #include "emit/model_text.h"
 #include "ir/op_registry.h"
-#include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/conv3d_shape.h"
 #include "runtime/plan_bytes.h"
 
@@ -25,32 +24,18 @@ uint64_t matmul_products(const pt_tensor& a, const pt_tensor& y, const int64_t* 
 }
 
 // Pairs of a position of the output and of the kernel that meet inside the image, along one dimension.
-template <class InputAt>
-uint64_t meetings(size_t outputs, size_t taps, size_t extent, const InputAt& input_at) {
+uint64_t meetings(const conv3d_axis& axis) {
   uint64_t count = 0;
-  for (size_t output = 0; output < outputs; ++output)
-    for (size_t tap = 0; tap < taps; ++tap) {
-      const ptrdiff_t at = input_at(output, tap);
-      count += at >= 0 && at < static_cast<ptrdiff_t>(extent) ? 1 : 0;
-    }
+  for (size_t output = 0; output < axis.out; ++output)
+    for (size_t tap = 0; tap < axis.kernel; ++tap)
+      count += conv3d_holds(axis.in, conv3d_input(&axis, output, tap)) != 0 ? 1 : 0;
   return count;
 }
 
 uint64_t conv_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& y, const int64_t* ints) {
-  const conv_shape s = conv_shape_of(&x, &w, &y, ints);
-  const uint64_t rows = meetings(s.out_height, s.kernel_h, s.height,
-                                 [&](size_t out, size_t tap) { return conv_input_row(&s, out, tap); });
-  const uint64_t columns = meetings(s.out_width, s.kernel_w, s.width,
-                                    [&](size_t out, size_t tap) { return conv_input_column(&s, out, tap); });
-  return uint64_t{s.samples} * s.groups * s.outputs * s.channels * rows * columns;
-}
-
-uint64_t volume_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& y, const int64_t* ints) {
   const conv3d_shape s = conv3d_shape_of(&x, &w, &y, ints);
   uint64_t count = uint64_t{s.samples} * s.groups * s.outputs * s.channels;
-  for (const conv3d_axis& axis : s.axis)
-    count *=
-        meetings(axis.out, axis.kernel, axis.in, [&](size_t out, size_t tap) { return conv3d_input(&axis, out, tap); });
+  for (const conv3d_axis& axis : s.axis) count *= meetings(axis);
   return count;
 }
 
@@ -75,17 +60,15 @@ uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, 
   const auto is = [&op](const char* product) { return op == product || op.starts_with(std::string(product) + "_"); };
   if (is("matmul")) return matmul_products(operands[0], out, ints);
   if (op.ends_with("_nchwc")) return 0;  // never on a device
-  if (is("conv2d_dx") || is("conv2d_dz")) return conv_products(out, operands[1], operands[0], ints);
-  if (is("conv2d_dw")) return conv_products(operands[0], out, operands[1], ints);
-  if (is("conv3d_dx")) return volume_products(out, operands[1], operands[0], ints);
-  if (is("conv3d_dw")) return volume_products(operands[0], out, operands[1], ints);
-  if (is("conv3d")) return volume_products(operands[0], operands[1], out, ints);
+  if (is("conv2d_dx") || is("conv2d_dz") || is("conv3d_dx"))
+    return conv_products(out, operands[1], operands[0], ints);
+  if (is("conv2d_dw") || is("conv3d_dw")) return conv_products(operands[0], out, operands[1], ints);
   if (is("lstm_sequence_grad")) return sequence_products(operands[0], operands[3]);
   if (is("gru_sequence_grad")) return sequence_products(operands[0], operands[4]);
   if (is("lstm_sequence") || is("gru_sequence")) return sequence_products(operands[0], operands[1]);
   if (is("attention_grad")) return attention_products(operands[1], operands[2], operands[3], 3, 2);
   if (is("attention")) return attention_products(operands[0], operands[1], operands[2], 1, 1);
-  return is("conv2d") ? conv_products(operands[0], operands[1], out, ints) : 0;
+  return is("conv2d") || is("conv3d") ? conv_products(operands[0], operands[1], out, ints) : 0;
 }
 
 Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program) {

@@ -1,6 +1,5 @@
 #include "emit/thumb_listing.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,4 @@
 #include "kernels/portable/pool_part.h"
-#include "runtime/op_shapes.h"
 #include "runtime/session.h"
 
 void pt_point_operands(const pt_session* session, pt_op_view* view) {

@@ -1,6 +1,5 @@
 /* Pooling and resizing of images. */
 #include "runtime/op_rules.h"
-#include "runtime/window_shapes.h"
 
 static int pool(pt_op_use* use) {
   return pt_pool_dims(use, in(use, 0), pt_make(use, NULL));

@@ -1,9 +1,7 @@
 /* Matrix products, convolutions, attention, and what follows products. */
-#include <string.h>
 
 #include "kernels/portable/norm_activation.h"
 #include "runtime/op_rules.h"
-#include "runtime/window_shapes.h"
 
 static int is_transposed(const pt_op_use* use, unsigned flag) {
   return use->ints[flag] != 0;

@@ -1,5 +1,3 @@
-#include "runtime/window_shapes.h"
-
 #include "runtime/op_rules.h"
 
 #define LARGEST ((int64_t)1 << 30) /* keeps every product below in an int64_t */

@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <string_view>
-#include <vector>
 
 namespace pantoum::onednn {
 namespace {

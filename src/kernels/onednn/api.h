@@ -2,7 +2,6 @@
 #pragma once
 
 #include <dnnl.hpp>
-#include <optional>
 #include <string>
 
 #include "kernels/portable/layout.h"

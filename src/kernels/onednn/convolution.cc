@@ -1,7 +1,6 @@
 // Convolutions and their gradients, on images in blocks of channels, on plain ones and on plain volumes, and the layouts that they want.
 #include <array>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "kernels/onednn/kernels.h"

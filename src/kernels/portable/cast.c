@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "kernels/portable/integer_along.h"
 #include "kernels/portable/kernels.h"

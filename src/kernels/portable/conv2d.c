@@ -64,34 +64,6 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
   return PT_NAME(pt_conv2d_fast)(call, NULL);
 }
 
-static void reference_planes(void* arg, size_t begin, size_t end) {
-  const conv2d* c = arg;
-  const conv_shape* s = &c->s;
-  const pt_real* bias = c->of.bias;
-  for (size_t index = begin; index < end; ++index) {
-    const size_t plane = index / s->outputs, output = index % (s->groups * s->outputs);
-    const pt_real* x = conv_x(c, plane);
-    const pt_real* w = c->of.w + output * s->channels * s->kernel_h * s->kernel_w;
-    for (size_t p = 0; p < s->out_height; ++p) {
-      for (size_t q = 0; q < s->out_width; ++q) {
-        pt_real sum = 0;
-        for (size_t channel = 0; channel < s->channels; ++channel) {
-          for (size_t tap = 0; tap < s->kernel_h * s->kernel_w; ++tap) {
-            const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w),
-                            column = conv_input_column(s, q, tap % s->kernel_w);
-            if (row < 0 || row >= (ptrdiff_t)s->height || column < 0 || column >= (ptrdiff_t)s->width) continue;
-            sum += w[channel * s->kernel_h * s->kernel_w + tap] *
-                   x[(channel * s->height + (size_t)row) * s->width + (size_t)column];
-          }
-        }
-        c->of.y[(index * s->out_height + p) * s->out_width + q] = bias ? sum + bias[output] : sum;
-      }
-    }
-  }
-}
-
 pt_status PT_NAME(pt_conv2d_reference)(const pt_call* call) {
-  conv2d c = describe(call);
-  PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.outputs, reference_planes, &c);
-  return PT_OK;
+  return PT_NAME(pt_conv3d_reference)(call);
 }

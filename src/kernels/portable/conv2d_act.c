@@ -1,6 +1,5 @@
-#include "kernels/portable/conv2d_act.h"
-
 #include "kernels/portable/conv2d.h"
+
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
@@ -54,13 +53,7 @@ static void finish_all(const pt_call* call, const pt_finish* finish, const pt_re
 }
 
 static pt_status convolve_apart(const pt_call* call, const pt_finish* finish) {
-  pt_tensor made = call->outputs[0];
-  pt_call own = *call;
-  made.data = finish->scratch;
-  own.outputs = &made;
-  const pt_status status = PT_NAME(pt_conv2d_reference)(&own);
-  if (status == PT_OK) finish_all(call, finish, finish->scratch);
-  return status;
+  return pt_finish_whole(call, finish, finish->scratch, PT_NAME(pt_conv2d_reference), finish_all);
 }
 
 pt_status PT_NAME(pt_conv2d_act_reference)(const pt_call* call) {
@@ -84,9 +77,7 @@ static pt_status convolve_compact(const pt_call* call, const pt_finish* finish) 
     PT_NAME(pt_conv2d_compact_finish)(call, finish);
     return PT_OK;
   }
-  const pt_status status = PT_NAME(pt_conv2d_compact)(call);
-  if (status == PT_OK) finish_all(call, finish, call->outputs[0].data);
-  return status;
+  return pt_finish_whole(call, finish, call->outputs[0].data, PT_NAME(pt_conv2d_compact), finish_all);
 }
 
 pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call) {

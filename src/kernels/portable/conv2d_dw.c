@@ -44,36 +44,8 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
     for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = 0;
 }
 
-static void reference_weights(void* arg, size_t begin, size_t end) {
-  const conv2d* c = arg;
-  const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w, planes = s->groups * s->outputs;
-  for (size_t index = begin; index < end; ++index) {
-    const size_t tap = index % taps, channel = index / taps % s->channels, output = index / taps / s->channels;
-    const size_t in_plane = output / s->outputs * s->channels + channel;
-    pt_real sum = 0;
-    for (size_t sample = 0; sample < s->samples; ++sample) {
-      const pt_real* x = c->of.x + (sample * s->groups * s->channels + in_plane) * s->height * s->width;
-      const pt_real* dy = c->of.y + (sample * planes + output) * s->out_height * s->out_width;
-      for (size_t p = 0; p < s->out_height; ++p) {
-        const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w);
-        if (row < 0 || row >= (ptrdiff_t)s->height) continue;
-        for (size_t q = 0; q < s->out_width; ++q) {
-          const ptrdiff_t column = conv_input_column(s, q, tap % s->kernel_w);
-          if (column >= 0 && column < (ptrdiff_t)s->width)
-            sum += dy[p * s->out_width + q] * x[row * (ptrdiff_t)s->width + column];
-        }
-      }
-    }
-    c->of.w[index] = sum;
-  }
-}
-
 pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
-  conv2d c = describe(call);
-  PT_NAME(pt_split)
-  (call->pool, c.s.groups * c.s.outputs * c.s.channels * c.s.kernel_h * c.s.kernel_w, reference_weights, &c);
-  return PT_OK;
+  return PT_NAME(pt_conv3d_dw_reference)(call);
 }
 
 /* Few outputs: the product is turned round. Rows are weights (c, r, q), read in place from a zero-padded strip of the

@@ -1,20 +1,12 @@
-#include "kernels/portable/conv2d_dx.h"
-
-#include <string.h>
-
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/kernels.h"
 
 /* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s).
  */
-typedef struct conv_dx {
-  conv2d c;
-  const pt_finish* finish; /* NULL: elements go to dX */
-} conv_dx;
-
-static conv_dx describe(const pt_call* call, const pt_finish* finish) {
-  return (conv_dx){conv2d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints), finish};
+static conv2d describe(const pt_call* call) {
+  return conv2d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
 }
 
 /* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its
@@ -43,51 +35,14 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-/* Computes one row of dX at a time, one kernel element after the other. */
-static void reference_rows(void* arg, size_t share, size_t begin, size_t end) {
-  const conv_dx* c = arg;
-  const conv_shape* s = &c->c.s;
-  const size_t taps = s->kernel_h * s->kernel_w;
-  for (size_t index = begin; index < end; ++index) {
-    const size_t row = index % s->height, channel = index / s->height % s->channels,
-                 plane = index / s->height / s->channels;
-    const pt_real* w = c->c.of.w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
-    pt_real* dx = c->finish != NULL ? c->finish->scratch + share * s->width : c->c.of.x + index * s->width;
-    memset(dx, 0, s->width * sizeof(pt_real));
-    for (size_t output = 0; output < s->outputs; ++output) {
-      for (size_t tap = 0; tap < taps; ++tap) {
-        const ptrdiff_t out_row = conv_output_row(s, row, tap / s->kernel_w);
-        if (out_row < 0) continue;
-        const pt_real weight = w[output * s->channels * taps + tap];
-        const pt_real* dy = c->c.of.y + ((plane * s->outputs + output) * s->out_height + (size_t)out_row) * s->out_width;
-        const ptrdiff_t shift = conv_input_column(s, 0, tap % s->kernel_w);
-        for (size_t q = 0; q < s->out_width; ++q) {
-          const ptrdiff_t column = (ptrdiff_t)q * s->stride_w + shift;
-          if (column >= 0 && column < (ptrdiff_t)s->width) dx[column] += weight * dy[q];
-        }
-      }
-    }
-    if (c->finish != NULL) c->finish->take(c->finish->context, plane, channel, row * s->width, s->width, dx);
-  }
-}
-
-static size_t rows_of(const conv_shape* s) {
-  return s->samples * s->groups * s->channels * s->height;
-}
-
-void PT_NAME(pt_conv2d_dx_plain)(const pt_call* call, const pt_finish* finish) {
-  conv_dx c = describe(call, finish);
-  PT_NAME(pt_split_shares)(call->pool, rows_of(&c.c.s), reference_rows, &c);
-}
-
 void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
-  const conv_dx c = describe(call, finish);
+  const conv2d c = describe(call);
   const pt_shifted shifted = conv2d_dx_shifted(call, finish);
-  const pt_product product = conv_dx_product(&c.c.of, pack_b, finish);
+  const pt_product product = conv_dx_product(&c.of, pack_b, finish);
   if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
-  else if (c.c.s.channels < 2)
-    PT_NAME(pt_conv2d_dx_plain)(call, finish);
+  else if (c.of.channels < 2)
+    PT_NAME(pt_conv_dx_plain)(call, finish);
   else
     PT_NAME(pt_product_run)(&product, call->pool);
 }
@@ -95,10 +50,11 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
 size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
   pt_real somewhere;
   const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
-  const conv2d c = describe(call, &finish).c;
+  const conv2d c = describe(call);
   const pt_shifted shifted = conv2d_dx_shifted(call, &finish);
   const pt_product product = conv_dx_product(&c.of, pack_b, &finish);
-  const size_t plain = pt_shares(call->pool, rows_of(&c.s)) * c.s.width,
+  const size_t rows = c.of.samples * c.of.groups * c.of.channels * c.s.height;
+  const size_t plain = pt_shares(call->pool, rows) * c.s.width,
                fast = conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)
                           ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
                           : PT_NAME(pt_product_scratch)(&product, call->pool);
@@ -110,6 +66,6 @@ pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
   return PT_OK;
 }
 pt_status PT_NAME(pt_conv2d_dx_reference)(const pt_call* call) {
-  PT_NAME(pt_conv2d_dx_plain)(call, NULL);
+  PT_NAME(pt_conv_dx_plain)(call, NULL);
   return PT_OK;
 }

@@ -1,6 +1,5 @@
 /* conv2d_dz, blocked and reference: conv2d_dx, with the activation's gradient taken on each row that it finishes. */
-#include "kernels/portable/conv2d_dx.h"
-#include "kernels/portable/conv2d_through.h"
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/kernels.h"
 
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call) {
@@ -10,5 +9,5 @@ pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call) {
   return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_fast));
 }
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call) {
-  return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_plain));
+  return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv_dx_plain));
 }

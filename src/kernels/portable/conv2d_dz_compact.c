@@ -1,7 +1,6 @@
-/* conv2d_dz with a scratch of a few rows. conv2d_through.h says what conv2d_dz computes, compact.h how the compact
+/* conv2d_dz with a scratch of a few rows. conv2d.h says what conv2d_dz computes, compact.h how the compact
  * kernels bound their scratch. */
-#include "kernels/portable/compact.h"
-#include "kernels/portable/conv2d_through.h"
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/kernels.h"
 
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call) {

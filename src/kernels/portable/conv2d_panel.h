@@ -10,7 +10,7 @@ typedef struct conv2d {
 } conv2d;
 
 static inline conv2d conv2d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return (conv2d){conv_operands_of(x, w, y, ints[PT_CONV_GROUPS]), conv_shape_of(x, w, y, ints)};
+  return (conv2d){conv_operands_of(x, w, y, ints), conv_shape_of(x, w, y, ints)};
 }
 
 typedef struct conv_run { /* positions (row, column) .. (row, column + length) of an image, at [at, at + length) of the

@@ -4,12 +4,9 @@
  * weights.
  *
  * Workspace: the strip, then, where a finish has a scratch, PT_COMPACT_ROWS channels of a strip's result. */
-#include <stdint.h>
 #include <string.h>
 
-#include "kernels/portable/compact.h"
-#include "kernels/portable/conv2d_act.h"
-#include "kernels/portable/conv2d_through.h"
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/conv2d_work.h"
 #include "kernels/portable/kernels.h"
 

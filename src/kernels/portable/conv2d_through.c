@@ -1,4 +1,4 @@
-#include "kernels/portable/conv2d_through.h"
+#include "kernels/portable/conv2d.h"
 
 #include "kernels/portable/kernels.h"
 

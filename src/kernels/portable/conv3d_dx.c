@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/conv3d_panel.h"
 #include "kernels/portable/kernels.h"
 
@@ -28,9 +29,15 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
                panel);
 }
 
+typedef struct plain {
+  conv3d c;
+  const pt_finish* finish; /* NULL: elements go to dX */
+} plain;
+
 /* Computes one row of dX at a time, one kernel element after the other. */
-static void reference_rows(void* arg, size_t begin, size_t end) {
+static void plain_rows(void* arg, size_t share, size_t begin, size_t end) {
   const conv3d* c = arg;
+  const pt_finish* finish = ((const plain*)arg)->finish;
   const conv3d_shape* s = &c->s;
   const size_t width = s->axis[2].in, rows = s->axis[0].in * s->axis[1].in;
   for (size_t index = begin; index < end; ++index) {
@@ -38,7 +45,7 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
     const conv3d_row in = conv3d_row_at(s->axis[1].in, index % rows);
     const pt_real* w = conv_w(c, batch) + channel * s->taps;
     const pt_real* dy = conv_y(c, batch);
-    pt_real* dx = c->of.x + index * width;
+    pt_real* dx = finish != NULL ? finish->scratch + share * width : c->of.x + index * width;
     conv3d_tap tap = conv3d_tap_at(s, 0);
     memset(dx, 0, width * sizeof(pt_real));
     for (size_t k = 0; k < s->outputs * s->taps; ++k, conv3d_tap_next(s, &tap)) {
@@ -51,13 +58,18 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
       for (size_t q = inside.begin; q < inside.begin + inside.count; ++q)
         dx[column + (ptrdiff_t)q * s->axis[2].stride] += weight * from[q];
     }
+    if (finish != NULL) finish->take(finish->context, batch, channel, index % rows * width, width, dx);
   }
 }
 
+void PT_NAME(pt_conv_dx_plain)(const pt_call* call, const pt_finish* finish) {
+  plain p = {describe(call), finish};
+  const conv3d_shape* s = &p.c.s;
+  const size_t rows = s->axis[0].in * s->axis[1].in;
+  PT_NAME(pt_split_shares)(call->pool, s->samples * s->groups * s->channels * rows, plain_rows, &p);
+}
 pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call) {
-  conv3d c = describe(call);
-  const size_t rows = c.s.axis[0].in * c.s.axis[1].in;
-  PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.channels * rows, reference_rows, &c);
+  PT_NAME(pt_conv_dx_plain)(call, NULL);
   return PT_OK;
 }
 

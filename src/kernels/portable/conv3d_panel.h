@@ -10,7 +10,7 @@ typedef struct conv3d {
 } conv3d;
 
 static inline conv3d conv3d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return (conv3d){conv_operands_of(x, w, y, ints[PT_CONV3D_GROUPS]), conv3d_shape_of(x, w, y, ints)};
+  return (conv3d){conv_operands_of(x, w, y, ints), conv3d_shape_of(x, w, y, ints)};
 }
 
 /* Writes what a kernel element meets at the positions of a run; `channel` is the first element of the tap's plane. */

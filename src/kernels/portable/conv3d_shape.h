@@ -16,21 +16,23 @@ typedef struct conv3d_shape {
   size_t in_size, out_size, taps; /* of one channel */
 } conv3d_shape;
 
+/* Of volumes, or of images, which are volumes with one plane of depth. */
 static inline conv3d_shape conv3d_shape_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y,
                                            const int64_t* ints) {
-  conv3d_shape s = {.in_size = 1, .out_size = 1, .taps = 1};
+  const size_t spatial = x->rank - 2u;
+  conv3d_shape s = {.axis[0] = {1, 1, 1, 1, 0, 1}, .in_size = 1, .out_size = 1, .taps = 1};
   s.samples = x->dims[0];
-  s.groups = (size_t)ints[PT_CONV3D_GROUPS];
+  s.groups = (size_t)ints[4 * spatial];
   s.channels = x->dims[1] / s.groups;
   s.outputs = y->dims[1] / s.groups;
-  for (size_t d = 0; d < PT_VOLUME; ++d) {
+  for (size_t d = 0; d < spatial; ++d) {
     const conv3d_axis axis = {x->dims[2 + d],
                               y->dims[2 + d],
                               w->dims[2 + d],
-                              (ptrdiff_t)ints[PT_CONV3D_STRIDE_D + d],
-                              (ptrdiff_t)ints[PT_CONV3D_PAD_FRONT + d],
-                              (ptrdiff_t)ints[PT_CONV3D_DILATION_D + d]};
-    s.axis[d] = axis;
+                              (ptrdiff_t)ints[d],
+                              (ptrdiff_t)ints[spatial + d],
+                              (ptrdiff_t)ints[3 * spatial + d]};
+    s.axis[PT_VOLUME - spatial + d] = axis;
     s.in_size *= axis.in;
     s.out_size *= axis.out;
     s.taps *= axis.kernel;

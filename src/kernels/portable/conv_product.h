@@ -15,7 +15,8 @@ typedef struct conv_operands {
 } conv_operands;
 
 static inline conv_operands conv_operands_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y,
-                                             int64_t groups) {
+                                             const int64_t* ints) {
+  const int64_t groups = ints[4 * (x->rank - 2)]; /* behind strides, paddings before and after, dilations */
   return (conv_operands){.samples = x->dims[0],
                          .groups = (size_t)groups,
                          .channels = x->dims[1] / (size_t)groups,

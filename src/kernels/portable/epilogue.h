@@ -3,6 +3,7 @@
  * integers select the steps (PT_EPILOGUE_*), its reals are the activation's, and R is its last input. */
 #pragma once
 
+#include "kernels/portable/gemm.h"
 #include "kernels/portable/norm_activation.h"
 
 typedef struct pt_epilogue {
@@ -37,3 +38,17 @@ pt_status PT_NAME(pt_epilogue_of)(const pt_call* call, pt_epilogue* made);
 /* Writes elements of Y from `at` on, from what a product computed of them; `bias` (NULL: none) is added to all of
  * them first. */
 void PT_NAME(pt_epilogue_take)(const pt_epilogue* e, size_t at, size_t count, const pt_real* made, const pt_real* bias);
+
+/* Computes a whole product at `made`, which is the output or a scratch of its size, by a kernel of the product; then
+ * passes all of it to the finish. */
+static inline pt_status pt_finish_whole(const pt_call* call, const pt_finish* finish, pt_real* made,
+                                        pt_status (*product)(const pt_call*),
+                                        void (*finish_all)(const pt_call*, const pt_finish*, const pt_real*)) {
+  pt_tensor output = call->outputs[0];
+  pt_call own = *call;
+  output.data = made;
+  own.outputs = &output;
+  const pt_status status = product(&own);
+  if (status == PT_OK) finish_all(call, finish, made);
+  return status;
+}

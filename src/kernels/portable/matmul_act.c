@@ -48,13 +48,7 @@ static void finish_all(const pt_call* call, const pt_finish* finish, const pt_re
 
 /* The reference computes the whole product in the workspace, then the steps that follow. */
 static pt_status multiply_apart(const pt_call* call, const pt_finish* finish) {
-  pt_tensor made = call->outputs[0];
-  pt_call own = *call;
-  made.data = finish->scratch;
-  own.outputs = &made;
-  const pt_status status = PT_NAME(pt_matmul_reference)(&own);
-  if (status == PT_OK) finish_all(call, finish, finish->scratch);
-  return status;
+  return pt_finish_whole(call, finish, finish->scratch, PT_NAME(pt_matmul_reference), finish_all);
 }
 
 pt_status PT_NAME(pt_matmul_act_reference)(const pt_call* call) {
@@ -78,9 +72,7 @@ static pt_status multiply_compact(const pt_call* call, const pt_finish* finish) 
     PT_NAME(pt_matmul_compact_finish)(call, finish);
     return PT_OK;
   }
-  const pt_status status = PT_NAME(pt_matmul_compact)(call);
-  if (status == PT_OK) finish_all(call, finish, call->outputs[0].data);
-  return status;
+  return pt_finish_whole(call, finish, call->outputs[0].data, PT_NAME(pt_matmul_compact), finish_all);
 }
 
 pt_status PT_NAME(pt_matmul_act_compact)(const pt_call* call) {

@@ -2,9 +2,8 @@
  * FORM_OF() returns. */
 #pragma once
 
-#include "kernels/portable/conv2d_act.h"
+#include "kernels/portable/conv2d.h"
 #include "kernels/portable/conv2d_shifted.h"
-#include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/winograd.h"
 
