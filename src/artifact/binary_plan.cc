@@ -34,9 +34,9 @@ class Bytes {
   void put_u32(size_t at, uint32_t value) {
     for (size_t byte = 0; byte < 4; ++byte) bytes_[at + byte] = static_cast<std::byte>(value >> (8 * byte));
   }
-  [[nodiscard]] size_t size() const { return bytes_.size(); }
-  [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
-  [[nodiscard]] std::vector<std::byte> take() && { return std::move(bytes_); }
+  size_t size() const { return bytes_.size(); }
+  const std::byte* data() const { return bytes_.data(); }
+  std::vector<std::byte> take() && { return std::move(bytes_); }
 
  private:
   void fixed(uint64_t value, int count) {
@@ -62,7 +62,7 @@ class Names {
     }
     return entry->second;
   }
-  [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+  const Bytes& bytes() const { return bytes_; }
 
  private:
   Bytes bytes_;
@@ -83,7 +83,7 @@ class Shapes {
     if (entry->second > PT_TYPE_MAX_DIMS_AT) return refuse("the plan has too many different shapes", where);
     return PT_TYPE_REF(entry->second, static_cast<uint32_t>(type.shape.size()), static_cast<uint32_t>(type.dtype));
   }
-  [[nodiscard]] const Bytes& words() const { return words_; }
+  const Bytes& words() const { return words_; }
 
  private:
   Bytes words_;
@@ -116,7 +116,7 @@ class Encoder {
     uint32_t name, code_at, code_size, instructions, staging;
   };
 
-  [[nodiscard]] std::string tensor_name(size_t tensor) const {
+  std::string tensor_name(size_t tensor) const {
     const std::string& name = plan_.tensors[tensor].name;
     return name.empty() ? "tensor " + std::to_string(tensor) : "tensor '" + name + "'";
   }
@@ -281,7 +281,7 @@ class Encoder {
     return {};
   }
 
-  [[nodiscard]] uint16_t flags() const {
+  uint16_t flags() const {
     return std::any_of(plan_.ops.begin(), plan_.ops.end(), [](const BinaryOp& op) { return op.threads > 0; })
                ? PT_FLAG_THREADS
                : 0;

@@ -58,6 +58,6 @@ struct BinaryPlan {
 };
 
 // The bytes; E0250 where something does not fit the format (too many operands, rank over 6, offsets not aligned).
-[[nodiscard]] Result<std::vector<std::byte>> encode(const BinaryPlan& plan);
+Result<std::vector<std::byte>> encode(const BinaryPlan& plan);
 
 }  // namespace pantoum::artifact

@@ -26,6 +26,6 @@ struct PlannedProgram {
 // first.
 //   errors  E0250 programs that disagree on a persistent tensor; storage slots missing, overlapping or beyond the
 //   capacity
-[[nodiscard]] Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs);
+Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs);
 
 }  // namespace pantoum::artifact

@@ -13,7 +13,7 @@ namespace pantoum::emit {
 struct Target {
   std::string name, board;
 };
-[[nodiscard]] const std::vector<Target>& targets();
+const std::vector<Target>& targets();
 
 // A row of project/boards.h, or this machine ("posix").
 struct Board {
@@ -22,15 +22,15 @@ struct Board {
   std::string storage;
   bool guard;
   std::string sources;
-  [[nodiscard]] bool is_posix() const { return machine.empty(); }
+  bool is_posix() const { return machine.empty(); }
   // Its C files, those of every board of its kind included.
-  [[nodiscard]] std::vector<std::string> files() const;
+  std::vector<std::string> files() const;
 };
 
-[[nodiscard]] std::vector<std::string> board_names();
+std::vector<std::string> board_names();
 
 // The board `board` ("": the target's own) with the target's flags: the code is the target's, whatever the board could
 // run. E0297 an unknown target or board; E0292 more RAM than the board has.
-[[nodiscard]] Result<Board> find_board(const std::string& target, const std::string& board, uint64_t ram_bytes);
+Result<Board> find_board(const std::string& target, const std::string& board, uint64_t ram_bytes);
 
 }  // namespace pantoum::emit

@@ -14,7 +14,7 @@ namespace pantoum::emit {
 // Writes the plugin and the names of the project's kernels into build/ of the project, builds both, and returns what
 // QEMU is to be told (the Makefile's QEMU_MORE). `make_words`: the variables that the run will have. E0294 no project;
 // E0298 what counting needs is not there: a project for QEMU, cc, nm; E0901.
-[[nodiscard]] Result<std::string> prepare_count(const std::string& folder, const std::string& make_words);
+Result<std::string> prepare_count(const std::string& folder, const std::string& make_words);
 
 struct CountedKernel {
   KernelWork work;  // of one step
@@ -30,6 +30,6 @@ struct Counted {
 };
 
 // After the run. E0294 no project; E0298 fewer than two steps ran, or the device ran other kernels than are planned.
-[[nodiscard]] Result<Counted> counted_steps(const std::string& folder);
+Result<Counted> counted_steps(const std::string& folder);
 
 }  // namespace pantoum::emit

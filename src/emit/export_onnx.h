@@ -22,6 +22,6 @@ struct Exported {
 // Writes the model's own message with its initializers replaced, in inference form. Atomic: first the data file, then
 // the model. E02xx the model; E0240 to E0242 the weights, with every tensor that is missing or does not fit; E0401 the
 // model cannot be imported; E0901.
-[[nodiscard]] Result<Exported> export_onnx(const ExportOptions& options);
+Result<Exported> export_onnx(const ExportOptions& options);
 
 }  // namespace pantoum::emit

@@ -55,7 +55,7 @@ struct StorageWrites {
   uint64_t commit_every = 1;  // steps
 
   // Steps until `endurance` bytes are written; 0: a step writes nothing.
-  [[nodiscard]] uint64_t life(uint64_t endurance) const;
+  uint64_t life(uint64_t endurance) const;
 };
 
 // Bytes of what was written: for the user, and for the README of the project.
@@ -74,6 +74,6 @@ struct FirmwareSizes {
 // is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an
 // unknown target or board; E0291 the plan uses kernels that firmware does not have, or the weights lack a tensor of it;
 // E0292 more RAM than the board has; E0901.
-[[nodiscard]] Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
+Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
 
 }  // namespace pantoum::emit

@@ -76,7 +76,7 @@ class Project {
   }
 
  private:
-  [[nodiscard]] Result<void> good(pt_status status, const char* what) const {
+  Result<void> good(pt_status status, const char* what) const {
     if (status == PT_OK) return {};
     return fail("E0253", fmt::format("{} failed: {}", what, pt_status_text(status)), folder_);
   }

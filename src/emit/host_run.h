@@ -32,7 +32,7 @@ struct HostRun {
 // `steps` of the last stretch, or at its `from` if that is larger. Storage is in memory. If two algorithms of a kernel give
 // the same bits, this machine runs the one that the device does not use. E0294 `folder` is no project; E0253 its plan; E0240, E0241,
 // E0291 its initial values.
-[[nodiscard]] Result<HostRun> run_on_host(const std::string& folder, const std::vector<Stretch>& stretches,
+Result<HostRun> run_on_host(const std::string& folder, const std::vector<Stretch>& stretches,
                                           const std::function<void(uint64_t step, float loss)>& told);
 
 }  // namespace pantoum::emit

@@ -26,14 +26,14 @@ struct BatchTensors {
 };
 
 // By their names in the plan; a feature NAME is made as "features.NAME". E0291 the plan has no such tensors.
-[[nodiscard]] Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchName>& rows,
+Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchName>& rows,
                                                  const std::vector<std::string>& features);
 
 // Blocks of storage that training needs in all, with features of so many samples; 0: it needs none.
-[[nodiscard]] uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples,
+uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples,
                                       bool check_blocks);
 
-[[nodiscard]] std::vector<std::string> names_of(const std::vector<BatchName>& rows);
+std::vector<std::string> names_of(const std::vector<BatchName>& rows);
 
 // The initial value of a tensor that lives in RAM or storage between steps.
 struct FirstContent {
@@ -51,7 +51,7 @@ struct InitialValues {
 // Weights by name, and zeros for the optimizer's state; the batch's tensors (`batch`), successors and what has no place
 // of its own have none. E0291 the plan is damaged, or a tensor has another size than in the weights, or is in ROM and
 // not among them; E0241.
-[[nodiscard]] Result<InitialValues> initial_values(const pt_plan& plan, const weights::SafetensorFile& weights,
+Result<InitialValues> initial_values(const pt_plan& plan, const weights::SafetensorFile& weights,
                                                    const std::vector<std::string>& batch);
 
 }  // namespace pantoum::emit

@@ -115,7 +115,7 @@ class Model {
     crc = pt_crc32_more(crc, reinterpret_cast<const uint8_t*>(data.data()), data.size());
   }
 
-  [[nodiscard]] std::string rows() const {
+  std::string rows() const {
     std::string text;
     for (size_t row = 0; row < batch_.rows.size(); ++row)
       text += fmt::format("    {{{}, {}, {}}}, /* {} */\n", batch_.rows[row].tensor, batch_.rows[row].row_bytes,
@@ -123,7 +123,7 @@ class Model {
     return fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", text);
   }
 
-  [[nodiscard]] std::string features() const {
+  std::string features() const {
     std::string text;
     for (size_t at = 0; at < batch_.features.size(); ++at) {
       const pt_feature& each = batch_.features[at];

@@ -11,19 +11,19 @@
 namespace pantoum::emit {
 
 // Rows of the portable kernels' table that a plan's ops use. E0291: it uses another kernel.
-[[nodiscard]] Result<std::set<size_t>> kernels_used(const pt_plan& plan);
+Result<std::set<size_t>> kernels_used(const pt_plan& plan);
 // The function of a row, of these rows, and those that the interpreter calls.
 std::string kernel_function(size_t row);
-[[nodiscard]] std::set<std::string> symbols_of(const std::set<size_t>& rows);
+std::set<std::string> symbols_of(const std::set<size_t>& rows);
 
 // model.c; `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.
-[[nodiscard]] Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
+Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
                                              FirmwareSizes& sizes);
 // kernels.c, memory.c and model.h; `is_stored`: training needs storage.
-[[nodiscard]] std::string kernel_table(const std::set<size_t>& rows);
-[[nodiscard]] std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks);
-[[nodiscard]] std::string model_header(const std::string& name, bool is_stored);
+std::string kernel_table(const std::set<size_t>& rows);
+std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks);
+std::string model_header(const std::string& name, bool is_stored);
 // The interpreter's limits as definitions for the compiler, as small as this plan allows: less stack.
-[[nodiscard]] std::string limits(const pt_plan& plan);
+std::string limits(const pt_plan& plan);
 
 }  // namespace pantoum::emit

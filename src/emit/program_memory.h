@@ -19,6 +19,6 @@ struct ProgramMemory {
 void read_section_line(const std::string& line, ProgramMemory& memory);
 
 // Of the project in `folder`, which `make` has built with these words.
-[[nodiscard]] ProgramMemory program_memory(const std::string& folder, const std::string& make_words);
+ProgramMemory program_memory(const std::string& folder, const std::string& make_words);
 
 }  // namespace pantoum::emit

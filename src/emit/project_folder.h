@@ -16,17 +16,17 @@ struct ProjectFile {
 class ProjectFolder {
  public:
   // A new or empty folder, or that of a project. E0294 others' files are in it; E0901.
-  [[nodiscard]] static Result<ProjectFolder> open(const std::string& folder);
+  static Result<ProjectFolder> open(const std::string& folder);
 
   // Says in model/files.txt that these are the project's, before they are written, so that a project that is written
   // in part is known as one. E0294 a file that `emit` did not write stands in the place of one; E0901.
-  [[nodiscard]] Result<void> claim(const std::vector<std::string>& names);
+  Result<void> claim(const std::vector<std::string>& names);
 
   // Claims, then replaces file by file. E0294, E0901.
-  [[nodiscard]] Result<void> replace(const std::vector<ProjectFile>& files);
+  Result<void> replace(const std::vector<ProjectFile>& files);
 
-  [[nodiscard]] bool has(const std::string& name) const { return folder_.has(name); }
-  [[nodiscard]] std::string path_of(const std::string& name) const { return folder_.path_of(name); }
+  bool has(const std::string& name) const { return folder_.has(name); }
+  std::string path_of(const std::string& name) const { return folder_.path_of(name); }
 
  private:
   explicit ProjectFolder(base::OutputFolder folder) : folder_(std::move(folder)) {}

@@ -14,13 +14,13 @@ struct SourceFile {
 };
 
 // Ascending by path.
-[[nodiscard]] const std::vector<SourceFile>& project_sources();
+const std::vector<SourceFile>& project_sources();
 
 // What `nm` says of the portable kernels' objects.
-[[nodiscard]] std::string_view kernel_symbols();
+std::string_view kernel_symbols();
 
 // The files of src/kernels/portable whose objects define these functions and what they need, headers aside; empty where
 // one is defined nowhere.
-[[nodiscard]] std::set<std::string> kernel_files(std::string_view symbols, const std::set<std::string>& functions);
+std::set<std::string> kernel_files(std::string_view symbols, const std::set<std::string>& functions);
 
 }  // namespace pantoum::emit

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/foreign_text.h"
-#include "emit/thumb_listing.h"
 
 namespace pantoum::emit {
 namespace {
@@ -79,10 +78,10 @@ class Depths {
   std::string problem_;
   int where_ = 0;
 
-  [[nodiscard]] const std::string& name_of(int function) const {
+  const std::string& name_of(int function) const {
     return functions_[static_cast<size_t>(function)].name;
   }
-  [[nodiscard]] static size_t slot(int function, Place place) {
+  static size_t slot(int function, Place place) {
     return static_cast<size_t>(function) * kPlaces + place;
   }
 
@@ -114,10 +113,10 @@ class Depths {
       meaning.is_callback = true;
   }
 
-  [[nodiscard]] bool asks_rules(int caller) const { return !has_rule_asker_ || name_of(caller) == kRuleAsker; }
+  bool asks_rules(int caller) const { return !has_rule_asker_ || name_of(caller) == kRuleAsker; }
 
   // Where a function is that is called through a pointer; none where the pointer cannot be meant for it.
-  [[nodiscard]] std::optional<Place> place_after(int caller, Place place, const Meaning& to) const {
+  std::optional<Place> place_after(int caller, Place place, const Meaning& to) const {
     if (to.is_callback && !reaches_pointer_[static_cast<size_t>(to.function)]) return place;
     if (to.is_pager && place == kOutside) return kPager;
     if (to.is_blocks && (place == kOutside || place == kPager)) return kBlocks;
@@ -179,9 +178,9 @@ class BuildFolder {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);
   }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }
 
-  [[nodiscard]] bool put(const ProjectFile& file) const {
+  bool put(const ProjectFile& file) const {
     const fs::path place = fs::path(path_) / file.name;
     std::error_code ignored;
     fs::create_directories(place.parent_path(), ignored);

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "emit/thumb_listing.h"
 
 namespace pantoum::emit {
 namespace {

@@ -21,14 +21,14 @@ struct KernelWork {
 
 // Of program `program`, kernels in the order of their first call. E0291 a damaged plan, or a kernel that is not one of
 // the portable ones.
-[[nodiscard]] Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program);
+Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program);
 
 // Multiply-accumulates of an op with these operands; 0 for what is no product.
-[[nodiscard]] uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, unsigned inputs,
+uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, unsigned inputs,
                                             const int64_t* ints);
 
 // As model/run.json of a project has them, and back.
-[[nodiscard]] nlohmann::ordered_json to_json(const std::vector<KernelWork>& kernels);
-[[nodiscard]] std::vector<KernelWork> kernel_work(const nlohmann::json& json);
+nlohmann::ordered_json to_json(const std::vector<KernelWork>& kernels);
+std::vector<KernelWork> kernel_work(const nlohmann::json& json);
 
 }  // namespace pantoum::emit

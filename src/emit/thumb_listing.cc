@@ -1,4 +1,4 @@
-#include "emit/thumb_listing.h"
+#include "emit/stack_depth.h"
 
 
 #include <algorithm>
@@ -153,7 +153,7 @@ class Reader {
               [](const ThumbPointer& a, const ThumbPointer& b) { return a.function < b.function; });
   }
 
-  [[nodiscard]] ThumbFunction& function() { return listing_.functions[static_cast<size_t>(function_)]; }
+  ThumbFunction& function() { return listing_.functions[static_cast<size_t>(function_)]; }
 
   void add_call(int from, const std::string& name) {
     const auto found = names_.find(name);

@@ -47,11 +47,11 @@ class EncryptedPager final : public FilePager {
   [[nodiscard]] bool start() {
     return thread_.start([](void* self) { static_cast<EncryptedPager*>(self)->serve(); }, this);
   }
-  [[nodiscard]] bool direct_io() const override { return plain_->direct_io(); }
-  [[nodiscard]] const char* backend() const override { return plain_->backend(); }
-  [[nodiscard]] const char* cipher() const override { return cipher_.name(); }
-  [[nodiscard]] uint64_t encryption_bytes() const override { return blocks_.table_bytes() + kPieces * piece_bytes_; }
-  [[nodiscard]] int fd() const override { return plain_->fd(); }
+  bool direct_io() const override { return plain_->direct_io(); }
+  const char* backend() const override { return plain_->backend(); }
+  const char* cipher() const override { return cipher_.name(); }
+  uint64_t encryption_bytes() const override { return blocks_.table_bytes() + kPieces * piece_bytes_; }
+  int fd() const override { return plain_->fd(); }
 
  private:
   // Whole blocks of one transfer that are being moved.
@@ -70,7 +70,7 @@ class EncryptedPager final : public FilePager {
   pt_status submit(const Transfer& transfer) override { return queue_.put(transfer); }
   pt_status wait(uint32_t ticket) override { return queue_.wait(ticket); }
 
-  [[nodiscard]] bool bypasses_cache(const Transfer& transfer) const override {
+  bool bypasses_cache(const Transfer& transfer) const override {
     const std::byte* data = transfer.writes ? staging_.get() : transfer.data;
     return plain_->file().fd_for(transfer.storage_at, data, transfer.bytes) != plain_->fd();
   }
@@ -191,8 +191,8 @@ class EncryptedPager final : public FilePager {
     if (open_ == 0 && last_ticket_ > INT32_MAX) last_ticket_ = 0;
     return ++last_ticket_;
   }
-  [[nodiscard]] const pt_pager& io() { return *plain_->interface(); }
-  [[nodiscard]] Progress& progress_of(const Transfer* transfer) { return progress_[queue_.index_of(transfer)]; }
+  const pt_pager& io() { return *plain_->interface(); }
+  Progress& progress_of(const Transfer* transfer) { return progress_[queue_.index_of(transfer)]; }
 
   std::unique_ptr<PlainPager> plain_;
   PageCipher cipher_;

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "host/cipher_engine.h"
 #include "host/file_pager.h"
 #include "host/sealed_blocks.h"
 

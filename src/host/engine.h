@@ -36,15 +36,15 @@ class Arena {
  public:
   Arena() = default;
   // `align`: a power of two. E0906 the system gives no more memory.
-  [[nodiscard]] static Result<Arena> map(uint64_t bytes, uint64_t align);
+  static Result<Arena> map(uint64_t bytes, uint64_t align);
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
-  [[nodiscard]] void* data() const { return data_; }
+  void* data() const { return data_; }
   // Allows or forbids writing. E0906 the system refuses.
-  [[nodiscard]] Result<void> protect(bool writable);
+  Result<void> protect(bool writable);
 
  private:
   Arena(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
@@ -56,23 +56,23 @@ class Arena {
 class Engine {
  public:
   // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908.
-  [[nodiscard]] static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
   // E0906, E0410.
-  [[nodiscard]] Result<void> start();
+  Result<void> start();
   // Resets VmHWM, and notes what is in RAM beside the arena. Called once everything is in its place.
   void begin_measuring();
 
-  [[nodiscard]] const pt_plan& plan() const { return plan_; }
+  const pt_plan& plan() const { return plan_; }
   // Bytes that were in RAM beside the arena when measuring began, and pages of the program's own files that came back since (code that
   // the page cache holds).
-  [[nodiscard]] uint64_t rss_before_arena() const;
-  [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // RAM that preparing the kernels took
-  [[nodiscard]] const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
+  uint64_t rss_before_arena() const;
+  uint64_t back_end_bytes() const { return back_end_bytes_; }  // RAM that preparing the kernels took
+  const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
 
   // After start(). Neither allocates.
   [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
@@ -83,19 +83,19 @@ class Engine {
   void observe(void (*observer)(void* context, const pt_event* event), void* context) {
     pt_session_observe(session_, observer, context);
   }
-  [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
-  [[nodiscard]] pt_counters counters() const;
+  std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
+  pt_counters counters() const;
 
   // Copies bytes of a persistent tensor's payload, wherever it lives. A tensor that kernels read in place is written by this call alone,
   // between runs. E0903, E0906.
-  [[nodiscard]] Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
-  [[nodiscard]] Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
+  Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
+  Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
  private:
   Engine() = default;
-  [[nodiscard]] Result<void> make_buffers();
-  [[nodiscard]] Result<void> make_rom();
-  [[nodiscard]] Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
+  Result<void> make_buffers();
+  Result<void> make_rom();
+  Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
   struct Free {
     void operator()(void* memory) const;

@@ -45,7 +45,7 @@ class FilePager {
  public:
   // E0902 the file cannot be made, or `bytes` do not fit (with the bytes needed and the system's reason); E0904 as
   // above; E0905 no thread; E0908 no key.
-  [[nodiscard]] static Result<std::unique_ptr<FilePager>> open(const FilePagerOptions& options);
+  static Result<std::unique_ptr<FilePager>> open(const FilePagerOptions& options);
   virtual ~FilePager() = default;
   FilePager(const FilePager&) = delete;
   FilePager& operator=(const FilePager&) = delete;
@@ -56,13 +56,13 @@ class FilePager {
   const pt_pager* interface() const { return &interface_; }
   FilePagerStats stats() const { return stats_; }
   // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
-  [[nodiscard]] virtual bool direct_io() const = 0;
-  [[nodiscard]] virtual const char* backend() const = 0;              // "io_uring", "threads"
-  [[nodiscard]] virtual const char* cipher() const { return "off"; }  // or PageCipher::name()
-  [[nodiscard]] virtual uint64_t encryption_bytes() const {
+  virtual bool direct_io() const = 0;
+  virtual const char* backend() const = 0;              // "io_uring", "threads"
+  virtual const char* cipher() const { return "off"; }  // or PageCipher::name()
+  virtual uint64_t encryption_bytes() const {
     return 0;
   }                                          // in RAM: seals, and staging of what is written
-  [[nodiscard]] virtual int fd() const = 0;  // the open file, for tests and tools
+  virtual int fd() const = 0;  // the open file, for tests and tools
 
  protected:
   explicit FilePager(uint64_t file_bytes);

@@ -25,7 +25,7 @@ class UringPager final : public PlainPager {
     io_uring_queue_exit(&ring_);
   }
 
-  [[nodiscard]] const char* backend() const override { return "io_uring"; }
+  const char* backend() const override { return "io_uring"; }
 
  private:
   pt_status submit(const Transfer& transfer) override {
@@ -92,7 +92,7 @@ class UringPager final : public PlainPager {
   }
 
   // Pieces that the kernel has and that have not ended.
-  [[nodiscard]] uint32_t in_kernel() const { return open_pieces_ - io_uring_sq_ready(&ring_); }
+  uint32_t in_kernel() const { return open_pieces_ - io_uring_sq_ready(&ring_); }
 
   // The kernel did not take all pieces: the transfer counts as failed, and wait() waits for the pieces that it took.
   static pt_status give_up(Transfer& slot, uint32_t not_pushed) {

@@ -23,19 +23,19 @@ class KernelSet {
 
   // `threads` in all; 0: as many as this process may run on. E0411 the back end that was asked for cannot be loaded,
   // with why, or computes with another number of threads in this process; E0905.
-  [[nodiscard]] static Result<std::shared_ptr<const KernelSet>> open(Choice choice, int threads);
+  static Result<std::shared_ptr<const KernelSet>> open(Choice choice, int threads);
   KernelSet(const KernelSet&) = delete;
   KernelSet& operator=(const KernelSet&) = delete;
 
-  [[nodiscard]] const pt_kernel_table* table() const { return &table_; }
-  [[nodiscard]] const pt_pool* pool() const { return pool_; }
-  [[nodiscard]] const pt_back_end* back_end() const { return back_end_; }  // null: the portable kernels alone
+  const pt_kernel_table* table() const { return &table_; }
+  const pt_pool* pool() const { return pool_; }
+  const pt_back_end* back_end() const { return back_end_; }  // null: the portable kernels alone
   // With kAuto in a build that has a back end: why it was not found, and where it was looked for. Otherwise empty.
-  [[nodiscard]] const std::optional<Error>& lack() const { return lack_; }
+  const std::optional<Error>& lack() const { return lack_; }
   // Held while a step runs, where several threads train at a time: with a back end, whose threads and primitives all share, one step runs
   // after the other. (Steps side by side would wait for each other at every kernel.)
-  [[nodiscard]] std::unique_lock<std::mutex> turn() const;
-  [[nodiscard]] std::string name() const { return back_end_ != nullptr ? back_end_->name : "portable"; }
+  std::unique_lock<std::mutex> turn() const;
+  std::string name() const { return back_end_ != nullptr ? back_end_->name : "portable"; }
 
  private:
   KernelSet() = default;

@@ -12,13 +12,13 @@ struct ResidentSet {
 };
 
 // All zeros where there is no /proc.
-[[nodiscard]] ResidentSet read_resident_set();
+ResidentSet read_resident_set();
 
 // Sets VmHWM to VmRSS (5 to /proc/self/clear_refs). False where the kernel refuses.
 [[nodiscard]] bool reset_resident_peak();
 
 // How many bytes of [data, data + bytes) are in RAM, in whole pages; 0 where the kernel does not say.
-[[nodiscard]] uint64_t resident_bytes(const void* data, uint64_t bytes);
+uint64_t resident_bytes(const void* data, uint64_t bytes);
 
 // Gives back the pages of the program's and its libraries' files that were never written, such as the compiler's code, which ran once.
 // Code that runs again comes from the page cache. Best effort.

@@ -9,8 +9,6 @@
 #include <string>
 #include <system_error>
 
-#include "host/cipher_engine.h"
-
 namespace pantoum::host {
 
 struct alignas(64) PageCipher::Secret {

@@ -12,7 +12,26 @@
 
 namespace pantoum::host {
 
-struct CipherEngine;
+// An implementation of a page cipher: a table of calls, over state in the caller's memory.
+struct CipherEngine {
+  static constexpr size_t kKeyBytes = 32, kTagBytes = 16, kNonceBytes = 24;  // AES-256-GCM takes the nonce's first 12
+  static constexpr size_t kStateBytes = 2048;                                // at most, aligned to 64
+
+  const char* name;
+  // Expands the key into `state`, which the calls below use.
+  void (*expand)(void* state, const unsigned char* key);
+  // The result may replace the input, but not overlap it in part.
+  void (*seal)(const void* state, unsigned char* to, const unsigned char* plain, size_t bytes,
+               const unsigned char* nonce, unsigned char* tag);
+  // In place. False: the tag does not match.
+  bool (*open)(const void* state, unsigned char* bytes, size_t size, const unsigned char* nonce,
+               const unsigned char* tag);
+};
+
+// Null where this processor or this build lacks it. libsodium must be initialized before.
+const CipherEngine* aes_of_ipsec_mb();
+const CipherEngine* aes_of_libsodium();
+const CipherEngine& xchacha_of_libsodium();
 
 // What is kept in RAM for sealed bytes, and needed to open them. All zeros: nothing was sealed yet.
 struct Seal {
@@ -34,9 +53,9 @@ class PageCipher {
   void seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const;
   // Decrypts where the bytes are. False: they are not what was sealed as this version of this place; they are zeros
   // then.
-  [[nodiscard]] bool open(uint64_t place, std::span<std::byte> bytes, const Seal& seal) const;
+  bool open(uint64_t place, std::span<std::byte> bytes, const Seal& seal) const;
 
-  [[nodiscard]] const char* name() const;  // "AES-256-GCM", "XChaCha20-Poly1305"
+  const char* name() const;  // "AES-256-GCM", "XChaCha20-Poly1305"
 
  private:
   struct Secret;

@@ -16,7 +16,7 @@ class Descriptor {
   Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor();
-  [[nodiscard]] int get() const { return fd_; }
+  int get() const { return fd_; }
 
  private:
   int fd_;
@@ -29,11 +29,11 @@ struct PageFile {
   uint64_t bytes = 0;
 
   // The descriptor for a transfer: `direct` where it is possible.
-  [[nodiscard]] int fd_for(uint64_t at, const void* data, size_t size) const;
+  int fd_for(uint64_t at, const void* data, size_t size) const;
 };
 
 // Makes the file. `path`, `direct`: as FilePagerOptions says. E0902.
-[[nodiscard]] Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct);
+Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct);
 
 // The status of a failed read or write: PT_E_FULL for no space, else PT_E_IO. `error`: errno, or 0 for a transfer that moved
 // nothing.

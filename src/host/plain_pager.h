@@ -10,12 +10,12 @@ namespace pantoum::host {
 class PlainPager : public FilePager {
  public:
   PlainPager(PageFile file, uint32_t align_bytes);
-  [[nodiscard]] bool direct_io() const final;
-  [[nodiscard]] int fd() const final { return file_.buffered.get(); }
-  [[nodiscard]] const PageFile& file() const { return file_; }
+  bool direct_io() const final;
+  int fd() const final { return file_.buffered.get(); }
+  const PageFile& file() const { return file_; }
 
  protected:
-  [[nodiscard]] bool bypasses_cache(const Transfer& transfer) const final;
+  bool bypasses_cache(const Transfer& transfer) const final;
 
  private:
   PageFile file_;
@@ -23,11 +23,9 @@ class PlainPager : public FilePager {
 };
 
 // E0904 where the kernel refuses io_uring.
-[[nodiscard]] Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
-// E0905 where the system gives no thread.
-[[nodiscard]] Result<std::unique_ptr<PlainPager>> make_thread_pager(PageFile& file, uint32_t align_bytes);
+Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
 // Seals what goes to `plain` and opens what comes from it. E0905, E0908.
-[[nodiscard]] Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
+Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
                                                                       const FilePagerOptions& options);
 
 // Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted system calls are repeated.

@@ -18,7 +18,7 @@ class PrefaultedThread {
   // Once. Runs body(arg) on a new thread once its stack is in RAM; returns when it is. False: the system gives no thread.
   // Signals stay with the process's other threads.
   [[nodiscard]] bool start(Body body, void* arg);
-  [[nodiscard]] bool started() const { return started_; }
+  bool started() const { return started_; }
   void join();
 
  private:

@@ -23,22 +23,22 @@ class SealedBlocks {
   // `cuts`: in any order; those outside of [0, bytes) are ignored.
   SealedBlocks(uint64_t bytes, std::span<const uint64_t> cuts);
 
-  [[nodiscard]] size_t count() const { return seals_.size(); }
-  [[nodiscard]] uint64_t begin(size_t block) const { return begins_[block]; }
-  [[nodiscard]] uint64_t end(size_t block) const { return begins_[block + 1]; }
-  [[nodiscard]] size_t block_at(uint64_t at) const;  // at < bytes
-  [[nodiscard]] uint64_t table_bytes() const;        // in RAM
+  size_t count() const { return seals_.size(); }
+  uint64_t begin(size_t block) const { return begins_[block]; }
+  uint64_t end(size_t block) const { return begins_[block + 1]; }
+  size_t block_at(uint64_t at) const;  // at < bytes
+  uint64_t table_bytes() const;        // in RAM
 
   // Encrypts a whole block as its next version. False: all 2^32 - 1 versions are used up, and nothing is changed.
   [[nodiscard]] bool seal(const PageCipher& cipher, size_t block, const std::byte* plain, std::byte* to);
   // Decrypts a whole block in place; a block that was never sealed becomes zeros. False: the bytes are not what was sealed last.
-  [[nodiscard]] bool open(const PageCipher& cipher, size_t block, std::byte* bytes) const;
-  [[nodiscard]] bool was_sealed(size_t block) const { return seals_[block].version != 0; }
+  bool open(const PageCipher& cipher, size_t block, std::byte* bytes) const;
+  bool was_sealed(size_t block) const { return seals_[block].version != 0; }
 
-  [[nodiscard]] Seal& seal_of(size_t block) { return seals_[block]; }  // for tests
+  Seal& seal_of(size_t block) { return seals_[block]; }  // for tests
 
  private:
-  [[nodiscard]] size_t size_of(size_t block) const { return static_cast<size_t>(end(block) - begin(block)); }
+  size_t size_of(size_t block) const { return static_cast<size_t>(end(block) - begin(block)); }
   std::vector<uint64_t> begins_;  // of the blocks, and the end of the file
   std::vector<Seal> seals_;
 };

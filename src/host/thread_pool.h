@@ -21,7 +21,7 @@ class ThreadPool {
  public:
   // `threads` in all, the caller's included; 0: as many as this process may run on. E0905 the system gives no more
   // threads.
-  [[nodiscard]] static Result<std::unique_ptr<ThreadPool>> create(int threads);
+  static Result<std::unique_ptr<ThreadPool>> create(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

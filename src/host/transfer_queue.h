@@ -70,7 +70,7 @@ class TransferQueue {
     ended_.notify_one();
   }
 
-  [[nodiscard]] size_t index_of(const Transfer* slot) const { return slots_.index_of(slot); }
+  size_t index_of(const Transfer* slot) const { return slots_.index_of(slot); }
 
  private:
   std::mutex mutex_;

@@ -25,21 +25,21 @@ class TransferSlots {
   static constexpr size_t kCount = PT_MAX_IN_FLIGHT;
 
   // The transfer with this ticket. Null: it was never taken, or was waited for already.
-  [[nodiscard]] Transfer* find(uint32_t ticket) {
+  Transfer* find(uint32_t ticket) {
     for (Transfer& transfer : slots_)
       if (transfer.ticket == ticket) return ticket == 0 ? nullptr : &transfer;
     return nullptr;
   }
   // A free slot, or null.
-  [[nodiscard]] Transfer* vacant() {
+  Transfer* vacant() {
     for (Transfer& transfer : slots_)
       if (transfer.ticket == 0) return &transfer;
     return nullptr;
   }
-  [[nodiscard]] size_t index_of(const Transfer* transfer) const {
+  size_t index_of(const Transfer* transfer) const {
     return static_cast<size_t>(transfer - slots_.data());
   }
-  [[nodiscard]] Transfer& operator[](size_t index) { return slots_[index]; }
+  Transfer& operator[](size_t index) { return slots_[index]; }
 
  private:
   std::array<Transfer, kCount> slots_{};

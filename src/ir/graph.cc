@@ -1,6 +1,12 @@
 #include "ir/graph.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cstring>
+
+#include "ir/op_registry.h"
 
 namespace pantoum::ir {
 
@@ -57,6 +63,63 @@ void drop_dead_ops(Graph& graph) {
     if (live[op]) kept.push_back(std::move(graph.ops[op]));
   }
   graph.ops = std::move(kept);
+}
+
+namespace {
+
+Data widened(const Data& data) {
+  if (!data) return data;
+  const size_t count = data->size() / sizeof(float);
+  auto wide = std::make_shared<std::vector<std::byte>>(count * sizeof(double));
+  for (size_t element = 0; element < count; ++element) {
+    float narrow = 0;
+    std::memcpy(&narrow, data->data() + element * sizeof narrow, sizeof narrow);
+    const double value = static_cast<double>(narrow);
+    std::memcpy(wide->data() + element * sizeof value, &value, sizeof value);
+  }
+  return wide;
+}
+
+}  // namespace
+
+Graph to_double(const Graph& graph) {
+  Graph wide = graph;
+  for (Value& value : wide.values) {
+    if (value.type.dtype != DType::kF32) continue;
+    value.type.dtype = DType::kF64;
+    value.data = widened(value.data);
+  }
+  return wide;
+}
+
+namespace {
+
+std::string line_of(const Graph& graph, const Op& op) {
+  std::vector<std::string> outputs, inputs;
+  for (const ValueId output : op.outputs) {
+    outputs.push_back(graph.value(output).name + " " + to_text(graph.value(output).type));
+  }
+  for (const ValueId input : op.inputs) inputs.push_back(graph.value(input).name);
+  std::string line =
+      fmt::format("{}: {} = {}({})", op.name, fmt::join(outputs, ", "), name_of(op.kind), fmt::join(inputs, ", "));
+  if (!op.attrs.ints.empty()) line += fmt::format(" [{}]", fmt::join(op.attrs.ints, ","));
+  if (!op.attrs.reals.empty()) line += fmt::format(" {{{}}}", fmt::join(op.attrs.reals, ","));
+  if (!op.recompute) line += " once";
+  if (op.optional) line += " optional";
+  for (const Alternative& other : op.alternatives) {
+    std::vector<std::string> read;
+    for (const ValueId input : other.inputs) read.push_back(graph.value(input).name);
+    line += fmt::format(" or {}({})", name_of(other.kind), fmt::join(read, ", "));
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  std::string text;
+  for (const Op& op : graph.ops) text += line_of(graph, op);
+  return text;
 }
 
 }  // namespace pantoum::ir

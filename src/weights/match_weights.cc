@@ -108,7 +108,7 @@ class Matcher {
     return {entry, turned};
   }
 
-  [[nodiscard]] Failure nothing_found() const {
+  Failure nothing_found() const {
     std::vector<std::string> in_file, in_model;
     for (const SafetensorEntry& entry : file_.tensors) in_file.push_back(entry.name);
     for (const WantedWeight& weight : wanted_)

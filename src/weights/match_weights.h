@@ -30,9 +30,9 @@ struct WeightMatch {
 // A weight matches the tensor of the same name. Names that are left match after one prefix that either the file or the model has before its
 // names and that ends in a dot ("model.", "module."): the prefix by which most are found. A matrix may be transposed in the file. `file`
 // outlives the result. E0242 tensors have another shape or type (all are named), or nothing is found.
-[[nodiscard]] Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted);
+Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted);
 
 // The contents of a matrix [b, a] of the file as [a, b]. Memory: twice the tensor. E0241.
-[[nodiscard]] Result<std::vector<std::byte>> read_transposed(const SafetensorFile& file, const SafetensorEntry& entry);
+Result<std::vector<std::byte>> read_transposed(const SafetensorFile& file, const SafetensorEntry& entry);
 
 }  // namespace pantoum::weights

@@ -28,24 +28,24 @@ struct SafetensorFile {
   std::string path;
   std::vector<SafetensorEntry> tensors;         // in the order of their offsets
   std::map<std::string, std::string> metadata;  // "__metadata__"
-  [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
-  [[nodiscard]] bool has_sums() const;  // checksums of tensors and header
+  const SafetensorEntry* find(const std::string& name) const;
+  bool has_sums() const;  // checksums of tensors and header
 };
 
 // Reads and checks the header and, where the file has sums, all of its data, so that damage is found before anything is used.
 //   errors  E0201 it cannot be opened; E0240 the header is wrong: cut short, tensors that overlap or leave holes, an unknown or unsupported
 //           dtype (F16 and BF16 among them), sizes that do not fit the shape, a name that stands twice, bytes after the last tensor;
 //           E0244 damaged tensors
-[[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
+Result<SafetensorFile> open_safetensors(const std::string& path);
 
 // The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
 // Any bytes may be given; cost and memory are linear in `size`. Data are not looked at.
-[[nodiscard]] Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
+Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
                                                               const std::string& where);
 
 // Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut
 // short since.
-[[nodiscard]] Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
+Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
                                        std::span<std::byte> data);
 
 // What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
@@ -60,7 +60,7 @@ struct SafetensorSource {
 // name that the old file gets; "": it goes. The metadata get sums of all tensors and of the header. Tensors are laid out by falling
 // element size, then by name, so that each is aligned to its element. Where `path` is a pipe or a device, every `read` is asked for all
 // bytes twice. Memory beside the header: one piece of `piece_bytes`. E0901; errors of `read`.
-[[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
+Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                              const std::map<std::string, std::string>& metadata,
                                              const std::string& kept = "", size_t piece_bytes = 1 << 16);
 

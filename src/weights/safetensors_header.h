@@ -27,12 +27,12 @@ struct RawHeader {
 
 // E0240 where the text is not JSON or not a header of safetensors (keys missing, unknown or twice, wrong types, rank
 // over 64).
-[[nodiscard]] Result<RawHeader> read_header_json(std::string_view text, const std::string& where);
+Result<RawHeader> read_header_json(std::string_view text, const std::string& where);
 
 // "F32" for kF32 and so on.
-[[nodiscard]] std::string_view safetensors_name(base::DType dtype);
+std::string_view safetensors_name(base::DType dtype);
 // Nothing for a name that is unknown or that Pantoum does not hold (F16, BF16, ...).
-[[nodiscard]] std::optional<base::DType> safetensors_dtype(std::string_view name);
+std::optional<base::DType> safetensors_dtype(std::string_view name);
 // True for a name of the format that Pantoum does not hold.
 [[nodiscard]] bool is_other_safetensors_dtype(std::string_view name);
 
@@ -55,15 +55,15 @@ struct HeaderEntry {
 
 // The sum of names, types, shapes, places and metadata. It does not depend on spaces and order in the text, so that a copy of tensors and
 // metadata by another tool keeps it valid. `tensor` gives the tensors in the order of their places.
-[[nodiscard]] uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& tensor,
+uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& tensor,
                                   const std::map<std::string, std::string>& metadata);
 // `data_at`: the file's first byte of data.
-[[nodiscard]] uint64_t header_sum(const SafetensorFile& file, uint64_t data_at);
+uint64_t header_sum(const SafetensorFile& file, uint64_t data_at);
 
 // E0244 the header has another sum than it says, or lacks some of the sums.
-[[nodiscard]] Result<void> check_header_sum(const SafetensorFile& file, uint64_t data_at);
+Result<void> check_header_sum(const SafetensorFile& file, uint64_t data_at);
 
 // Reads the data of a file with sums; E0244 with all tensors whose bytes are others than were written. E0241.
-[[nodiscard]] Result<void> check_tensor_sums(const SafetensorFile& file);
+Result<void> check_tensor_sums(const SafetensorFile& file);
 
 }  // namespace pantoum::weights
