@@ -90,7 +90,7 @@ class Shapes {
   std::map<ir::Shape, uint32_t> at_;
 };
 
-// u128-free product check: the bytes of a type, or none when they overflow.
+// The bytes of a type; none if they do not fit 64 bits.
 std::optional<uint64_t> payload_of(const ir::TensorType& type) {
   uint64_t bytes = static_cast<uint64_t>(ir::size_of(type.dtype));
   for (const int64_t dim : type.shape)
@@ -282,9 +282,7 @@ class Encoder {
   }
 
   uint16_t flags() const {
-    return std::any_of(plan_.ops.begin(), plan_.ops.end(), [](const BinaryOp& op) { return op.threads > 0; })
-               ? PT_FLAG_THREADS
-               : 0;
+    return std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.threads > 0; }) ? PT_FLAG_THREADS : 0;
   }
 
   Result<std::vector<std::byte>> assemble() {

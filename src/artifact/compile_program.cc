@@ -106,7 +106,7 @@ class Compiler {
         predecessor_[static_cast<size_t>(tensors[tensor].next)] = static_cast<int64_t>(tensor);
   }
 
-  // What several programs update has one successor in all of them. -1: no earlier program made it.
+  // A tensor that several programs update has one successor in all of them. -1: no earlier program has made it.
   int32_t known_successor(size_t tensor) const {
     if (predecessor_[tensor] < 0) return -1;
     return binary_.tensors[tensor_index_[static_cast<size_t>(predecessor_[tensor])]].next;
@@ -120,8 +120,8 @@ class Compiler {
     }
   }
 
-  // A result is read after the run, where the last instruction that put it into RAM left it. One that is a view of another
-  // result, of an input or of a parameter has an entry of its own: each is found by its name.
+  // A result is read after the run at the place where the last instruction put it. A result that is a view of another result,
+  // of an input or of a parameter gets an entry of its own, so that it is found by its own name.
   Result<void> place_results() {
     for (ir::ValueId result : program_->graph.results) {
       const int64_t id = program_->built.tensor_of[static_cast<size_t>(result)];
@@ -170,13 +170,13 @@ class Compiler {
   uint32_t op_of(int64_t id, int choice) {
     const auto [entry, added] = op_index_.try_emplace({id, choice}, static_cast<uint32_t>(binary_.ops.size()));
     if (!added) return entry->second;
+    const auto at = static_cast<size_t>(id), which = static_cast<size_t>(choice);
     const cost::BuiltCostGraph& built = program_->built;
-    const ir::Op& op = built.computed_as[static_cast<size_t>(id)][static_cast<size_t>(choice)];
-    const pt_kernel& kernel = *built.kernel_of[static_cast<size_t>(id)][static_cast<size_t>(choice)];
+    const ir::Op& op = built.computed_as[at][which];
+    const pt_kernel& kernel = *built.kernel_of[at][which];
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
-    compiled.threads = static_cast<uint16_t>(built.threads_of[static_cast<size_t>(id)][static_cast<size_t>(choice)]);
-    compiled.workspace_bytes = static_cast<uint64_t>(
-        built.graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)].workspace_bytes);
+    compiled.threads = static_cast<uint16_t>(built.threads_of[at][which]);
+    compiled.workspace_bytes = static_cast<uint64_t>(built.graph.ops[at].choices[which].workspace_bytes);
     for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));
     for (ir::ValueId output : op.outputs) compiled.outputs.push_back(operand(output));
     binary_.ops.push_back(std::move(compiled));
@@ -192,7 +192,7 @@ class Compiler {
     std::vector<std::pair<uint64_t, uint64_t>> slots;
     for (const BinaryTensor& tensor : binary_.tensors)
       if (tensor.storage_at >= 0) slots.emplace_back(static_cast<uint64_t>(tensor.storage_at), tensor.bytes);
-    std::sort(slots.begin(), slots.end());
+    std::ranges::sort(slots);
     for (size_t slot = 1; slot < slots.size(); ++slot)
       if (slots[slot - 1].first + slots[slot - 1].second > slots[slot].first)
         return fail("E0250", fmt::format("two tensors share storage at byte {}", slots[slot].first), program_->name);

@@ -48,23 +48,20 @@ std::vector<std::string> board_names() {
 }
 
 Result<Board> find_board(const std::string& target_name, const std::string& board_name, uint64_t ram_bytes) {
-  const auto target =
-      std::find_if(targets().begin(), targets().end(), [&](const Target& each) { return each.name == target_name; });
+  const auto target = std::ranges::find(targets(), target_name, &Target::name);
   std::vector<std::string> names;
   for (const Target& each : targets()) names.push_back(each.name);
   if (target == targets().end())
     return fail("E0297", fmt::format("the target '{}' is unknown", target_name), "--target",
                 fmt::format("use one of {}", fmt::join(names, ", ")));
   const std::string name = board_name.empty() ? target->board : board_name;
-  const auto board =
-      std::find_if(boards().begin(), boards().end(), [&](const Board& each) { return each.name == name; });
+  const auto board = std::ranges::find(boards(), name, &Board::name);
   if (board == boards().end())
     return fail("E0297", fmt::format("the board '{}' is unknown", name), "--board",
                 fmt::format("use one of {}", fmt::join(board_names(), ", ")));
   Board made = *board;
   if (!made.is_posix()) {
-    const auto own =
-        std::find_if(boards().begin(), boards().end(), [&](const Board& each) { return each.name == target->board; });
+    const auto own = std::ranges::find(boards(), target->board, &Board::name);
     if (own->is_posix())
       return fail("E0297", fmt::format("'{}' is no board of the target posix", name), "--board", "leave it out");
     made.flags = own->flags;

@@ -57,7 +57,7 @@ Result<Entries> find_entries(const ir::Graph& graph, const weights::SafetensorFi
               std::move(problems));
 }
 
-// What --train named, and this reading of the model does not know: initializers that the file has with their own type.
+// Adds initializers that --train named and that this import does not count as parameters, if the file holds them in their own type.
 void add_trained_by_name(const onnx::GraphProto& graph, const weights::SafetensorFile& weights, Entries& entries) {
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     const weights::SafetensorEntry* entry = weights.find(tensor.name());
@@ -67,13 +67,13 @@ void add_trained_by_name(const onnx::GraphProto& graph, const weights::Safetenso
   }
 }
 
-// Tables of Constant nodes that --train named have a place among the initializers.
+// Makes initializers of the tables in Constant nodes that --train named.
 void lift_trained_tables(onnx::GraphProto& graph, const weights::SafetensorFile& weights) {
   const auto is_trained = [&](const std::string& name) { return weights.find(name) != nullptr; };
   import::lift_tables(graph, is_trained);
 }
 
-// Where the contents of initializers go: into the message, or to a file beside it.
+// Writes the contents of initializers into the message, or into a file beside the message.
 class Contents {
  public:
   static Result<Contents> open(const std::string& data_file) {
@@ -148,7 +148,7 @@ Result<void> put_converted(onnx::TensorProto& tensor, const weights::SafetensorF
   return put_all(tensor, import::converted_back(tensor.data_type(), floats), contents);
 }
 
-// Trained contents from the weights; others that lie outside of the message are taken in from there.
+// Writes trained contents from the weights. Contents of other initializers that lie in an external file are copied from that file.
 Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const weights::SafetensorFile& weights,
                       import::ExternalData external, Contents& contents) {
   Exported exported;

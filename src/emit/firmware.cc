@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kUnknownStack = 2048;
 
-// Where a file of the repository stands in the project; empty: it does not belong there.
+// The place of a repository's file inside the project; empty for a file that the project does not have.
 std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board) {
   const std::string name = fs::path(path).filename().string();
   const bool is_source = name.ends_with(".c");
@@ -91,7 +91,7 @@ uint64_t paged_out(const pt_plan& plan, uint32_t program) {
   return bytes;
 }
 
-// Of the program "train", with main.c as it is emitted, for training that needs storage.
+// What the program "train" writes to storage if main.c stays as it is emitted.
 StorageWrites storage_writes(const pt_plan& plan, bool check_blocks) {
   const int32_t train = pt_plan_program(&plan, "train");
   if (train < 0) return {};
@@ -201,7 +201,7 @@ constexpr const char* kCompile =
     "-std=gnu99 -ffp-contract=off -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wconversion "
     "-Wno-missing-field-initializers";
 
-// Of storage.img: an SD card's image must be a power of two; a file may be one.
+// The size of storage.img. The image of an SD card must be a power of two, so that of a file is one, too.
 uint64_t image_bytes(const Project& project) {
   return std::bit_ceil(std::max<uint64_t>(project.storage_blocks, 512)) * PT_BLOCK_BYTES;
 }
@@ -213,7 +213,7 @@ std::string qemu(const Board& board) {
       board.machine, board.storage == "sd" ? " -drive if=sd,format=raw,file=storage.img" : "");
 }
 
-// What the linker is told: the chip's memory.
+// The linker's symbols for the chip's memory.
 std::string memory_symbols(const Board& board, const std::string& ram, const std::string& stack) {
   return fmt::format(
       "-Wl,--defsym=ROM_ORIGIN={:#x},--defsym=ROM_SIZE={:#x},--defsym=RAM_ORIGIN={:#x},--defsym=RAM_SIZE={},"
@@ -272,7 +272,7 @@ std::string makefile(const Project& project) {
 // "a;b;c": what CMake reads as several arguments.
 std::string listed(std::string words) {
   words.erase(0, words.find_first_not_of(' '));
-  std::replace(words.begin(), words.end(), ' ', ';');
+  std::ranges::replace(words, ' ', ';');
   return words;
 }
 
@@ -328,7 +328,7 @@ std::vector<ProjectFile> common_files(const ProjectFolder& folder, const std::se
   return files;
 }
 
-// As much stack as the program's calls need, main.c as it stands among them.
+// Sets the stack to what the program's calls need. The user's own main.c is one of the files, if it exists.
 Result<void> set_stack(const ProjectFolder& own, std::vector<ProjectFile> files, Project& project,
                        FirmwareSizes& sizes) {
   if (own.has("main.c")) {

@@ -160,7 +160,7 @@ class Project {
     PANTOUM_ASSIGN(session_, host::Arena::map(pt_session_bytes(&plan_), 1));
     PANTOUM_ASSIGN(buffer_, host::Arena::map(PT_BLOCK_BYTES, 1));
     PANTOUM_ASSIGN(rom_, host::Arena::map(first_.rom.size(), plan_.align_bytes));
-    std::copy(first_.rom.begin(), first_.rom.end(), static_cast<std::byte*>(rom_.data()));
+    std::ranges::copy(first_.rom, static_cast<std::byte*>(rom_.data()));
     model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
     model_.kernels = &table_, model_.rom = static_cast<uint8_t*>(rom_.data());

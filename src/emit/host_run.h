@@ -33,6 +33,6 @@ struct HostRun {
 // the same bits, this machine runs the one that the device does not use. E0294 `folder` is no project; E0253 its plan; E0240, E0241,
 // E0291 its initial values.
 Result<HostRun> run_on_host(const std::string& folder, const std::vector<Stretch>& stretches,
-                                          const std::function<void(uint64_t step, float loss)>& told);
+                            const std::function<void(uint64_t step, float loss)>& told);
 
 }  // namespace pantoum::emit

@@ -26,7 +26,7 @@ std::set<std::string> names_read(const onnx::GraphProto& graph) {
   return names;
 }
 
-// The graph and all that its nodes hold, names of which are settled.
+// Lists the graph and all graphs inside its nodes.
 void add_graphs(onnx::GraphProto& graph, std::vector<onnx::GraphProto*>& graphs) {
   graphs.push_back(&graph);
   for (auto& node : *graph.mutable_node())
@@ -34,7 +34,7 @@ void add_graphs(onnx::GraphProto& graph, std::vector<onnx::GraphProto*>& graphs)
       if (attribute.has_g()) add_graphs(*attribute.mutable_g(), graphs);
 }
 
-// Values that others stand for: whoever read the one reads the other.
+// By the name of a value, the name of the value that its readers read in place of it.
 using Instead = std::map<std::string, std::string>;
 
 const std::string& resolve(const Instead& instead, const std::string& name) {
@@ -70,14 +70,13 @@ void keep_outputs(onnx::GraphProto& graph, const Instead& instead) {
   }
 }
 
-// What was read before and is no more: nodes from the last to the first, then initializers.
+// Drops nodes (from the last to the first), then initializers that were read before and are no longer.
 void drop_unread(onnx::GraphProto& graph, const std::set<std::string>& before) {
   for (int at = graph.node_size(); at-- > 0;) {
     const std::set<std::string> read = names_read(graph);
     const auto& outputs = graph.node(at).output();
-    const bool lost =
-        std::any_of(outputs.begin(), outputs.end(), [&](const auto& name) { return before.contains(name); }) &&
-        std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) { return read.contains(name); });
+    const bool lost = std::ranges::any_of(outputs, [&](const auto& name) { return before.contains(name); }) &&
+                      std::ranges::none_of(outputs, [&](const auto& name) { return read.contains(name); });
     if (lost) graph.mutable_node()->DeleteSubrange(at, 1);
   }
   const std::set<std::string> read = names_read(graph);

@@ -24,14 +24,14 @@ bool has_initial_value(const pt_plan& plan, uint32_t tensor, const pt_tensor_inf
   const std::string name = info.name;
   const bool is_successor = (pt_tensor_record(&plan, tensor)[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
   return info.home != PT_HOME_NONE && !is_successor && !name.empty() &&
-         std::find(batch.begin(), batch.end(), name) == batch.end();
+         std::ranges::find(batch, name) == batch.end();
 }
 
 void place_in_rom(const pt_plan& plan, uint32_t tensor, const std::vector<std::byte>& data,
                   std::vector<std::byte>& rom) {
   const size_t at = size_t{pt_load_u32(pt_tensor_record(&plan, tensor) + PT_TENSOR_ROM)} * plan.align_bytes;
   rom.resize(std::max(rom.size(), at + data.size()));
-  std::copy(data.begin(), data.end(), rom.begin() + static_cast<std::ptrdiff_t>(at));
+  std::ranges::copy(data, rom.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weights,

@@ -25,13 +25,12 @@ struct BatchTensors {
   uint32_t batch = 1;
 };
 
-// By their names in the plan; a feature NAME is made as "features.NAME". E0291 the plan has no such tensors.
+// Finds the tensors by their names in the plan; a feature NAME is made as "features.NAME". E0291 the plan has no such tensor.
 Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchName>& rows,
-                                                 const std::vector<std::string>& features);
+                                   const std::vector<std::string>& features);
 
 // Blocks of storage that training needs in all, with features of so many samples; 0: it needs none.
-uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples,
-                                      bool check_blocks);
+uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples, bool check_blocks);
 
 std::vector<std::string> names_of(const std::vector<BatchName>& rows);
 
@@ -52,6 +51,6 @@ struct InitialValues {
 // of its own have none. E0291 the plan is damaged, or a tensor has another size than in the weights, or is in ROM and
 // not among them; E0241.
 Result<InitialValues> initial_values(const pt_plan& plan, const weights::SafetensorFile& weights,
-                                                   const std::vector<std::string>& batch);
+                                     const std::vector<std::string>& batch);
 
 }  // namespace pantoum::emit

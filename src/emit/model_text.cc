@@ -20,7 +20,7 @@ struct KernelNames {
   const char *op, *dtype, *algorithm, *function, *workspace;
 };
 
-// In the order of the kernel table.
+// The names of each kernel, in the order of the kernel table.
 constexpr KernelNames kKernelNames[] = {
 #define PT_KERNEL_ROW(op, dtype, algorithm, name, numerics, function, workspace) \
   {"PT_OP_" #op, #dtype, #algorithm, #function, #workspace},
@@ -36,7 +36,7 @@ std::string symbol(const char* function) {
   return std::string(function) + "_f32";
 }
 
-// Of what the plan's places are counted from.
+// The alignment of the arena and of ROM, from which the plan's places are counted.
 uint32_t alignment(const pt_plan& plan) {
   return std::max(uint32_t{16}, plan.align_bytes);
 }
@@ -50,7 +50,7 @@ std::string byte_array(const std::string& name, std::span<const std::byte> bytes
   return text + (bytes.empty() ? "0};\n" : "\n};\n");
 }
 
-// Numbers that read back as the same bits.
+// A number that a compiler reads back as the same bits.
 std::string literal(double value) {
   return fmt::format("{:a}", value);
 }
@@ -66,7 +66,7 @@ std::string initializer(const train::Extent& extent) {
   return fmt::format("{{{}, {}}}", literal(extent.value), extent.percent);
 }
 
-// "": there is none, and the function of the rate is not linked.
+// "" for a constant rate: the function that computes the rate is then not linked.
 std::string schedule_text(const train::Schedule& schedule) {
   if (is_constant(schedule)) return "";
   std::vector<std::string> places;

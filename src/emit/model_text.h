@@ -18,7 +18,7 @@ std::set<std::string> symbols_of(const std::set<size_t>& rows);
 
 // model.c; `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.
 Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
-                                             FirmwareSizes& sizes);
+                               FirmwareSizes& sizes);
 // kernels.c, memory.c and model.h; `is_stored`: training needs storage.
 std::string kernel_table(const std::set<size_t>& rows);
 std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks);

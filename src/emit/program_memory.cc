@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the sections of board/firmware.ld count for.
+// The figure that a section of board/firmware.ld is counted in.
 uint64_t* counted_as(const std::string& section, ProgramMemory& memory) {
   if (section == ".stack") return &memory.stack;
   if (section == ".arena") return &memory.arena;

@@ -1,6 +1,5 @@
 #include "emit/project_folder.h"
 
-
 #include <sstream>
 #include <utility>
 

@@ -20,14 +20,14 @@ constexpr const char* kKernelTable = "kernels";  // of model/kernels.c
 constexpr const char* kRuleAsker = "pt_check_op";
 constexpr const char* kRuleTable = "rules";  // of each runtime/op_shapes_*.c
 
-// From where a call through a pointer is made: what is open to it depends on that.
+// The kind of code that calls through a pointer. It decides which functions the pointer can name.
 enum Place { kOutside, kKernel, kCallback, kCallbackInCallback, kRule, kPager, kBlocks, kBlocksInBlocks, kPlaces };
 
-// What pointers to a function are meant for: by the tables that hold them, and by its name.
+// The uses of a function's address, told by the tables that hold it and by the function's name.
 struct Meaning {
   int function = 0;
   bool is_kernel = false, is_rule = false, is_pager = false, is_blocks = false;
-  bool is_callback = false;  // it stands elsewhere, too
+  bool is_callback = false;  // its address is also held elsewhere
 };
 
 struct Depth {
@@ -47,9 +47,8 @@ class Depths {
         meanings_.push_back({.function = pointer.function});
       add_meaning(meanings_.back(), name_of(pointer.function), name_of(pointer.holder));
     }
-    has_rule_asker_ = std::any_of(functions_.begin(), functions_.end(),
-                                  [](const ThumbFunction& each) { return each.name == kRuleAsker; });
-    has_nested_blocks_ = std::count_if(meanings_.begin(), meanings_.end(), [this](const Meaning& each) {
+    has_rule_asker_ = std::ranges::find(functions_, kRuleAsker, &ThumbFunction::name) != functions_.end();
+    has_nested_blocks_ = std::ranges::count_if(meanings_, [this](const Meaning& each) {
                            return name_of(each.function).starts_with("write_blocks");
                          }) > 1;
   }
@@ -70,20 +69,16 @@ class Depths {
  private:
   const std::vector<ThumbFunction>& functions_;
   std::vector<std::optional<Depth>> known_;  // of a function in a place
-  std::vector<bool> open_;                   // on the way there
-  std::vector<bool> reaches_pointer_;        // by calls that are none through a pointer
+  std::vector<bool> open_;                   // being computed now
+  std::vector<bool> reaches_pointer_;        // by direct calls
   std::vector<Meaning> meanings_;
   bool has_nested_blocks_ = false;
   bool has_rule_asker_ = false;  // it may be a part of another function
   std::string problem_;
   int where_ = 0;
 
-  const std::string& name_of(int function) const {
-    return functions_[static_cast<size_t>(function)].name;
-  }
-  static size_t slot(int function, Place place) {
-    return static_cast<size_t>(function) * kPlaces + place;
-  }
+  const std::string& name_of(int function) const { return functions_[static_cast<size_t>(function)].name; }
+  static size_t slot(int function, Place place) { return static_cast<size_t>(function) * kPlaces + place; }
 
   void find_indirect() {
     for (const ThumbFunction& function : functions_) reaches_pointer_.push_back(function.calls_pointer);
@@ -91,9 +86,8 @@ class Depths {
       more = false;
       for (size_t at = 0; at < functions_.size(); ++at) {
         const auto& calls = functions_[at].calls;
-        if (reaches_pointer_[at] || std::none_of(calls.begin(), calls.end(), [&](int callee) {
-              return reaches_pointer_[static_cast<size_t>(callee)];
-            }))
+        if (reaches_pointer_[at] ||
+            std::ranges::none_of(calls, [&](int callee) { return reaches_pointer_[static_cast<size_t>(callee)]; }))
           continue;
         reaches_pointer_[at] = more = true;
       }
@@ -115,7 +109,7 @@ class Depths {
 
   bool asks_rules(int caller) const { return !has_rule_asker_ || name_of(caller) == kRuleAsker; }
 
-  // Where a function is that is called through a pointer; none where the pointer cannot be meant for it.
+  // The place of a function that is called through a pointer; none if the pointer cannot name that function.
   std::optional<Place> place_after(int caller, Place place, const Meaning& to) const {
     if (to.is_callback && !reaches_pointer_[static_cast<size_t>(to.function)]) return place;
     if (to.is_pager && place == kOutside) return kPager;
@@ -198,7 +192,7 @@ Failure not_built(const std::string& why) {
               "install make and arm-none-eabi-gcc, or give --stack");
 }
 
-// What the command says; its success.
+// Runs a command and appends its output to `said`. False if it fails.
 bool run(const std::string& command, std::string& said) {
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return false;
@@ -224,7 +218,7 @@ Result<StackDepth> measure_stack(const std::vector<ProjectFile>& files, const Bo
     if (!folder.put(file)) return not_built("the temporary folder cannot be written");
   const std::string place = base::shell_word(folder.path());
   std::string said, listing;
-  // With all of the board's RAM: whether it fits is asked when the stack is known.
+  // The build gets all of the board's RAM. Whether the program fits is checked once its stack is known.
   if (!run(fmt::format("make -s -j {} -C {} RAM_SIZE={} firmware.elf 2>&1",
                        std::max(1U, std::thread::hardware_concurrency()), place, board.ram_bytes),
            said))

@@ -39,7 +39,7 @@ uint64_t conv_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& 
   return count;
 }
 
-// Of every step: the gates of all states, or their gradients.
+// A product with the state for every step: it gives the gates of all states, or their gradients.
 uint64_t sequence_products(const pt_tensor& gates, const pt_tensor& weight) {
   return uint64_t{gates.dims[0]} * gates.dims[1] * weight.dims[0] * weight.dims[1];
 }
@@ -60,8 +60,7 @@ uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, 
   const auto is = [&op](const char* product) { return op == product || op.starts_with(std::string(product) + "_"); };
   if (is("matmul")) return matmul_products(operands[0], out, ints);
   if (op.ends_with("_nchwc")) return 0;  // never on a device
-  if (is("conv2d_dx") || is("conv2d_dz") || is("conv3d_dx"))
-    return conv_products(out, operands[1], operands[0], ints);
+  if (is("conv2d_dx") || is("conv2d_dz") || is("conv3d_dx")) return conv_products(out, operands[1], operands[0], ints);
   if (is("conv2d_dw") || is("conv3d_dw")) return conv_products(operands[0], out, operands[1], ints);
   if (is("lstm_sequence_grad")) return sequence_products(operands[0], operands[3]);
   if (is("gru_sequence_grad")) return sequence_products(operands[0], operands[4]);
@@ -87,8 +86,7 @@ Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program)
     if (kernel == nullptr) return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan");
     const std::string function = kernel_function(static_cast<size_t>(kernel - table->kernels)),
                       op = ir::name_of(static_cast<ir::Kind>(view.op));
-    auto found =
-        std::find_if(kernels.begin(), kernels.end(), [&](const auto& each) { return each.function == function; });
+    auto found = std::ranges::find(kernels, function, &KernelWork::function);
     if (found == kernels.end()) found = kernels.insert(found, {.function = function, .op = op});
     const uint64_t macs = multiply_accumulates(op, view.operands, view.input_count, view.ints);
     ++found->calls, found->macs_done += macs;

@@ -24,8 +24,7 @@ struct KernelWork {
 Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program);
 
 // Multiply-accumulates of an op with these operands; 0 for what is no product.
-uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, unsigned inputs,
-                                            const int64_t* ints);
+uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, unsigned inputs, const int64_t* ints);
 
 // As model/run.json of a project has them, and back.
 nlohmann::ordered_json to_json(const std::vector<KernelWork>& kernels);

@@ -1,6 +1,5 @@
 #include "emit/stack_depth.h"
 
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -78,7 +77,8 @@ std::optional<Line> line_of(std::string_view text) {
   return Line{*address, columns[2], columns[3]};
 }
 
-// Of a line of data: "  e7dc:\t00000001 00003b29     ....)..", as many words as there are; code has digits in fours.
+// The addresses and words in a line of data, "  e7dc:\t00000001 00003b29     ....)..". Lines of code give none: their digits stand
+// in groups of four.
 std::vector<std::pair<uint32_t, uint32_t>> words_of(std::string_view text) {
   std::vector<std::pair<uint32_t, uint32_t>> words;
   const size_t colon = text.find(":\t");
@@ -118,7 +118,7 @@ class Reader {
   std::map<std::string, int, std::less<>> names_;
   std::vector<std::pair<int, std::string>> by_name_;
   std::map<std::string, uint32_t, std::less<>> literals_;  // registers of the function so far
-  std::string_view popped_;                                // what the line before took from the stack
+  std::string_view popped_;                                // operands of a pop in the line before
   int function_ = -1;
 
   template <class Visit>
@@ -139,8 +139,7 @@ class Reader {
         for (const auto& [address, word] : words_of(line)) words_[address] = word;
       }
     });
-    std::stable_sort(listing_.functions.begin(), listing_.functions.end(),
-                     [](const ThumbFunction& a, const ThumbFunction& b) { return a.address < b.address; });
+    std::ranges::stable_sort(listing_.functions, {}, &ThumbFunction::address);
     std::set<uint32_t> starts;
     for (size_t at = 0; at < listing_.functions.size(); ++at) {
       names_.emplace(listing_.functions[at].name, static_cast<int>(at));
@@ -149,8 +148,7 @@ class Reader {
     for (const auto& [address, word] : words_)
       if (word % 2 == 1 && starts.contains(word - 1))
         listing_.pointers.push_back({.function = listing_.index_of(word - 1), .holder = listing_.index_of(address)});
-    std::sort(listing_.pointers.begin(), listing_.pointers.end(),
-              [](const ThumbPointer& a, const ThumbPointer& b) { return a.function < b.function; });
+    std::ranges::sort(listing_.pointers, {}, &ThumbPointer::function);
   }
 
   ThumbFunction& function() { return listing_.functions[static_cast<size_t>(function_)]; }
@@ -189,7 +187,7 @@ class Reader {
       read_register(word, operands);
   }
 
-  // What is known of a register's contents: Cortex-M0 takes large frames by one.
+  // Follows the contents of a register, because Cortex-M0 reserves large frames by adding a register to sp.
   void read_register(std::string_view word, std::string_view operands) {
     const std::string name(operands.substr(0, operands.find(',')));
     const auto found = literals_.find(name);
@@ -212,7 +210,7 @@ class Reader {
       function().is_constant = false;
   }
 
-  // "ldr r4, [pc, #20]  @ (1d8 <f+0x36>)": what stands there.
+  // "ldr r4, [pc, #20]  @ (1d8 <f+0x36>)": notes the word at that address as the register's contents.
   void remember(std::string_view operands) {
     literals_.erase(std::string(operands.substr(0, operands.find(','))));
     const size_t at = operands.find("(");
@@ -221,7 +219,7 @@ class Reader {
     if (found != words_.end()) literals_[std::string(operands.substr(0, operands.find(',')))] = found->second;
   }
 
-  // "add sp, r4": takes what the literal says, or gives it back.
+  // "add sp, r4": a negative literal reserves stack, a positive one gives it back.
   void take_literal(std::string_view name) {
     const auto found = literals_.find(name.substr(0, name.find_first_of("\t ,")));
     if (found == literals_.end())
@@ -255,8 +253,7 @@ class Reader {
 }  // namespace
 
 int ThumbListing::index_of(uint32_t address) const {
-  const auto after = std::upper_bound(functions.begin(), functions.end(), address,
-                                      [](uint32_t at, const ThumbFunction& function) { return at < function.address; });
+  const auto after = std::ranges::upper_bound(functions, address, {}, &ThumbFunction::address);
   return static_cast<int>(after - functions.begin()) - 1;
 }
 

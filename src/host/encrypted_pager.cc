@@ -61,7 +61,7 @@ class EncryptedPager final : public FilePager {
     size_t first = 0, last = 0;          // blocks [first, last)
     std::byte* data = nullptr;           // in the arena
   };
-  // How far a transfer is that is being served.
+  // The progress of a transfer that is being served.
   struct Progress {
     uint32_t open = 0;  // pieces that have not ended, and one more until all have begun
     pt_status status = PT_OK;
@@ -186,7 +186,7 @@ class EncryptedPager final : public FilePager {
     if (progress.status == PT_OK) progress.status = status;
   }
 
-  // Ascending, so that the pager below can tell which came first.
+  // Tickets ascend, so that the pager below can tell which transfer came first.
   uint32_t next_ticket() {
     if (open_ == 0 && last_ticket_ > INT32_MAX) last_ticket_ = 0;
     return ++last_ticket_;

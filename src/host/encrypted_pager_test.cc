@@ -64,8 +64,8 @@ class Encrypted : public testing::TestWithParam<Cipher> {
  protected:
   void SetUp() override {
     if (GetParam().engine() == nullptr) GTEST_SKIP() << "no AES here";
-    const auto pager =
-        FilePager::open({.path = "/var/tmp", .bytes = kPage, .backend = GetParam().backend, .cipher = GetParam().engine()});
+    const auto pager = FilePager::open(
+        {.path = "/var/tmp", .bytes = kPage, .backend = GetParam().backend, .cipher = GetParam().engine()});
     if (!pager && pager.error().code != "E0905") GTEST_SKIP() << pager.error().message;
   }
   void open(uint64_t bytes, std::vector<uint64_t> cuts = {}, uint32_t align = kPage) {

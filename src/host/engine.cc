@@ -1,4 +1,4 @@
-// open() takes everything but the arena and start() the arena, so that begin_measuring() can tell them apart.
+// open() allocates everything but the arena, and start() the arena, so that begin_measuring() can measure each.
 #include "host/engine.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ Failure no_memory(uint64_t bytes) {
               "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
 }
 
-// Where the plan's storage slots begin and end: no transfer of a step begins or ends elsewhere.
+// The edges of the plan's storage slots. Every transfer of a step begins and ends at one of them.
 std::vector<uint64_t> slot_edges(const pt_plan& plan) {
   std::vector<uint64_t> edges;
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
@@ -56,7 +56,7 @@ Result<Arena> Arena::map(uint64_t bytes, uint64_t align) {
   const uintptr_t aligned = base::round_up(begin, std::max(align, page));
   if (aligned > begin) ::munmap(mapped, aligned - begin);
   if (begin + extra > aligned) ::munmap(reinterpret_cast<void*>(aligned + size), begin + extra - aligned);
-  (void)::madvise(reinterpret_cast<void*>(aligned), size, MADV_NOHUGEPAGE);  // not there: nothing to switch off
+  (void)::madvise(reinterpret_cast<void*>(aligned), size, MADV_NOHUGEPAGE);  // fails where there are no huge pages
   return Arena(reinterpret_cast<void*>(aligned), size);
 }
 
@@ -82,7 +82,7 @@ void Engine::Free::operator()(void* memory) const {
 }
 
 Engine::~Engine() {
-  pager_.reset();  // ends transfers before the arena goes
+  pager_.reset();  // ends transfers before the arena is unmapped
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const EngineOptions& options) {
@@ -151,7 +151,7 @@ Result<void> Engine::make_rom() {
 Result<void> Engine::write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
   const size_t begin = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
   PANTOUM_TRY(rom_.protect(true));
-  std::copy(data.begin(), data.end(), static_cast<std::byte*>(rom_.data()) + begin + at);
+  std::ranges::copy(data, static_cast<std::byte*>(rom_.data()) + begin + at);
   return rom_.protect(false);
 }
 

@@ -68,7 +68,7 @@ pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, 
 
 namespace {
 
-// One I/O thread that serves transfers one by one, in the order in which they came: `after` holds by itself.
+// One I/O thread that serves transfers one by one, in the order in which they came, so that `after` needs no further care.
 class ThreadPager final : public PlainPager {
  public:
   ThreadPager(PageFile file, uint32_t align_bytes) : PlainPager(std::move(file), align_bytes) {}

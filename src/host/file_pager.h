@@ -57,12 +57,10 @@ class FilePager {
   FilePagerStats stats() const { return stats_; }
   // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
   virtual bool direct_io() const = 0;
-  virtual const char* backend() const = 0;              // "io_uring", "threads"
-  virtual const char* cipher() const { return "off"; }  // or PageCipher::name()
-  virtual uint64_t encryption_bytes() const {
-    return 0;
-  }                                          // in RAM: seals, and staging of what is written
-  virtual int fd() const = 0;  // the open file, for tests and tools
+  virtual const char* backend() const = 0;                 // "io_uring", "threads"
+  virtual const char* cipher() const { return "off"; }     // or PageCipher::name()
+  virtual uint64_t encryption_bytes() const { return 0; }  // in RAM: seals, and staging of what is written
+  virtual int fd() const = 0;                              // the open file, for tests and tools
 
  protected:
   explicit FilePager(uint64_t file_bytes);

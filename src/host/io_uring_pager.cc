@@ -130,8 +130,8 @@ class UringPager final : public PlainPager {
     if (transfer.status == PT_OK) transfer.status = status;
   }
 
-  // The status of a piece that ended. Where it ended short, which is rare on regular files, the rest is moved here; but not where a later
-  // transfer may already have begun after it.
+  // The status of a piece that ended. A piece that ended short, which is rare on regular files, is completed here, unless a later
+  // transfer may have begun after it.
   pt_status finish(const Transfer& transfer, size_t begin, int moved) {
     const size_t size = std::min(transfer.bytes - begin, kLargestTransfer);
     if (moved >= 0 && static_cast<size_t>(moved) == size) return PT_OK;

@@ -57,11 +57,11 @@ std::optional<Folders> named_folders() {
   return folders;
 }
 
-// Where the libraries of a prefix are, as distributions have it.
+// The folders below a prefix in which distributions keep libraries.
 constexpr const char* kArchitectureFolder = "lib/" PANTOUM_LIBRARY_ARCHITECTURE;
 constexpr const char* kLibraryFolders[] = {"lib", kArchitectureFolder, "lib64"};
 
-// Beside this code, and as installed relative to it.
+// The folders beside this code, and those of an installation that this code is part of.
 Folders near_folders() {
   const std::filesystem::path own = own_folder();
   if (own.empty()) return {};
@@ -70,7 +70,7 @@ Folders near_folders() {
   return folders;
 }
 
-// Where systems keep it.
+// The folders in which systems keep it.
 Folders system_folders() {
   Folders folders;
   for (const std::filesystem::path prefix : {"/usr/local", "/usr"})
@@ -78,7 +78,7 @@ Folders system_folders() {
   return folders;
 }
 
-// What was found of a back end, and why the rest was not taken.
+// The search for a back end: the library that was found, and why others were not taken.
 struct Search {
   void* handle = nullptr;
   std::vector<std::string> folders, reasons;
@@ -99,14 +99,14 @@ struct Search {
   void look_in(const Folders& found, const char* name) {
     for (const std::filesystem::path& folder : found) {
       std::error_code ignored;
-      if (handle != nullptr || std::find(folders.begin(), folders.end(), folder.string()) != folders.end()) continue;
+      if (handle != nullptr || std::ranges::find(folders, folder.string()) != folders.end()) continue;
       folders.push_back(folder.string());
       if (std::filesystem::exists(folder / name, ignored)) open((folder / name).string());
     }
   }
 };
 
-// A handle that stays for the life of the process, or where was looked and what was wrong there.
+// A handle that stays valid for the life of the process; or an error that lists the folders searched and what was wrong in each.
 Result<void*> load(const char* name) {
   let_idle_threads_sleep();
   Search search;

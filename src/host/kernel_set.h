@@ -30,7 +30,7 @@ class KernelSet {
   const pt_kernel_table* table() const { return &table_; }
   const pt_pool* pool() const { return pool_; }
   const pt_back_end* back_end() const { return back_end_; }  // null: the portable kernels alone
-  // With kAuto in a build that has a back end: why it was not found, and where it was looked for. Otherwise empty.
+  // Why kAuto found no back end, and where it looked, if this build has one. Otherwise empty.
   const std::optional<Error>& lack() const { return lack_; }
   // Held while a step runs, where several threads train at a time: with a back end, whose threads and primitives all share, one step runs
   // after the other. (Steps side by side would wait for each other at every kernel.)

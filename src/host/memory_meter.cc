@@ -43,7 +43,7 @@ struct Mapping {
     unsigned long kilobytes = 0;
     if (std::sscanf(line, "Anonymous: %lu", &kilobytes) == 1) unchanged = kilobytes == 0;
   }
-  // In small pages from now on: one touched instruction must not bring megabytes back.
+  // Small pages are asked for first, so that one touched instruction does not bring megabytes back.
   void give_back() const {
     if (!of_file || writable || !unchanged) return;
     (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);

@@ -23,7 +23,7 @@ struct CipherEngine {
   // The result may replace the input, but not overlap it in part.
   void (*seal)(const void* state, unsigned char* to, const unsigned char* plain, size_t bytes,
                const unsigned char* nonce, unsigned char* tag);
-  // In place. False: the tag does not match.
+  // Decrypts in place. False: the tag does not match.
   bool (*open)(const void* state, unsigned char* bytes, size_t size, const unsigned char* nonce,
                const unsigned char* tag);
 };
@@ -33,7 +33,7 @@ const CipherEngine* aes_of_ipsec_mb();
 const CipherEngine* aes_of_libsodium();
 const CipherEngine& xchacha_of_libsodium();
 
-// What is kept in RAM for sealed bytes, and needed to open them. All zeros: nothing was sealed yet.
+// The part of sealed bytes that stays in RAM and is needed to open them. All zeros: nothing was sealed yet.
 struct Seal {
   uint32_t version = 0;  // how many times this place was sealed
   std::array<std::byte, 16> tag{};

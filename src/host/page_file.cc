@@ -60,7 +60,7 @@ bool lives_in_ram(int fd) {
   return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC || system.f_type == HUGETLBFS_MAGIC;
 }
 
-// By trial: the smallest block that a direct read accepts; 0: none.
+// The smallest block that a direct read accepts, found by trying; 0: none.
 uint32_t try_direct_align(int fd) {
   for (const uint32_t align : {512U, 4096U}) {
     void* block = nullptr;
@@ -72,7 +72,7 @@ uint32_t try_direct_align(int fd) {
   return 0;
 }
 
-// What direct I/O on this file wants; 0: it is not to be had.
+// The alignment that direct I/O on this file needs; 0: there is no direct I/O.
 uint32_t direct_align(int fd) {
 #ifdef STATX_DIOALIGN
   struct statx found = {};

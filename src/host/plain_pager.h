@@ -26,7 +26,7 @@ class PlainPager : public FilePager {
 Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
 // Seals what goes to `plain` and opens what comes from it. E0905, E0908.
 Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
-                                                                      const FilePagerOptions& options);
+                                                        const FilePagerOptions& options);
 
 // Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted system calls are repeated.
 [[nodiscard]] pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// Operands one behind the other, then the workspace: where that begins.
+// Places operands one behind the other; returns where they end and the workspace begins.
 size_t place(pt_op_view& view, std::byte* memory) {
   size_t at = 0;
   for (int operand = 0; operand < view.input_count + view.output_count; ++operand) {

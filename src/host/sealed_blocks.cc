@@ -9,8 +9,8 @@ namespace {
 
 std::vector<uint64_t> edges_of(uint64_t bytes, std::span<const uint64_t> cuts) {
   std::vector<uint64_t> edges{0, bytes};
-  std::copy_if(cuts.begin(), cuts.end(), std::back_inserter(edges), [&](uint64_t cut) { return cut < bytes; });
-  std::sort(edges.begin(), edges.end());
+  std::ranges::copy_if(cuts, std::back_inserter(edges), [&](uint64_t cut) { return cut < bytes; });
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   return edges;
 }
@@ -33,7 +33,7 @@ SealedBlocks::SealedBlocks(uint64_t bytes, std::span<const uint64_t> cuts) {
 }
 
 size_t SealedBlocks::block_at(uint64_t at) const {
-  return static_cast<size_t>(std::upper_bound(begins_.begin(), begins_.end(), at) - begins_.begin()) - 1;
+  return static_cast<size_t>(std::ranges::upper_bound(begins_, at) - begins_.begin()) - 1;
 }
 
 uint64_t SealedBlocks::table_bytes() const {

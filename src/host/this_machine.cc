@@ -13,7 +13,7 @@
 namespace pantoum::host {
 namespace {
 
-// Of the first processor, those that are there.
+// The keys of /proc/cpuinfo that name a processor; each kernel has some of them.
 constexpr std::array<std::string_view, 6> kTelling{"model name",      "cpu family", "model",
                                                    "CPU implementer", "CPU part",   "uarch"};
 
@@ -41,7 +41,7 @@ uint64_t size_of(const std::string& text) {
   return size <= kMost / factor ? size * factor : 0;
 }
 
-// The size of the highest level that holds data; 0: none is told.
+// The size of the highest cache level that holds data; 0: the kernel tells none.
 uint64_t cache_in(const std::string& folder) {
   int highest = 0;
   uint64_t bytes = 0;

@@ -16,7 +16,7 @@ uint64_t available_bytes();
 // Bytes that the memory controllers of the process's control groups (version 2 or 1) leave it, from its own group up to the root.
 // `groups`, `root`: tests give others. UINT64_MAX: no group limits it.
 uint64_t bytes_left_by_groups(const std::string& groups = "/proc/self/cgroup",
-                                            const std::string& root = "/sys/fs/cgroup");
+                              const std::string& root = "/sys/fs/cgroup");
 
 // Bytes of the last cache level of a core, as `folder` of sysfs says; otherwise as sysconf says, which on some processors gives the sum of
 // all caches of a package; 1 MiB where neither says anything.

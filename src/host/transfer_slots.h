@@ -36,9 +36,7 @@ class TransferSlots {
       if (transfer.ticket == 0) return &transfer;
     return nullptr;
   }
-  size_t index_of(const Transfer* transfer) const {
-    return static_cast<size_t>(transfer - slots_.data());
-  }
+  size_t index_of(const Transfer* transfer) const { return static_cast<size_t>(transfer - slots_.data()); }
   Transfer& operator[](size_t index) { return slots_[index]; }
 
  private:

@@ -42,8 +42,8 @@ std::vector<char> live_ops(const Graph& graph) {
   std::vector<char> live(graph.ops.size(), 0);
   for (size_t op = graph.ops.size(); op-- > 0;) {
     const Op& made_by = graph.ops[op];
-    live[op] = std::any_of(made_by.outputs.begin(), made_by.outputs.end(),
-                           [&](ValueId output) { return needed[static_cast<size_t>(output)] != 0; });
+    live[op] =
+        std::ranges::any_of(made_by.outputs, [&](ValueId output) { return needed[static_cast<size_t>(output)] != 0; });
     if (!live[op]) continue;
     for (const ValueId input : made_by.inputs) needed[static_cast<size_t>(input)] = 1;
     for (const Alternative& other : made_by.alternatives)

@@ -7,8 +7,8 @@
 
 namespace pantoum::ir {
 
-// Of the operators in their order, which values they read and write, and these values' types and roles. Not of names,
-// attributes (a rate of dropout, a weight of a loss) and data. O(size of the graph).
+// Hashes the operators in their order, the values that they read and write, and the types and roles of these values. Names,
+// attributes (a rate of dropout, a weight of a loss) and data do not count. O(size of the graph).
 [[nodiscard]] uint64_t graph_hash(const Graph& graph);
 
 }  // namespace pantoum::ir

@@ -53,14 +53,13 @@ OpCost flops_per_input(const OpTypes& types) {
   return operand_bytes(types, kFlops * static_cast<double>(types.inputs[0].elements()));
 }
 
-inline OpDef forward_op(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&),
-                                      const Traits& traits, Pairs (*in_place)(const OpTypes&) = nullptr) {
+inline OpDef forward_op(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&), const Traits& traits,
+                        Pairs (*in_place)(const OpTypes&) = nullptr) {
   return {.kind = kind, .gradient = gradient, .cost = cost, .in_place = in_place, .traits = traits};
 }
 
 // An op without a gradient whose rows are not independent, such as a gradient itself.
-inline OpDef backward_op(Kind kind, OpCost (*cost)(const OpTypes&),
-                                       Pairs (*in_place)(const OpTypes&) = nullptr) {
+inline OpDef backward_op(Kind kind, OpCost (*cost)(const OpTypes&), Pairs (*in_place)(const OpTypes&) = nullptr) {
   return {.kind = kind, .gradient = kNoGradient, .cost = cost, .in_place = in_place, .traits = kNoTraits};
 }
 
@@ -94,13 +93,11 @@ ValueId gradient_or_zeros(Backward& back, size_t output, const char* suffix);
 // Gradients that are one op with the attributes of the forward op: on dY and the output, or on dY and the input.
 template <Kind kGradient>
 void from_output(Backward& back) {
-  back.d_inputs[0] =
-      make(back, kGradient, ".dx", {back.d_outputs[0], back.op.outputs[0]}, back.op.attrs);
+  back.d_inputs[0] = make(back, kGradient, ".dx", {back.d_outputs[0], back.op.outputs[0]}, back.op.attrs);
 }
 template <Kind kGradient>
 void from_input(Backward& back) {
-  back.d_inputs[0] =
-      make(back, kGradient, ".dx", {back.d_outputs[0], back.op.inputs[0]}, back.op.attrs);
+  back.d_inputs[0] = make(back, kGradient, ".dx", {back.d_outputs[0], back.op.inputs[0]}, back.op.attrs);
 }
 // A gradient that is one op on dY alone, and on the indices at input 1 where the op has them; the result has the type
 // of the input.

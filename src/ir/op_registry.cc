@@ -196,8 +196,7 @@ std::vector<std::pair<int, int>> in_place_pairs(const Graph& graph, const Op& op
   if (!def.traits.pointwise && def.recompute)
     std::erase_if(pairs, [&](const auto& pair) {
       const ValueId over = root_of(graph, op.inputs[static_cast<size_t>(pair.second)]);  // views are the same bytes
-      return std::count_if(op.inputs.begin(), op.inputs.end(),
-                           [&](ValueId input) { return root_of(graph, input) == over; }) > 1;
+      return std::ranges::count_if(op.inputs, [&](ValueId input) { return root_of(graph, input) == over; }) > 1;
     });
   return pairs;
 }

@@ -34,8 +34,7 @@ OpCost attention_grad_cost(const OpTypes& types) {
 void attention_gradient(Backward& back) {
   std::vector<ValueId> inputs = {back.d_outputs[0]};
   inputs.insert(inputs.end(), back.op.inputs.begin(), back.op.inputs.end());
-  const std::vector<ValueId> made =
-      make_all(back, k_attention_grad, ".dx", std::move(inputs), back.op.attrs);
+  const std::vector<ValueId> made = make_all(back, k_attention_grad, ".dx", std::move(inputs), back.op.attrs);
   for (size_t input = 0; input < made.size(); ++input)
     if (back.wanted[input]) back.d_inputs[input] = made[input];
 }

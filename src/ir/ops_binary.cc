@@ -86,14 +86,11 @@ std::vector<OpDef> binary_ops() {
       binary(k_pow, pow_gradient, flops_per_output<40>, never),
       binary(k_mod, kNoGradient, flops_per_output<4>, never),
       binary(k_bitwise, kNoGradient, flops_per_output<1>, never),
-      forward_op(k_pow_grad, kNoGradient, flops_per_output<44>, pointwise(kNever, never),
-                 over_equal_inputs),
+      forward_op(k_pow_grad, kNoGradient, flops_per_output<44>, pointwise(kNever, never), over_equal_inputs),
       forward_op(k_compare, kNoGradient, flops_per_output<1>, rows_by(kBroadcast)),
       forward_op(k_where, where_gradient, flops_per_output<1>, rows_by(kBroadcast), over_equal_inputs),
-      forward_op(k_maximum, extreme_gradient<true>, flops_per_output<1>, rows_by(kBroadcast),
-                 over_equal_inputs),
-      forward_op(k_minimum, extreme_gradient<false>, flops_per_output<1>, rows_by(kBroadcast),
-                 over_equal_inputs),
+      forward_op(k_maximum, extreme_gradient<true>, flops_per_output<1>, rows_by(kBroadcast), over_equal_inputs),
+      forward_op(k_minimum, extreme_gradient<false>, flops_per_output<1>, rows_by(kBroadcast), over_equal_inputs),
       backward_op(k_maximum_grad, flops_per_output<2>, over_equal_inputs),
   };
 }

@@ -53,11 +53,12 @@ void append_gradient(Backward& back, const base::CustomKernel& kernel, int at) {
   std::vector<ValueId> inputs;
   for (size_t output = 0; output < back.d_outputs.size(); ++output)
     inputs.push_back(gradient_or_zeros(back, output, ".none"));
-  for (const int input : gradient.reads_inputs)
-    if (of_input(input)) inputs.push_back(back.op.inputs[static_cast<size_t>(input)]);
-  for (const int output : gradient.reads_outputs)
-    if (static_cast<size_t>(output) < back.op.outputs.size())
-      inputs.push_back(back.op.outputs[static_cast<size_t>(output)]);
+  const auto read = [&inputs](const std::vector<ValueId>& from, const std::vector<int>& positions) {
+    for (const int position : positions)
+      if (const auto index = static_cast<size_t>(position); index < from.size()) inputs.push_back(from[index]);
+  };
+  read(back.op.inputs, gradient.reads_inputs);
+  read(back.op.outputs, gradient.reads_outputs);
   std::vector<TensorType> given;
   for (const int input : gradient.of)
     if (of_input(input)) given.push_back(back.builder.type(back.op.inputs[static_cast<size_t>(input)]));
@@ -74,7 +75,7 @@ void custom_gradient(Backward& back) {
   if (!kernel.op || kernel.gradient >= 0) return;
   for (int at = 0; at < static_cast<int>(kernel.op->gradients.size()); ++at) {
     const std::vector<int>& of = kernel.op->gradients[static_cast<size_t>(at)].of;
-    const bool wanted = std::any_of(of.begin(), of.end(), [&](int input) {
+    const bool wanted = std::ranges::any_of(of, [&](int input) {
       return static_cast<size_t>(input) < back.wanted.size() && back.wanted[static_cast<size_t>(input)] != 0;
     });
     if (wanted) append_gradient(back, kernel, at);
@@ -82,8 +83,8 @@ void custom_gradient(Backward& back) {
 }
 
 bool makes_gradient_of(const base::CustomOperator& op, size_t input) {
-  return std::any_of(op.gradients.begin(), op.gradients.end(), [&](const base::CustomGradient& gradient) {
-    return std::find(gradient.of.begin(), gradient.of.end(), static_cast<int>(input)) != gradient.of.end();
+  return std::ranges::any_of(op.gradients, [&](const base::CustomGradient& gradient) {
+    return std::ranges::find(gradient.of, static_cast<int>(input)) != gradient.of.end();
   });
 }
 

@@ -38,7 +38,7 @@ Attrs piece(size_t rank, int64_t axis, int64_t start) {
 void concat_gradient(Backward& back) {
   const std::vector<TensorType> parts = types_of(back.builder.graph(), back.op.inputs);
   const int64_t axis = back.op.attrs.ints[0];
-  if (parts.size() > 1 && std::all_of(back.wanted.begin(), back.wanted.end(), [](char want) { return want != 0; })) {
+  if (parts.size() > 1 && std::ranges::all_of(back.wanted, [](char want) { return want != 0; })) {
     back.d_inputs = make_all(back, k_split, ".dx", {back.d_outputs[0]}, back.op.attrs, parts);
     return;
   }
@@ -46,8 +46,7 @@ void concat_gradient(Backward& back) {
   for (size_t input = 0; input < parts.size(); ++input) {
     if (back.wanted[input]) {
       const Attrs attrs = piece(parts[input].shape.size(), axis, start);
-      back.d_inputs[input] =
-          make(back, k_slice, ".dx", {back.d_outputs[0]}, attrs, {parts[input]});
+      back.d_inputs[input] = make(back, k_slice, ".dx", {back.d_outputs[0]}, attrs, {parts[input]});
     }
     start += parts[input].shape[static_cast<size_t>(axis)];
   }
@@ -59,7 +58,7 @@ void split_gradient(Backward& back) {
   const std::vector<TensorType> parts = types_of(back.builder.graph(), back.op.outputs);
   const int64_t axis = back.op.attrs.ints[0];
   const std::vector<ValueId> given(back.d_outputs.begin(), back.d_outputs.end());
-  if (std::find(given.begin(), given.end(), kNone) == given.end()) {
+  if (std::ranges::find(given, kNone) == given.end()) {
     back.d_inputs[0] = back.builder.concat(back.op.name + ".dx", given, axis);
     return;
   }
@@ -68,8 +67,7 @@ void split_gradient(Backward& back) {
   for (size_t part = 0; part < parts.size(); ++part) {
     if (given[part] != kNone) {
       const Attrs attrs = piece(whole.shape.size(), axis, start);
-      const ValueId padded =
-          make(back, k_slice_grad, ".dx.part", {given[part]}, attrs, {whole});
+      const ValueId padded = make(back, k_slice_grad, ".dx.part", {given[part]}, attrs, {whole});
       sum = sum == kNone ? padded : make(back, k_add, ".dx", {sum, padded});
     }
     start += parts[part].shape[static_cast<size_t>(axis)];
@@ -95,8 +93,8 @@ void sum_gradient(Backward& back) {
   if (back.wanted[0]) back.d_inputs[0] = dy;
   if (!back.wanted[2]) return;
   const bool by_row = back.builder.type(indices).shape != back.builder.type(op.inputs[2]).shape;
-  back.d_inputs[2] = back.builder.op(by_row ? k_gather : k_gather_elements, op.name + ".du", {dy, indices},
-                                     {{op.attrs.ints[0]}, {}});
+  back.d_inputs[2] =
+      back.builder.op(by_row ? k_gather : k_gather_elements, op.name + ".du", {dy, indices}, {{op.attrs.ints[0]}, {}});
 }
 
 void scatter_elements_gradient(Backward& back) {

@@ -8,16 +8,14 @@ void lstm_cell_gradient(Backward& back) {
   const std::vector<ValueId>& out = back.op.outputs;
   std::vector<ValueId> inputs = {gradient_or_zeros(back, 0, ".dh"), out[2], back.op.inputs[2], out[1]};
   if (back.d_outputs[1] != kNone) inputs.push_back(back.d_outputs[1]);
-  const std::vector<ValueId> made =
-      make_all(back, k_lstm_cell_grad, ".grad", inputs, back.op.attrs);
+  const std::vector<ValueId> made = make_all(back, k_lstm_cell_grad, ".grad", inputs, back.op.attrs);
   if (made.size() == 2) back.d_inputs = {made[0], made[0], made[1]};
 }
 
 void gru_cell_gradient(Backward& back) {
   const std::vector<ValueId>& out = back.op.outputs;
   const std::vector<ValueId> made =
-      make_all(back, k_gru_cell_grad, ".grad",
-                       {back.d_outputs[0], out[1], out[2], back.op.inputs[2]}, back.op.attrs);
+      make_all(back, k_gru_cell_grad, ".grad", {back.d_outputs[0], out[1], out[2], back.op.inputs[2]}, back.op.attrs);
   if (made.size() == 3) back.d_inputs = made;
 }
 
@@ -55,8 +53,7 @@ ValueId states_before(Backward& back, ValueId series, ValueId first) {
 ValueId weight_gradient(Backward& back, ValueId dp, ValueId series, ValueId first) {
   const Shape shape = back.builder.type(dp).shape;
   const ValueId rows = back.builder.reshape(dp, {shape[0] * shape[1], shape[2]});
-  return make(back, k_matmul, ".dr", {rows, states_before(back, series, first)},
-                         {{1, 0}, {}});
+  return make(back, k_matmul, ".dr", {rows, states_before(back, series, first)}, {{1, 0}, {}});
 }
 
 void lstm_sequence_gradient(Backward& back) {
@@ -64,8 +61,7 @@ void lstm_sequence_gradient(Backward& back) {
   std::vector<ValueId> inputs = {
       out[2], out[1], in[3], in[1], gradient_or_zeros(back, 3, ".dh"), gradient_or_zeros(back, 4, ".dc")};
   if (back.d_outputs[0] != kNone) inputs.push_back(back.d_outputs[0]);
-  const std::vector<ValueId> made =
-      make_all(back, k_lstm_sequence_grad, ".grad", inputs, back.op.attrs);
+  const std::vector<ValueId> made = make_all(back, k_lstm_sequence_grad, ".grad", inputs, back.op.attrs);
   if (made.size() != 3) return;
   back.d_inputs = {made[0], kNone, made[1], made[2]};
   if (back.wanted[1] != 0) back.d_inputs[1] = weight_gradient(back, made[0], out[0], in[2]);
@@ -75,8 +71,7 @@ void gru_sequence_gradient(Backward& back) {
   const std::vector<ValueId>&in = back.op.inputs, &out = back.op.outputs;
   std::vector<ValueId> inputs = {out[1], out[2], out[0], in[2], in[1], gradient_or_zeros(back, 3, ".dh")};
   if (back.d_outputs[0] != kNone) inputs.push_back(back.d_outputs[0]);
-  const std::vector<ValueId> made =
-      make_all(back, k_gru_sequence_grad, ".grad", inputs, back.op.attrs);
+  const std::vector<ValueId> made = make_all(back, k_gru_sequence_grad, ".grad", inputs, back.op.attrs);
   if (made.size() != 3) return;
   back.d_inputs[0] = made[0], back.d_inputs[2] = made[2];
   if (back.wanted[1] != 0) back.d_inputs[1] = weight_gradient(back, made[1], out[0], in[2]);
@@ -115,8 +110,7 @@ std::vector<OpDef> recurrent_ops() {
       backward_op(k_lstm_cell_grad, flops_per_output<12>, lstm_cell_grad_in_place),
       forward_op(k_gru_cell, gru_cell_gradient, flops_per_output<70>, kNoTraits, gru_cell_in_place),
       backward_op(k_gru_cell_grad, flops_per_output<7>, gru_cell_grad_in_place),
-      forward_op(k_lstm_sequence, lstm_sequence_gradient, sequence_cost<1, 110>, kNoTraits,
-                 lstm_sequence_in_place),
+      forward_op(k_lstm_sequence, lstm_sequence_gradient, sequence_cost<1, 110>, kNoTraits, lstm_sequence_in_place),
       forward_op(k_lstm_sequence_grad, kNoGradient, sequence_cost<3, 48>, kNoTraits, lstm_sequence_grad_in_place),
       forward_op(k_gru_sequence, gru_sequence_gradient, sequence_cost<1, 70>, kNoTraits, gru_sequence_in_place),
       forward_op(k_gru_sequence_grad, kNoGradient, sequence_cost<4, 21>, kNoTraits, gru_sequence_grad_in_place),

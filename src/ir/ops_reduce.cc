@@ -10,8 +10,8 @@ bool is_summed(int64_t mask, size_t dimension) {
 }
 
 void reduce_max_gradient(Backward& back) {
-  back.d_inputs[0] = make(back, k_reduce_max_grad, ".dx",
-                                     {back.d_outputs[0], back.op.inputs[0], back.op.outputs[0]}, back.op.attrs);
+  back.d_inputs[0] =
+      make(back, k_reduce_max_grad, ".dx", {back.d_outputs[0], back.op.inputs[0], back.op.outputs[0]}, back.op.attrs);
 }
 
 // Puts the summed dimensions back as 1s and spreads a * dY over them.
@@ -27,8 +27,7 @@ void spread(Backward& back) {
   }
   const double a = kMean ? 1 / count : 1;
   const ValueId dy = back.builder.reshape(back.d_outputs[0], kept);
-  back.d_inputs[0] = kept == x.shape ? back.builder.scale(dy, a)
-                                     : make(back, k_expand, ".dx", {dy}, {{}, {a}}, {x});
+  back.d_inputs[0] = kept == x.shape ? back.builder.scale(dy, a) : make(back, k_expand, ".dx", {dy}, {{}, {a}}, {x});
 }
 
 void expand_gradient(Backward& back) {

@@ -36,9 +36,8 @@ void abs_gradient(Backward& back) {
 void hard_sigmoid_gradient(Backward& back) {
   const double alpha = back.op.attrs.reals[0], beta = back.op.attrs.reals[1];
   const double zero = alpha == 0 ? 0 : -beta / alpha, one = alpha == 0 ? 0 : (1 - beta) / alpha;
-  back.d_inputs[0] =
-      make(back, k_hard_sigmoid_grad, ".dx", {back.d_outputs[0], back.op.inputs[0]},
-                      {{}, {alpha, std::min(zero, one), std::max(zero, one)}});
+  back.d_inputs[0] = make(back, k_hard_sigmoid_grad, ".dx", {back.d_outputs[0], back.op.inputs[0]},
+                          {{}, {alpha, std::min(zero, one), std::max(zero, one)}});
 }
 
 // Piecewise constant: the gradient is zero.
@@ -66,8 +65,7 @@ OpDef unary(Kind kind, void (*gradient)(Backward&), ZeroRule keeps_zero) {
 
 template <int kFlops>
 OpDef unary_grad(Kind kind, ZeroRule keeps_zero, std::optional<CompactForm> compact = {}) {
-  OpDef def =
-      forward_op(kind, kNoGradient, flops_per_output<kFlops>, pointwise(kNever, keeps_zero), over_first_two);
+  OpDef def = forward_op(kind, kNoGradient, flops_per_output<kFlops>, pointwise(kNever, keeps_zero), over_first_two);
   def.traits.through_convolution = true;
   def.compact = compact;
   return def;
@@ -102,13 +100,10 @@ std::vector<OpDef> unary_ops() {
       unary<5>(k_hard_swish, from_input<k_hard_swish_grad>, always),
       unary<2>(k_clip, from_output<k_clip_grad>, clip_keeps_zero),
       forward_op(k_round, no_gradient_flows, flops_per_output<1>, rows_by(kElements), over_first),
-      forward_op(k_arc, from_input<k_arc_grad>, flops_per_output<30>,
-                 pointwise(kElements, arc_keeps_zero), over_first),
+      forward_op(k_arc, from_input<k_arc_grad>, flops_per_output<30>, pointwise(kElements, arc_keeps_zero), over_first),
       // as a cast there and back: what comes back is rounded, too
-      forward_op(k_round_to, from_gradient<k_round_to>, flops_per_output<2>,
-                 pointwise(kElements, always), over_first),
-      forward_op(k_cast, from_gradient<k_cast>, flops_per_output<1>, rows_by(kElements),
-                 cast_in_place),
+      forward_op(k_round_to, from_gradient<k_round_to>, flops_per_output<2>, pointwise(kElements, always), over_first),
+      forward_op(k_cast, from_gradient<k_cast>, flops_per_output<1>, rows_by(kElements), cast_in_place),
       unary_grad<1>(k_relu_grad, always, signs_for(k_relu_grad_bits)),
       unary_grad<2>(k_leaky_relu_grad, always, signs_for(k_leaky_relu_grad_bits)),
       unary_grad<3>(k_sigmoid_grad, always),

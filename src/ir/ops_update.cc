@@ -23,7 +23,7 @@ Pairs over_all_but_gradient(const OpTypes& types) {
   return pairs;
 }
 
-// The mean over the gradient, the new sum over the old one.
+// The mean is written over the gradient, the new sum over the old one.
 Pairs crosswise(const OpTypes&) {
   return {{0, 1}, {1, 0}};
 }

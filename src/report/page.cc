@@ -99,9 +99,8 @@ std::string stacked(const std::string& title, const std::vector<Part>& parts,
     if (part.value <= 0 || sum <= 0) continue;
     const double share = 100 * part.value / sum;
     bar += fmt::format("<rect x='{:.3f}%' width='{:.3f}%' height='100%' class='fill{}'/>", left, share, part.style);
-    legend +=
-        fmt::format("<li><span class='swatch back{}'></span>{} <b>{}</b> <span class='soft'>{}</span></li>", part.style,
-                    text(part.label), text(show(part.value)), show_percent(part.value / sum));
+    legend += fmt::format("<li><span class='swatch back{}'></span>{} <b>{}</b> <span class='soft'>{}</span></li>",
+                          part.style, text(part.label), text(show(part.value)), show_percent(part.value / sum));
     left += share;
   }
   if (legend.empty()) return "";
@@ -119,8 +118,7 @@ struct Tile {
 std::string tiles(const std::vector<Tile>& all) {
   std::string made = "<ul class='tiles'>\n";
   for (const Tile& tile : all) {
-    made +=
-        fmt::format("<li><span class='label'>{}</span><b>{}</b>", text(tile.label), with_small_unit(tile.value));
+    made += fmt::format("<li><span class='label'>{}</span><b>{}</b>", text(tile.label), with_small_unit(tile.value));
     if (tile.share >= 0)
       made += fmt::format(
           "<svg class='meter' aria-hidden='true'><rect width='100%' height='100%' class='empty'/><rect width='{:.2f}%' "
@@ -140,7 +138,8 @@ std::string more_than(size_t all, size_t shown) {
 
 std::string chart_figure(const PageChart& chart) {
   return fmt::format(
-      "<figure><figcaption class='hidden'>{}: {}</figcaption><div class='picture' data-chart='{}'>{}{}</div></figure>\n",
+      "<figure><figcaption class='hidden'>{}: {}</figcaption><div class='picture' "
+      "data-chart='{}'>{}{}</div></figure>\n",
       text(chart.chart.title), text(chart.text), chart.id, to_svg(chart.chart), to_svg(chart.chart, Width::kNarrow));
 }
 

@@ -43,7 +43,7 @@ static int dtype_fits(pt_op_use* use, unsigned rule, uint8_t dtype) {
   }
 }
 
-/* The input of another type than the others; -1: there is none. */
+/* The input whose type differs from the others; -1: there is none. */
 static int odd_input(unsigned rule) {
   if (rule == CHOSEN) return 0;
   return rule == REAL_LABEL || rule == REAL_INDEX || rule == SAME_INDEX || rule == REAL_BYTES ? 1 : -1;
@@ -109,7 +109,7 @@ int pt_index_input(uint16_t op) {
   return rule == REAL_LABEL || rule == REAL_INDEX || rule == SAME_INDEX ? 1 : -1;
 }
 
-/* The outputs are what the rule makes, or of the dtype that it tells. */
+/* The outputs equal those that the rule makes, or have the dtype that the rule asks for. */
 static int outputs_fit(const pt_op_use* use, unsigned rule) {
   unsigned output;
   if (use->made_count != 0 && use->made_count != use->output_count) return 0;

@@ -31,7 +31,7 @@ static int matmul(pt_op_use* use) {
   return product(use, use->input_count);
 }
 
-/* Of images (2) or volumes (3), of which the first of the inputs is one. */
+/* A convolution of images (`spatial` is 2) or volumes (3); the first input is an image or a volume. */
 static int convolution(pt_op_use* use, unsigned spatial, unsigned inputs) {
   pt_tensor* y = pt_make(use, NULL);
   return pt_conv_dims(use, in(use, 0), in(use, 1), spatial, y) &&
@@ -86,12 +86,14 @@ static int conv2d_dz(pt_op_use* use) {
          pt_want_dims(use, in(use, 2), given(use, 0), PT_TEXT("what the activation's gradient reads"));
 }
 
-/* What follows a product that has so many integers: returns how many inputs are the product's own, 0: it is refused. */
+/* Checks the steps that follow a product with `product_ints` integers. Returns how many inputs are the product's own; 0: the
+ * use is refused. */
 static unsigned product_inputs(pt_op_use* use, unsigned product_ints) {
   const int64_t* epilogue = use->ints + product_ints;
   const int64_t residual = epilogue[PT_EPILOGUE_RESIDUAL];
   const unsigned inputs = use->input_count - (residual != PT_RESIDUAL_NONE ? 1u : 0u);
-  if (epilogue[PT_EPILOGUE_ACTIVATION] != 0 && !pt_is_epilogue(epilogue[PT_EPILOGUE_ACTIVATION])) return PT_REFUSE(use, "it knows no such activation") != 0;
+  if (epilogue[PT_EPILOGUE_ACTIVATION] != 0 && !pt_is_epilogue(epilogue[PT_EPILOGUE_ACTIVATION]))
+    return PT_REFUSE(use, "it knows no such activation") != 0;
   if (!pt_want_below(use, product_ints + PT_EPILOGUE_RESIDUAL, PT_RESIDUAL_COUNT, PT_TEXT("it knows no residual {}")))
     return 0;
   if (inputs < 2 || inputs > 3)
@@ -149,14 +151,15 @@ static int conv2d_dw_update(pt_op_use* use) {
   return convolution_dw(use, in(use, 2), 2) && follows(use, PT_CONV_ATTRS);
 }
 
-/* The last two dims of Q, K or V with the batch of Q, as the flag says that they lie. */
+/* The shape of K or V: the batch of Q, and the last two dims in the order that the flag gives. */
 static pt_tensor laid(const pt_op_use* use, const pt_tensor* q, uint32_t rows, uint32_t columns, unsigned flag) {
   pt_tensor made = *q;
   made.dims[q->rank - 2u] = is_transposed(use, flag) ? columns : rows;
   made.dims[q->rank - 1u] = is_transposed(use, flag) ? rows : columns;
   return made;
 }
-/* Every step takes the mask that it needs, and none is left. `scores` has the shape of the scores, `mask` is the first one. */
+/* Checks that there is one mask for each step that needs one, and no more. `scores` has the shape of the scores, `mask` is the
+ * first mask's input. */
 static int masks_fit(pt_op_use* use, const pt_tensor* scores, unsigned mask) {
   unsigned at;
   for (at = 0; at < PT_ATTENTION_STEPS; ++at) {
@@ -175,7 +178,7 @@ static int masks_fit(pt_op_use* use, const pt_tensor* scores, unsigned mask) {
   }
   return mask == use->input_count || PT_REFUSE(use, "it has masks that no step takes");
 }
-/* Q stands at `first`; `y` becomes what attention gives. */
+/* Checks Q (input `first`), K, V and the masks; `y` becomes the shape of attention's result. */
 static int attends(pt_op_use* use, unsigned first, pt_tensor* y) {
   const pt_tensor *q = in(use, first), *k = in(use, first + 1u), *v = in(use, first + 2u);
   const int64_t* ints = use->ints;

@@ -95,7 +95,7 @@ Result<SafetensorFile> check(const RawHeader& header, uint64_t data_at, uint64_t
   Problems problems;
   check_names(header, problems);
   for (const RawEntry& raw : header.tensors) check_entry(raw, data_at, problems, file.tensors);
-  std::stable_sort(file.tensors.begin(), file.tensors.end(), [](const SafetensorEntry& a, const SafetensorEntry& b) {
+  std::ranges::stable_sort(file.tensors, [](const SafetensorEntry& a, const SafetensorEntry& b) {
     return std::pair(a.at, a.bytes) < std::pair(b.at, b.bytes);
   });
   if (problems.count == 0) check_layout(file.tensors, data_at, file_size, problems);

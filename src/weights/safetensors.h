@@ -41,12 +41,12 @@ Result<SafetensorFile> open_safetensors(const std::string& path);
 // The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
 // Any bytes may be given; cost and memory are linear in `size`. Data are not looked at.
 Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
-                                                              const std::string& where);
+                                                const std::string& where);
 
 // Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut
 // short since.
 Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
-                                       std::span<std::byte> data);
+                         std::span<std::byte> data);
 
 // What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
 struct SafetensorSource {
@@ -61,7 +61,7 @@ struct SafetensorSource {
 // element size, then by name, so that each is aligned to its element. Where `path` is a pipe or a device, every `read` is asked for all
 // bytes twice. Memory beside the header: one piece of `piece_bytes`. E0901; errors of `read`.
 Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
-                                             const std::map<std::string, std::string>& metadata,
-                                             const std::string& kept = "", size_t piece_bytes = 1 << 16);
+                               const std::map<std::string, std::string>& metadata, const std::string& kept = "",
+                               size_t piece_bytes = 1 << 16);
 
 }  // namespace pantoum::weights

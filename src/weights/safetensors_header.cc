@@ -97,7 +97,7 @@ class HeaderReader : public Json::json_sax_t {
 
   bool key(string_t& text) override {
     if (at_ == At::kTensor) return tensor_key(text);
-    // In the metadata a marker stands before the key, so that the empty key is told from none.
+    // A key of the metadata is kept with a marker before it, so that an empty key differs from no key.
     key_ = at_ == At::kMetadata ? "." + text : text;
     if (at_ == At::kTop) at_ = At::kTopValue;
     return true;
@@ -185,7 +185,7 @@ std::optional<base::DType> safetensors_dtype(std::string_view name) {
 }
 
 bool is_other_safetensors_dtype(std::string_view name) {
-  return std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end();
+  return std::ranges::find(kOthers, name) != kOthers.end();
 }
 
 }  // namespace pantoum::weights

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,20 +44,10 @@ inline constexpr const char* kHeaderSum = "pantoum.xxh3";
 inline constexpr const char* kTensorSums = "pantoum.xxh3.tensors";
 inline constexpr size_t kSumDigits = 16;
 
-// What a header says of a tensor. `at`: from the first byte of data on.
-struct HeaderEntry {
-  std::string name;
-  base::DType dtype;
-  const std::vector<int64_t>& shape;
-  uint64_t at;
-};
-
-// The sum of names, types, shapes, places and metadata. It does not depend on spaces and order in the text, so that a copy of tensors and
-// metadata by another tool keeps it valid. `tensor` gives the tensors in the order of their places.
-uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& tensor,
-                                  const std::map<std::string, std::string>& metadata);
-// `data_at`: the file's first byte of data.
-uint64_t header_sum(const SafetensorFile& file, uint64_t data_at);
+// The sum of names, types, shapes, places (from `data_at`, the first byte of data, on) and metadata. It does not depend on
+// spaces and order in the text, so that a copy of tensors and metadata by another tool keeps it valid.
+uint64_t header_sum(const std::vector<SafetensorEntry>& tensors, uint64_t data_at,
+                    const std::map<std::string, std::string>& metadata);
 
 // E0244 the header has another sum than it says, or lacks some of the sums.
 Result<void> check_header_sum(const SafetensorFile& file, uint64_t data_at);

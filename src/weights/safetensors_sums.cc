@@ -24,14 +24,6 @@ void add_number(base::Checksum& sum, uint64_t number) {
   sum.add(std::as_bytes(std::span(&number, 1)));
 }
 
-void add_tensor(base::Checksum& sum, const HeaderEntry& entry) {
-  add_text(sum, entry.name);
-  add_number(sum, static_cast<uint64_t>(entry.dtype));
-  add_number(sum, entry.shape.size());
-  for (const int64_t extent : entry.shape) add_number(sum, static_cast<uint64_t>(extent));
-  add_number(sum, entry.at);
-}
-
 Result<std::string> sum_of_tensor(const base::OwnedFile& file, const SafetensorEntry& entry,
                                   std::span<std::byte> buffer) {
   base::Checksum sum;
@@ -45,11 +37,17 @@ Result<std::string> sum_of_tensor(const base::OwnedFile& file, const SafetensorE
 
 }  // namespace
 
-uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& tensor,
+uint64_t header_sum(const std::vector<SafetensorEntry>& tensors, uint64_t data_at,
                     const std::map<std::string, std::string>& metadata) {
   base::Checksum sum;
-  add_number(sum, tensors);
-  for (size_t number = 0; number < tensors; ++number) add_tensor(sum, tensor(number));
+  add_number(sum, tensors.size());
+  for (const SafetensorEntry& entry : tensors) {
+    add_text(sum, entry.name);
+    add_number(sum, static_cast<uint64_t>(entry.dtype));
+    add_number(sum, entry.shape.size());
+    for (const int64_t extent : entry.shape) add_number(sum, static_cast<uint64_t>(extent));
+    add_number(sum, entry.at - data_at);
+  }
   for (const auto& [key, value] : metadata) {
     if (key == kHeaderSum) continue;
     add_text(sum, key);
@@ -58,20 +56,13 @@ uint64_t header_sum(size_t tensors, const std::function<HeaderEntry(size_t)>& te
   return sum.value();
 }
 
-uint64_t header_sum(const SafetensorFile& file, uint64_t data_at) {
-  const auto tensor = [&](size_t number) {
-    const SafetensorEntry& entry = file.tensors[number];
-    return HeaderEntry{entry.name, entry.dtype, entry.shape, entry.at - data_at};
-  };
-  return header_sum(file.tensors.size(), tensor, file.metadata);
-}
-
 Result<void> check_header_sum(const SafetensorFile& file, uint64_t data_at) {
   const auto sums = file.metadata.find(kTensorSums);
   const bool has_tensor_sums = sums != file.metadata.end();
   if (!file.has_sums() && !has_tensor_sums) return {};
   const bool whole = file.has_sums() && has_tensor_sums && sums->second.size() == file.tensors.size() * kSumDigits;
-  if (whole && file.metadata.at(kHeaderSum) == base::checksum_text(header_sum(file, data_at))) return {};
+  if (whole && file.metadata.at(kHeaderSum) == base::checksum_text(header_sum(file.tensors, data_at, file.metadata)))
+    return {};
   return fail("E0244", "the header of the file is damaged: its sum is not the one that was written", file.path,
               kCopyAgain);
 }

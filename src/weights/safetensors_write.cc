@@ -17,12 +17,12 @@ struct Placed {
   uint64_t begin = 0, bytes = 0;
 };
 
-// By falling element size, then by name: every tensor stands aligned to its element.
+// Places tensors by falling element size, then by name, so that each is aligned to its element.
 std::vector<Placed> lay_out(const std::vector<SafetensorSource>& tensors) {
   std::vector<Placed> placed;
   placed.reserve(tensors.size());
   for (const SafetensorSource& source : tensors) placed.push_back({&source, 0, 0});
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+  std::ranges::sort(placed, [](const Placed& a, const Placed& b) {
     const int64_t size_a = base::size_of(a.source->dtype), size_b = base::size_of(b.source->dtype);
     return size_a != size_b ? size_a > size_b : a.source->name < b.source->name;
   });
@@ -67,7 +67,7 @@ Result<void> check_names(const std::vector<SafetensorSource>& tensors, const std
   return {};
 }
 
-// Writes a tensor piece by piece, or (without a file) reads it alone; its sum.
+// Writes a tensor piece by piece, or only reads it if there is no file; returns its checksum.
 Result<std::string> pass(base::AtomicFile* file, const Placed& tensor, std::span<std::byte> piece) {
   base::Checksum sum;
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
@@ -79,7 +79,7 @@ Result<std::string> pass(base::AtomicFile* file, const Placed& tensor, std::span
   return base::checksum_text(sum.value());
 }
 
-// A name as a reader finds it.
+// A name as a reader of the file will see it.
 std::string readable(const std::string& text) {
   return nlohmann::json::parse(quoted(text)).get<std::string>();
 }
@@ -97,11 +97,10 @@ Metadata as_found(const std::vector<Placed>& tensors, const Metadata& metadata) 
 
 // The header with the length before it, and its own sum in it.
 std::string summed_header(const std::vector<Placed>& tensors, Metadata& metadata) {
-  const auto tensor = [&](size_t number) {
-    const Placed& placed = tensors[number];
-    return HeaderEntry{readable(placed.source->name), placed.source->dtype, placed.source->shape, placed.begin};
-  };
-  metadata[kHeaderSum] = base::checksum_text(header_sum(tensors.size(), tensor, metadata));
+  std::vector<SafetensorEntry> entries;
+  for (const Placed& each : tensors)
+    entries.push_back({readable(each.source->name), each.source->dtype, each.source->shape, each.begin, each.bytes});
+  metadata[kHeaderSum] = base::checksum_text(header_sum(entries, 0, metadata));
   std::string text = header_text(tensors, metadata);
   std::string length(8, '\0');
   for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<char>(text.size() >> (8 * byte));

@@ -111,7 +111,7 @@ static pt_status newest_record(const pt_journal* journal) {
   return sequence == 0 ? PT_E_STATE : read_record(journal, sequence % PT_RECORD_BLOCKS, &whole);
 }
 
-/* Of the plan, and of whether blocks are checked: their areas differ. */
+/* Identifies the plan and whether blocks are checked, since both decide how areas are laid out. */
 static uint32_t identity(const pt_journal* journal) {
   const uint32_t crc = pt_load_u32(journal->plan->bytes + PT_AT_CRC);
   return journal->sums != NULL ? ~crc : crc;

@@ -17,7 +17,7 @@ static uint32_t blocks_of(uint32_t bytes_each, uint32_t samples) {
   return (uint32_t)(((uint64_t)bytes_each * samples + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
 }
 
-/* Rows, and behind each feature's the sums of them. */
+/* Blocks for the rows of the first `list_count` features and, behind the rows of each feature, for their checksums. */
 static uint32_t row_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples, int checked) {
   uint32_t which, sum = 0;
   for (which = 0; which < list_count; ++which)
@@ -60,7 +60,7 @@ static pt_status write_record(pt_features* features, const record* made) {
   return status == PT_OK ? blocks->sync(blocks->context) : status;
 }
 
-/* Room for the samples of the key. */
+/* Makes room for the samples of the key. */
 static pt_status make_space(pt_features* features, const pt_feature_key* key) {
   const uint32_t rows = row_blocks(features->list, features->list_count, key->count, features->checked);
   features->key.count = 0;
@@ -101,7 +101,7 @@ pt_status pt_features_end(pt_features* features) {
 
 /* ---- the rows ---- */
 
-/* In the pager's bytes. */
+/* The place of a row, in bytes from the pager's first byte. */
 static uint64_t place_of(const pt_features* features, uint32_t which, uint32_t sample) {
   const uint64_t before = row_blocks(features->list, which, features->key.count, features->checked);
   return before * PT_BLOCK_BYTES + (uint64_t)sample * features->list[which].row_bytes;
@@ -112,7 +112,7 @@ static uint64_t place_of_sum(const pt_features* features, uint32_t which, uint32
   return place_of(features, which, 0) + rows * PT_BLOCK_BYTES + (uint64_t)sample * SUM_BYTES;
 }
 
-/* Of a row at its place, of this key: the same bytes elsewhere have another. */
+/* The checksum of a row, its place and the key: the same bytes at another place have another checksum. */
 static uint32_t sum_of(const pt_features* features, uint32_t which, uint32_t sample, const uint8_t* row) {
   const uint32_t place[3] = {key_crc(&features->key), which, sample};
   uint8_t bytes[sizeof place];
@@ -120,7 +120,7 @@ static uint32_t sum_of(const pt_features* features, uint32_t which, uint32_t sam
   return pt_crc32_more(pt_crc32(bytes, sizeof bytes), row, features->list[which].row_bytes);
 }
 
-/* Sums of rows, a few at a time: written, or compared with what is there. */
+/* Writes the checksums of rows, or compares them with the stored ones, a few at a time. */
 static pt_status move_sums(pt_features* features, uint32_t which, uint32_t sample, uint32_t rows, const uint8_t* data,
                            int writes) {
   const pt_pager pager = pt_block_pager_interface(&features->pager);

@@ -27,7 +27,7 @@ void board_exit(int code) {
   exit(code);
 }
 
-/* Not measured: the frames of this computer say nothing about those of a microcontroller. */
+/* The stack is not measured: frames of this computer say nothing about frames of a microcontroller. */
 uint32_t board_stack_bytes(void) {
   return 0;
 }

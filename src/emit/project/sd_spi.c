@@ -68,7 +68,7 @@ static pt_status simple(const sd_card* card, uint8_t number, uint32_t argument, 
   return release(card, command(card, number, argument) == expected ? PT_OK : PT_E_IO);
 }
 
-/* For the answers R3 and R7: R1 and four bytes more. */
+/* Sends a command whose answer is R3 or R7: R1 and four more bytes. */
 static uint8_t long_command(const sd_card* card, uint8_t number, uint32_t argument, uint32_t* more) {
   const uint8_t answer = command(card, number, argument);
   uint32_t index;

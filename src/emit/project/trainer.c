@@ -30,7 +30,8 @@ static pt_status write_initial_values(pt_trainer* trainer) {
   return status;
 }
 
-/* Where the program leaves space for it; between runs that of a step, which touches nothing that lives between steps. */
+/* Puts the staging buffer into the space that the program leaves for it. Between runs it is in the space of a step, which
+ * holds nothing that lives between steps. */
 static void place_staging(pt_trainer* trainer, int32_t program) {
   if (trainer->plan.staging_bytes != 0)
     trainer->pager.staging = trainer->arena + pt_plan_staging(&trainer->plan, (uint32_t)program);
@@ -114,7 +115,7 @@ static pt_status fill_feature(pt_trainer* trainer, uint32_t which, uint32_t samp
   return PT_OK;
 }
 
-/* What the program reads of the batch that begins with sample `first`. */
+/* Fills what the program reads with the batch that begins with sample `first`. */
 static pt_status fill(pt_trainer* trainer, uint8_t reader, const pt_samples* samples, uint32_t first) {
   const pt_model* model = trainer->model;
   const uint32_t features = reader == PT_READ_BY_STEP ? model->feature_count : 0;

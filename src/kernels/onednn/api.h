@@ -13,7 +13,7 @@ using Dims = dnnl::memory::dims;
 
 const dnnl::engine& engine();
 const dnnl::primitive_attr& attributes();  // scratch memory is the caller's
-// Of float32, in a vector of the processor: 8 or 16. Fast convolutions are made for blocks of as many channels.
+// The number of float32 in a vector of the processor: 8 or 16. Fast convolutions work on blocks of as many channels.
 uint32_t vector_elements();
 
 // ---- memory ----
@@ -60,8 +60,8 @@ struct FinishedBy {
 };
 // Uses the named implementation, and so has its bits; throws dnnl::error where it cannot apply these steps. Its relu
 // turns NaN into infinity, which no later sum hides.
-PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
-                                          const FinishedBy& finish, const std::string& implementation);
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, const FinishedBy& finish,
+                            const std::string& implementation);
 PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 
@@ -77,9 +77,8 @@ struct MatmulShape {
   Desc a, b, bias, y;  // bias: none(), or as y
 };
 PrimitiveHandle matmul(const MatmulShape& shape, int later);
-// With the steps of `finish`, like a convolution.
-PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish,
-                                     const std::string& implementation);
+// A product with the steps of `finish`, as convolution() has them.
+PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish, const std::string& implementation);
 // y += a b.
 PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y);
 PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);

@@ -96,7 +96,7 @@ void product_of_block(const pt_factor* a, const pt_factor* b, size_t m, size_t n
   }
 }
 
-// What the products of a call ask for.
+// What the products of a call need: scratch memory, and whether one of them has no fast implementation.
 struct Asked {
   size_t scratch = 0;
   bool fails = false;

@@ -49,7 +49,7 @@ Elements elements_of(const Rest& rest) {
 // (0.9 to 1.1 of their time, one core with AVX-512, 2 MiB of second-level cache).
 constexpr size_t kFinishedFrom = size_t{1} << 20;
 
-// Where products of copied patches are a primitive's way, it is slow at finishing them.
+// An implementation that multiplies copied patches (gemm) is slow at these steps.
 bool may_finish(const PrimitiveHandle& plain, const Desc& y, const FinishedBy& finish) {
   return y.get_size() >= kFinishedFrom && plain.implementation.find("gemm") == std::string::npos &&
          (finish.adds || finish.activation != Finish::kNone);

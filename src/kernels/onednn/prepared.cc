@@ -24,12 +24,12 @@ void* address(const pt_call& call, const Place& place) {
   return place.operand < inputs ? call.inputs[place.operand].data : call.outputs[place.operand - inputs].data;
 }
 
-// That the call allows.
+// The most threads that the call allows.
 int most_threads(const pt_call& call) {
   return call.pool == nullptr ? 1 : std::min(threads_wanted, static_cast<int>(call.pool->threads));
 }
 
-// As many as have something to do: waking a thread and waiting for it costs more than a few microseconds of work, and
+// As many threads as have something to do: waking a thread and waiting for it costs more than a few microseconds of work, and
 // much more where others want the processors. Work is the memory that is touched, and of products and convolutions,
 // whose weight is input 1 or the output, the multiplications. What is added to a product does not count: fused and apart,
 // it takes as many threads, and so has the same bits.

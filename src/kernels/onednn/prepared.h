@@ -42,13 +42,13 @@ class Stage {
   std::vector<dnnl_exec_arg_t> bound_;
 };
 
-// What is left to do to a product's result where its primitive does not do it, in one pass where it lies.
+// The steps that a product's primitive leaves out. They are done in place, in one pass over its result.
 struct Rest {
   int added = -1;  // the operand that is added; -1: none
   pt_activation activation{};
 };
 
-// What a call of some operator and shapes runs.
+// The stages that calls of one operator with the same shapes run.
 class Prepared {
  public:
   // Reserves bytes of the call's workspace; returns their offset.
@@ -86,7 +86,7 @@ enum Algorithm : uint16_t {
 // Does the rest to the first output of a call, on as many threads.
 void run_rest(const Rest& rest, const pt_call& call, int threads);
 
-// What a maker is asked for: operator and algorithm of the row, and operands and attributes of the call.
+// The input of a maker: operator and algorithm of the kernel's row, operands and attributes of the call.
 struct Asked {
   uint16_t op, algorithm;
   const pt_call& call;
@@ -97,13 +97,13 @@ using Maker = bool (*)(const Asked& asked, Prepared& prepared);
 // The stages for a call, made at its first sight; null where there are none. Remembers both answers.
 Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker);
 
-// Of the kernels' own interface.
+// The two functions of a kernel: its workspace and its run.
 size_t workspace_of(Prepared* prepared);
 pt_status run(Prepared* prepared, const pt_call& call);
 
 // The most threads that a primitive is made for and run with; small ones take fewer.
 void set_threads(int threads);
-// That primitives of the calling thread are made for and run with: OpenMP keeps it by thread.
+// Sets the number of threads for primitives that the calling thread makes and runs; OpenMP keeps it for each thread.
 void keep_threads(int threads);
 const pt_pool* pool();
 

@@ -108,7 +108,7 @@ dnnl::algorithm gelu_of(const pt_call& call) {
   return call.ints[0] != 0 ? dnnl::algorithm::eltwise_gelu_tanh : dnnl::algorithm::eltwise_gelu_erf;
 }
 
-// With copied factors; none: no factor is copied, or bits might change.
+// The product with copied factors; none if no factor needs a copy, or if a copy might change bits.
 std::optional<Product> spread_product(const pt_call& call, int inputs, Prepared& prepared) {
   const ProductCall asked(call, inputs);
   Product product = asked.product();

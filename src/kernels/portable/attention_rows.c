@@ -6,7 +6,7 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/real_math.h"
 
-/* What scores go through: the step's kind, its real, and the mask with its strides. */
+/* A step that scores go through: its kind, its real, and its mask with the mask's strides. */
 typedef struct step {
   int64_t kind;
   pt_real p;

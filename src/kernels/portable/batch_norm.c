@@ -27,7 +27,7 @@ static size_t plane_of(const norm* n, size_t sample, size_t channel) {
   return (sample * n->channels + channel) * n->positions;
 }
 
-/* What normalizes a channel: Y = activation((X - mean) a + b). */
+/* The numbers that normalize a channel: Y = activation((X - mean) a + b). */
 typedef struct line {
   pt_real mean, a, b;
 } line;
@@ -80,16 +80,6 @@ static pt_status forward(const pt_call* call, pt_activation activation) {
   return PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, forward_channels, &n);
 }
 
-static const pt_activation kNoActivation = {0, 0, 0};
-
-pt_status PT_NAME(pt_batch_norm)(const pt_call* call) {
-  return forward(call, kNoActivation);
-}
-
-pt_status PT_NAME(pt_batch_norm_act)(const pt_call* call) {
-  return forward(call, pt_activation_of(call));
-}
-
 /* dbias = sum dN, dscale = sum dN xhat, dX = scale / sigma (dN - dbias / n - xhat dscale / n), where dN is dY, or what
  * flows back through the activation. */
 static void backward_channels(void* arg, size_t begin, size_t end) {
@@ -125,7 +115,7 @@ static void backward_channels(void* arg, size_t begin, size_t end) {
   }
 }
 
-/* Behind dY X scale, where there is an activation, the bias; then mean and variance. */
+/* The inputs are dY, X, scale, then the bias if there is an activation, then mean and variance. */
 static pt_status backward(const pt_call* call, pt_activation activation) {
   const pt_tensor* statistics = call->inputs + (activation.op != 0 ? 4 : 3);
   norm n = describe(call, &call->inputs[1]);
@@ -140,14 +130,6 @@ static pt_status backward(const pt_call* call, pt_activation activation) {
   n.dbias = call->outputs[2].data;
   if (n.samples * n.positions == 0) return PT_OK;
   return PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, backward_channels, &n);
-}
-
-pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call) {
-  return backward(call, kNoActivation);
-}
-
-pt_status PT_NAME(pt_batch_norm_act_grad)(const pt_call* call) {
-  return backward(call, pt_activation_of(call));
 }
 
 /* new = momentum old + (1 - momentum) batch, the variance unbiased: n / (n - 1). */
@@ -186,10 +168,16 @@ static pt_status evaluate(const pt_call* call, pt_activation activation) {
   return PT_NAME(pt_parallel)(call, n.samples * n.channels, n.samples * n.channels * n.positions, eval_planes, &n);
 }
 
-pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call) {
-  return evaluate(call, kNoActivation);
-}
+static const pt_activation kNoActivation = {0, 0, 0};
 
-pt_status PT_NAME(pt_batch_norm_act_eval)(const pt_call* call) {
-  return evaluate(call, pt_activation_of(call));
-}
+/* The op alone, and with an activation behind it. */
+#define PT_NORM(name, with_activation, function)                 \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {            \
+    return function(call, kNoActivation);                        \
+  }                                                              \
+  pt_status PT_NAME(pt_##with_activation)(const pt_call* call) { \
+    return function(call, pt_activation_of(call));               \
+  }
+PT_NORM(batch_norm, batch_norm_act, forward)
+PT_NORM(batch_norm_grad, batch_norm_act_grad, backward)
+PT_NORM(batch_norm_eval, batch_norm_act_eval, evaluate)

@@ -18,8 +18,7 @@ static void walk_elements(void* arg, size_t begin, size_t end) {
   const walk* w = arg;
   const size_t a_step = pt_broadcast_step(&w->shape, 0), b_step = pt_broadcast_step(&w->shape, 1);
   while (begin < end) {
-    size_t at[2], count = pt_broadcast_seek(&w->shape, begin, at);
-    if (count > end - begin) count = end - begin;
+    size_t at[2], count = pt_broadcast_seek(&w->shape, begin, end, at);
     w->row(w->a + at[0] * w->element, a_step, w->b + at[1] * w->element, b_step, w->y + begin * w->element, count);
     begin += count;
   }
@@ -80,7 +79,7 @@ static void pow_grad_elements(void* arg, size_t begin, size_t end) {
   const pow_grad_state* state = arg;
   for (size_t index = begin; index < end; ++index) {
     size_t at[2];
-    pt_broadcast_seek(&state->a_and_b, index, at);
+    pt_broadcast_seek(&state->a_and_b, index, end, at);
     const double base = (double)state->a[at[0]], exponent = (double)state->b[at[1]];
     state->dx[index] = (pt_real)((double)state->dy[index] * exponent * pt_pow(base, exponent - 1));
   }

@@ -47,8 +47,9 @@ static inline size_t pt_broadcast_step(const pt_broadcast* b, size_t operand) {
   return b->steps[operand][b->rank - 1];
 }
 
-/* Where each operand has the output's element `index`; returns how many elements the inner row has from there on. */
-static inline size_t pt_broadcast_seek(const pt_broadcast* b, size_t index, size_t* at) {
+/* Where each operand has the output's element `index`; returns how many elements the inner row has from there on, at most
+ * those before `end`. */
+static inline size_t pt_broadcast_seek(const pt_broadcast* b, size_t index, size_t end, size_t* at) {
   const size_t inner = b->dims[b->rank - 1], column = index % inner;
   for (size_t operand = 0; operand < b->operands; ++operand) at[operand] = column * b->steps[operand][b->rank - 1];
   size_t rest = index / inner;
@@ -57,5 +58,5 @@ static inline size_t pt_broadcast_seek(const pt_broadcast* b, size_t index, size
     for (size_t operand = 0; operand < b->operands; ++operand) at[operand] += here * b->steps[operand][dim];
     rest /= b->dims[dim];
   }
-  return inner - column;
+  return pt_least(inner - column, end - index);
 }

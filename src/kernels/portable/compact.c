@@ -74,7 +74,7 @@ PT_INLINE lanes go_on(const pt_real* at, int first) {
 /* Computes 4 rows and 4 columns. The strides of the innermost loop are parameters, so that callers can pass
  * constants. */
 PT_INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
-                     const pt_real* b, pt_real* c) {
+                        const pt_real* b, pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
@@ -103,7 +103,7 @@ PT_INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z
   return add(add(add(sum, a[0], x), a[1], y), a[2], z);
 }
 PT_INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
-                           pt_real* c) {
+                              pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
   const ptrdiff_t row = n->a_row;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
@@ -146,7 +146,7 @@ PT_INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* 
 
 /* Computes 8 rows of one column. */
 PT_INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
-                     pt_real* c) {
+                        pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
@@ -178,15 +178,15 @@ PT_INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_r
 /* Computes all rows of 4 columns. The last tile overlaps rows that are computed already, and writes the same values
  * again. */
 PT_INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
-                         const pt_real* b, pt_real* c) {
+                            const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
     tile_4x4(n, column, a_step, b_step, a + at * n->a_row, b, c + at * n->c_row);
   }
 }
 #ifndef PT_FLOATS_IN_SOFTWARE
-PT_INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
-                              pt_real* c) {
+PT_INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a,
+                                 const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
     tile_of_threes(n, column, b_step, a + at * n->a_row, b, c + at * n->c_row);
@@ -194,7 +194,7 @@ PT_INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b
 }
 #endif
 PT_INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
-                       pt_real* c) {
+                          pt_real* c) {
   for (size_t first = 0; first < n->rows; first += 8) {
     const ptrdiff_t at = (ptrdiff_t)(first + 8 <= n->rows ? first : n->rows - 8);
     tile_8x1(n, row, a_step, a + at * row, b, c + at * n->c_row);
@@ -289,7 +289,7 @@ PT_APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_
   add_terms(n, 2, first, a, b, c);
 }
 
-/* With up to 4 terms a tile is not faster. */
+/* Is the sum so short (at most 4 terms) that a tile would not be faster? */
 static int is_flat(const pt_nest* n) {
   return n->rows >= 4 && n->columns >= 4 && n->b_column == 1 && n->c_column == 1 && n->count[2] > 0 &&
          n->count[2] <= 4 && n->count[1] == 1 && n->count[0] == 1;
@@ -333,13 +333,14 @@ PT_INLINE ptrdiff_t four_from(size_t at, size_t count) {
 
 /* A 3 x 3 window over lines of four positions or more: the window stays in registers, and four positions share their
  * loads. */
-PT_INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along, ptrdiff_t step) {
+PT_INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along,
+                        ptrdiff_t step) {
   const places p0 = places_of(x, step), p1 = places_of(x + along, step), p2 = places_of(x + 2 * along, step);
   const lanes x0 = load(&p0), x1 = load(&p1), x2 = load(&p2);
   return add(add(add(sum, w0, x0), w1, x1), w2, x2);
 }
 PT_INLINE void three_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                          ptrdiff_t x_along, ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
+                             ptrdiff_t x_along, ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
   const ptrdiff_t down = t->w_down, along = t->w_along, x_down = t->x_down;
   const pt_real a0 = w[0], a1 = w[along], a2 = w[2 * along];
   const pt_real *w1 = w + down, *w2 = w1 + down;
@@ -383,7 +384,7 @@ PT_INLINE pt_real one_under(const pt_window* t, pt_real sum, const pt_real* w, c
   return sum;
 }
 PT_INLINE void any_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
-                        ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
+                           ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
   const size_t fours = count >= 4 && count % 4 > 1 && !t->goes_on ? count : count / 4 * 4;
   for (; lines > 0; --lines, x += t->x_line, c += t->c_line) {
     for (size_t at = 0; at < fours; at += 4) {

@@ -70,8 +70,8 @@ size_t PT_NAME(pt_conv2d_act_blocked_workspace)(const pt_call* call) {
   return pt_act_may_lie_over(call) ? PT_NAME(pt_conv2d_scratch)(call) * sizeof(pt_real) : 0;
 }
 
-/* In strips where the result is written over the tensor that is added to it; otherwise in the output, followed by one
- * pass over it. */
+/* Computes in strips if the result is written over the tensor that is added to it; otherwise computes the whole output, then
+ * passes over it once. */
 static pt_status convolve_compact(const pt_call* call, const pt_finish* finish) {
   if (finish->scratch != NULL) {
     PT_NAME(pt_conv2d_compact_finish)(call, finish);

@@ -150,7 +150,8 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
   for (size_t job = begin; job < end; ++job) {
     const size_t channel0 = job % t->channel_blocks * t->channels, rest = job / t->channel_blocks;
     const size_t output0 = rest % t->blocks * t->block, group = rest / t->blocks;
-    const size_t channels = pt_least(t->channels, s->channels - channel0), outputs = pt_least(t->block, s->outputs - output0);
+    const size_t channels = pt_least(t->channels, s->channels - channel0),
+                 outputs = pt_least(t->block, s->outputs - output0);
     memset(sums, 0, sizeof sums);
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t plane = sample * s->groups + group;

@@ -1,4 +1,4 @@
-/* For processors with vectors and caches. */
+/* Both forms of Winograd's convolutions for processors with vectors and caches. */
 #include "kernels/portable/winograd_kernels.h"
 
 static pt_winograd_form small_tiles(void) {

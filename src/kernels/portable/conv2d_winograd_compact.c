@@ -1,4 +1,4 @@
-/* For processors without caches: a workspace of tens of KiB, or one with all transformed weights in it. */
+/* F(2x2, 3x3) for processors without caches: with a workspace of tens of KiB, or one that holds all transformed weights. */
 #include "kernels/portable/winograd_kernels.h"
 
 static pt_winograd_form strips(void) {

@@ -7,7 +7,7 @@ static conv3d describe(const pt_call* call) {
   return conv3d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
 }
 
-/* What one weight reads for a run of positions; a column of the panel. */
+/* Packs the elements that one weight reads for a run of positions into a column of the panel. */
 static void pack_run(const conv3d_axis* width, const conv_run* run, size_t tap, const pt_real* from, int inside,
                      pt_real* to) {
   const ptrdiff_t length = (ptrdiff_t)run->length, end = inside ? (ptrdiff_t)width->in : 0;
@@ -69,7 +69,8 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
     pt_real sum = 0;
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t in_plane = (sample * s->groups + group) * s->channels + tap.plane;
-      sum = add_sample(s, &tap, c->of.x + in_plane * s->in_size, c->of.y + (sample * planes + output) * s->out_size, sum);
+      sum =
+          add_sample(s, &tap, c->of.x + in_plane * s->in_size, c->of.y + (sample * planes + output) * s->out_size, sum);
     }
     c->of.w[index] = sum;
   }

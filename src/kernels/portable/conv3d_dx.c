@@ -25,8 +25,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
                    pt_real* panel) {
   const conv3d* c = context;
   const conv3d_shape* s = &c->s;
-  conv3d_panel(s, conv_y(c, batch), s->out_size, s->axis[1].in, s->axis[2].in, k0, count, n0, columns, pack_run,
-               panel);
+  conv3d_panel(s, conv_y(c, batch), s->out_size, s->axis[1].in, s->axis[2].in, k0, count, n0, columns, pack_run, panel);
 }
 
 typedef struct plain {

@@ -16,11 +16,11 @@ typedef struct conv3d_shape {
   size_t in_size, out_size, taps; /* of one channel */
 } conv3d_shape;
 
-/* Of volumes, or of images, which are volumes with one plane of depth. */
+/* The shape of a convolution of volumes, or of images, which are volumes with a depth of 1. */
 static inline conv3d_shape conv3d_shape_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y,
                                            const int64_t* ints) {
   const size_t spatial = x->rank - 2u;
-  conv3d_shape s = {.axis[0] = {1, 1, 1, 1, 0, 1}, .in_size = 1, .out_size = 1, .taps = 1};
+  conv3d_shape s = {.axis = {{1, 1, 1, 1, 0, 1}}, .in_size = 1, .out_size = 1, .taps = 1};
   s.samples = x->dims[0];
   s.groups = (size_t)ints[4 * spatial];
   s.channels = x->dims[1] / s.groups;

@@ -114,18 +114,8 @@ static inline void conv_dw_offsets(const void* context, size_t k0, size_t count,
 }
 static inline pt_product conv_dw_product(const conv_operands* of, conv_pack pack) {
   const size_t weights = of->channels * of->taps;
-  return (pt_product){of->groups,
-                      of->outputs,
-                      weights,
-                      of->samples * of->out_size,
-                      of,
-                      conv_dy,
-                      of->out_size,
-                      conv_dw_offsets,
-                      pack,
-                      conv_w,
-                      weights,
-                      NULL,
-                      0,
-                      NULL};
+  return (pt_product){of->groups, of->outputs, weights,      of->samples * of->out_size,
+                      of,         conv_dy,     of->out_size, conv_dw_offsets,
+                      pack,       conv_w,      weights,      NULL,
+                      0,          NULL};
 }

@@ -18,9 +18,8 @@ static void expand_elements(void* arg, size_t begin, size_t end) {
   const size_t step = pt_broadcast_step(&e->shape, 0);
   pt_real* y = (pt_real*)(void*)e->y;
   while (begin < end) {
-    size_t at, count = pt_broadcast_seek(&e->shape, begin, &at);
+    size_t at, count = pt_broadcast_seek(&e->shape, begin, end, &at);
     const pt_real* x = (const pt_real*)(const void*)e->x + at;
-    if (count > end - begin) count = end - begin;
     for (size_t i = 0; i < count; ++i) y[begin + i] = e->a * x[i * step];
     begin += count;
   }
@@ -30,8 +29,7 @@ static void copy_elements(void* arg, size_t begin, size_t end) {
   const expansion* e = arg;
   const size_t step = pt_broadcast_step(&e->shape, 0) * e->element;
   while (begin < end) {
-    size_t at, count = pt_broadcast_seek(&e->shape, begin, &at);
-    if (count > end - begin) count = end - begin;
+    size_t at, count = pt_broadcast_seek(&e->shape, begin, end, &at);
     for (size_t i = 0; i < count; ++i)
       memcpy(e->y + (begin + i) * e->element, e->x + at * e->element + i * step, e->element);
     begin += count;

@@ -63,7 +63,7 @@ static inline pt_real pt_row_exp_sum(const pt_exps* exps, const pt_real* x, size
   return pt_lanes_total(&lanes);
 }
 
-/* Of every column the sum of TERM (an expression in `at`, the element, and `column`) for at = 0 .. count - 1. */
+/* Sums TERM (an expression in `at`, the element, and `column`) over at = 0 .. count - 1, for every column. */
 #define PT_COLUMN_SUMS(sums, count, TERM)                                                                   \
   do {                                                                                                      \
     pt_real column_lanes[PT_LANES][PT_COLUMNS] = {{0}};                                                     \

@@ -36,8 +36,8 @@ static void run_tile(const run_state* state, const job* j, size_t row0, size_t c
   pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
   memset(acc, 0, sizeof acc);
   for (size_t row = 0; row < PT_GEMM_MR; ++row) {
-    a[row] =
-        first + (row0 + pt_least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
+    a[row] = first +
+             (row0 + pt_least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
     if ((k0 > 0 || state->goes_on) && row < rows)
       memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
   }

@@ -37,13 +37,12 @@ typedef struct pt_product {
   const pt_finish* finish; /* NULL: elements go to C; with a scratch c_of is not called */
 } pt_product;
 
-/* What pack_b writes of a B whose element (k, column) lies at b + k * k_step + column * column_step. */
+/* pack_b for a B whose element (k, column) lies at b + k * k_step + column * column_step. */
 static inline void pt_pack_strided(const pt_real* b, size_t k_step, size_t column_step, size_t count, size_t columns,
                                    pt_real* panel) {
   if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
   if (column_step == 1) {
-    for (size_t kk = 0; kk < count; ++kk)
-      memcpy(panel + kk * PT_GEMM_NR, b + kk * k_step, columns * sizeof(pt_real));
+    for (size_t kk = 0; kk < count; ++kk) memcpy(panel + kk * PT_GEMM_NR, b + kk * k_step, columns * sizeof(pt_real));
     return;
   }
   for (size_t column = 0; column < columns; ++column)

@@ -31,8 +31,7 @@ typedef struct integers {
     const integers* w = arg;                                                                         \
     const size_t a_step = pt_broadcast_step(&w->shape, 0), b_step = pt_broadcast_step(&w->shape, 1); \
     while (begin < end) {                                                                            \
-      size_t at[2], count = pt_broadcast_seek(&w->shape, begin, at);                                 \
-      if (count > end - begin) count = end - begin;                                                  \
+      size_t at[2], count = pt_broadcast_seek(&w->shape, begin, end, at);                            \
       if (w->dtype == PT_I64)                                                                        \
         PT_INTEGER_LOOP(int64_t, expression);                                                        \
       else if (w->dtype == PT_I32)                                                                   \

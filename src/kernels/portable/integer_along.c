@@ -14,15 +14,6 @@ typedef struct integer_scan {
   int exclusive, from_end;
 } integer_scan;
 
-static void store_integer(const integer_scan* s, size_t at, int64_t value) {
-  if (s->dtype == PT_I64)
-    ((int64_t*)s->y)[at] = value;
-  else if (s->dtype == PT_I32)
-    ((int32_t*)s->y)[at] = (int32_t)value;
-  else
-    ((uint8_t*)s->y)[at] = (uint8_t)value;
-}
-
 static size_t element_of(const integer_scan* s, size_t output, size_t element) {
   return pt_reduction_at(output, s->r.kept, s->r.kept_steps, s->r.kept_rank) +
          pt_reduction_at(element, s->r.reduced, s->r.reduced_steps, s->r.reduced_rank);
@@ -34,7 +25,7 @@ static void sum_outputs(void* arg, size_t begin, size_t end) {
     int64_t sum = 0;
     for (size_t element = 0; element < s->r.count; ++element)
       sum = pt_whole_add(sum, pt_integer_at(s->x, s->dtype, element_of(s, output, element)));
-    store_integer(s, output, sum);
+    pt_integer_put(s->y, s->dtype, output, sum);
   }
 }
 
@@ -46,7 +37,7 @@ static void max_outputs(void* arg, size_t begin, size_t end) {
       const int64_t value = pt_integer_at(s->x, s->dtype, element_of(s, output, element));
       if (value > most) most = value;
     }
-    store_integer(s, output, most);
+    pt_integer_put(s->y, s->dtype, output, most);
   }
 }
 
@@ -76,7 +67,7 @@ static void cumsum_rows(void* arg, size_t begin, size_t end) {
       const size_t at = row_begin(s, row) + (s->from_end ? s->extent - 1 - step : step) * s->inner;
       const int64_t before = sum;
       sum = pt_whole_add(sum, pt_integer_at(s->x, s->dtype, at));
-      store_integer(s, at, s->exclusive ? before : sum);
+      pt_integer_put(s->y, s->dtype, at, s->exclusive ? before : sum);
     }
   }
 }

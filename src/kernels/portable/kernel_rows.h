@@ -84,7 +84,7 @@ enum {
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, pt_no_workspace) \
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, pt_no_workspace)
 
-/* By the products of the same name; "blocked" packs the weight once for all steps. */
+/* Each way computes its products like the product of the same name; "blocked" packs the weight once for all steps. */
 #define PT_ROWS_SEQUENCE(op) \
   PT_THREE_ROWS(op, "fixed", pt_##op##_workspace, pt_##op##_blocked_workspace, pt_##op##_workspace)
 
@@ -94,7 +94,7 @@ enum {
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace) \
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
-/* By the plain kernels, or in blocks. */
+/* "reference" computes by the plain kernels, "blocked" works on blocks where they lie. */
 #define PT_ROWS_BLOCKS(op)  \
   PT_ROWS_OWN_WORKSPACE(op) \
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_norm_blocks_workspace)

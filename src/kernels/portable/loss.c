@@ -1,4 +1,5 @@
 #include "kernels/portable/exps.h"
+#include "kernels/portable/integer_along.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
@@ -27,26 +28,16 @@ static classes describe(const pt_call* call) {
   return c;
 }
 
-static int64_t stored_label(const pt_tensor* labels, size_t position) {
-  switch (labels->dtype) {
-    case PT_I64:
-      return ((const int64_t*)labels->data)[position];
-    case PT_I32:
-      return ((const int32_t*)labels->data)[position];
-    default:
-      return ((const uint8_t*)labels->data)[position];
-  }
-}
-
 /* Gives a number below 0 for positions that are ignored. */
 static int64_t label_at(const classes* c, size_t position) {
-  const int64_t label = stored_label(c->labels, position);
+  const int64_t label = pt_integer_at(c->labels->data, c->labels->dtype, position);
   return label == c->ignore ? -1 : label;
 }
 
-/* Counts the positions that are not ignored; PT_E_DATA where a label is no class. */
+/* A loss of labels: counts the positions that are not ignored; PT_E_DATA where a label is no class. */
 static pt_status read_labels(const pt_call* call, classes* c) {
   size_t counted = 0;
+  *c = describe(call);
   c->labels = &call->inputs[1];
   c->ignore = call->ints[0];
   for (size_t position = 0; position < c->positions; ++position) {
@@ -127,7 +118,7 @@ static void label_losses(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_cross_entropy)(const pt_call* call) {
-  classes c = describe(call);
+  classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   *c.out = mean(sum_of_losses(call, &c, label_losses), &c);
@@ -185,13 +176,20 @@ static void cross_entropy_rows(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call) {
-  classes c = describe(call);
+  classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, cross_entropy_rows, &c);
 }
 
 /* ---- cross-entropy with a probability for each class ---- */
+
+static classes describe_soft(const pt_call* call) {
+  classes c = describe(call);
+  c.probability = call->inputs[1].data;
+  c.counted = (pt_real)c.positions;
+  return c;
+}
 
 static inline pt_real soft_loss(const classes* c, size_t position, pt_real top, pt_real log_sum) {
   const size_t row = row_of(c, position);
@@ -207,9 +205,7 @@ static void soft_losses(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_soft_cross_entropy)(const pt_call* call) {
-  classes c = describe(call);
-  c.probability = call->inputs[1].data;
-  c.counted = (pt_real)c.positions;
+  classes c = describe_soft(call);
   *c.out = mean(sum_of_losses(call, &c, soft_losses), &c);
   return PT_OK;
 }
@@ -251,9 +247,7 @@ static void soft_rows(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_soft_cross_entropy_grad)(const pt_call* call) {
-  classes c = describe(call);
-  c.probability = call->inputs[1].data;
-  c.counted = (pt_real)c.positions;
+  classes c = describe_soft(call);
   return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, soft_rows, &c);
 }
 
@@ -265,7 +259,7 @@ static pt_real picked(const classes* c, size_t position) {
 }
 
 pt_status PT_NAME(pt_nll)(const pt_call* call) {
-  classes c = describe(call);
+  classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   pt_lanes lanes = {{0}, 0};
@@ -284,7 +278,7 @@ static void nll_rows(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_nll_grad)(const pt_call* call) {
-  classes c = describe(call);
+  classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   return PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count, nll_rows, &c);
@@ -305,7 +299,7 @@ static int among_highest(const classes* c, size_t position, int64_t label, int64
 }
 
 pt_status PT_NAME(pt_count_correct)(const pt_call* call) {
-  classes c = describe(call);
+  classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   size_t correct = 0;

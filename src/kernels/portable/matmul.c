@@ -1,7 +1,6 @@
 /* matmul: the blocked product of gemm.h on packed panels of b, and the reference. Both sum over k in ascending order. */
-#include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
-#include "kernels/portable/matmul_shape.h"
+#include "kernels/portable/kernels.h"
 
 static const pt_real* a_of(const void* context, size_t batch) {
   return matmul_a(context, batch);

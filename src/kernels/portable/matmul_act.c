@@ -2,7 +2,6 @@
 #include "kernels/portable/epilogue.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
-#include "kernels/portable/matmul_shape.h"
 #include "kernels/portable/parallel.h"
 
 /* Passes a product's result to the steps that follow it (epilogue.h). The product's kernel adds the bias. */
@@ -65,8 +64,8 @@ size_t PT_NAME(pt_matmul_act_blocked_workspace)(const pt_call* call) {
   return pt_act_may_lie_over(call) ? PT_NAME(pt_matmul_scratch)(call) * sizeof(pt_real) : 0;
 }
 
-/* In strips where the result is written over the tensor that is added to it; otherwise in the output, followed by one
- * pass over it. */
+/* Computes in strips if the result is written over the tensor that is added to it; otherwise computes the whole output, then
+ * passes over it once. */
 static pt_status multiply_compact(const pt_call* call, const pt_finish* finish) {
   if (finish->scratch != NULL) {
     PT_NAME(pt_matmul_compact_finish)(call, finish);

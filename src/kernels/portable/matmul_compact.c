@@ -1,6 +1,6 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/kernels.h"
-#include "kernels/portable/matmul_shape.h"
+#include "kernels/portable/matmul.h"
 
 static pt_nest nest_of(const matmul_shape* p, size_t rows, size_t columns) {
   return (pt_nest){rows,

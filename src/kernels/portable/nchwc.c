@@ -133,7 +133,7 @@ static pt_status run_plain(const pt_call* call, uint16_t op, pt_status (*kernel)
   }
 
 PT_BY_PLAIN(conv2d_nchwc, pt_conv2d_reference)
-/* Without the integers of the layouts. */
+/* Calls the plain op, without the integers that describe layouts. */
 static pt_status conv2d_act(const pt_call* call) {
   int64_t ints[PT_CONV_ATTRS + PT_EPILOGUE_ATTRS];
   pt_call own = *call;

@@ -9,7 +9,7 @@ typedef struct pt_activation {
   pt_real p, q; /* its first two reals */
 } pt_activation;
 
-/* Of a batch_norm_act* call: the op behind the first integer, its reals behind eps. */
+/* The activation of a batch_norm_act* call: its op is the first integer, its reals follow eps. */
 static inline pt_activation pt_activation_of(const pt_call* call) {
   const pt_activation of = {call->ints[PT_NORM_ACTIVATION], (pt_real)call->reals[1], (pt_real)call->reals[2]};
   return of;

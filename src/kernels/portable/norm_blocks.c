@@ -19,7 +19,7 @@ typedef int64_t pt_bits;
 typedef int32_t pt_bits;
 #endif
 
-/* What a block's channels are normalized with; zeros for those of the padding. */
+/* The numbers that a block's channels are normalized with; zeros for channels of the padding. */
 typedef struct pt_block {
   size_t width; /* channels, those of the padding too */
   pt_activation activation;
@@ -80,7 +80,7 @@ typedef struct norm {
 
 static const pt_activation kNone = {0, 0, 0};
 
-/* With fewer blocks than this, threads share the planes once the sums are known. */
+/* With fewer blocks than this, threads share the planes of all blocks once the sums are known. */
 enum { kFewBlocks = 4 };
 
 /* X in blocks, with what follows it. 0: not for these loops. */

@@ -17,7 +17,7 @@ PT_LANE_INLINE PT_VECTOR PT_LANE(every)(pt_real x) {
   return x - (PT_VECTOR){0};
 }
 
-/* As norm_activation.h has them. */
+/* The vector forms of pt_activate and pt_activation_grad (norm_activation.h). */
 PT_LANE_INLINE PT_VECTOR PT_LANE(activate)(int64_t op, const pt_activation* act, PT_VECTOR n) {
   const PT_VECTOR p = PT_LANE(every)(act->p), q = PT_LANE(every)(act->q);
   switch (op) {
@@ -52,7 +52,8 @@ PT_LANE_INLINE PT_VECTOR PT_LANE(term)(int what, PT_VECTOR x, PT_VECTOR mean) {
 }
 
 /* Positions [at, at + 8 count) of one vector of channels, the first of which belongs to lane 0. */
-PT_LANE_INLINE void PT_LANE(eights)(int what, const pt_block* g, const pt_real* x, size_t count, size_t c, pt_real* lanes) {
+PT_LANE_INLINE void PT_LANE(eights)(int what, const pt_block* g, const pt_real* x, size_t count, size_t c,
+                                    pt_real* lanes) {
   const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c);
   PT_VECTOR sum[PT_LANES];
   for (size_t lane = 0; lane < PT_LANES; ++lane) sum[lane] = *(const PT_VECTOR*)(lanes + lane * g->width);
@@ -69,7 +70,7 @@ PT_LANE_INLINE void PT_LANE(single)(int what, const pt_block* g, const pt_real* 
 
 /* A plane of x, its first position of lane `next`, in pieces that stay in the cache for every vector of channels. */
 PT_LANE_INLINE void PT_LANE(sum)(int what, const pt_block* g, const pt_real* x, size_t positions, size_t next,
-                            pt_real* lanes) {
+                                 pt_real* lanes) {
   size_t at = 0;
   while (at < positions) {
     const size_t left = positions - at, lane = (next + at) % PT_LANES,
@@ -95,7 +96,8 @@ PT_LANE_TARGET static void PT_LANE(squares)(const pt_block* g, const pt_real* x,
   PT_LANE(sum)(PT_SUM_OF_SQUARES, g, x, positions, next, lanes);
 }
 
-PT_LANE_INLINE void PT_LANE(normalize_by)(int64_t op, const pt_block* g, const pt_real* x, pt_real* y, size_t positions) {
+PT_LANE_INLINE void PT_LANE(normalize_by)(int64_t op, const pt_block* g, const pt_real* x, pt_real* y,
+                                          size_t positions) {
   for (size_t c = 0; c < g->width; c += PT_LANE(width)) {
     const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
                     b = *(const PT_VECTOR*)(g->b + c);
@@ -112,15 +114,15 @@ PT_LANE_TARGET static void PT_LANE(normalize)(const pt_block* g, const pt_real* 
 #undef PT_LOOP
 }
 
-/* What flows back to the normalized value, and what it is multiplied with in the sums. */
+/* The gradient of the normalized value. */
 PT_LANE_INLINE PT_VECTOR PT_LANE(back)(int64_t op, const pt_block* g, PT_VECTOR dy, PT_VECTOR off, PT_VECTOR a,
-                                  PT_VECTOR b) {
+                                       PT_VECTOR b) {
   return PT_LANE(slope)(op, &g->activation, dy, off * a + b);
 }
 
 /* Sums of dN and of dN (X - mean), four lanes at a time: with two sums each they fill the registers of AVX2. */
 PT_LANE_INLINE void PT_LANE(slopes_of)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t count,
-                                  size_t step, size_t rows, size_t c, pt_real* sums, pt_real* products) {
+                                       size_t step, size_t rows, size_t c, pt_real* sums, pt_real* products) {
   const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
                   b = *(const PT_VECTOR*)(g->b + c);
   PT_VECTOR sum[PT_LANES / 2], product[PT_LANES / 2];
@@ -141,8 +143,8 @@ PT_LANE_INLINE void PT_LANE(slopes_of)(int64_t op, const pt_block* g, const pt_r
   }
 }
 
-PT_LANE_INLINE void PT_LANE(slopes_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, size_t positions,
-                                  size_t next, pt_real* sums, pt_real* products) {
+PT_LANE_INLINE void PT_LANE(slopes_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x,
+                                       size_t positions, size_t next, pt_real* sums, pt_real* products) {
   const size_t half = PT_LANES / 2 * g->width;
   size_t at = 0;
   while (at < positions) {
@@ -171,8 +173,8 @@ PT_LANE_TARGET static void PT_LANE(slopes)(const pt_block* g, const pt_real* dy,
 #undef PT_LOOP
 }
 
-PT_LANE_INLINE void PT_LANE(gradient_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x, pt_real* dx,
-                                    size_t positions) {
+PT_LANE_INLINE void PT_LANE(gradient_by)(int64_t op, const pt_block* g, const pt_real* dy, const pt_real* x,
+                                         pt_real* dx, size_t positions) {
   for (size_t c = 0; c < g->width; c += PT_LANE(width)) {
     const PT_VECTOR mean = *(const PT_VECTOR*)(g->mean + c), a = *(const PT_VECTOR*)(g->a + c),
                     b = *(const PT_VECTOR*)(g->b + c), da = *(const PT_VECTOR*)(g->da + c),

@@ -171,7 +171,7 @@
   OP(gru_sequence, 3, 4, 4, 4, 4, 0, REAL, gru_sequence, SEQUENCE)             \
   OP(gru_sequence_grad, 6, 7, 3, 3, 4, 0, REAL, gru_sequence_grad, SEQUENCE)
 
-/* Of custom operators only the key is known here; the host has their rules and kernels (pantoum/custom_operator.hpp). */
+/* The key is all that is known of custom operators here; the host has their rules and kernels (pantoum/custom_operator.hpp). */
 #define PT_UPDATE_OPERATORS(OP)                                       \
   OP(sgd, 2, 3, 1, 2, 1, 2, REAL, sgd, REAL)                          \
   OP(adam, 4, 4, 3, 3, 0, 4, REAL, states, REAL)                      \

@@ -40,7 +40,7 @@ static inline ptrdiff_t argmax(const pool* p, const pt_real* x, ptrdiff_t out_ro
                      w.row_end - w.row_begin, w.column_end - w.column_begin);
 }
 
-/* What is done at an output: `image` is the offset of its plane in the image, `made` the output or its gradient. */
+/* Handles one window: `image` is the offset of its plane in the image, `made` its output or the output's gradient. */
 typedef void (*at_window)(const pool* p, size_t image, ptrdiff_t row, ptrdiff_t column, pt_real* made);
 
 PT_INLINE void each_window(const pool* p, size_t begin, size_t end, int is_gradient, at_window visit) {
@@ -75,7 +75,7 @@ static void max_grad_planes(void* arg, size_t begin, size_t end) {
   each_window(arg, begin, end, 1, give_to_maximum);
 }
 
-/* What an average divides by. */
+/* The number that an average divides by. */
 static pt_real divisor(const pool* p, const window* w) {
   if (!p->count_padding) return (pt_real)((w->row_end - w->row_begin) * (w->column_end - w->column_begin));
   ptrdiff_t rows = 0, columns = 0;

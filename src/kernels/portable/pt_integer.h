@@ -42,7 +42,7 @@ static inline int64_t pt_whole_pow(int64_t x, int64_t y) {
   return power;
 }
 
-/* Of unsigned numbers of `bits`: what is shifted out is lost, whatever the count. */
+/* Shift unsigned numbers of `bits` by any count; bits that are shifted out are lost. */
 static inline int64_t pt_whole_shift_left(int64_t x, int64_t y, int bits) {
   return y < 0 || y >= bits ? 0 : (int64_t)((uint64_t)x << y);
 }

@@ -25,7 +25,7 @@ typedef float pt_real;
 #define PT_INLINE static inline
 #endif
 
-/* Before a loop: no iteration reads what another one writes. clang has no such pragma. */
+/* Stands before a loop in which no iteration reads what another one writes. clang has no such pragma. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")
 #else

@@ -44,14 +44,8 @@ static int64_t joined_integers(int64_t reduction, int64_t old, int64_t update) {
 }
 
 static void join_integer(const scatter* s, size_t to, size_t from) {
-  const int64_t made =
-      joined_integers(s->reduction, pt_integer_at(s->y, s->dtype, to), pt_integer_at(s->u, s->dtype, from));
-  if (s->dtype == PT_I64)
-    ((int64_t*)(void*)s->y)[to] = made;
-  else if (s->dtype == PT_I32)
-    ((int32_t*)(void*)s->y)[to] = (int32_t)made;
-  else
-    ((uint8_t*)s->y)[to] = (uint8_t)made;
+  const int64_t old = pt_integer_at(s->y, s->dtype, to), update = pt_integer_at(s->u, s->dtype, from);
+  pt_integer_put(s->y, s->dtype, to, joined_integers(s->reduction, old, update));
 }
 
 static void scatter_lanes(void* arg, size_t begin, size_t end) {

@@ -11,7 +11,7 @@ typedef struct pt_lanes {
   int by_row;                          /* the indices are a vector: the same for all lanes */
 } pt_lanes;
 
-/* Where a lane begins in U and in X. */
+/* The first element of a lane in U and in X. */
 typedef struct pt_lane {
   size_t u, x;
 } pt_lane;

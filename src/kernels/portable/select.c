@@ -40,8 +40,7 @@ static void where_elements(void* arg, size_t begin, size_t end) {
   size_t steps[3];
   for (size_t operand = 0; operand < 3; ++operand) steps[operand] = pt_broadcast_step(&c->shape, operand);
   while (begin < end) {
-    size_t at[3], count = pt_broadcast_seek(&c->shape, begin, at);
-    if (count > end - begin) count = end - begin;
+    size_t at[3], count = pt_broadcast_seek(&c->shape, begin, end, at);
     const uint8_t* test = (const uint8_t*)c->from[0] + at[0];
     if (c->element == 8)
       PT_WHERE_ROW(uint64_t);
@@ -90,8 +89,7 @@ static void compare_elements(void* arg, size_t begin, size_t end) {
   const choice* c = arg;
   const size_t a_step = pt_broadcast_step(&c->shape, 0), b_step = pt_broadcast_step(&c->shape, 1);
   while (begin < end) {
-    size_t at[2], count = pt_broadcast_seek(&c->shape, begin, at);
-    if (count > end - begin) count = end - begin;
+    size_t at[2], count = pt_broadcast_seek(&c->shape, begin, end, at);
     const void *a = c->from[0] + at[0] * c->element, *b = c->from[1] + at[1] * c->element;
     uint8_t* y = (uint8_t*)c->y + begin;
     switch (c->dtype) {
@@ -129,8 +127,7 @@ static void maximum_grad_elements(void* arg, size_t begin, size_t end) {
   const pt_real* dy = (const pt_real*)(const void*)c->from[0];
   pt_real* y = (pt_real*)(void*)c->y;
   while (begin < end) {
-    size_t at[3], count = pt_broadcast_seek(&c->shape, begin, at);
-    if (count > end - begin) count = end - begin;
+    size_t at[3], count = pt_broadcast_seek(&c->shape, begin, end, at);
     const pt_real *a = (const pt_real*)(const void*)c->from[1] + at[1],
                   *b = (const pt_real*)(const void*)c->from[2] + at[2];
     for (size_t i = 0; i < count; ++i, a += a_step, b += b_step)

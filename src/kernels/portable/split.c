@@ -1,4 +1,5 @@
 #include "kernels/portable/gemm.h"
+#include "kernels/portable/parallel.h"
 
 void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end),
                        void* arg) {
@@ -28,4 +29,11 @@ static void run_shares(void* arg, size_t begin, size_t end) {
 void PT_NAME(pt_split_shares)(const pt_pool* pool, size_t count, pt_share_body body, void* arg) {
   shares s = {body, arg, count, pt_shares(pool, count)};
   PT_NAME(pt_split)(pool, s.shares, run_shares, &s);
+}
+
+enum { kLeastWork = 1 << 14 }; /* below it waking threads costs more than it brings */
+
+pt_status PT_NAME(pt_parallel)(const pt_call* call, size_t count, size_t work, pt_body body, void* arg) {
+  PT_NAME(pt_split)(work < kLeastWork ? NULL : call->pool, count, body, arg);
+  return PT_OK;
 }

@@ -7,13 +7,13 @@
  * of ROWS, are held in registers at once. Vectors lie along the columns, so every element keeps its own chain. */
 #define PT_TILE(NAME, TARGET, BYTES, HELD, ROWS, COLUMNS)                                                    \
   TARGET static void NAME(const pt_real* const* a, const size_t* a_at, const pt_real* b, const size_t* b_at, \
-                                     size_t count, pt_real* acc) {                                           \
+                          size_t count, pt_real* acc) {                                                      \
     typedef pt_real vector __attribute__((vector_size(BYTES), aligned(sizeof(pt_real)), may_alias));         \
     enum {                                                                                                   \
       kLanes = BYTES / sizeof(pt_real),                                                                      \
-      kVectors = HELD == 1               ? COLUMNS / kLanes < 8 ? COLUMNS / kLanes : 8                       \
+      kVectors = HELD == 1                     ? COLUMNS / kLanes < 8 ? COLUMNS / kLanes : 8                 \
                  : COLUMNS % (2 * kLanes) == 0 ? 2                                                           \
-                                                 : 1,                                                        \
+                                               : 1,                                                          \
       kWide = kVectors * kLanes                                                                              \
     };                                                                                                       \
     for (size_t row0 = 0; row0 < ROWS; row0 += HELD) {                                                       \

@@ -191,7 +191,8 @@ static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
           *lines = sums + p->sums_size, *own = lines + p->lines_size;
   const pt_winograd_sums size = {p->strip, c->planes};
   for (size_t job = begin; job < end; ++job) {
-    const size_t group = job / p->strips, tile0 = job % p->strips * p->strip, count = pt_least(p->strip, p->tiles - tile0);
+    const size_t group = job / p->strips, tile0 = job % p->strips * p->strip,
+                 count = pt_least(p->strip, p->tiles - tile0);
     const pt_winograd_grid grid = {p->grid.down, p->grid.along, c->groups, group};
     fill_source(p, &grid, tile0, count, lines, source);
     for (size_t block = 0; block < p->blocks; ++block) {

@@ -41,7 +41,7 @@ typedef struct pt_winograd_form {
 size_t PT_NAME(pt_winograd_workspace)(const pt_shifted* c, const pt_winograd_form* form, const pt_pool* pool);
 pt_status PT_NAME(pt_winograd_run)(const pt_shifted* c, const pt_winograd_form* form, const pt_pool* pool,
                                    void* workspace);
-/* For conv2d_dw, as called. */
+/* The same for conv2d_dw. */
 size_t PT_NAME(pt_winograd_dw_workspace)(const pt_call* call, const pt_winograd_form* form);
 pt_status PT_NAME(pt_winograd_dw_run)(const pt_call* call, const pt_winograd_form* form);
 
