@@ -6,7 +6,7 @@
 #include "pantoum/deploy.hpp"
 #include "pipeline/sweep.h"
 #include "plan/planner.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/explain.h"
 #include "report/names.h"
 

@@ -13,7 +13,7 @@
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/explain.h"
 #include "report/names.h"
 #include "weights/safetensors.h"

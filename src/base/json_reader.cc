@@ -162,6 +162,10 @@ bool JsonNode::object(std::initializer_list<const char*> known) const {
   return has_only(known);
 }
 
+bool JsonNode::object(std::span<const char* const> known) const {
+  return has_only(known);
+}
+
 bool JsonNode::object(const std::vector<std::string>& known) const {
   return has_only(known);
 }
@@ -265,6 +269,10 @@ std::string JsonNode::text() const {
 }
 
 size_t JsonNode::one_of(std::initializer_list<const char*> words) const {
+  return one_of(std::span(words.begin(), words.size()));
+}
+
+size_t JsonNode::one_of(std::span<const char* const> words) const {
   const std::string value = text();
   std::string listed;
   size_t index = 0;

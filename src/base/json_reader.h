@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ class JsonNode {
 
   // An object with none but the `known` keys (and "x-..." ones), or an error.
   bool object(std::initializer_list<const char*> known) const;
+  bool object(std::span<const char* const> known) const;
   bool object(const std::vector<std::string>& known) const;
   [[nodiscard]] bool is_object() const;  // whatever its keys are, or an error
   [[nodiscard]] bool has(const char* key) const;
@@ -55,10 +57,12 @@ class JsonNode {
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] std::string text() const;
   // The index of the text in `words`; any other value is an error, 0.
+  [[nodiscard]] size_t one_of(std::span<const char* const> words) const;
   [[nodiscard]] size_t one_of(std::initializer_list<const char*> words) const;
   [[nodiscard]] const nlohmann::json* raw() const { return value_; }
 
   void error(std::string message, std::string help = {}) const;
+  [[nodiscard]] bool failed() const { return errors_->first.has_value(); }  // is an error known of the document?
   [[nodiscard]] std::string path() const;
 
  private:

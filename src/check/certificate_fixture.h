@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "problem/certificate.h"
+#include "problem/plan.h"
 #include "problem/cost_graph.h"
 
 namespace pantoum::check {

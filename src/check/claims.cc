@@ -7,12 +7,11 @@
 
 #include "check/rounding.h"
 #include "problem/objective_values.h"
-#include "problem/weighted_graph.h"
 
 namespace pantoum::check {
 namespace {
 
-constexpr double kPrediction = 1e-9, kFirstPrediction = 1e-6;  // relative
+constexpr double kPrediction = 1e-9;  // relative
 
 Failure forbidden(const char* does, const char* option, int64_t instruction) {
   return fail("E0807", fmt::format("the plan {}, and its question forbids it ({})", does, option),
@@ -43,9 +42,8 @@ Result<void> check_predictions(const Plan& plan, const Found& found) {
     return fail("E0803", fmt::format("the plan predicts {} {}, and the replay finds {}", what, claimed, real),
                 "predicted");
   };
-  const double tolerance = plan.schema == 1 ? kFirstPrediction : kPrediction;
-  const auto off = [&](double claimed, double real) {
-    return !std::isnan(claimed) && !(std::abs(claimed - real) <= tolerance * std::abs(real));
+  const auto off = [](double claimed, double real) {
+    return !std::isnan(claimed) && !(std::abs(claimed - real) <= kPrediction * std::abs(real));
   };
   const auto& [peak, arena, time, energy] = plan.predicted;
   if (peak >= 0 && peak != found.peak_bytes) return refute("peak_bytes", peak, found.peak_bytes);

@@ -17,8 +17,7 @@ struct Judgement {
 // storage, bounds and their order, gap, status.
 //
 // Bytes and counts are equal. Seconds and joules lie in an interval (Found::time, Found::energy): limits are judged by its
-// upper end and bounds by its lower one, without a tolerance. Predictions may differ by a relative 1e-9; by 1e-6 in
-// plans of the first version.
+// upper end and bounds by its lower one, without a tolerance. Predictions may differ by a relative 1e-9.
 //   errors  those of replay() and prove_bounds(); E0802 a limit that is not surely kept, E0803 a prediction that is wrong,
 //           E0804 storage without a table, E0806 a bound that is not proved, E0807 what the question forbids,
 //           E0808 a gap or a status that does not follow

@@ -71,9 +71,8 @@ TEST(Judge, JudgesLimitsByTheUpperEnd) {
 
 TEST(Judge, TakesNoMoreThanRoundingForAPrediction) {
   const Found found = judge(kept())->found;
-  const auto predict = [&](problem::Predicted predicted, int schema = 2) {
+  const auto predict = [&](problem::Predicted predicted) {
     Plan plan = kept();
-    plan.schema = schema;
     plan.predicted = predicted;
     return verdict(plan);
   };
@@ -86,7 +85,6 @@ TEST(Judge, TakesNoMoreThanRoundingForAPrediction) {
   EXPECT_EQ(predict(wrong), "E0803 @ predicted");
   wrong = right, wrong.time_s *= 1 + 1e-8;
   EXPECT_EQ(predict(wrong), "E0803 @ predicted");
-  EXPECT_EQ(predict(wrong, 1), "accepted") << "the first version was written with less care";
   wrong = right, wrong.energy_j *= 1 - 1e-8;
   EXPECT_EQ(predict(wrong), "E0803 @ predicted");
   wrong.energy_j = found.energy_j * (1 + 1e-10);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "problem/refusal.h"
+#include "problem/plan.h"
 
 namespace pantoum::check {
 

@@ -11,7 +11,7 @@
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::cli {
 namespace {

@@ -22,7 +22,6 @@
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
-#include "problem/refusal_json.h"
 
 namespace pantoum::cli {
 

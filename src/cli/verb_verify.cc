@@ -15,9 +15,8 @@
 #include "cli/progress.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
-#include "problem/question_json.h"
-#include "problem/refusal_json.h"
-#include "problem/time_source.h"
+#include "problem/plan_json.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::cli {
 namespace {
@@ -186,7 +185,7 @@ Result<int> verify_refusal(problem::Refusal refusal, const VerifyOptions& option
                 {"status", "infeasible"},
                 {"asked", question_json(refusal.question)},
                 {"claimed",
-                 {{"of", problem::objective_name(refusal.of)},
+                 {{"of", problem::name_of(refusal.of)},
                   {"least", number(refusal.of, refusal.least)},
                   {"order", order}}},
                 {"proved", {{key_of(refusal.of), number(refusal.of, proved)}, {"order", order}}}});

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "pipeline/request_json.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::pipeline {
 

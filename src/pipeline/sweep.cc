@@ -15,7 +15,7 @@
 #include "plan/attempts/attempts.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::pipeline {
 namespace {

@@ -12,8 +12,6 @@
 #include "check/refusal.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
-#include "problem/question_json.h"
-#include "problem/refusal_json.h"
 #include "testing/all_cases.h"
 #include "testing/chain_graphs.h"
 #include "testing/exhaustive_plans.h"

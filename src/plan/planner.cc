@@ -13,7 +13,7 @@
 #include "plan/simulate/order.h"
 #include "plan/simulate/switches.h"
 #include "plan/solver.h"
-#include "problem/weighted_graph.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {

@@ -88,6 +88,19 @@ struct CostGraph {
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
 
+// Where a plan's seconds come from, as figures say it:
+// "measured 83%, modelled by profile host 17%; storage measured" where some were measured; else "modelled". Of a file:
+// text of a stranger's.
+inline std::string time_source(const Device& device) {
+  return device.costs_of.find("measured") != std::string::npos ? device.costs_of : "modelled";
+}
+
+// The same for a time and an energy side by side. Joules follow from seconds by a profile's watts, whatever was measured.
+inline std::string time_and_energy_source(const Device& device) {
+  const std::string time = time_source(device);
+  return time == "modelled" ? time : "time " + time + "; energy modelled";
+}
+
 // E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
 // negative, one engine, no choice overwrites a pinned tensor with another than its next, and `order` is a topological
 // order of all ops (optional ones included) in which every input is there when it is read.

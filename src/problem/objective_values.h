@@ -8,7 +8,9 @@
 
 namespace pantoum::problem {
 
-const char* name_of(Objective objective);  // "energy", "time", "edp", "weighted"
+inline const char* name_of(Objective objective) {
+  return kObjectiveNames[static_cast<size_t>(objective)];
+}
 // "3.91 J", "12 ms", "47 mJ s".
 std::string show_value(Objective objective, double value);
 
@@ -30,13 +32,8 @@ inline double value_of(const Plan& plan) {
   return value_of(plan.question, plan.predicted);
 }
 
-inline const std::optional<double>& bound_of(const Bound& bound, Objective objective) {
-  return objective == Objective::kEnergy     ? bound.energy_j
-         : objective == Objective::kTime     ? bound.time_s
-         : objective == Objective::kWeighted ? bound.weighted
-                                             : bound.edp_js;
-}
-inline std::optional<double>& bound_of(Bound& bound, Objective objective) {
+template <class AnyBound>  // Bound, constant or not
+auto& bound_of(AnyBound& bound, Objective objective) {
   return objective == Objective::kEnergy     ? bound.energy_j
          : objective == Objective::kTime     ? bound.time_s
          : objective == Objective::kWeighted ? bound.weighted
@@ -45,5 +42,10 @@ inline std::optional<double>& bound_of(Bound& bound, Objective objective) {
 inline const std::optional<double>& bound_of(const Plan& plan) {
   return bound_of(plan.bound, plan.question.objective);
 }
+
+// A weighted sum of energy and makespan is the energy of another graph.
+// The graph whose every plan takes as many joules as the same plan of `graph` takes in joules times weights.joule and
+// seconds times weights.second: each cost is multiplied, and idling counts the seconds. Times, bytes and structure stay.
+CostGraph weighted_graph(const CostGraph& graph, const Weights& weights);
 
 }  // namespace pantoum::problem

@@ -3,17 +3,28 @@
 // One question is planned, proved, checked and stored. What is absent is not asked for; no number stands for "none".
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 
 #include "base/quantities.h"
-#include "problem/objective.h"
 
 namespace pantoum::problem {
 
 using base::Bytes;
 using base::Joules;
 using base::Seconds;
+
+// What a plan is to have little of. kEdp: energy times makespan. kRam, of certificates alone: the bytes that a plan
+// needs. kWeighted: a sum of energy and makespan by the question's weights.
+enum class Objective : uint8_t { kEnergy, kTime, kEdp, kRam, kWeighted };
+inline constexpr const char* kObjectiveNames[] = {"energy", "time", "edp", "ram", "weighted"};
+
+// What a joule and a second count; not negative, not both 0.
+struct Weights {
+  double joule = 1, second = 0;
+  bool operator==(const Weights&) const = default;
+};
 
 // What a plan may do. A bound that is proved for some freedoms holds for fewer, never for more.
 struct Freedoms {

@@ -1,4 +1,4 @@
-#include "problem/question_json.h"
+#include "problem/plan_json.h"
 
 #include <gtest/gtest.h>
 

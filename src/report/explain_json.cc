@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "problem/objective_values.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/explain.h"
 #include "report/names.h"
 

@@ -5,7 +5,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "problem/objective_values.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/explain.h"
 #include "report/names.h"
 #include "report/words.h"

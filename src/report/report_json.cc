@@ -8,7 +8,7 @@
 
 #include "plan/planner.h"
 #include "problem/objective_values.h"
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/command.h"
 #include "report/kinds.h"
 #include "report/lifetimes.h"
@@ -419,7 +419,7 @@ class ReportWriter {
     const Json model = object_of(plan_.model), request = object_of(plan_.request);
     return {{"command", command_of(model, request, asked(), followed)},
             {"plan_file", request_.plan_file},
-            {"plan_schema", fmt::format("pantoum.plan/{}", plan_.schema)},
+            {"plan_schema", "pantoum.plan/2"},
             {"structure_hash", fmt::format("{:016x}", problem::structure_hash(plan_.graph))},
             {"costs_of", plan_.graph.device.costs_of},
             {"model", model},

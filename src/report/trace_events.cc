@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "problem/time_source.h"
+#include "problem/cost_graph.h"
 #include "report/kinds.h"
 #include "report/memory_trace.h"
 #include "report/names.h"

@@ -142,8 +142,6 @@ class Refusals(House):
             self.refuse(8, "E0808", "verify", tight)
         if "x-certificate" in good:
             self.refuse(8, "E0805", "verify", self.forged(good, "question", "freedoms", "paging", True))
-            first = {key: value for key, value in good.items() if key != "question"} | {"schema": "pantoum.plan/1"}
-            self.refuse(8, "E0805", "verify", self.forged(first, "schema", "pantoum.plan/1"))
         self.refuse(8, "E0803", "verify", self.forged(good, "predicted", "arena_bytes", good["predicted"]["arena_bytes"] - 1))
         paging = self.path("paging.json")
         self.succeed("plan", "--costgraph", self.graph, "--ram", f"{ram}B", "--no-remat", "--effort", 4, "-o", paging)

@@ -8,7 +8,7 @@
 #include "base/json_text.h"
 #include "check/claims.h"
 #include "check/refusal.h"
-#include "problem/refusal_json.h"
+#include "problem/plan_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto answer = pantoum::problem::parse_answer({reinterpret_cast<const char*>(data), size}, "fuzz");
@@ -25,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto proved = pantoum::check::check_refusal(refusal);
   if (proved && !(*proved >= refusal.least)) std::abort();
   const std::string text = pantoum::base::json_text(pantoum::problem::to_json(refusal));
-  const auto again = pantoum::problem::parse_refusal(text, "again");
-  if (!again || pantoum::base::json_text(pantoum::problem::to_json(*again)) != text) std::abort();
-  if (pantoum::check::check_refusal(*again).has_value() != proved.has_value()) std::abort();
+  const auto again = pantoum::problem::parse_answer(text, "again");
+  const auto* read = again ? std::get_if<pantoum::problem::Refusal>(&*again) : nullptr;
+  if (read == nullptr || pantoum::base::json_text(pantoum::problem::to_json(*read)) != text) std::abort();
+  if (pantoum::check::check_refusal(*read).has_value() != proved.has_value()) std::abort();
   return 0;
 }

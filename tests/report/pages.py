@@ -78,7 +78,9 @@ def plan_of(graph, layers, path):
         move("free", last), move("free", below)
         last = back
     move("free", last)
-    plan = {"schema": "pantoum.plan/1", "budget_bytes": place, "deadline_s": None, "objective": "energy", "initial": {}, "instructions": steps,
+    freedoms = {"paging": True, "recomputing": True, "in_place": True, "reordering": True, "numerics": True}
+    question = {"budget_bytes": place, "deadline_s": None, "energy_limit_j": None, "objective": "energy", "freedoms": freedoms}
+    plan = {"schema": "pantoum.plan/2", "question": question, "budget_bytes": place, "deadline_s": None, "objective": "energy", "initial": {}, "instructions": steps,
             "storage": {}, "status": "feasible", "solver": {"method": "by hand", "seconds": 0}, "graph": graph}
     with open(path, "w", encoding="ascii") as file:
         json.dump(plan, file)

@@ -5,7 +5,7 @@
 
 #include "base/index.h"
 #include "problem/objective_values.h"
-#include "problem/refusal.h"
+#include "problem/plan.h"
 
 namespace pantoum::plan {
 
