@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "place/place.h"
+#include "testing/placement_judge.h"
 
 namespace {
 

@@ -25,9 +25,9 @@ constexpr Freedom kFreedoms[] = {{&Freedoms::paging, "paging", "page"},
                                  {&Freedoms::numerics, "numerics", "change numerics"}};
 
 bool several_numerics(const CostGraph& graph) {
-  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
-    return std::any_of(op.choices.begin(), op.choices.end(),
-                       [&](const Choice& choice) { return choice.numerics != op.choices.front().numerics; });
+  return std::ranges::any_of(graph.ops, [](const Op& op) {
+    return std::ranges::any_of(op.choices,
+                               [&](const Choice& choice) { return choice.numerics != op.choices.front().numerics; });
   });
 }
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "problem/plan.h"
 #include "problem/cost_graph.h"
+#include "problem/plan.h"
 
 namespace pantoum::check {
 

@@ -5,10 +5,8 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/round_up.h"
-#include "check/rounding.h"
 
 namespace pantoum::check {
 namespace {
@@ -51,7 +49,7 @@ class Accountant {
   int64_t size_of(size_t index) const {
     return base::round_up(tensor(index).bytes, std::max<int64_t>(1, graph_.device.align_bytes));
   }
-  size_t input(const Op& op, int position) const { return tensor_of_.at(op.inputs[static_cast<size_t>(position)]); }
+  size_t input(const Op& op, int position) const { return tensor_of_.at(op.input(position)); }
   bool permitted(const Op& op, const Choice& choice) const {
     return free_.numerics || choice.numerics == op.choices.front().numerics;
   }
@@ -156,8 +154,7 @@ class Accountant {
     const Op& op = graph_.ops[index];
     std::set<size_t> held = reads(op, choice);
     for (const int position : choice.writes)
-      if (source_of(op, choice, position) == kNobody)
-        held.insert(tensor_of_.at(op.outputs[static_cast<size_t>(position)]));
+      if (source_of(op, choice, position) == kNobody) held.insert(tensor_of_.at(op.output(position)));
     int64_t bytes = base::round_up(choice.workspace_bytes, std::max<int64_t>(1, graph_.device.align_bytes));
     for (const size_t each : held) bytes = add(bytes, size_of(each));
     return add(add(bytes, staying_beside(held)), leaving_beside(index, held, pinned));
@@ -190,7 +187,7 @@ class Accountant {
       if (out == position) source = in;
     if (source < 0) return kNobody;
     const Tensor& from = tensor(input(op, source));
-    const int64_t target = op.outputs[static_cast<size_t>(position)];
+    const int64_t target = op.output(position);
     const bool allowed = from.next == target || (free_.in_place && !from.pinned);
     const bool fits = from.start != Home::kRom && tensor(tensor_of_.at(target)).bytes <= from.bytes;
     return allowed && fits ? input(op, source) : kNobody;
@@ -231,7 +228,7 @@ class Accountant {
       for (const Choice& choice : op.choices)
         for (const auto& [out, in] : choice.overwrites)
           if (const size_t source = source_of(op, choice, out); source != kNobody && permitted(op, choice))
-            takers[source] = tensor_of_.at(op.outputs[static_cast<size_t>(out)]);
+            takers[source] = tensor_of_.at(op.output(out));
     return takers;
   }
 
@@ -360,8 +357,7 @@ std::vector<PricedCosts::Line> PricedCosts::lines_below_product() const {
   std::vector<Line> lines{{0, thrifty.cost}};
   std::vector<Range> open{with_product({lines.front(), {HUGE_VAL, 0}, thrifty.taken, quick.taken})};
   while (lines.size() < kLines) {
-    const auto least = std::min_element(open.begin(), open.end(),
-                                        [](const Range& a, const Range& b) { return a.product < b.product; });
+    const auto least = std::ranges::min_element(open, {}, &Range::product);
     const Range range = *least;
     const double more = range.quick.joules - range.thrifty.joules, sooner = range.thrifty.seconds - range.quick.seconds;
     const double price = more / sooner;

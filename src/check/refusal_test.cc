@@ -1,5 +1,5 @@
 // Refusals: what proves that no plan answers a question, and what does not.
-#include "check/refusal.h"
+#include "check/claims.h"
 
 #include <gtest/gtest.h>
 

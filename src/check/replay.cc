@@ -4,14 +4,181 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "check/arena.h"
-#include "check/rounding.h"
-#include "check/storage_table.h"
+#include "base/lists.h"
 
 namespace pantoum::check {
 namespace {
+
+// ---- the arena: who holds which bytes, and until when bytes given back are still in use ----
+
+// Of a byte in RAM or storage: what a double holds, as JSON has it.
+constexpr int64_t kLargestOffset = int64_t{1} << 53;
+
+struct Block {  // a tensor's allocation
+  int64_t at = 0, size = 0;
+  double ready_s = 0;  // the bytes are valid from then on
+  double busy_s = 0;   // the last use of the bytes ends then
+  bool held = false;
+};
+
+bool overlap(int64_t at, int64_t size, int64_t other_at, int64_t other_size) {
+  return size > 0 && other_size > 0 && at < other_at + other_size && other_at < at + size;
+}
+
+// Zero-sized blocks touch nothing. Rules of semantics.md; errors are E0801 without a place.
+class Arena {
+ public:
+  Arena(size_t tensors, int64_t align) : blocks_(tensors + 1), align_(align) {}
+
+  static constexpr int64_t kNobody = -1;
+
+  // Checks that [at, at + size) is free, but for the block of `allowed`, and says from which second it may be written.
+  Result<double> claim(int64_t at, int64_t size, int64_t allowed = kNobody) {
+    if (at < 0 || at > kLargestOffset) return fail("E0801", fmt::format("offset {} is no byte offset", at));
+    if (at % align_ != 0) return fail("E0801", fmt::format("offset {} is no multiple of {}", at, align_));
+    if (size > 0) {
+      auto next = holder_at_.lower_bound(at + size);  // the first block that begins behind
+      while (next != holder_at_.begin()) {
+        --next;
+        const Block& other = blocks_[next->second];
+        if (!overlap(at, size, other.at, other.size)) break;
+        if (static_cast<int64_t>(next->second) == allowed) continue;
+        return fail("E0801", fmt::format("[{}, {}) overlaps {} at [{}, {})", at, at + size,
+                                         next->second == staging() ? "the staging buffer" : "a tensor in RAM", other.at,
+                                         other.at + other.size));
+      }
+    }
+    double wait = 0;
+    for (const InUse& used : in_use_)
+      if (overlap(at, size, used.at, used.size)) wait = std::max(wait, used.until);
+    top_ = std::max(top_, at + size);
+    return wait;
+  }
+
+  Block& hold(size_t tensor, int64_t at, int64_t size) {
+    blocks_[tensor] = Block{at, size, 0, 0, true};
+    if (size > 0) holder_at_[at] = tensor;
+    bytes_held_ += size;
+    return blocks_[tensor];
+  }
+
+  // its bytes are still in use until busy_s
+  void release(size_t tensor) {
+    drop(tensor);
+    use_until(blocks_[tensor].at, blocks_[tensor].size, blocks_[tensor].busy_s);
+  }
+
+  // its bytes have a new owner at once
+  void hand_over(size_t tensor) { drop(tensor); }
+
+  // bytes in use that belong to nobody: a workspace
+  void use_until(int64_t at, int64_t size, double until) {
+    if (size > 0) in_use_.push_back({at, size, until});
+  }
+
+  // what ended by `now` can delay nobody any more
+  void forget(double now) {
+    if (in_use_.size() <= forget_above_) return;
+    std::erase_if(in_use_, [now](const InUse& used) { return used.until <= now; });
+    forget_above_ = std::max<size_t>(64, 2 * in_use_.size());
+  }
+
+  Block& block(size_t tensor) { return blocks_[tensor]; }
+  bool holds(size_t tensor) const { return blocks_[tensor].held; }
+  int64_t at(size_t tensor) const { return blocks_[tensor].at; }
+  size_t staging() const { return blocks_.size() - 1; }  // the pager's buffer stands behind the tensors
+  int64_t bytes_held() const { return bytes_held_; }
+  int64_t top() const { return top_; }  // largest offset + size that was ever claimed
+
+ private:
+  struct InUse {
+    int64_t at, size;
+    double until;
+  };
+
+  void drop(size_t tensor) {
+    Block& block = blocks_[tensor];
+    if (block.size > 0) holder_at_.erase(block.at);
+    bytes_held_ -= block.size;
+    block.held = false;
+  }
+
+  std::vector<Block> blocks_;            // by tensor
+  std::map<int64_t, size_t> holder_at_;  // offset -> tensor, of blocks that are not empty; they never overlap
+  std::vector<InUse> in_use_;
+  size_t forget_above_ = 64;
+  int64_t align_, bytes_held_ = 0, top_ = 0;
+};
+
+// ---- the table of offsets in auxiliary storage ----
+
+struct StorageUse {            // of one tensor, by index of instructions
+  bool ever = false;           // was it ever in auxiliary storage
+  int64_t first_out = -1;      // its first page_out; -1: none
+  int64_t last_transfer = -1;  // its last page_in or page_out; -1: none
+  double first_out_begin_s = 0, last_transfer_end_s = 0;
+};
+
+struct Slot {
+  const Tensor* tensor;
+  const StorageUse* use;
+  int64_t at;
+};
+
+bool follows(const Slot& old, const Slot& successor) {
+  const bool ended = old.use->last_transfer < successor.use->first_out &&
+                     old.use->last_transfer_end_s <= successor.use->first_out_begin_s;
+  return old.tensor->next == successor.tensor->id && old.at == successor.at && successor.use->first_out >= 0 && ended;
+}
+
+Result<void> check_apart(std::vector<Slot>& slots) {
+  std::ranges::sort(slots, {}, &Slot::at);
+  std::vector<Slot> reaching;  // slots that may reach into the next ones
+  for (const Slot& slot : slots) {
+    std::erase_if(reaching, [&](const Slot& other) { return other.at + other.tensor->bytes <= slot.at; });
+    for (const Slot& other : reaching)
+      if (!follows(other, slot) && !follows(slot, other))
+        return fail("E0804", fmt::format("tensors {} and {} share bytes in storage", other.tensor->id, slot.tensor->id),
+                    "storage");
+    reaching.push_back(slot);
+  }
+  return {};
+}
+
+// E0804 unless every tensor that is ever in storage has a place within the capacity and no two share bytes. A tensor
+// and its `next` may have the same place when nothing of the former moves any more once the latter is first written.
+Result<void> check_storage(const CostGraph& graph, const std::map<int64_t, int64_t>& storage,
+                           const std::vector<StorageUse>& uses) {
+  std::unordered_set<int64_t> known;
+  std::vector<Slot> slots;
+  const int64_t capacity = graph.device.pager.capacity_bytes;
+  for (size_t index = 0; index < graph.tensors.size(); ++index) {
+    const Tensor& tensor = graph.tensors[index];
+    known.insert(tensor.id);
+    if (!uses[index].ever) continue;
+    const auto place = storage.find(tensor.id);
+    if (place == storage.end())
+      return fail("E0804", fmt::format("tensor {} is in storage and has no place there", tensor.id), "storage");
+    if (place->second < 0 || place->second > kLargestOffset)
+      return fail("E0804", fmt::format("tensor {} has an impossible place in storage, {}", tensor.id, place->second),
+                  "storage");
+    if (capacity >= 0 && place->second + tensor.bytes > capacity)
+      return fail("E0804",
+                  fmt::format("tensor {} ends at byte {} of a storage of {}", tensor.id, place->second + tensor.bytes,
+                              capacity),
+                  "storage");
+    if (tensor.bytes > 0) slots.push_back({&tensor, &uses[index], place->second});
+  }
+  for (const auto& [id, at] : storage)
+    if (!known.contains(id)) return fail("E0804", fmt::format("there is no tensor {}", id), "storage");
+  return check_apart(slots);
+}
+
+// ---- the replay ----
 
 Failure broken(std::string rule) {
   return fail("E0801", std::move(rule));
@@ -174,7 +341,7 @@ class Replay {
     PANTOUM_TRY(claim_outputs(op, choice, step, begin, taken_over));
     const double end = rounded_.sum(begin, choice.time_s);
     for (const int position : choice.reads) {
-      const size_t input = index_of(op.inputs[static_cast<size_t>(position)]);
+      const size_t input = index_of(op.input(position));
       if (tensor(input).start != Home::kRom) arena_.block(input).busy_s = std::max(arena_.block(input).busy_s, end);
     }
     for (const size_t source : taken_over) arena_.hand_over(source);
@@ -195,7 +362,7 @@ class Replay {
 
   Result<void> wait_for_inputs(const Op& op, const Choice& choice, double& begin) {
     for (const int position : choice.reads) {
-      const size_t input = index_of(op.inputs[static_cast<size_t>(position)]);
+      const size_t input = index_of(op.input(position));
       if (tensor(input).start == Home::kRom) continue;
       if (!arena_.holds(input)) return broken(fmt::format("{} needs {}, which is not in RAM", named(op), named(input)));
       begin = std::max(begin, arena_.block(input).ready_s);
@@ -209,7 +376,7 @@ class Replay {
     std::vector<Range> taken;
     for (size_t output = 0; output < choice.writes.size(); ++output) {
       const int position = choice.writes[output];
-      const size_t index = index_of(op.outputs[static_cast<size_t>(position)]);
+      const size_t index = index_of(op.output(position));
       const Range range{step.at[output], tensor(index).bytes};
       if (arena_.holds(index)) {
         PANTOUM_TRY(rewrite(index, range.at, begin));
@@ -241,7 +408,7 @@ class Replay {
                             std::vector<size_t>& taken_over) {
     int64_t allowed = Arena::kNobody;
     if (const int source_position = overwritten_by(choice, position); source_position >= 0) {
-      const size_t source = index_of(op.inputs[static_cast<size_t>(source_position)]);
+      const size_t source = index_of(op.input(source_position));
       if (!arena_.holds(source)) return broken(named(source) + " is not in RAM and cannot be overwritten");
       const Block& block = arena_.block(source);
       if (overlap(range.at, range.size, block.at, block.size)) {
@@ -249,8 +416,8 @@ class Replay {
           return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
                                     named(source), block.at, block.size));
         allowed = static_cast<int64_t>(source);
-        if (std::find(taken_over.begin(), taken_over.end(), source) == taken_over.end()) taken_over.push_back(source);
-        if (tensor(source).next != op.outputs[static_cast<size_t>(position)]) note(found_.used.in_place);
+        if (!base::contains(taken_over, source)) taken_over.push_back(source);
+        if (tensor(source).next != op.output(position)) note(found_.used.in_place);
         begin = std::max(begin, block.busy_s);
       }
     }
@@ -275,7 +442,7 @@ class Replay {
 
   void hold_outputs(const Op& op, const Choice& choice, const Instruction& step, double end) {
     for (size_t output = 0; output < choice.writes.size(); ++output) {
-      const size_t index = index_of(op.outputs[static_cast<size_t>(choice.writes[output])]);
+      const size_t index = index_of(op.output(choice.writes[output]));
       Block& block =
           arena_.holds(index) ? arena_.block(index) : arena_.hold(index, step.at[output], tensor(index).bytes);
       block.ready_s = block.busy_s = end;
@@ -412,20 +579,16 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
   const auto above = [](const std::optional<double>& bound, double value) {
     return bound && !(*bound <= value * (1 + 1e-6));
   };
-  if (above(plan.bound.energy_j, found.energy_j))
-    return fail(
-        "E0803",
-        fmt::format("the lower bound of {} J is above the plan's own {} J", *plan.bound.energy_j, found.energy_j),
-        "bound");
+  const auto refute_bound = [](double bound, double value, const char* unit) {
+    return fail("E0803",
+                fmt::format("the lower bound of {} {} is above the plan's own {} {}", bound, unit, value, unit),
+                "bound");
+  };
+  const Bound& bound = plan.bound;
   const double product = found.energy_j * found.time_s;
-  if (above(plan.bound.edp_js, product))
-    return fail("E0803",
-                fmt::format("the lower bound of {} J s is above the plan's own {} J s", *plan.bound.edp_js, product),
-                "bound");
-  if (above(plan.bound.time_s, found.time_s))
-    return fail("E0803",
-                fmt::format("the lower bound of {} s is above the plan's own {} s", *plan.bound.time_s, found.time_s),
-                "bound");
+  if (above(bound.energy_j, found.energy_j)) return refute_bound(*bound.energy_j, found.energy_j, "J");
+  if (above(bound.edp_js, product)) return refute_bound(*bound.edp_js, product, "J s");
+  if (above(bound.time_s, found.time_s)) return refute_bound(*bound.time_s, found.time_s, "s");
   return {};
 }
 

@@ -12,11 +12,10 @@
 #include <limits>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "base/index.h"
-#include "check/rounding.h"
 #include "check/step_facts.h"
+#include "check/words.h"
 
 namespace pantoum::check {
 

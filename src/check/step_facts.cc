@@ -5,26 +5,16 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/index.h"
+#include "base/lists.h"
 #include "base/round_up.h"
-#include "check/rounding.h"
-#include "check/words.h"
 
 namespace pantoum::check {
 namespace {
 
+using base::make_set;
 using base::round_up;
 
 constexpr __int128 kMostBytes = __int128{1} << 62;
-
-void make_set(std::vector<int32_t>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-bool listed(const std::vector<int32_t>& set, int32_t member) {
-  return std::binary_search(set.begin(), set.end(), member);
-}
 
 }  // namespace
 
@@ -192,8 +182,7 @@ class FactFinder {
       facts.joules = first ? choice.energy_j : std::min(facts.joules, choice.energy_j);
       facts.working_set = first ? held : std::min(facts.working_set, held);
       facts.touches.insert(facts.touches.end(), reads.begin(), reads.end());
-      for (const int position : choice.writes)
-        facts.touches.push_back(tensor_of_.at(op.outputs[static_cast<size_t>(position)]));
+      for (const int position : choice.writes) facts.touches.push_back(tensor_of_.at(op.output(position)));
       std::set_intersection(facts.reads.begin(), facts.reads.end(), reads.begin(), reads.end(),
                             std::back_inserter(common));
       facts.reads = first ? std::move(reads) : std::move(common);
@@ -207,7 +196,7 @@ class FactFinder {
   std::vector<int32_t> inputs_of(const Op& op, const Choice& choice) const {
     std::vector<int32_t> reads;
     for (const int position : choice.reads) {
-      const int32_t input = tensor_of_.at(op.inputs[static_cast<size_t>(position)]);
+      const int32_t input = tensor_of_.at(op.input(position));
       if (in_graph(input).start != Home::kRom) reads.push_back(input);
     }
     make_set(reads);
@@ -219,8 +208,7 @@ class FactFinder {
     int64_t bytes = round_up(choice.workspace_bytes, graph_.device.align_bytes);
     for (const int32_t input : reads) bytes += facts_.tensors_[input].size;
     for (const int position : choice.writes)
-      if (!may_share(op, choice, position))
-        bytes += facts_.tensors_[tensor_of_.at(op.outputs[static_cast<size_t>(position)])].size;
+      if (!may_share(op, choice, position)) bytes += facts_.tensors_[tensor_of_.at(op.output(position))].size;
     return bytes;
   }
 
@@ -230,8 +218,8 @@ class FactFinder {
     for (const auto& [out, in] : choice.overwrites)
       if (out == position) source = in;
     if (source < 0) return false;
-    const int64_t target = op.outputs[static_cast<size_t>(position)];
-    const Tensor& from = in_graph(tensor_of_.at(op.inputs[static_cast<size_t>(source)]));
+    const int64_t target = op.output(position);
+    const Tensor& from = in_graph(tensor_of_.at(op.input(source)));
     const bool allowed = from.next == target || (asked_.question.freedoms.in_place && !from.pinned);
     return allowed && from.start != Home::kRom && in_graph(tensor_of_.at(target)).bytes <= from.bytes;
   }
@@ -284,57 +272,6 @@ class FactFinder {
 
 Result<StepFacts> StepFacts::make(const CostGraph& graph, const Certificate& certificate) {
   return FactFinder(graph, certificate).run();
-}
-
-bool StepFacts::in_ram(int32_t segment, int32_t index) const {
-  const TensorFacts& facts = tensor(index);
-  if (facts.producer >= 0) return segment > facts.definition_segment;
-  return facts.starts_in_ram || (facts.starts_in_aux && segment > 0);
-}
-
-bool StepFacts::paged_in(int32_t segment, int32_t index) const {
-  return tensor(index).pages && segment >= tensor(index).definition_segment;
-}
-
-bool StepFacts::recomputed(int32_t segment, int32_t position) const {
-  const OpFacts& facts = op(position);
-  if (facts.floats && segment >= facts.segment && segment <= facts.last_segment) return true;
-  return segment >= facts.segment && (facts.may_recompute || facts.optional);
-}
-
-bool StepFacts::available(int32_t first, int32_t last, int32_t index) const {
-  const TensorFacts& facts = tensor(index);
-  if (facts.pinned) return true;
-  if (facts.producer < 0) return facts.starts_in_ram && first == 0;
-  const OpFacts& made_by = op(facts.producer);
-  return !made_by.optional && !made_by.floats && facts.definition_segment >= first && facts.definition_segment <= last;
-}
-
-bool StepFacts::needed(int32_t segment, int32_t index) const {
-  return listed(needs_[segment], index);
-}
-bool StepFacts::reads(int32_t position, int32_t index) const {
-  return listed(op(position).reads, index);
-}
-bool StepFacts::touches(int32_t position, int32_t index) const {
-  return listed(op(position).touches, index);
-}
-
-int64_t StepFacts::budget_beside(int32_t segment, int32_t position) const {
-  int64_t bytes = budget_ - pinned_after_[segment];
-  for (const int32_t index : op(position).touches) {
-    const TensorFacts& facts = tensor(index);
-    const bool stays = facts.taker < 0 || op(facts.taker).segment > segment;
-    if (facts.pinned && facts.starts_in_ram && stays) bytes += facts.size;
-  }
-  return bytes;
-}
-
-bool StepFacts::pinned_or_replaced(int32_t segment, int32_t index) const {
-  const TensorFacts& facts = tensor(index);
-  if (!facts.pinned || !facts.starts_in_ram || facts.taker < 0) return false;
-  const OpFacts& taker = op(facts.taker);
-  return taker.floats && taker.segment <= segment && segment < taker.last_segment;
 }
 
 }  // namespace pantoum::check

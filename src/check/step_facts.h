@@ -7,6 +7,7 @@
 // segment, it is known as in a given order; else the op floats.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -58,24 +59,66 @@ class StepFacts {
 
   // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional or floats,
   // computed)?
-  bool in_ram(int32_t segment, int32_t tensor) const;
-  bool paged_in(int32_t segment, int32_t tensor) const;
-  bool recomputed(int32_t segment, int32_t op) const;
+  bool in_ram(int32_t segment, int32_t index) const {
+    const TensorFacts& facts = tensor(index);
+    if (facts.producer >= 0) return segment > facts.definition_segment;
+    return facts.starts_in_ram || (facts.starts_in_aux && segment > 0);
+  }
+
+  bool paged_in(int32_t segment, int32_t index) const {
+    return tensor(index).pages && segment >= tensor(index).definition_segment;
+  }
+
+  bool recomputed(int32_t segment, int32_t position) const {
+    const OpFacts& facts = op(position);
+    if (facts.floats && segment >= facts.segment && segment <= facts.last_segment) return true;
+    return segment >= facts.segment && (facts.may_recompute || facts.optional);
+  }
+
   // In RAM at some time in segments first..last whatever a plan does: nothing brings it there.
-  bool available(int32_t first, int32_t last, int32_t tensor) const;
+  bool available(int32_t first, int32_t last, int32_t index) const {
+    const TensorFacts& facts = tensor(index);
+    if (facts.pinned) return true;
+    if (facts.producer < 0) return facts.starts_in_ram && first == 0;
+    const OpFacts& made_by = op(facts.producer);
+    return !made_by.optional && !made_by.floats && facts.definition_segment >= first &&
+           facts.definition_segment <= last;
+  }
+
   // Is it read in the segment by a first computation under every choice, or must it be in RAM at its end?
-  bool needed(int32_t segment, int32_t tensor) const;
-  bool reads(int32_t op, int32_t tensor) const;
-  bool touches(int32_t op, int32_t tensor) const;
+  bool needed(int32_t segment, int32_t index) const { return listed(needs_[segment], index); }
+
+  bool reads(int32_t position, int32_t index) const { return listed(op(position).reads, index); }
+
+  bool touches(int32_t position, int32_t index) const { return listed(op(position).touches, index); }
+
   // Bytes for all that the op does not touch, while it runs in the segment and at any time in it: the budget without
   // the staging buffer and what is pinned, and with what the topmost block need not be rounded up.
-  int64_t budget_beside(int32_t segment, int32_t op) const;
+  int64_t budget_beside(int32_t segment, int32_t position) const {
+    int64_t bytes = budget_ - pinned_after_[segment];
+    for (const int32_t index : op(position).touches) {
+      const TensorFacts& facts = tensor(index);
+      const bool stays = facts.taker < 0 || op(facts.taker).segment > segment;
+      if (facts.pinned && facts.starts_in_ram && stays) bytes += facts.size;
+    }
+    return bytes;
+  }
+
   // May its successor's op, which floats, have taken its bytes by the end of the segment, and may it not? Else they
   // count in budget_beside, or not at all.
-  bool pinned_or_replaced(int32_t segment, int32_t tensor) const;
+  bool pinned_or_replaced(int32_t segment, int32_t index) const {
+    const TensorFacts& facts = tensor(index);
+    if (!facts.pinned || !facts.starts_in_ram || facts.taker < 0) return false;
+    const OpFacts& taker = op(facts.taker);
+    return taker.floats && taker.segment <= segment && segment < taker.last_segment;
+  }
 
  private:
   friend class FactFinder;
+  static bool listed(const std::vector<int32_t>& set, int32_t member) {
+    return std::binary_search(set.begin(), set.end(), member);
+  }
+
   base::Indexed<int32_t, TensorFacts> tensors_;
   base::Indexed<int32_t, OpFacts> ops_;
   base::Indexed<int32_t, int32_t> boundaries_;          // by segment

@@ -9,7 +9,6 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "check/claims.h"
-#include "check/refusal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/progress.h"

@@ -1,4 +1,5 @@
 #include "place/boxes.h"
+#include "base/lists.h"
 
 #include <fmt/format.h>
 
@@ -67,8 +68,7 @@ class Gatherer {
     std::vector<int64_t> times;
     for (const auto& lifetimes : lifetimes_)
       for (const Lifetime& lifetime : lifetimes) times.insert(times.end(), {lifetime.begin, lifetime.end});
-    std::sort(times.begin(), times.end());
-    times.erase(std::unique(times.begin(), times.end()), times.end());
+    base::make_set(times);
     result_.moments = times.empty() ? 0 : static_cast<int32_t>(times.size() - 1);
     const auto moment = [&](int64_t time) {
       return static_cast<int32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
@@ -78,14 +78,12 @@ class Gatherer {
       for (const Lifetime& lifetime : lifetimes_[box]) live.push_back({moment(lifetime.begin), moment(lifetime.end)});
       merge(live);
       for (const Interval& interval : live)
-        result_.boxes[box].duration += times[index(interval.end)] - times[index(interval.begin)];
+        result_.boxes[box].duration += times[position_of(interval.end)] - times[position_of(interval.begin)];
     }
   }
 
-  static size_t index(int32_t value) { return static_cast<size_t>(value); }
-
   static void merge(std::vector<Interval>& live) {
-    std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    std::ranges::sort(live, {}, &Interval::begin);
     size_t kept = 0;
     for (const Interval& interval : live) {
       if (kept > 0 && interval.begin <= live[kept - 1].end) {
@@ -111,7 +109,7 @@ class Gatherer {
     result_.boxes.resize(kept);
     result_.offset_of.assign(stays_.size(), 0);
     for (size_t allocation = 0; allocation < stays_.size(); ++allocation) {
-      const auto box = static_cast<size_t>(result_.box_of[allocation]);
+      const auto box = position_of(result_.box_of[allocation]);
       result_.offset_of[allocation] = offset[box];
       result_.box_of[allocation] = renamed[box];
     }
@@ -122,12 +120,12 @@ class Gatherer {
     std::vector<const Box*> fixed;
     for (const Box& box : result_.boxes)
       if (box.fixed) fixed.push_back(&box);
-    std::sort(fixed.begin(), fixed.end(), [](const Box* a, const Box* b) { return *a->fixed < *b->fixed; });
-    std::vector<Bytes> top(static_cast<size_t>(result_.moments), 0);
+    std::ranges::sort(fixed, {}, [](const Box* one) { return *one->fixed; });
+    std::vector<Bytes> top(position_of(result_.moments), 0);
     for (const Box* box : fixed)
       for (const Interval& interval : box->live)
         for (int32_t moment = interval.begin; moment < interval.end; ++moment) {
-          Bytes& reached = top[static_cast<size_t>(moment)];
+          Bytes& reached = top[position_of(moment)];
           if (reached > *box->fixed)
             return fail("E0311", fmt::format("two allocations with fixed offsets collide at byte {}", *box->fixed));
           reached = *box->fixed + box->size;
@@ -150,11 +148,11 @@ Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align
 }
 
 std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes) {
-  std::vector<Bytes> live_bytes(static_cast<size_t>(boxes.moments) + 1, 0);
+  std::vector<Bytes> live_bytes(position_of(boxes.moments) + 1, 0);
   for (const Box& box : boxes.boxes)
     for (const Interval& interval : box.live) {
-      live_bytes[static_cast<size_t>(interval.begin)] += box.size;
-      live_bytes[static_cast<size_t>(interval.end)] -= box.size;
+      live_bytes[position_of(interval.begin)] += box.size;
+      live_bytes[position_of(interval.end)] -= box.size;
     }
   Bytes sum = 0;
   for (Bytes& bytes : live_bytes) bytes = sum += bytes;
@@ -171,7 +169,7 @@ Bytes least_arena(const Boxes& boxes) {
     if (box.size == box.bytes) continue;
     for (const Interval& interval : box.live)
       for (int32_t moment = interval.begin; moment < interval.end; ++moment)
-        spared[static_cast<size_t>(moment)] = std::max(spared[static_cast<size_t>(moment)], box.size - box.bytes);
+        spared[position_of(moment)] = std::max(spared[position_of(moment)], box.size - box.bytes);
   }
   for (size_t moment = 0; moment < live_bytes.size(); ++moment)
     least = std::max(least, live_bytes[moment] - spared[moment]);

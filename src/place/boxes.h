@@ -10,9 +10,15 @@
 #include <optional>
 #include <vector>
 
+#include "base/index.h"
 #include "place/place.h"
 
 namespace pantoum::place {
+
+using base::position_of;
+// By the number of a box, or of a moment.
+template <class T>
+using ByNumber = base::Indexed<int32_t, T>;
 
 struct Interval {
   int32_t begin = 0, end = 0;  // half open, in compressed time

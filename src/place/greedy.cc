@@ -43,19 +43,19 @@ void insert(const Box& box, Bytes at, std::vector<Placed>& placed) {
 
 // Each box of `rest` goes on top of all that has been placed.
 void pile(const Boxes& boxes, const std::vector<int32_t>& rest, const std::vector<Placed>& placed, Offsets& result) {
-  std::vector<Bytes> top(static_cast<size_t>(boxes.moments), 0);
+  std::vector<Bytes> top(position_of(boxes.moments), 0);
   for (const Placed& one : placed)
     for (int32_t moment = one.begin; moment < one.end; ++moment)
-      top[static_cast<size_t>(moment)] = std::max(top[static_cast<size_t>(moment)], one.top);
+      top[position_of(moment)] = std::max(top[position_of(moment)], one.top);
   for (const int32_t number : rest) {
-    const Box& box = boxes.boxes[static_cast<size_t>(number)];
+    const Box& box = boxes.boxes[position_of(number)];
     if (box.fixed) continue;
     Bytes at = 0;
     for (const Interval& interval : box.live)
       at = std::max(at, *std::max_element(top.begin() + interval.begin, top.begin() + interval.end));
     for (const Interval& interval : box.live)
       std::fill(top.begin() + interval.begin, top.begin() + interval.end, at + box.size);
-    result.at[static_cast<size_t>(number)] = at;
+    result.at[position_of(number)] = at;
     result.arena = std::max(result.arena, at + box.bytes);
   }
 }
@@ -96,8 +96,8 @@ using Scores = std::vector<const std::vector<double>*>;
 std::vector<int32_t> descending(const Boxes& boxes, const Scores& scores) {
   std::vector<int32_t> order(boxes.boxes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    const auto left = static_cast<size_t>(a), right = static_cast<size_t>(b);
+  std::ranges::stable_sort(order, [&](int32_t a, int32_t b) {
+    const auto left = position_of(a), right = position_of(b);
     for (const std::vector<double>* score : scores)
       if ((*score)[left] != (*score)[right]) return (*score)[left] > (*score)[right];
     return boxes.boxes[left].live.front().begin < boxes.boxes[right].live.front().begin;
@@ -123,7 +123,7 @@ Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, c
       pile(boxes, {order.begin() + static_cast<std::ptrdiff_t>(next), order.end()}, placed, result);
       break;
     }
-    const auto box = static_cast<size_t>(order[next]);
+    const auto box = position_of(order[next]);
     if (!boxes.boxes[box].fixed) put(box, find_gap(boxes.boxes[box], placed, fit));
   }
   return result;
@@ -152,8 +152,7 @@ std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
 
 std::vector<int32_t> ranks_in(const std::vector<int32_t>& order) {
   std::vector<int32_t> ranks(order.size());
-  for (size_t place = 0; place < order.size(); ++place)
-    ranks[static_cast<size_t>(order[place])] = static_cast<int32_t>(place);
+  for (size_t place = 0; place < order.size(); ++place) ranks[position_of(order[place])] = static_cast<int32_t>(place);
   return ranks;
 }
 

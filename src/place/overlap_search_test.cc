@@ -8,6 +8,7 @@
 #include "place/greedy.h"
 #include "place/place.h"
 #include "place/wide_boxes_fixture.h"
+#include "testing/placement_judge.h"
 
 namespace pantoum::place {
 namespace {

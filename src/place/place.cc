@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "base/random.h"
@@ -14,7 +13,6 @@
 #include "place/greedy.h"
 #include "place/overlap_search.h"
 #include "place/rank_walk.h"
-#include "place/windows.h"
 
 namespace pantoum::place {
 namespace {
@@ -26,7 +24,7 @@ Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes&
   placement.at.reserve(allocations.size());
   for (size_t allocation = 0; allocation < allocations.size(); ++allocation) {
     const int32_t box = boxes.box_of[allocation];
-    placement.at.push_back(box < 0 ? boxes.offset_of[allocation] : ground + offsets.at[static_cast<size_t>(box)]);
+    placement.at.push_back(box < 0 ? boxes.offset_of[allocation] : ground + offsets.at[position_of(box)]);
     if (allocations[allocation].begin < allocations[allocation].end)  // what never lives takes no bytes
       placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + allocations[allocation].size);
   }
@@ -37,15 +35,15 @@ Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes&
 std::vector<int32_t> ranks_by(const std::vector<Bytes>& offsets) {
   std::vector<int32_t> order(offsets.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto at = [&](int32_t box) { return offsets[static_cast<size_t>(box)]; };
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return at(a) < at(b); });
+  const auto at = [&](int32_t box) { return offsets[position_of(box)]; };
+  std::ranges::stable_sort(order, {}, at);
   return ranks_in(order);
 }
 
 // ---- small changes of a greedy order, kept when the arena does not grow ----
 
 size_t drawn(base::Random& random, size_t below) {
-  return static_cast<size_t>(random.next() % below);
+  return position_of(random.next() % below);
 }
 
 // A box that ends at the top of the arena, or half of the time one that lives beside it.
@@ -58,7 +56,7 @@ int32_t culprit(const Boxes& boxes, const Offsets& offsets, base::Random& random
   const int32_t top = highest[drawn(random, highest.size())];
   if (drawn(random, 2) == 0) return top;
   for (size_t box = 0; box < boxes.boxes.size(); ++box)
-    if (meet(boxes.boxes[box], boxes.boxes[static_cast<size_t>(top)])) beside.push_back(static_cast<int32_t>(box));
+    if (meet(boxes.boxes[box], boxes.boxes[position_of(top)])) beside.push_back(static_cast<int32_t>(box));
   return beside[drawn(random, beside.size())];
 }
 
@@ -81,8 +79,7 @@ void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, 
     if (moved < 0) return;
     std::vector<int32_t> next = order;
     const auto from = std::find(next.begin(), next.end(), moved);
-    const auto to =
-        next.begin() + static_cast<std::ptrdiff_t>(drawn(random, static_cast<size_t>(from - next.begin()) + 1));
+    const auto to = next.begin() + static_cast<std::ptrdiff_t>(drawn(random, position_of(from - next.begin()) + 1));
     std::rotate(to, from, from + 1);
     Offsets found = greedy(boxes, next, Fit::kFirst, limit.deadline);
     if (found.arena > current.arena) continue;
@@ -192,7 +189,7 @@ class Stripes {
   }
 
   void take(const Box& box) {
-    const auto number = static_cast<size_t>(&box - boxes_.boxes.data());
+    const auto number = position_of(&box - boxes_.boxes.data());
     taken_[number] = 1;
     offset_[number] = std::exchange(ground_, ground_ + box.size);
   }
@@ -206,7 +203,7 @@ class Stripes {
       if (box.fixed) given.push_back(&box);
       any_free = any_free || (!box.fixed && is_stripe(box));
     }
-    std::sort(given.begin(), given.end(), [](const Box* a, const Box* b) { return *a->fixed < *b->fixed; });
+    std::ranges::sort(given, {}, [](const Box* one) { return *one->fixed; });
     for (const Box* box : given) {
       if (!is_stripe(*box) || *box->fixed != ground_ || (rounding(*box) > 0 && !any_free)) return false;
       take(*box);
@@ -233,7 +230,7 @@ class Stripes {
     for (size_t allocation = 0; allocation < boxes_.box_of.size(); ++allocation) {
       int32_t& box = boxes_.box_of[allocation];
       if (box < 0) continue;
-      const auto number = static_cast<size_t>(std::exchange(box, renamed[static_cast<size_t>(box)]));
+      const auto number = position_of(std::exchange(box, renamed[position_of(box)]));
       if (box < 0) boxes_.offset_of[allocation] = offset_[number];
     }
   }
@@ -324,11 +321,11 @@ std::vector<Shortfall::Clash> timed(const std::vector<OverlapSearch::Overlap>& c
   std::vector<std::vector<const Allocation*>> of(boxes.boxes.size());
   for (size_t allocation = 0; allocation < allocations.size(); ++allocation)
     if (const int32_t box = boxes.box_of[allocation]; box >= 0)
-      of[static_cast<size_t>(box)].push_back(&allocations[allocation]);
+      of[position_of(box)].push_back(&allocations[allocation]);
   std::vector<Shortfall::Clash> found;
   for (const OverlapSearch::Overlap& clash : clashes)
-    for (const Allocation* one : of[static_cast<size_t>(clash.one)])
-      for (const Allocation* other : of[static_cast<size_t>(clash.other)])
+    for (const Allocation* one : of[position_of(clash.one)])
+      for (const Allocation* other : of[position_of(clash.other)])
         if (const int64_t begin = std::max(one->begin, other->begin), end = std::min(one->end, other->end); begin < end)
           found.push_back({begin, end, clash.bytes});
   return found;
@@ -414,7 +411,7 @@ Result<Placement> adjust(const std::vector<Allocation>& allocations, const std::
   std::vector<Bytes> start(boxes.boxes.size(), 0);
   for (size_t allocation = 0; allocation < allocations.size(); ++allocation)
     if (const int32_t box = boxes.box_of[allocation]; box >= 0 && near[allocation])
-      start[static_cast<size_t>(box)] = *near[allocation];
+      start[position_of(box)] = *near[allocation];
   if (has_few_pairs(boxes)) {
     OverlapSearch search(boxes, budget, start);
     const int64_t nodes = std::clamp(attempt.limit.nodes / kMovePart, kLeastToMove, kMostToMove);

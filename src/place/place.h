@@ -60,9 +60,4 @@ Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceO
 Result<Placement> adjust(const std::vector<Allocation>& allocations, const std::vector<std::optional<Bytes>>& near,
                          const PlaceOptions& options);
 
-// E0312 unless no two allocations overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with
-// the search.
-Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
-                      const PlaceOptions& options);
-
 }  // namespace pantoum::place

@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include "place/boxes.h"
-#include "place/windows.h"
+#include "place/canonical_search.h"
+#include "testing/placement_judge.h"
 
 namespace pantoum::place {
 namespace {

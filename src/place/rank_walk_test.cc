@@ -6,6 +6,7 @@
 
 #include "place/place.h"
 #include "place/wide_boxes_fixture.h"
+#include "testing/placement_judge.h"
 
 namespace pantoum::place {
 namespace {

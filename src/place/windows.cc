@@ -1,7 +1,7 @@
-#include "place/windows.h"
+#include "place/canonical_search.h"
 
 #include <algorithm>
-#include <utility>
+#include <functional>
 
 namespace pantoum::place {
 namespace {
@@ -36,13 +36,11 @@ std::vector<int32_t> crowded_moments(const Boxes& boxes) {
   const std::vector<Bytes> live_bytes = live_bytes_by_moment(boxes);
   std::vector<uint8_t> begins(live_bytes.size(), 0);
   for (const Box& box : boxes.boxes)
-    for (const Interval& interval : box.live) begins[static_cast<size_t>(interval.begin)] = 1;
+    for (const Interval& interval : box.live) begins[position_of(interval.begin)] = 1;
   std::vector<int32_t> moments;
   for (int32_t moment = 0; moment < boxes.moments; ++moment)
-    if (begins[static_cast<size_t>(moment)] != 0) moments.push_back(moment);
-  std::stable_sort(moments.begin(), moments.end(), [&](int32_t a, int32_t b) {
-    return live_bytes[static_cast<size_t>(a)] > live_bytes[static_cast<size_t>(b)];
-  });
+    if (begins[position_of(moment)] != 0) moments.push_back(moment);
+  std::ranges::stable_sort(moments, std::greater{}, [&](int32_t moment) { return live_bytes[position_of(moment)]; });
   return moments;
 }
 
@@ -50,10 +48,10 @@ std::vector<int32_t> crowded_moments(const Boxes& boxes) {
 
 bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, SearchLimit& limit) {
   const std::vector<int32_t> rank = search_ranks(boxes)[2];
-  std::vector<uint8_t> seen(static_cast<size_t>(boxes.moments), 0);
+  std::vector<uint8_t> seen(position_of(boxes.moments), 0);
   for (const int32_t moment : crowded_moments(boxes)) {
     if (limit.nodes <= 0 || past(limit.deadline)) return false;
-    if (seen[static_cast<size_t>(moment)] != 0) continue;
+    if (seen[position_of(moment)] != 0) continue;
     std::fill(seen.begin() + std::max(0, moment - reach / 2),
               seen.begin() + std::min(boxes.moments, moment + reach / 2 + 1), uint8_t{1});
     const Window window =

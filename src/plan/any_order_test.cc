@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "check/certificate.h"
-#include "check/refusal.h"
+#include "check/claims.h"
 #include "plan/bound/bound_search.h"
-#include "plan/bound/branch.h"
-#include "plan/bound/precedence.h"
-#include "plan/bound/ram_bound.h"
+#include "plan/bound/boundaries.h"
+#include "plan/bound/lp_bound.h"
 #include "plan/bound/relaxation.h"
 #include "plan/planner.h"
 #include "plan/simulate/model.h"

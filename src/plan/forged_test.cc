@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "check/claims.h"
-#include "check/refusal.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "testing/all_cases.h"

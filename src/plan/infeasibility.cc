@@ -1,4 +1,4 @@
-#include "plan/infeasibility.h"
+#include "plan/planner.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "plan/bound/lp_bound.h"
-#include "plan/bound/ram_bound.h"
-#include "plan/finalize.h"
 #include "plan/instance.h"
 #include "plan/solver.h"
 
@@ -192,11 +190,11 @@ class InfeasibilitySearch {
     if (options_.question.freedoms.reordering)
       if (const Prover::Proof all = solver.proved().any_order_proof(); all.certificate && all.bound > proved)
         least.proved = least.of_order = all.bound, least.certificate = all.certificate;
-    if (std::optional<Certificate> certificate = solver.proved().certificate();
-        certificate && solver.proved().bound() > least.of_order) {
-      least.of_order = solver.proved().bound();
-      if (of_all_plans(*certificate)) least.proved = least.of_order;
-      if (of_all_plans(*certificate) || !least.certificate) least.certificate = std::move(certificate);
+    if (Prover::Proof ordered = solver.proved().order_proof(); ordered.certificate && ordered.bound > least.of_order) {
+      least.of_order = ordered.bound;
+      const bool all = of_all_plans(*ordered.certificate);
+      if (all) least.proved = least.of_order;
+      if (all || !least.certificate) least.certificate = std::move(ordered.certificate);
     }
     plan->question.objective = options_.question.objective;
     if (answers(*plan, graph_, options_)) found = std::move(plan);

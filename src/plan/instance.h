@@ -1,12 +1,14 @@
 // A question made ready for the solver: its model, its first bounds, and the clock that began with it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "plan/bound/bounds.h"
 #include "plan/simulate/model.h"
@@ -70,22 +72,48 @@ class Turns {
   std::chrono::steady_clock::time_point began_;  // of the turn: read by who has it
 };
 
+inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit
+
 // Not changed once it is made, so that search and proof may read it side by side; `turns` and `doing` are theirs.
 struct Instance {
   using Clock = TimeLimit::Clock;
   using Until = std::optional<Clock::time_point>;
 
-  // Keeps `graph` by reference. `until`: the latest end; nothing: no clock, or only the options' own.
-  Instance(const CostGraph& graph, const PlanOptions& options, Until until = {});
+  // Keeps the cost graph by reference. `latest`: the latest end; nothing: no clock, or only the options' own.
+  Instance(const CostGraph& from, const PlanOptions& how, Until latest = {})
+      : graph(from),
+        options(how),
+        time(options.time_limit),
+        until(latest),
+        model(make_model(graph, options)),
+        bounds(lower_bounds(model)),
+        limited(lower_bounds(model, options.question)),
+        stage_priced_energy(plan::stage_priced_energy(model, options.question.budget_bytes(),
+                                                      options.question.freedoms.paging,
+                                                      options.question.freedoms.recomputing)),
+        turns(by_clock() && thread_count() == 1) {
+    if (options.question.freedoms.recomputing) return;
+    for (TensorModel& tensor : model.tensors)  // the bounds above know it by the freedom
+      if (tensor.start != Home::kAux) tensor.can_drop = false;
+  }
+
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
   Objective objective() const { return options.question.objective; }
   bool by_clock() const { return options.effort == 0; }
   Seconds elapsed() const { return time.elapsed(); }
-  bool stopped() const;  // from outside, or at `until`
-  Seconds seconds_left_to_prove() const;
-  int thread_count() const;
+  // from outside, or at `until`
+  bool stopped() const { return options.stop.stop_requested() || (until && Clock::now() >= *until); }
+
+  Seconds seconds_left_to_prove() const {
+    if (options.stop.stop_requested()) return 0;
+    return time.left() - time.for_attempt(Attempt::kPlacing) - kReserve;
+  }
+
+  int thread_count() const {
+    return options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  }
 
   const CostGraph& graph;
   PlanOptions options;
@@ -101,7 +129,5 @@ struct Instance {
   };
   mutable Doing doing;
 };
-
-inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit
 
 }  // namespace pantoum::plan

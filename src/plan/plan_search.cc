@@ -1,4 +1,5 @@
-#include "plan/plan_search.h"
+#include "plan/planner.h"
+#include "plan/solver.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,13 +8,10 @@
 
 #include "plan/instance.h"
 #include "plan/prover.h"
-#include "plan/realize/placed_search.h"
 #include "plan/realize/realize.h"
 #include "plan/realize/reserve.h"
-#include "plan/search/policy_of_plan.h"
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -34,16 +32,17 @@ constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
 
-void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
-  if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
-}
-
 class PlanSearch {
  public:
   // Keeps all three by reference. `best_value`: of the best policy so far, which the search tells and others may read
   // at any time. The search stops at the prover's bound and takes up its policies, while it runs.
   PlanSearch(const Instance& instance, Prover& prover, std::atomic<double>& best_value)
-      : instance_(instance), prover_(prover), best_value_(best_value) {}
+      : instance_(instance),
+        model_(instance.model),
+        asked_(instance.options.question),
+        budget_(asked_.budget_bytes()),
+        prover_(prover),
+        best_value_(best_value) {}
 
   // A plan that meets the budget and the limits, or nothing within the time limit. Its bound, method and status are
   // not filled in.
@@ -53,7 +52,7 @@ class PlanSearch {
     Found found{.plan = first_plan(run, starts.best), .placed = starts.best};
     if (!found.plan) found.plan = unplanned_step();
     if (found.plan && is_over()) return std::move(found.plan);
-    if (instance_.model.paging)
+    if (model_.paging)
       search_with_transfers(starts, found);
     else
       search_in_ram(starts.best, found);
@@ -65,10 +64,9 @@ class PlanSearch {
 
   // The plan without budget and limits that retains every tensor until its last use.
   std::optional<Plan> keep_everything() {
-    const Model& model = instance_.model;
     const Limit limit{.question = {.objective = instance_.objective()}};
-    const Policy keep = keep_all(model, first_choices(model, instance_.options.question));
-    return place_policy(limit, greedy(model, limit, keep, limits(whole_question())).policy, 1, false).plan;
+    const Policy keep = keep_all(model_, first_choices(model_, asked_));
+    return place_policy(limit, greedy(model_, limit, keep, limits(whole_question())).policy, 1, false).plan;
   }
 
  private:
@@ -94,7 +92,7 @@ class PlanSearch {
   void search_with_transfers(const Starts& starts, Found& best) {
     Run run = whole_question();
     SearchResult found = starts.best;
-    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    Reserve reserve(model_, budget_);
     int losses = 0;
     for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
       run.time_share =
@@ -115,10 +113,10 @@ class PlanSearch {
       if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
         best.lost = true;
         if (no_time_left()) break;
-        const Bytes whole = instance_.options.question.budget_bytes(), last = run.limit.question.budget_bytes();
+        const Bytes whole = budget_, last = run.limit.question.budget_bytes();
         run.limit.question.budget = last - whole / kWritePart;
         run.time_share = next_share(share_of(Attempt::kSearchAgain));
-        found = greedy(instance_.model, run.limit, found.policy, limits(run));
+        found = greedy(model_, run.limit, found.policy, limits(run));
         continue;
       }
       if (found.outcome.excess > 0 || !found.outcome.sound) break;
@@ -128,8 +126,8 @@ class PlanSearch {
       run.limit.reserve = reserve.by_stage();
       if (!again || no_time_left()) break;
       if (fits && !waits) found = best.placed;
-      found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
-      if (!best.annealed) found = greedy(instance_.model, run.limit, found.policy, limits(run));
+      found.outcome = Simulator(model_, run.limit).reset(found.policy);
+      if (!best.annealed) found = greedy(model_, run.limit, found.policy, limits(run));
     }
   }
 
@@ -137,7 +135,7 @@ class PlanSearch {
   // time, and each annealing goes on from the policy of the last.
   void search_in_ram(SearchResult found, Found& best) {
     Run run = whole_question();
-    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    Reserve reserve(model_, budget_);
     const auto finished = [&] { return instance_.stopped() || (best.plan && proved(*best.plan)); };
     for (int number = 0; number < kMostAttempts && !finished(); ++number) {
       run.limit.reserve = reserve.by_stage();
@@ -145,7 +143,7 @@ class PlanSearch {
       run.time_share = number == 0 ? share_of(Attempt::kSearchInRam) : next_share(share_of(Attempt::kSearchInRamAgain));
       if (number > 0 && instance_.by_clock() && run.time_share > share_of(Attempt::kSearchesInRam)) break;
       best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
-      found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
+      found.outcome = Simulator(model_, run.limit).reset(found.policy);
       found = improved(run, found);
       if (!found.outcome.sound) break;
       if (!found.outcome.fits()) {
@@ -164,7 +162,7 @@ class PlanSearch {
       const bool cut_off = fits && !run.limit.reserve && out_of_time(run);
       if (!cut_off && !(fits ? reserve.shrink() : reserve.grow(realized))) break;
     }
-    if (!finished() && best.annealed && instance_.model.uses(Switch::kPlacedAnnealing)) use_all_room(best);
+    if (!finished() && best.annealed && model_.uses(Switch::kPlacedAnnealing)) use_all_room(best);
   }
 
   // With the time that is left, among plans whose offsets are near those of the best.
@@ -174,19 +172,19 @@ class PlanSearch {
     run.time_share = 1 - share_of(Attempt::kPlacing);
     SearchLimits limits = this->limits(run);
     if (!instance_.by_clock()) limits.rounds = instance_.options.effort * kRoundsPerEffort;
-    std::optional<PlacedResult> found = improve_placed(instance_.graph, instance_.model, run.limit, instance_.options,
-                                                       best.placed.policy, *best.plan, limits);
+    std::optional<PlacedResult> found =
+        improve_placed(instance_.graph, model_, run.limit, instance_.options, best.placed.policy, *best.plan, limits);
     if (!found) return;
     best.plan = std::move(found->plan);
     best.placed.policy = std::move(found->policy);
-    best.placed.outcome = Simulator(instance_.model, run.limit).reset(best.placed.policy);
+    best.placed.outcome = Simulator(model_, run.limit).reset(best.placed.policy);
   }
 
   // The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much. By the clock
   // this goes on while there is time: what a policy costs is no matter as long as there is no plan.
   std::optional<Plan> first_plan(Run run, SearchResult found) {
-    const auto is_there_time = [&] { return instance_.by_clock() && instance_.model.paging && !no_time_left(); };
-    Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+    const auto is_there_time = [&] { return instance_.by_clock() && model_.paging && !no_time_left(); };
+    Reserve reserve(model_, budget_);
     for (int number = 0; found.outcome.fits() && (number < kFirstAttempts || is_there_time()); ++number) {
       const bool again = number > 0 && is_there_time();
       const double placing = share_of(again ? Attempt::kPlacingAgain : Attempt::kPlacingFirst);
@@ -197,9 +195,9 @@ class PlanSearch {
       }
       if (!reserve.grow(realized) && !end_earlier(run.limit, realized)) break;
       run.limit.reserve = reserve.by_stage();
-      found = greedy(instance_.model, run.limit, found.policy, limits(run));
+      found = greedy(model_, run.limit, found.policy, limits(run));
       while (run.limit.reserve && !found.outcome.fits() && is_there_time()) {
-        found = anneal_in_parallel(instance_.model, run.limit, found, first_annealing(run));
+        found = anneal_in_parallel(model_, run.limit, found, first_annealing(run));
         if (!found.outcome.fits()) give_way(run, reserve, found);
       }
     }
@@ -221,23 +219,21 @@ class PlanSearch {
   void give_way(Run& run, Reserve& reserve, SearchResult& found) const {
     reserve.give_way(found.policy);
     run.limit.reserve = reserve.by_stage();
-    found.outcome = Simulator(instance_.model, run.limit).reset(found.policy);
+    found.outcome = Simulator(model_, run.limit).reset(found.policy);
   }
 
   // Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
   // machine.
   std::optional<Plan> unplanned_step() const {
-    const Model& model = instance_.model;
-    Simulator simulator(model, {.question = {.objective = instance_.objective()}});
-    simulator.reset(keep_all(model, first_choices(model, instance_.options.question)));
+    Simulator simulator(model_, {.question = {.objective = instance_.objective()}});
+    simulator.reset(keep_all(model_, first_choices(model_, asked_)));
     Bytes peak = 0;
-    for (Stage stage = 0; stage <= model.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
-    if (peak - model.align >= instance_.options.question.budget_bytes()) return std::nullopt;
+    for (Stage stage = 0; stage <= model_.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
+    if (peak - model_.align >= budget_) return std::nullopt;
     PlanOptions placing = instance_.options;
     placing.effort = 1;
-    Realized realized = plan::realize(instance_.graph, model, simulator.events(), placing, std::nullopt);
-    const bool fits =
-        realized.plan && realized.plan->predicted.arena_bytes <= instance_.options.question.budget_bytes();
+    Realized realized = plan::realize(instance_.graph, model_, simulator.events(), placing, std::nullopt);
+    const bool fits = realized.plan && realized.plan->predicted.arena_bytes <= budget_;
     return fits ? std::move(realized.plan) : std::nullopt;
   }
 
@@ -251,15 +247,14 @@ class PlanSearch {
   int search_threads() const { return std::max(1, instance_.thread_count() - (prover_.running() ? 1 : 0)); }
 
   Run whole_question() const {
-    Run run{.limit = {.question = instance_.options.question}, .time_share = first_share()};
+    Run run{.limit = {.question = asked_}, .time_share = first_share()};
     if (run.limit.question.energy_limit) *run.limit.question.energy_limit *= kMostShare;
     if (run.limit.question.deadline) *run.limit.question.deadline *= kMostShare;
     return run;
   }
 
   double first_share() const {
-    const Model& model = instance_.model;
-    const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
+    const bool offsets_cost_time = model_.async && (instance_.objective() != Objective::kEnergy || model_.idle_w > 0);
     return share_of(offsets_cost_time ? Attempt::kSearchWithTransfers : Attempt::kSearchByEnergy);
   }
 
@@ -310,31 +305,30 @@ class PlanSearch {
   }
 
   Starts find_starts(const Run& run) {
-    const Model& model = instance_.model;
     std::optional<SearchResult> given = start_given(run);
-    const Policy keep = keep_all(model, first_choices(model, run.limit.question));
+    const Policy keep = keep_all(model_, first_choices(model_, run.limit.question));
     const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
-    const bool alone = instance_.options.goes_on || (hurried && !Simulator(model, run.limit).reset(keep).fits());
+    const bool alone = instance_.options.goes_on || (hurried && !Simulator(model_, run.limit).reset(keep).fits());
     if (alone && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
     instance_.doing.search = "evicting until it fits";
     // However short the limit: a plan that is known to exist is found.
     const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};
-    SearchResult found = greedy(model, run.limit, keep, whole);
+    SearchResult found = greedy(model_, run.limit, keep, whole);
     if (!(found.policy == keep) || !found.outcome.fits()) found = with_lean_reads(run, keep, std::move(found));
     Starts starts{.best = with_lean_choices(run, std::move(found)), .by_energy = {}};
     const auto consider = [&](const SearchResult& start) {
       if (better(start.outcome, starts.best.outcome)) starts.best = start;
     };
     if (given) consider(*given);
-    const bool clocked = Simulator(model, run.limit).clocked();
-    if (instance_.objective() == Objective::kEnergy && clocked && model.idle_w > 0) {
-      const Choices own = least_joules(model);  // idle watts count anyhow where a step waits for its storage
-      if (own != keep.choices) consider(greedy(model, run.limit, keep_all(model, own), limits(run)));
+    const bool clocked = Simulator(model_, run.limit).clocked();
+    if (instance_.objective() == Objective::kEnergy && clocked && model_.idle_w > 0) {
+      const Choices own = least_joules(model_);  // idle watts count anyhow where a step waits for its storage
+      if (own != keep.choices) consider(greedy(model_, run.limit, keep_all(model_, own), limits(run)));
     }
     if (instance_.objective() == Objective::kEnergy || !clocked) return starts;
     starts.by_energy.push_back(least_energy(run));
-    const Policy prefetched = prefetch(model, run.limit, starts.by_energy.front().policy, limits(run));
-    starts.by_energy.push_back({prefetched, Simulator(model, run.limit).reset(prefetched)});
+    const Policy prefetched = prefetch(model_, run.limit, starts.by_energy.front().policy, limits(run));
+    starts.by_energy.push_back({prefetched, Simulator(model_, run.limit).reset(prefetched)});
     consider(starts.by_energy.back());
     return starts;
   }
@@ -342,48 +336,45 @@ class PlanSearch {
   // The plan that was given to begin with, as far as a policy can say what it does.
   std::optional<SearchResult> start_given(const Run& run) const {
     const Plan* given = instance_.options.warm_start;
-    if (given == nullptr || !instance_.model.uses(Switch::kWarmStart)) return std::nullopt;
-    std::optional<Policy> policy = policy_of(*given, instance_.model);
+    if (given == nullptr || !model_.uses(Switch::kWarmStart)) return std::nullopt;
+    std::optional<Policy> policy = policy_of(*given, model_);
     if (!policy) return std::nullopt;
-    const Outcome outcome = Simulator(instance_.model, run.limit).reset(*policy);
+    const Outcome outcome = Simulator(model_, run.limit).reset(*policy);
     if (!outcome.sound) return std::nullopt;
     if (outcome.fits()) return SearchResult{std::move(*policy), outcome};
-    return greedy(instance_.model, run.limit, std::move(*policy), limits(run));
+    return greedy(model_, run.limit, std::move(*policy), limits(run));
   }
 
   // Where something has to be evicted: from the choices that read the fewest bytes, less has to be.
   SearchResult with_lean_reads(const Run& run, const Policy& keep, SearchResult found) const {
-    const Model& model = instance_.model;
-    if (!model.uses(Switch::kLeanReads)) return found;
-    Choices lean = lean_reads(model, keep.choices);
+    if (!model_.uses(Switch::kLeanReads)) return found;
+    Choices lean = lean_reads(model_, keep.choices);
     if (lean == keep.choices) return found;
-    SearchResult from = greedy(model, run.limit, keep_all(model, std::move(lean)), limits(run));
+    SearchResult from = greedy(model_, run.limit, keep_all(model_, std::move(lean)), limits(run));
     return better(from.outcome, found.outcome) ? from : found;
   }
 
   // Where even evicting everything does not fit: leaner kernels for the ops that are too large.
   SearchResult with_lean_choices(const Run& run, SearchResult found) const {
-    const Model& model = instance_.model;
-    if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
-    const SearchResult lean = with_leaner_kernels(model, run.limit, found.policy);
+    if (found.outcome.fits() || !model_.uses(Switch::kLeanChoices)) return found;
+    const SearchResult lean = with_leaner_kernels(model_, run.limit, found.policy);
     if (lean.outcome.excess >= found.outcome.excess) return found;
-    return greedy(model, run.limit, lean.policy, limits(run));
+    return greedy(model_, run.limit, lean.policy, limits(run));
   }
 
   // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
   // page-ins moved ahead, is often the better start.
   SearchResult least_energy(const Run& run) {
-    const Model& model = instance_.model;
     Run by_energy = run;
     by_energy.limit.question.objective = Objective::kEnergy;
     by_energy.limit.question.deadline.reset();
-    const Policy keep = keep_all(model, first_choices(model, Objective::kEnergy));
-    const SearchResult from = with_lean_choices(by_energy, greedy(model, by_energy.limit, keep, limits(by_energy)));
+    const Policy keep = keep_all(model_, first_choices(model_, Objective::kEnergy));
+    const SearchResult from = with_lean_choices(by_energy, greedy(model_, by_energy.limit, keep, limits(by_energy)));
     const Seconds most = instance_.time.for_attempt(Attempt::kStartByEnergy);
     SearchResult found = anneal_aside(by_energy, from, [&](Seconds improved_at) {
       return instance_.elapsed() > std::min(2 * improved_at + most / 10, most);
     });
-    found.outcome = Simulator(model, run.limit).reset(found.policy);
+    found.outcome = Simulator(model_, run.limit).reset(found.policy);
     return found;
   }
 
@@ -396,9 +387,8 @@ class PlanSearch {
 
   SearchResult anneal_to_bound(const Run& run, const SearchResult& start) {
     Seconds improved_at = instance_.elapsed();
-    instance_.doing.search = run.limit.question.budget_bytes() < instance_.options.question.budget_bytes()
-                                 ? "annealing, with room for what offsets cost"
-                                 : "annealing";
+    instance_.doing.search =
+        run.limit.question.budget_bytes() < budget_ ? "annealing, with room for what offsets cost" : "annealing";
     ParallelLimits annealing = annealing_limits(run);
     annealing.improved = [&, this](const Outcome& best) {
       improved_at = instance_.elapsed();
@@ -407,9 +397,9 @@ class PlanSearch {
     if (instance_.by_clock()) {
       annealing.annealings = std::clamp(instance_.thread_count(), 2, kAnnealings);
       annealing.stagnant = [&, this] { return stagnant(improved_at); };
-      if (instance_.model.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
+      if (model_.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
     }
-    return anneal_in_parallel(instance_.model, run.limit, start, annealing);
+    return anneal_in_parallel(model_, run.limit, start, annealing);
   }
 
   // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
@@ -422,7 +412,7 @@ class PlanSearch {
       annealing.stagnant = [&] { return stagnant(improved_at); };
       annealing.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
     }
-    return anneal_in_parallel(instance_.model, run.limit, start, annealing);
+    return anneal_in_parallel(model_, run.limit, start, annealing);
   }
 
   // Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
@@ -435,7 +425,7 @@ class PlanSearch {
     const double most = value_of(*best) * kSame;
     own.limit.question.objective = energy ? Objective::kTime : Objective::kEnergy;
     (energy ? own.limit.question.energy_limit : own.limit.question.deadline) = most;
-    const SearchResult start{placed.policy, Simulator(instance_.model, own.limit).reset(placed.policy)};
+    const SearchResult start{placed.policy, Simulator(model_, own.limit).reset(placed.policy)};
     if (!start.outcome.fits()) return;
     const Seconds now = instance_.elapsed(), left = instance_.time.limit() - kReserve - now;
     const Seconds longer = std::max(kTieSeconds, share_of(Attempt::kSettleTies) * now);
@@ -446,7 +436,7 @@ class PlanSearch {
       return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > until);
     };
     if (!instance_.by_clock()) annealing.rounds = std::max<int64_t>(1, annealing.rounds / kTieRounds);
-    const SearchResult found = anneal_in_parallel(instance_.model, own.limit, start, annealing);
+    const SearchResult found = anneal_in_parallel(model_, own.limit, start, annealing);
     const auto other = [energy](const Plan& plan) { return energy ? plan.predicted.time_s : plan.predicted.energy_j; };
     own.placing = placing_left();
     std::optional<Plan> plan = realize(own, found).plan;
@@ -467,7 +457,7 @@ class PlanSearch {
   Realized realize(const Run& run, const SearchResult& found) const {
     if (!found.outcome.fits()) return {};
     instance_.doing.search = "placing";
-    const Policy prefetched = prefetch(instance_.model, run.limit, found.policy, limits(run));
+    const Policy prefetched = prefetch(model_, run.limit, found.policy, limits(run));
     Realized realized = place_policy(run.limit, prefetched, run.placing);
     if (realized.plan || prefetched == found.policy) return realized;
     return place_policy(run.limit, found.policy, run.placing);
@@ -475,7 +465,7 @@ class PlanSearch {
 
   // `share`: of what placing may take. `within_budget`: of the question; else in as few bytes as can be found soon.
   Realized place_policy(const Limit& limit, const Policy& policy, double share, bool within_budget = true) const {
-    Simulator simulator(instance_.model, limit);
+    Simulator simulator(model_, limit);
     simulator.reset(policy);
     PlanOptions placing = instance_.options;
     if (instance_.until) {  // the clock counts for the offsets too
@@ -483,25 +473,28 @@ class PlanSearch {
       const std::chrono::duration<double> left = *instance_.until - Instance::Clock::now();
       placing.time_limit = std::max(0.0, left.count());
     }
-    const std::optional<Bytes> budget = within_budget ? instance_.options.question.budget : std::nullopt;
-    return plan::realize(instance_.graph, instance_.model, simulator.events(), placing, budget, share);
+    const std::optional<Bytes> budget = within_budget ? asked_.budget : std::nullopt;
+    return plan::realize(instance_.graph, model_, simulator.events(), placing, budget, share);
   }
 
   // Did the offsets cost what the search had found, as bytes are taken before their write completion?
   bool waits_for_writes(const Realized& realized, const SearchResult& found) const {
     return realized.plan && value_of(*realized.plan) > found.outcome.value * (1 + kMostLost) &&
-           instance_.model.uses(Switch::kRoomier);
+           model_.uses(Switch::kRoomier);
   }
 
   // An earlier end, where the offsets cost time. False: that is not the reason, or nothing would be left.
   bool end_earlier(Limit& limit, const Realized& missed) const {
     Question& question = limit.question;
-    if (missed.time_excess <= 0 || !question.deadline || !instance_.model.uses(Switch::kEarlier)) return false;
+    if (missed.time_excess <= 0 || !question.deadline || !model_.uses(Switch::kEarlier)) return false;
     *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
     return *question.deadline > 0;
   }
 
   const Instance& instance_;
+  const Model& model_;
+  const Question& asked_;
+  const Bytes budget_;
   Prover& prover_;
   std::atomic<double>& best_value_;
 };

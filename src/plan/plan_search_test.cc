@@ -1,6 +1,6 @@
 // What the search promises whatever the graph: a plan at once where one is known, the best of plans of one value, an order
 // that fits where the graph's own does not.
-#include "plan/plan_search.h"
+#include "plan/solver.h"
 
 #include <gtest/gtest.h>
 

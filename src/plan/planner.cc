@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "plan/bound/bounds.h"
-#include "plan/finalize.h"
-#include "plan/infeasibility.h"
+#include "plan/bound/row.h"
 #include "plan/order/least_memory_order.h"
-#include "plan/realize/predict.h"
+#include "plan/realize/allocations.h"
+#include "plan/realize/realize.h"
 #include "plan/simulate/order.h"
-#include "plan/simulate/switches.h"
 #include "plan/solver.h"
 #include "problem/objective_values.h"
 
@@ -66,10 +69,6 @@ CostGraph in_least_order(const CostGraph& graph, PlanOptions options) {
   return in_order(graph, candidate_orders(graph, options).back());
 }
 
-void keep_better_order(std::optional<Plan>& best, std::optional<Plan> other) {
-  if (other && (!best || value_of(*other) < value_of(*best))) best = std::move(other);
-}
-
 // Do the first bounds prove that no plan meets the question?
 bool out_of_reach(const Question& question, const WorkingSet& least, const Bounds& bounds) {
   return question.budget_bytes() < least.bytes || (question.deadline && bounds.time > *question.deadline) ||
@@ -106,7 +105,7 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   const bool too_late = options.effort == 0 && chosen.plan && rest.time_limit <= 0;
   const bool in_reach = !out_of_reach(options.question, least, solver.instance().bounds);
   if (!too_late && in_reach) best = solver.solve_and_prove();
-  keep_better_order(best, std::move(chosen.plan));
+  keep_better(best, std::move(chosen.plan));
   keep_better_warm_start(best, graph, options);
   if (!best && in_reach) best = plan_in_time(graph, options);
   if (!best) {
@@ -188,6 +187,120 @@ Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
   plan->question.budget = plan->predicted.arena_bytes;
   finalize(*plan, graph, solver, all);
   return std::move(*plan);
+}
+
+namespace {
+
+// Does the plan first compute its ops in the model's order, for which alone certificates of one order hold?
+bool keeps_order(const Plan& plan, const Model& model) {
+  std::map<int64_t, int32_t> stages;
+  for (const OpModel& op : model.ops) stages.emplace(op.id, op.stage);
+  std::set<int64_t> computed;
+  int32_t last = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    if (instruction.what != Do::kCompute || !computed.insert(instruction.subject).second) continue;
+    const int32_t stage = stages.at(instruction.subject);
+    if (stage < last) return false;
+    last = stage;
+  }
+  return true;
+}
+
+// What is stated of the objective: what certificates prove of the plan's order, or of any, or else what can be read off
+// the graph.
+Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
+  const Prover& proved = solver.proved();
+  const Bounds derived = solver.instance().limited;
+  const Objective objective = plan.question.objective;
+  const double least =
+      objective == Objective::kEdp ? derived.product : value_of(objective, derived.energy, derived.time);
+  Prover::Proof proof = keeps_order(plan, solver.instance().model) ? proved.proof(value) : proved.any_order_proof();
+  const bool certified = (proof.certificate || !proof.lines.empty()) && proof.bound > least;
+  return certified ? proof : Prover::Proof{.bound = least, .bounds = derived, .any_order = true};
+}
+
+// As a share of the value, rounded up, as the checker has it. Of one that is hardly a number, nothing is proved.
+double gap_of(const Plan& plan, double value, double bound) {
+  constexpr double kLeast = 1e-290;
+  const auto& [peak, arena, time, energy] = plan.predicted;
+  const bool nothing = plan.question.objective == Objective::kEdp ? std::min(time, energy) == 0 : value == 0;
+  if (nothing) return 0;
+  if (!(value > kLeast)) return 1;
+  constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
+  return std::clamp((value - bound) / value * (1 + kRoundings), 0.0, 1.0);
+}
+
+// Does what the other programs hold have room where this plan leaves what they share?
+bool serves_others(const Plan& plan, const PlanOptions& options, Bytes align) {
+  if (options.others == nullptr) return true;
+  return std::ranges::all_of(*options.others, [&](const OtherProgram& other) {
+    return offsets_beside(other, plan.initial, align, options.question.budget_bytes()).has_value();
+  });
+}
+
+}  // namespace
+
+void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
+  plan.graph = original;
+  plan.method = "policies with thresholds: greedy, annealing, exchanges; linear relaxation with cuts, branch and bound";
+  const Prover& proved = solver.proved();
+  const double value = upper_end(plan, upper_end(plan, value_of(plan)));  // of a product of two
+  Prover::Proof stated = stated_of(plan, value, solver);
+  plan.solver_seconds = options.effort > 0 ? 0 : solver.instance().elapsed();
+  plan.bound = {.energy_j = stated.bounds.energy, .time_s = stated.bounds.time, .any_order = stated.any_order};
+  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = stated.bound;
+  plan.certificate = std::move(stated.certificate);
+  plan.lines = std::move(stated.lines);
+  plan.separators = proved.separators();
+  plan.gap = gap_of(plan, value, stated.bound);
+  plan.asked_gap = options.gap;
+  plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
+}
+
+void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
+  if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
+}
+
+Plan without_proof(Plan plan) {
+  plan.bound = {};
+  plan.certificate.reset();
+  plan.lines.clear();
+  plan.separators.clear();
+  plan.gap = 1;
+  plan.status = Status::kFeasible;
+  return plan;
+}
+
+bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& freedoms) {
+  Freedoms used;
+  (void)predict(graph, plan, {}, &used);
+  return (freedoms.paging || !used.paging) && (freedoms.recomputing || !used.recomputing) &&
+         (freedoms.in_place || !used.in_place) && (freedoms.reordering || !used.reordering) &&
+         (freedoms.numerics || !used.numerics);
+}
+
+bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options) {
+  if (structure_hash(other.graph) != structure_hash(graph) ||
+      other.predicted.arena_bytes > options.question.budget_bytes())
+    return false;
+  for (const auto& [tensor, at] : options.fixed_initial)
+    if (const auto own = other.initial.find(tensor); own == other.initial.end() || own->second != at) return false;
+  const std::optional<Predicted> now = predict(graph, other);
+  return now && now->arena_bytes <= options.question.budget_bytes() &&
+         (!options.question.deadline || upper_end(other, now->time_s) <= *options.question.deadline) &&
+         (!options.question.energy_limit || upper_end(other, now->energy_j) <= *options.question.energy_limit) &&
+         keeps_freedoms(graph, other, options.question.freedoms);
+}
+
+void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options) {
+  if (options.warm_start == nullptr || !answers(*options.warm_start, graph, options)) return;
+  Plan warm = *options.warm_start;
+  warm.graph = graph;
+  warm.predicted = *predict(graph, warm);
+  warm.question = options.question;
+  const double most = best ? value_of(*best) : std::numeric_limits<double>::infinity();
+  const bool serves = serves_others(warm, options, std::max<Bytes>(1, graph.device.align_bytes));
+  if (serves ? value_of(warm) <= most : value_of(warm) < most) best = std::move(warm);
 }
 
 }  // namespace pantoum::plan

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <stop_token>
 #include <string>
 
 #include "plan/simulate/plan_options.h"
+#include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
 
@@ -48,9 +47,47 @@ Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options = {});
 using PlanMaker = std::function<Result<Plan>(const CostGraph& graph, const PlanOptions& options, Infeasible*)>;
 
 // What `make` answers. Where the question is of a weighted sum, it is asked for the least energy of the weighted graph
-// (problem/weighted_graph.h), and its answer is told of `graph`: joules are joules, the bound is one of the sum.
+// (problem/objective_values.h), and its answer is told of `graph`: joules are joules, the bound is one of the sum.
 //   errors  E0117 a limit on the energy beside a weighted objective; those of `make`
 Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
                                const PlanMaker& make);
+
+// Why there is no plan: what is known, in words and as a proof that can be given away.
+
+// For a question for which no plan was found: a plan that meets the budget and the limits after all, in the rest of the time;
+// or nothing, and `known` says what is known. `smallest`: the original graph in the order that needs least RAM. Bound and
+// status of the smallest plan are those of its own question.
+std::optional<Plan> plan_after_all(const CostGraph& smallest, const CostGraph& original, const PlanOptions& options,
+                                   const TimeLimit& time, Infeasible& known);
+
+// The proof as one that can be given away, where there is one of exactly the question asked.
+std::optional<Refusal> refusal_of(const CostGraph& graph, const PlanOptions& options, const Infeasible& known);
+
+// E0301 where it is proved that there is no plan, E0302 otherwise.
+Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known);
+
+class Solver;
+
+// What is said of a plan that is about to be answered, and which plans answer a question.
+
+// Method, bound with its certificates, gap and status: what `solver` has proved of the plan's question. `original`: the
+// user's graph, of which the solver's may be another order.
+void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
+
+// The plan with no bound: what it was proved to be was another question, or another graph's.
+Plan without_proof(Plan plan);
+
+// The plan that is worth less, if any, in place of `best`.
+void keep_better(std::optional<Plan>& best, std::optional<Plan> plan);
+
+// Does the plan, which holds on the graph, do nothing that these freedoms leave out? Cost: near linear.
+bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& freedoms);
+
+// Is a plan that was made for another question an answer to this one?
+bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
+
+// options.warm_start in place of `best`, where it answers the question and is no worse; where it may leave other programs no
+// room, only where it is better.
+void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

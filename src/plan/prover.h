@@ -5,35 +5,63 @@
 // chain and no op floats beside it: then both are the same.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plan/bound/bound_search.h"
+#include "plan/bound/boundaries.h"
 #include "plan/bound/edp_bound.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
+#include "plan/instance.h"
+#include "plan/search/search.h"
 #include "plan/simulate/policy.h"
 
 namespace pantoum::plan {
 
-struct Instance;
-
 class Prover {
  public:
   // Keeps the instance by reference.
-  explicit Prover(const Instance& instance);
+  explicit Prover(const Instance& instance)
+      : instance_(instance),
+        same_(same_in_any_order(instance)),
+        sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), same_),
+        product_(instance.model, instance.options, instance.limited),
+        any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), true),
+        any_order_product_(instance.model, instance.options, instance.limited, true) {}
 
   // Raises the bound until it is within the gap of the value, or nothing helps, or no seconds are left. One thread;
   // `seconds_left` and `value` are asked again and again.
-  void run(const std::function<double()>& seconds_left, const std::function<double()>& value);
+  void run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
+    ProofLimits limits{.seconds_left = seconds_left, .value = value, .effort = instance_.options.effort};
+    {
+      const Running running(running_);
+      instance_.doing.proof = "raising the bound";
+      limits.solved = [this](const Relaxation& relaxation, const Point& point) {
+        if (instance_.by_clock()) offer_near_policy(relaxation, point);
+      };
+      by_product() ? product_.run(limits) : sum_.run(limits);
+    }
+    if (!instance_.options.question.freedoms.reordering || (same_ && !by_product())) return;
+    const ProofLimits more = any_order_limits(limits);
+    by_product() ? any_order_product_.run(more) : any_order_sum_.run(more);
+  }
 
   // Is run() at work? From any thread.
   bool running() const { return running_.load(); }
   // Of the objective, and of plans of the model's order. From any thread.
-  double bound() const;
+  double bound() const { return by_product() ? product_.bound() : sum_.bound(); }
+
   // A policy near the relaxation's last solution, given once. From any thread. None without a clock: when a solution
   // comes would depend on the machine.
-  std::optional<Policy> take_near_policy();
+  std::optional<Policy> take_near_policy() {
+    const std::lock_guard lock(near_mutex_);
+    return std::exchange(near_policy_, std::nullopt);
+  }
 
   // What is said of a plan: of any order where that proves as much, or enough; else of the model's order alone.
   struct Proof {
@@ -44,21 +72,98 @@ class Prover {
     bool any_order = false;
   };
   // After run(). Of a plan of this value.
-  Proof proof(double value) const;
+  Proof proof(double value) const {
+    Proof any = any_order_proof();
+    const double enough = std::min(enough_for(value, instance_.options.gap), bound() * kAsGood);
+    if (any.bound >= enough) return any;
+    return order_proof();
+  }
+
   // After run(). Of all plans, whatever their order: may be less.
-  Proof any_order_proof() const;
-  // After run(), of the model's order: of energy and time both; what proves bound(), where a linear program or lines have.
-  Bounds bounds() const;
-  std::optional<Certificate> certificate() const;
-  std::vector<Certificate> lines() const;
+  Proof any_order_proof() const { return proof_by(same_ ? sum_ : any_order_sum_, any_order_product_, true); }
+
+  // After run(). Of plans of the model's order.
+  Proof order_proof() const { return proof_by(sum_, product_, false); }
+
   // What the separators of the bound did.
-  const std::vector<SeparatorCount>& separators() const;
+  const std::vector<SeparatorCount>& separators() const {
+    return by_product() ? product_.separators() : sum_.separators();
+  }
 
  private:
-  bool by_product() const;
-  void run_in_order(const std::function<double()>& seconds_left, const std::function<double()>& value);
-  void run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value);
-  void offer_near_policy(const Relaxation& relaxation, const Point& point);
+  static constexpr double kAsGood = 1 - 1e-9;  // as the bound of one order
+  static constexpr Seconds kLeastMore = 0.05;  // for a bound of any order, once the plan's own is proved
+
+  static double of_objective(Objective objective, const Bounds& bounds) {
+    return objective == Objective::kEnergy ? bounds.energy : bounds.time;
+  }
+
+  // Does the relaxation of any order have the columns and rows of that of the model's, whichever stages end its segments?
+  static bool same_in_any_order(const Instance& instance) {
+    const Model& model = instance.model;
+    const Question& asked = instance.options.question;
+    const bool timed = asked.objective == Objective::kTime || asked.deadline || model.idle_w > 0;
+    if (!asked.freedoms.reordering || (timed && model.async)) return false;  // flows are of one order
+    if (!transfers(model)) return false;                                     // boundaries are chosen by what presses
+    const auto pressed = [&](bool any) { return choose_boundaries(model, asked.budget_bytes(), model.end(), any); };
+    const std::vector<Stage> boundaries = pressed(true);
+    if (boundaries != pressed(false)) return false;
+    const Windows windows = windows_of(model, common_reads(model), boundaries);
+    Segment segment = 0;
+    for (const OpModel& op : model.ops) {
+      const OpIndex index = Model::op_of(op.stage);
+      if (windows.first[index] != segment || (!op.optional && windows.last[index] != segment)) return false;
+      if (op.stage == boundaries[position_of(segment)]) ++segment;
+    }
+    return true;
+  }
+
+  class Running {
+   public:
+    explicit Running(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Running() { flag_ = false; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    std::atomic<bool>& flag_;
+  };
+
+  bool by_product() const { return instance_.objective() == Objective::kEdp; }
+  Proof proof_by(const BoundSearch& sum, const EdpBound& product, bool any_order) const {
+    Proof proof{.bounds = instance_.limited, .any_order = any_order};
+    if (by_product()) {
+      proof.bound = product.bound();
+      proof.bounds = product.least();
+      proof.lines = product.hyperplanes();
+      return proof;
+    }
+    proof.bound = sum.bound();
+    (instance_.objective() == Objective::kEnergy ? proof.bounds.energy : proof.bounds.time) = proof.bound;
+    const std::optional<Certificate>& certificate = sum.certificate();
+    if (certificate && certificate->bound >= proof.bound) proof.certificate = certificate;
+    return proof;
+  }
+
+  // Once the plan's own order is proved, a proof of any order gets a little more.
+  ProofLimits any_order_limits(const ProofLimits& limits) const {
+    ProofLimits more{.seconds_left = limits.seconds_left, .value = limits.value, .effort = limits.effort};
+    if (bound() < enough_for(limits.value(), instance_.options.gap)) return more;
+    const double share = share_of(Attempt::kProveAnyOrder);
+    const Seconds until = instance_.elapsed() + std::max(kLeastMore, share * instance_.elapsed());
+    more.seconds_left = [this, until, left = limits.seconds_left] {
+      return std::min(left(), until - instance_.elapsed());
+    };
+    if (limits.effort > 0)
+      more.effort = std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(limits.effort)));
+    return more;
+  }
+
+  void offer_near_policy(const Relaxation& relaxation, const Point& point) {
+    Policy near = round_lp(relaxation, point, first_choices(instance_.model, instance_.options.question));
+    const std::lock_guard lock(near_mutex_);
+    near_policy_ = std::move(near);
+  }
 
   const Instance& instance_;
   const bool same_;            // sum_ is of any order, and proves of one no less

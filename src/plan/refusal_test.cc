@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "check/claims.h"
-#include "check/refusal.h"
-#include "plan/finalize.h"
 #include "plan/planner.h"
 #include "testing/random_case.h"
 #include "testing/sample_graphs.h"

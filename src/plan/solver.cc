@@ -3,11 +3,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
-
-#include "plan/plan_search.h"
 
 namespace pantoum::plan {
 namespace {

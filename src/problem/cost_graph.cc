@@ -149,8 +149,8 @@ class Validator {
   // What is pinned never leaves RAM, so its bytes go to its successor alone. Every position exists.
   Result<void> overwrites(const Op& op, size_t number) const {
     for (const auto& [out, in] : op.choices[number].overwrites) {
-      const Tensor& source = *tensor_of_.at(op.inputs[static_cast<size_t>(in)]);
-      const int64_t output = op.outputs[static_cast<size_t>(out)];
+      const Tensor& source = *tensor_of_.at(op.input(in));
+      const int64_t output = op.output(out);
       if (!source.pinned || source.next == output) continue;
       return fail(kCode,
                   fmt::format("choice {} overwrites {}, which is pinned, with tensor {}, which is not its next", number,
@@ -182,8 +182,7 @@ class Validator {
     const Op& op = *maker->second;
     for (const Choice& choice : op.choices)
       for (const auto& [out, in] : choice.overwrites)
-        if (op.outputs[static_cast<size_t>(out)] == tensor.next && op.inputs[static_cast<size_t>(in)] == tensor.id)
-          return {};
+        if (op.output(out) == tensor.next && op.input(in) == tensor.id) return {};
     return fail(
         kCode,
         fmt::format("it is pinned, and no choice of {} overwrites it with its next, tensor {}", named(op), tensor.next),

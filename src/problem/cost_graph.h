@@ -75,6 +75,10 @@ struct Op {
   bool recompute = true;
   bool optional = false;
   std::vector<Choice> choices;
+
+  // The tensor at a position.
+  int64_t input(int position) const { return inputs[static_cast<size_t>(position)]; }
+  int64_t output(int position) const { return outputs[static_cast<size_t>(position)]; }
 };
 
 struct CostGraph {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -100,6 +101,9 @@ struct Predicted {
   Seconds time_s = 0;
   Joules energy_j = 0;
 };
+// Where nothing is predicted, which nobody can refute.
+inline constexpr Predicted kNothingPredicted{-1, -1, std::numeric_limits<double>::quiet_NaN(),
+                                             std::numeric_limits<double>::quiet_NaN()};
 
 struct Bound {  // proved lower bounds; absent: none proved
   std::optional<Joules> energy_j;

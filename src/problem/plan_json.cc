@@ -236,10 +236,7 @@ static void describe(JsonFields& fields, Plan& plan) {
   describe_offset(fields, "staging_at", plan.staging_at);
   fields.need("instructions", plan.instructions);
   describe_offsets(fields, "storage", plan.storage);
-  if (fields.reads()) {  // what a file does not predict cannot be refuted (see check/replay.h)
-    const double none = std::numeric_limits<double>::quiet_NaN();
-    plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = none, .energy_j = none};
-  }
+  if (fields.reads()) plan.predicted = kNothingPredicted;
   fields.may("predicted", plan.predicted);
   fields.may("bound", plan.bound);
   if (fields.has("status")) fields.words("status", plan.status, kStatus);

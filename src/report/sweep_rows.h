@@ -17,7 +17,7 @@ struct SweepHead {
   std::string version;   // of the program
   std::string question;  // a hash of the cost graph
   std::string name, device;
-  std::string time_source = "modelled";  // problem/time_source.h
+  std::string time_source = "modelled";  // problem/cost_graph.h
   plan::PlanOptions options;             // ram is not used
   problem::Bytes reserve = 0;            // taken off every budget
   std::vector<problem::Bytes> budgets;

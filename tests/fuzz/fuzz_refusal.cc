@@ -7,7 +7,6 @@
 
 #include "base/json_text.h"
 #include "check/claims.h"
-#include "check/refusal.h"
 #include "problem/plan_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

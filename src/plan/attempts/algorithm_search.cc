@@ -43,8 +43,7 @@ class AlgorithmSearch {
   // What a move adds to the sums.
   std::pair<double, double> difference(const Move& move) const {
     const std::vector<Choice>& choices = graph_.ops[move.op].choices;
-    const Choice &to = choices[static_cast<size_t>(move.choice)],
-                 &from = choices[static_cast<size_t>(found_.choices[move.op])];
+    const Choice &to = choices[position_of(move.choice)], &from = choices[position_of(found_.choices[move.op])];
     return {to.energy_j - from.energy_j, to.time_s - from.time_s};
   }
 
@@ -146,7 +145,7 @@ class InTime {
       }
       made.choices.push_back(op.optional ? 0 : best);
       if (op.optional) continue;
-      const Choice& way = op.choices[static_cast<size_t>(best)];
+      const Choice& way = op.choices[position_of(best)];
       sum += aim_.value(way.energy_j, way.time_s);
       made.energy_j += way.energy_j;
       made.time_s += way.time_s;

@@ -1,6 +1,6 @@
 // Plans of the graph that costs least in the budget, of a step's several graphs.
 #include "plan/attempts/attempts.h"
-#include "plan/finalize.h"
+#include "plan/planner.h"
 #include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {

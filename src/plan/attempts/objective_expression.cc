@@ -64,33 +64,33 @@ class Parser {
   }
   static NodePtr number(double value) { return std::make_shared<Node>(Node{'0', value, nullptr, nullptr}); }
 
-  // Each of these begins one level below the one that calls it: depth is bounded where parentheses or signs begin.
-  Result<NodePtr> sum() {
-    PANTOUM_ASSIGN(NodePtr left, product());
-    while (next() == '+' || next() == '-') {
+  // Operands of the operators `first` and `second`, taken together from the left.
+  Result<NodePtr> from_left(char first, char second, Result<NodePtr> (Parser::*operand)()) {
+    PANTOUM_ASSIGN(NodePtr left, (this->*operand)());
+    while (next() == first || next() == second) {
       const char what = text_[at_++];
-      PANTOUM_ASSIGN(NodePtr right, product());
+      PANTOUM_ASSIGN(NodePtr right, (this->*operand)());
       left = node(what, std::move(left), std::move(right));
     }
     return left;
   }
 
-  Result<NodePtr> product() {
-    PANTOUM_ASSIGN(NodePtr left, signed_power());
-    while (next() == '*' || next() == '/') {
-      const char what = text_[at_++];
-      PANTOUM_ASSIGN(NodePtr right, signed_power());
-      left = node(what, std::move(left), std::move(right));
-    }
-    return left;
+  // Each of these begins one level below the one that calls it: depth is bounded where parentheses or signs begin.
+  Result<NodePtr> sum() { return from_left('+', '-', &Parser::product); }
+  Result<NodePtr> product() { return from_left('*', '/', &Parser::signed_power); }
+
+  // The part that follows a sign, a '^' or a '('.
+  Result<NodePtr> nested(Result<NodePtr> (Parser::*part)()) {
+    if (++depth_ > kMostDepth) return wrong("is nested too deep");
+    ++at_;
+    PANTOUM_ASSIGN(NodePtr inner, (this->*part)());
+    --depth_;
+    return inner;
   }
 
   Result<NodePtr> signed_power() {
     if (next() != '-') return power();
-    if (++depth_ > kMostDepth) return wrong("is nested too deep");
-    ++at_;
-    PANTOUM_ASSIGN(NodePtr of, signed_power());
-    --depth_;
+    PANTOUM_ASSIGN(NodePtr of, nested(&Parser::signed_power));
     return node('-', number(0), std::move(of));
   }
 
@@ -98,22 +98,16 @@ class Parser {
   Result<NodePtr> power() {
     PANTOUM_ASSIGN(NodePtr base, atom());
     if (next() != '^') return base;
-    if (++depth_ > kMostDepth) return wrong("is nested too deep");
-    ++at_;
-    PANTOUM_ASSIGN(NodePtr exponent, signed_power());
-    --depth_;
+    PANTOUM_ASSIGN(NodePtr exponent, nested(&Parser::signed_power));
     return node('^', std::move(base), std::move(exponent));
   }
 
   Result<NodePtr> atom() {
     const char first = next();
     if (first == '(') {
-      if (++depth_ > kMostDepth) return wrong("is nested too deep");
-      ++at_;
-      PANTOUM_ASSIGN(NodePtr inner, sum());
+      PANTOUM_ASSIGN(NodePtr inner, nested(&Parser::sum));
       if (next() != ')') return wrong("lacks a ')'");
       ++at_;
-      --depth_;
       return inner;
     }
     if (std::isdigit(static_cast<unsigned char>(first)) != 0 || first == '.') return literal();
@@ -124,7 +118,7 @@ class Parser {
   Result<NodePtr> literal() {
     char* end = nullptr;
     const double value = std::strtod(text_.c_str() + at_, &end);
-    const auto length = static_cast<size_t>(end - (text_.c_str() + at_));
+    const auto length = position_of(end - (text_.c_str() + at_));
     const std::string_view spelled = std::string_view(text_).substr(at_, length);
     if (length == 0 || !std::isfinite(value) || spelled.find_first_of("xX") != std::string_view::npos)
       return wrong("has something here that is no number");

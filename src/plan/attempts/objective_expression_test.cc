@@ -6,12 +6,14 @@
 #include <cmath>
 #include <string>
 
-#include "plan/attempts/slopes.h"
+#include "plan/attempts/attempts.h"
 #include "plan/planner.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
 namespace {
+
+constexpr Result<Plan> (*kMake)(const CostGraph&, const PlanOptions&, Infeasible*) = make_plan;
 
 ObjectiveExpression parsed(const std::string& text) {
   Result<ObjectiveExpression> expression = ObjectiveExpression::parse(text, "--objective");
@@ -121,13 +123,13 @@ TEST(ObjectiveSearch, PrefersPlansForWhichTheFormulaHasAValue) {
     const double low = least->predicted.energy_j, high = fast->predicted.energy_j;
     if (high > low * (1 + 1e-6)) {  // the root has no value for the plan of the least energy
       const auto found = plan_by_slopes(parsed(fmt::format("(energy - {})^0.5 + energy", (low + high) / 2)), graph,
-                                        options, nullptr, make_plan);
+                                        options, nullptr, kMake);
       ASSERT_TRUE(found) << to_text(found.error());
       EXPECT_GE(found->predicted.energy_j, (low + high) / 2);
       ++told;
     }
     const auto none =
-        plan_by_slopes(parsed(fmt::format("(energy - {})^0.5", 1 + 2 * high)), graph, options, nullptr, make_plan);
+        plan_by_slopes(parsed(fmt::format("(energy - {})^0.5", 1 + 2 * high)), graph, options, nullptr, kMake);
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, "E0117");
     EXPECT_NE(none.error().message.find("has no value"), std::string::npos);
@@ -146,7 +148,7 @@ TEST(ObjectiveSearch, FindsNoWorsePlanThanTheObjectivesOfItsParts) {
     options.question.budget = unlimited->predicted.arena_bytes;
     for (const char* text : {"energy*time^2", "energy^0.3*time^0.7", "power"}) {
       const ObjectiveExpression expression = parsed(text);
-      const auto found = plan_by_slopes(expression, graph, options, nullptr, make_plan);
+      const auto found = plan_by_slopes(expression, graph, options, nullptr, kMake);
       ASSERT_TRUE(found) << seed << ": " << found.error().message;
       const double value = expression.at(found->predicted).value;
       for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {

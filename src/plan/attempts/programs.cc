@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <map>
 
-#include "check/refusal.h"
+#include "check/claims.h"
 #include "check/replay.h"
 #include "plan/attempts/attempts.h"
-#include "plan/infeasibility.h"
-#include "plan/realize/other_program.h"
+#include "plan/planner.h"
+#include "plan/realize/allocations.h"
 #include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {

@@ -1,11 +1,10 @@
 // Plans a step on machines where transfers slow the computing threads down, which a plan's own time does not include (semantics.md).
 #include <algorithm>
-#include <cmath>
 
 #include "check/claims.h"
 #include "check/replay.h"
 #include "plan/attempts/attempts.h"
-#include "plan/realize/predict.h"
+#include "plan/realize/realize.h"
 #include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
@@ -14,12 +13,10 @@ namespace {
 // Evaluates the plan's instructions again with these costs, for this question. Returns nothing where they are no valid plan
 // for it. The result has no bound yet.
 std::optional<Plan> as_answer(const Plan& plan, const CostGraph& costs, const Question& question) {
-  Plan made = plan;
+  Plan made = without_proof(plan);
   made.graph = costs;
   made.question = question;
-  made.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
-  made.bound = {}, made.certificate.reset(), made.lines.clear();
-  made.status = Status::kFeasible, made.gap = 1;
+  made.predicted = problem::kNothingPredicted;
   const Result<check::Found> found = check::replay(made.graph, made);
   if (!found) return std::nullopt;
   made.predicted = {found->peak_bytes, found->arena_bytes, found->time_s, found->energy_j};

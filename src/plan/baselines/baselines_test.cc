@@ -3,7 +3,7 @@
 #include <set>
 
 #include "check/replay.h"
-#include "plan/baselines/baseline.h"
+#include "plan/baselines/methods.h"
 #include "plan/planner.h"
 #include "testing/random_graph.h"
 #include "testing/sample_graphs.h"

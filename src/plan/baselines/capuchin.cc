@@ -8,6 +8,7 @@
 // Until the step fits. Times come from the cost graph in the place of the measured first iteration; in-triggers are
 // moved ahead where that shortens the step and RAM allows it, in the place of the feedback. Energy plays no part.
 #include <algorithm>
+#include <functional>
 
 #include "plan/baselines/methods.h"
 #include "plan/baselines/task.h"
@@ -54,7 +55,7 @@ class Chooser {
       if (span.to > model_.end() || tensor.size == 0 || span.to <= span.from + 1) continue;
       swaps_.push_back({interval, end[span.to - 1] - end[span.from] - tensor.out_s - tensor.in_s});
     }
-    std::stable_sort(swaps_.begin(), swaps_.end(), [](const Swap& a, const Swap& b) { return a.free_s > b.free_s; });
+    std::ranges::stable_sort(swaps_, std::greater{}, &Swap::free_s);
   }
 
   bool retained_over_a_peak(IntervalIndex interval) const {
@@ -121,10 +122,8 @@ class Chooser {
       const bool pages = page && (!drop || by_swap <= by_compute);
       offers.push_back({swap.interval, pages, (pages ? by_swap : by_compute) / bytes});
     }
-    std::stable_sort(offers.begin(), offers.end(),
-                     [](const Offer& a, const Offer& b) { return a.seconds_per_byte < b.seconds_per_byte; });
-    return std::any_of(offers.begin(), offers.end(),
-                       [&](const Offer& offer) { return evict(offer.interval, offer.page); });
+    std::ranges::stable_sort(offers, {}, &Offer::seconds_per_byte);
+    return std::ranges::any_of(offers, [&](const Offer& offer) { return evict(offer.interval, offer.page); });
   }
 
   const Task& task_;

@@ -23,19 +23,163 @@
 //
 // As published, the memory row counts no workspace, and sources (parameters, the batch) throughout, wherever they
 // start; an updated parameter takes no bytes of its own. What a matrix means in instructions: in_stages() of
-// schedule.h, page_out at the stage's start, page_in at the next one's.
+// task.h, page_out at the stage's start, page_in at the next one's.
+#include <Cbc_C_Interface.h>
+#include <Clp_C_Interface.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <vector>
 
+#include "base/no_unwinding.h"
 #include "plan/baselines/methods.h"
-#include "plan/baselines/program.h"
-#include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
+
+// ---- mixed-integer linear programs, built row by row and given to CBC; their relaxations, given to CLP ----
+
+constexpr double kFree = 1e30;  // a side of a row that bounds nothing
+
+// A variable, or a constant where the formulation fixes it.
+struct Term {
+  int32_t column = -1;  // -1: the constant
+  double constant = 0;
+};
+
+// A weighted sum of terms.
+class Sum {
+ public:
+  Sum& add(double weight, Term term) {
+    if (term.column < 0)
+      constant += weight * term.constant;
+    else
+      entries.emplace_back(term.column, weight);
+    return *this;
+  }
+  std::vector<std::pair<int32_t, double>> entries;
+  double constant = 0;
+};
+
+struct Program {
+  // Minimised: the sum of cost * column.
+  Term add_column(double least, double most, bool whole) {
+    lower.push_back(least);
+    upper.push_back(most);
+    cost.push_back(0);
+    integer.push_back(whole);
+    return {static_cast<int32_t>(lower.size()) - 1, 0};
+  }
+  // Adds the row least <= sum <= most.
+  void add_row(double least, const Sum& sum, double most) {
+    const auto row = static_cast<int32_t>(row_lower.size());
+    row_lower.push_back(least <= -kFree ? -kFree : least - sum.constant);
+    row_upper.push_back(most >= kFree ? kFree : most - sum.constant);
+    for (const auto& entry : sum.entries) elements.emplace_back(row, entry);
+  }
+  // Returns the sum of cost * value.
+  double value(const std::vector<double>& values) const {
+    return std::inner_product(values.begin(), values.end(), cost.begin(), 0.0);
+  }
+  // Do the rows from `first` on hold?
+  bool holds(const std::vector<double>& values, size_t first) const {
+    std::vector<double> sums(row_lower.size(), 0);
+    for (const auto& [row, entry] : elements) sums[position_of(row)] += entry.second * values[position_of(entry.first)];
+    for (size_t row = first; row < sums.size(); ++row)
+      if (sums[row] < row_lower[row] - 1e-9 || sums[row] > row_upper[row] + 1e-9) return false;
+    return true;
+  }
+
+  std::vector<double> lower, upper, cost;  // by column
+  std::vector<char> integer;
+  std::vector<double> row_lower, row_upper;
+  std::vector<std::pair<int32_t, std::pair<int32_t, double>>> elements;  // row, column, weight
+};
+
+struct Solution {
+  enum class Verdict { kOptimal, kIncumbent, kInfeasible, kNothing } verdict = Verdict::kNothing;
+  std::vector<double> values;  // by column; with kOptimal and kIncumbent
+};
+
+// The elements by column, as both solvers want them.
+struct Columns {
+  std::vector<CoinBigIndex> start;
+  std::vector<int> row;
+  std::vector<double> value;
+};
+
+Columns by_column(const Program& program) {
+  Columns columns;
+  columns.start.assign(program.lower.size() + 1, 0);
+  for (const auto& [row, entry] : program.elements) ++columns.start[position_of(entry.first) + 1];
+  std::partial_sum(columns.start.begin(), columns.start.end(), columns.start.begin());
+  columns.row.resize(program.elements.size());
+  columns.value.resize(program.elements.size());
+  std::vector<CoinBigIndex> next(columns.start.begin(), columns.start.end() - 1);
+  for (const auto& [row, entry] : program.elements) {
+    const auto at = position_of(next[position_of(entry.first)]++);
+    columns.row[at] = row;
+    columns.value[at] = entry.second;
+  }
+  return columns;
+}
+
+// CBC with its default cuts and heuristics, one thread, silent. `start`: a solution to begin with, or null.
+// Cost: `seconds`, exceeded by the root's linear program where that is large; nothing else ends it.
+Solution solve(const Program& program, double seconds, const std::vector<double>* start = nullptr) {
+  const base::NoUnwinding solving;
+  const Columns columns = by_column(program);
+  const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), Cbc_deleteModel);
+  const int count = static_cast<int>(program.lower.size());
+  Cbc_setLogLevel(model.get(), 0);
+  Cbc_loadProblem(model.get(), count, static_cast<int>(program.row_lower.size()), columns.start.data(),
+                  columns.row.data(), columns.value.data(), program.lower.data(), program.upper.data(),
+                  program.cost.data(), program.row_lower.data(), program.row_upper.data());
+  for (int column = 0; column < count; ++column)
+    if (program.integer[position_of(column)]) Cbc_setInteger(model.get(), column);
+  Cbc_setParameter(model.get(), "log", "0");
+  Cbc_setParameter(model.get(), "timeMode", "elapsed");
+  Cbc_setMaximumSeconds(model.get(), seconds);
+  Cbc_setAllowableFractionGap(model.get(), 1e-6);
+  if (start != nullptr) {
+    std::vector<int> all(program.lower.size());
+    std::iota(all.begin(), all.end(), 0);
+    Cbc_setMIPStartI(model.get(), count, all.data(), start->data());
+  }
+  Cbc_solve(model.get());
+  Solution solution;
+  if (Cbc_isProvenInfeasible(model.get())) solution.verdict = Solution::Verdict::kInfeasible;
+  const double* best = Cbc_bestSolution(model.get());
+  if (best == nullptr) return solution;
+  solution.values.assign(best, best + count);
+  solution.verdict = Cbc_isProvenOptimal(model.get()) ? Solution::Verdict::kOptimal : Solution::Verdict::kIncumbent;
+  return solution;
+}
+
+// The linear relaxation, by CLP. kOptimal, kInfeasible or kNothing.
+Solution relax(const Program& program, double seconds) {
+  const base::NoUnwinding solving;
+  const Columns columns = by_column(program);
+  const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(), Clp_deleteModel);
+  Clp_setLogLevel(model.get(), 0);
+  Clp_loadProblem(model.get(), static_cast<int>(program.lower.size()), static_cast<int>(program.row_lower.size()),
+                  columns.start.data(), columns.row.data(), columns.value.data(), program.lower.data(),
+                  program.upper.data(), program.cost.data(), program.row_lower.data(), program.row_upper.data());
+  Clp_setMaximumSeconds(model.get(), seconds);
+  Clp_initialSolve(model.get());
+  Solution solution;
+  if (Clp_isProvenPrimalInfeasible(model.get())) solution.verdict = Solution::Verdict::kInfeasible;
+  if (!Clp_isProvenOptimal(model.get())) return solution;
+  const double* values = Clp_getColSolution(model.get());
+  solution.values.assign(values, values + program.lower.size());
+  solution.verdict = Solution::Verdict::kOptimal;
+  return solution;
+}
+
+// ---- the program ----
 
 constexpr int32_t kMostOps = 128;  // beyond, the program has some 10^5 rows and no open solver gets anywhere
 
@@ -55,16 +199,16 @@ class CheckmateMilp {
   template <class Compute, class In, class Out>
   void set_costs(Compute compute, In in, Out out) {
     for (const Cell& cell : computes_)
-      program.cost[base::position_of(cell.column)] = compute(task_.kernel(ops_[cell.subject]));
-    for (const Cell& cell : ins_) program.cost[base::position_of(cell.column)] = in(tensor(cell.subject));
-    for (const Cell& cell : outs_) program.cost[base::position_of(cell.column)] = out(tensor(cell.subject));
+      program.cost[position_of(cell.column)] = compute(task_.kernel(ops_[cell.subject]));
+    for (const Cell& cell : ins_) program.cost[position_of(cell.column)] = in(tensor(cell.subject));
+    for (const Cell& cell : outs_) program.cost[position_of(cell.column)] = out(tensor(cell.subject));
   }
 
   // POET's deadline: computes alone
   void limit_compute_seconds(Seconds most) {
     Sum sum;
     for (int32_t stage = 0; stage < count(); ++stage)
-      for (int32_t op = 0; op <= stage; ++op) sum.add(task_.kernel(ops_[op]).seconds / most, find(compute_, stage, op));
+      for (int32_t op = 0; op <= stage; ++op) sum.add(task_.kernel(ops_[op]).seconds / most, compute_[stage][op]);
     program.add_row(-kFree, sum, 1);
   }
 
@@ -74,11 +218,10 @@ class CheckmateMilp {
       Sum sum;
       for (const int32_t made : made_.indices())
         for (const auto* matrix : {&in_, &out_})
-          sum.add(static_cast<double>(tensor(made).bytes) / static_cast<double>(budget_), find(*matrix, stage, made));
+          sum.add(static_cast<double>(tensor(made).bytes) / static_cast<double>(budget_), (*matrix)[stage][made]);
       if (sum.entries.empty()) continue;
       for (int32_t op = 0; op <= stage; ++op)
-        sum.add(-task_.kernel(ops_[op]).seconds * bytes_per_s / static_cast<double>(budget_),
-                find(compute_, stage, op));
+        sum.add(-task_.kernel(ops_[op]).seconds * bytes_per_s / static_cast<double>(budget_), compute_[stage][op]);
       program.add_row(-kFree, sum, 0);
     }
   }
@@ -96,17 +239,17 @@ class CheckmateMilp {
   // Do the rows of the three functions above hold?
   bool meets_limits(const std::vector<double>& values) const { return program.holds(values, own_rows_); }
 
-  std::vector<StageActions> stages(const std::vector<double>& values) const {
-    std::vector<StageActions> stages(ops_.size() + 1);
+  Indexed<int32_t, StageActions> stages(const std::vector<double>& values) const {
+    List<StageActions> stages(ops_.size() + 1);
     const auto set = [&](Term term) {
-      return term.column < 0 ? term.constant > 0.5 : values[base::position_of(term.column)] > 0.5;
+      return term.column < 0 ? term.constant > 0.5 : values[position_of(term.column)] > 0.5;
     };
     for (int32_t stage = 0; stage < count(); ++stage) {
       for (int32_t op = 0; op <= stage; ++op)
-        if (set(find(compute_, stage, op))) stages[base::position_of(stage)].compute.push_back(ops_[op]);
+        if (set(compute_[stage][op])) stages[stage].compute.push_back(ops_[op]);
       for (const int32_t made : made_.indices()) {
-        if (set(in_[stage][made])) stages[base::position_of(stage + 1)].page_in.push_back(made_[made]);
-        if (set(out_[stage][made])) stages[base::position_of(stage)].page_out.push_back(made_[made]);
+        if (set(in_[stage][made])) stages[stage + 1].page_in.push_back(made_[made]);
+        if (set(out_[stage][made])) stages[stage].page_out.push_back(made_[made]);
       }
     }
     return stages;
@@ -135,16 +278,13 @@ class CheckmateMilp {
 
   int32_t count() const { return static_cast<int32_t>(ops_.size()); }
   const TensorModel& tensor(int32_t made) const { return task_.model.tensors[made_[made]]; }
-  Term find(const Matrix<Term>& matrix, int32_t stage, int32_t subject) const { return matrix[stage][subject]; }
 
   struct Rounding {
     Matrix<char> retained, in, compute;
     List<char> paged;  // by made tensor
   };
   Rounding round_retained(const std::vector<double>& values, double threshold) const {
-    const auto value = [&](Term term) {
-      return term.column < 0 ? term.constant : values[base::position_of(term.column)];
-    };
+    const auto value = [&](Term term) { return term.column < 0 ? term.constant : values[position_of(term.column)]; };
     Rounding rounding;
     const List<char> none(made_.size(), 0);
     rounding.retained.assign(ops_.size() + 1, none);
@@ -156,7 +296,7 @@ class CheckmateMilp {
     for (const int32_t made : made_.indices())
       for (int32_t stage = maker_[made] + 2; stage < count(); ++stage) {
         if (rounding.retained[stage][made] || !rounding.retained[stage + 1][made]) continue;
-        const double fetched = value(find(in_, stage, made)), computed = value(find(compute_, stage, maker_[made]));
+        const double fetched = value(in_[stage][made]), computed = value(compute_[stage][maker_[made]]);
         if (fetched <= computed || fetched < 1e-6) continue;
         rounding.in[stage][made] = rounding.paged[made] = 1;
         rounding.retained[maker_[made] + 1][made] = 1;
@@ -182,16 +322,16 @@ class CheckmateMilp {
   std::vector<double> columns_of(const Rounding& rounding) const {
     std::vector<double> columns(program.cost.size(), 0);
     const auto set = [&](Term term, bool on) {
-      if (term.column >= 0) columns[base::position_of(term.column)] = on ? 1 : 0;
+      if (term.column >= 0) columns[position_of(term.column)] = on ? 1 : 0;
     };
     for (int32_t stage = 0; stage < count(); ++stage) {
-      for (int32_t op = 0; op <= stage; ++op) set(find(compute_, stage, op), rounding.compute[stage][op]);
+      for (int32_t op = 0; op <= stage; ++op) set(compute_[stage][op], rounding.compute[stage][op]);
       for (const int32_t made : made_.indices()) {
         const bool paged = rounding.paged[made];
-        set(find(retained_, stage, made), rounding.retained[stage][made]);
-        set(find(in_, stage, made), rounding.in[stage][made]);
-        set(find(out_, stage, made), paged && stage == maker_[made] + 1);
-        set(find(stored_, stage, made), paged && stage > maker_[made] + 1);
+        set(retained_[stage][made], rounding.retained[stage][made]);
+        set(in_[stage][made], rounding.in[stage][made]);
+        set(out_[stage][made], paged && stage == maker_[made] + 1);
+        set(stored_[stage][made], paged && stage > maker_[made] + 1);
       }
     }
     return columns;
@@ -246,29 +386,32 @@ class CheckmateMilp {
     for (const int32_t made : made_.indices()) retained_[count()][made] = {-1, tensor(made).ends_in_ram ? 1.0 : 0.0};
   }
 
+  // A row: the weighted sum of these terms is no less than 0.
+  void need(std::initializer_list<std::pair<double, Term>> terms) {
+    Sum sum;
+    for (const auto& [weight, term] : terms) sum.add(weight, term);
+    program.add_row(0, sum, kFree);
+  }
+
   void add_dependencies() {
     for (int32_t stage = 0; stage < count(); ++stage)
       for (int32_t op = 0; op <= stage; ++op)
-        for (const int32_t made : reads_[op]) {
-          Sum sum;
-          sum.add(1, find(compute_, stage, maker_[made])).add(1, find(retained_, stage, made));
-          program.add_row(0, sum.add(-1, find(compute_, stage, op)), kFree);
-        }
+        for (const int32_t made : reads_[op])
+          need({{1, compute_[stage][maker_[made]]}, {1, retained_[stage][made]}, {-1, compute_[stage][op]}});
   }
 
   void add_carries() {
     for (int32_t stage = 0; stage < count(); ++stage)
       for (const int32_t made : made_.indices()) {
         if (maker_[made] > stage) continue;
-        Sum retain, store, fetch, write;
-        retain.add(1, find(retained_, stage, made)).add(1, find(compute_, stage, maker_[made]));
-        retain.add(1, find(in_, stage, made)).add(-1, find(retained_, stage + 1, made));
-        program.add_row(0, retain, kFree);
+        need({{1, retained_[stage][made]},
+              {1, compute_[stage][maker_[made]]},
+              {1, in_[stage][made]},
+              {-1, retained_[stage + 1][made]}});
         if (!paging_ || maker_[made] >= stage || !tensor(made).can_page) continue;
-        store.add(1, find(stored_, stage, made)).add(1, find(out_, stage, made));
-        program.add_row(0, store.add(-1, find(stored_, stage + 1, made)), kFree);
-        program.add_row(0, fetch.add(1, find(stored_, stage, made)).add(-1, find(in_, stage, made)), kFree);
-        program.add_row(0, write.add(1, find(retained_, stage, made)).add(-1, find(out_, stage, made)), kFree);
+        need({{1, stored_[stage][made]}, {1, out_[stage][made]}, {-1, stored_[stage + 1][made]}});
+        need({{1, stored_[stage][made]}, {-1, in_[stage][made]}});
+        need({{1, retained_[stage][made]}, {-1, out_[stage][made]}});
       }
   }
 
@@ -280,10 +423,10 @@ class CheckmateMilp {
         const Term now = program.add_column(0, 1, false);
         Sum sum;
         sum.add(-1, now);
-        for (const int32_t made : writes_[op]) sum.add(share(made), find(compute_, stage, op));
+        for (const int32_t made : writes_[op]) sum.add(share(made), compute_[stage][op]);
         if (op == 0) {
           sum.add(1, {-1, sources});
-          for (const int32_t made : made_.indices()) sum.add(share(made), find(retained_, stage, made));
+          for (const int32_t made : made_.indices()) sum.add(share(made), retained_[stage][made]);
         } else {
           sum.add(1, before);
           for (const auto* list : {&reads_[op - 1], &writes_[op - 1]})
@@ -299,13 +442,12 @@ class CheckmateMilp {
   Term add_free(int32_t stage, int32_t made, int32_t op) {
     const Term free = program.add_column(0, 1, false);
     const auto at_most = [&](double constant, double weight, Term term) {
-      Sum sum;
-      program.add_row(0, sum.add(1, {-1, constant}).add(weight, term).add(-1, free), kFree);
+      need({{1, {-1, constant}}, {weight, term}, {-1, free}});
     };
-    at_most(0, 1, find(compute_, stage, op));
-    at_most(1, -1, find(retained_, stage + 1, made));
+    at_most(0, 1, compute_[stage][op]);
+    at_most(1, -1, retained_[stage + 1][made]);
     for (const int32_t reader : readers_[made])
-      if (reader > op && reader <= stage) at_most(1, -1, find(compute_, stage, reader));
+      if (reader > op && reader <= stage) at_most(1, -1, compute_[stage][reader]);
     return free;
   }
 
@@ -358,7 +500,7 @@ double cost_unit(const Task& task, Cost cost) {
 std::vector<double> best_rounding(const Task& task, const CheckmateMilp& milp) {
   std::vector<double> best;
   for (const double share : {1.0, 0.85, 0.7}) {
-    if (task.elapsed() > task.options.time_limit / 4 || !best.empty()) break;
+    if (task.time.elapsed() > task.options.time_limit / 4 || !best.empty()) break;
     CheckmateMilp tighter(task, static_cast<Bytes>(share * static_cast<double>(task.options.question.budget_bytes())),
                           milp.paging());
     tighter.program.cost = milp.program.cost;
@@ -379,7 +521,7 @@ std::vector<double> best_rounding(const Task& task, const CheckmateMilp& milp) {
 // has none for 60 ops in a minute. (Begun from the rounding CBC does worse than from nothing.)
 Solution solve_or_round(const Task& task, const CheckmateMilp& milp) {
   std::vector<double> rounding = best_rounding(task, milp);
-  Solution solution = solve(milp.program, task.left());
+  Solution solution = solve(milp.program, task.time.left());
   const bool worse = solution.values.empty()
                          ? solution.verdict != Solution::Verdict::kInfeasible
                          : milp.program.value(solution.values) > milp.program.value(rounding) + 1e-9;
@@ -391,7 +533,7 @@ Solution solve_or_round(const Task& task, const CheckmateMilp& milp) {
 Result<Task> ask_small(const CostGraph& graph, const PlanOptions& options, const char* name) {
   PANTOUM_ASSIGN(Task task, ask(graph, options, name));
   const size_t ops = needed_in_order(task).size();
-  if (ops <= base::position_of(kMostOps)) return task;
+  if (ops <= position_of(kMostOps)) return task;
   return does_not_apply(task, fmt::format("too large for its program: {} ops (at most {})", ops, kMostOps));
 }
 
@@ -451,7 +593,7 @@ Result<Plan> checkmate_lp(const CostGraph& graph, const PlanOptions& options) {
   for (const double share : {1.0, 0.9, 0.8, 0.7, 0.6}) {
     if (plan || task.out_of_time()) break;
     const CheckmateMilp milp = recompute_milp(task, share);
-    const Solution solution = relax(milp.program, task.left());
+    const Solution solution = relax(milp.program, task.time.left());
     if (solution.verdict == Solution::Verdict::kInfeasible && share == 1.0)
       plan = no_schedule(task, "its linear program is infeasible");
     if (solution.values.empty()) break;
@@ -497,7 +639,7 @@ Result<Plan> port(const CostGraph& graph, const PlanOptions& options) {
   milp.limit_cost(milp.program.value(alpha.values) + 1e-7);
   const auto one = [](const TensorModel&) { return 1.0; };
   milp.set_costs([](const ChoiceModel&) { return 0.0; }, one, one);
-  const Solution beta = solve(milp.program, task.left(), &alpha.values);
+  const Solution beta = solve(milp.program, task.time.left(), &alpha.values);
   return plan_of(task, milp, beta.values.empty() ? alpha : beta, kPortAsPublished);
 }
 

@@ -91,7 +91,7 @@ Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options) {
     const Outcome& outcome = simulator.reset(drop_between(task, boundary, checkpoints));
     if (outcome.fits()) fitting.push_back({simulator.policy(), outcome.value});
   }
-  std::stable_sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  std::ranges::stable_sort(fitting, [](const auto& a, const auto& b) { return a.value < b.value; });
   Result<Plan> plan = no_schedule(task, "no spacing of the checkpoints fits");
   for (size_t at = 0; at < fitting.size() && !plan && !task.out_of_time(); ++at)
     if (at == 0 || !(fitting[at].policy == fitting[at - 1].policy)) plan = plan_policy(task, fitting[at].policy);

@@ -9,14 +9,15 @@
 // and evicted is recomputed, recursively; inputs of a running op are locked. What the program needs no more is
 // evicted at once (eager eviction), unless it can never be recomputed. Sources in RAM and what must end there are
 // never evicted; sources in storage are fetched, their seconds of transfer in the place of c. The plan frees as
-// schedule.h does, never later than DTR, and writes in place, so the cache is given the largest share of a grid around
+// task.h does, never later than DTR, and writes in place, so the cache is given the largest share of a grid around
 // the budget whose plan fits.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/lists.h"
+#include "base/round_up.h"
 #include "plan/baselines/methods.h"
-#include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
@@ -33,7 +34,7 @@ class Cache {
     uses_.assign(count, 0);
     used_s_.assign(count, 0);
     readers_.resize(count);
-    live_bytes_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
+    live_bytes_ = base::round_up(model_.staging, model_.align);
     for (const TensorIndex tensor : model_.tensors.indices())
       if (model_.tensors[tensor].start == Home::kRam) in_ram_[tensor] = 1, live_bytes_ += model_.tensors[tensor].size;
   }
@@ -111,7 +112,7 @@ class Cache {
     }
     const OpIndex op = tensor(index).producer;
     const auto& writes = task_.kernel(op).writes;
-    if (std::find(writes.begin(), writes.end(), index) == writes.end())
+    if (!base::contains(writes, index))
       return does_not_apply(task_, fmt::format("op {} makes tensor {} by another of its kernels only",
                                                model_.ops[op].id, tensor(index).id));
     return compute(op, depth + 1);
@@ -122,7 +123,7 @@ class Cache {
     if (!in_ram_[index] || locks_[index] > 0 || !entry.can_drop || entry.ends_in_ram || entry.size == 0) return false;
     if (!entry.producer.exists()) return true;
     const auto& reads = task_.kernel(entry.producer).reads;
-    return std::none_of(reads.begin(), reads.end(), [&](TensorIndex read) { return lost_[read]; });
+    return std::ranges::none_of(reads, [&](TensorIndex read) { return lost_[read]; });
   }
 
   Result<void> evict_for(Bytes bytes, OpIndex op) {

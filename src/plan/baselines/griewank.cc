@@ -2,11 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "plan/baselines/chain.h"
 #include "plan/baselines/methods.h"
-#include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
@@ -54,7 +50,7 @@ class Writer {
 }  // namespace
 
 Revolve::Revolve(int32_t length, int32_t slots) : length_(length) {
-  cost_.resize(base::position_of(at(length, slots)) + 1);
+  cost_.resize(position_of(at(length, slots)) + 1);
   split_.resize(cost_.size());
   for (int32_t l = 2; l <= length; ++l) cost_[at(l, 0)] = static_cast<int64_t>(l) * (l - 1) / 2;
   for (int32_t c = 1; c <= slots; ++c)

@@ -4,7 +4,7 @@
 //
 //   t(1, c) = 0      t(l, 0) = l (l - 1) / 2      t(l, c) = min over 0 < j < l of  j + t(l - j, c - 1) + t(j, c)
 //
-// The chain is the graph's (chain.h; E0304 where it is none). As published, steps cost one and states are one size; how
+// The chain is the graph's (task.h; E0304 where it is none). As published, steps cost one and states are one size; how
 // many slots the budget is worth is found by exact replay: the largest c whose schedule fits. It never pages.
 #pragma once
 

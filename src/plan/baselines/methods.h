@@ -1,21 +1,29 @@
-// The methods of the literature, one for each entry of baselines(). What a method does and how it is mapped to a cost graph
-// stands at the head of its file. E0300 a budget of nothing; E0301, E0302, E0304 as Baseline::plan has them.
+// The planners of the literature behind one interface: each gives a plan of this house, judged by the same simulator. What a
+// method does, and how it is mapped to a cost graph, stands at the head of its file.
 #pragma once
 
-#include "plan/baselines/baseline.h"
+#include <span>
 
-namespace pantoum::plan::baseline {
+#include "plan/simulate/plan_options.h"
 
-Result<Plan> keep_everything(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> griewank(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> chen_sqrt(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> capuchin(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> checkmate(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> checkmate_lp(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> dtr(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> pofo(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> poet(const CostGraph& graph, const PlanOptions& options);
-Result<Plan> port(const CostGraph& graph, const PlanOptions& options);
+namespace pantoum::plan {
 
-}  // namespace pantoum::plan::baseline
+namespace baseline {
+
+// A plan without a bound of its own. E0300 a budget of nothing; E0301, E0302 as make_plan; E0304 where the method does not
+// apply (a chain only, too large for its program), with the reason.
+using Method = Result<Plan>(const CostGraph& graph, const PlanOptions& options);
+Method keep_everything, griewank, chen_sqrt, chen_greedy, capuchin, checkmate, checkmate_lp, dtr, pofo, poet, port;
+
+}  // namespace baseline
+
+struct Baseline {
+  const char* name;    // as `pantoum plan --planner NAME` takes it
+  const char* source;  // the paper
+  baseline::Method* plan;
+};
+
+// All of them, in the order of their publication.
+std::span<const Baseline> baselines();
+
+}  // namespace pantoum::plan

@@ -1,5 +1,5 @@
 // POFO: Efficient Combination of Rematerialization and Offloading for Training DNNs (Beaumont, Eyraud-Dubois, Shilova,
-// NeurIPS 2021). Chains only (chain.h; E0304 where the graph is none).
+// NeurIPS 2021). Chains only (task.h; E0304 where the graph is none).
 //
 //   state  0 1 2 3 4 5 6 7 8         retained, offloaded or dropped when first computed
 //          K . . O . K K . .         K retained in RAM, O written to storage: both end a segment of the chain
@@ -23,9 +23,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "plan/baselines/chain.h"
 #include "plan/baselines/methods.h"
-#include "plan/baselines/schedule.h"
 #include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
@@ -172,7 +170,7 @@ class Table {
   Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
 
   void fill_recompute() {
-    recompute_.assign(base::position_of(recompute_at(last_, last_, kParts) + 1), {});
+    recompute_.assign(position_of(recompute_at(last_, last_, kParts) + 1), {});
     for (int32_t length = 1; length <= last_; ++length)
       for (int32_t from = 0; from + length <= last_; ++from) {
         const int32_t to = from + length, least = least_parts(from, to);
@@ -200,7 +198,7 @@ class Table {
   // plan_[state][budget]: the states up to `state` are settled, `budget` is what the retained ones leave. An offloaded
   // `state` is in RAM while its segment runs: its parts come off in `inner`.
   void fill_plan() {
-    plan_.assign(base::position_of(plan_at(last_, kParts) + 1), {});
+    plan_.assign(position_of(plan_at(last_, kParts) + 1), {});
     offloaded_.assign(plan_.size(), {});
     for (int32_t budget = 0; budget <= kParts; ++budget)
       plan_[plan_at(last_, budget)].cost = offloaded_[plan_at(last_, budget)].cost = 0;
@@ -250,7 +248,7 @@ class ChainWriter {
       : task_(task),
         chain_(chain),
         table_(table),
-        there_(base::position_of(table.last() + 1), 0),
+        there_(position_of(table.last() + 1), 0),
         offload_(there_.size(), 0) {}
 
   std::vector<Action> run() {

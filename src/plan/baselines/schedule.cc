@@ -1,10 +1,12 @@
-#include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "plan/simulate/event.h"
+#include "base/lists.h"
+#include "base/round_up.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -36,9 +38,7 @@ class Completer {
 
  private:
   const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
-  const ChoiceModel& kernel(const Step& step) const {
-    return model_.ops[step.op()].choices[base::position_of(step.choice)];
-  }
+  const ChoiceModel& kernel(const Step& step) const { return model_.chosen(step.op(), step.choice); }
   Failure lost(TensorIndex index) const {
     return fail("E0302", fmt::format("the schedule asks for tensor {}, which is lost", tensor(index).id));
   }
@@ -71,9 +71,9 @@ class Completer {
     const OpModel& model = model_.ops[op];
     if (runs_[op]++ > 0 && !model.recomputable)
       return fail("E0302", fmt::format("the schedule runs op {} twice, which may run once only", model.id));
-    for (const TensorIndex read : model.choices[base::position_of(choice)].reads) PANTOUM_TRY(need(read, depth));
+    for (const TensorIndex read : model.choices[position_of(choice)].reads) PANTOUM_TRY(need(read, depth));
     steps_.push_back({.action = computing(op), .choice = choice});
-    for (const TensorIndex write : model.choices[base::position_of(choice)].writes) made_[write] = 1;
+    for (const TensorIndex write : model.choices[position_of(choice)].writes) made_[write] = 1;
     return {};
   }
 
@@ -99,9 +99,7 @@ class Completer {
     if (!op.exists() || depth > kMostDepth) return lost(index);
     const auto& kernels = model_.ops[op].choices;
     for (size_t choice = 0; choice < kernels.size(); ++choice)
-      if (std::find(kernels[choice].writes.begin(), kernels[choice].writes.end(), index) !=
-          kernels[choice].writes.end())
-        return run_op(op, static_cast<int32_t>(choice), depth + 1);
+      if (base::contains(kernels[choice].writes, index)) return run_op(op, static_cast<int32_t>(choice), depth + 1);
     return lost(index);
   }
 
@@ -153,8 +151,7 @@ class Completer {
     const ChoiceModel& how = kernel(step);
     const OpModel& op = model_.ops[step.op()];
     const bool again = --runs_[step.op()] > 0;
-    const bool asked =
-        std::any_of(how.writes.begin(), how.writes.end(), [&](TensorIndex write) { return live_[write]; });
+    const bool asked = std::ranges::any_of(how.writes, [&](TensorIndex write) { return live_[write]; });
     step.dropped = (again || op.optional) && !asked;
     if (step.dropped) return;
     for (const TensorIndex write : how.writes) {
@@ -223,7 +220,7 @@ class Completer {
   TensorIndex donor(const Step& step, size_t write) const {
     const TensorIndex source = kernel(step).over[write];
     if (!source.exists() || !in_ram_[source] || written_[source]) return {};
-    const bool dies = std::find(step.frees.begin(), step.frees.end(), source) != step.frees.end();
+    const bool dies = base::contains(step.frees, source);
     return dies || (tensor(source).pinned && last_use(step, source)) ? source : TensorIndex();
   }
   bool last_use(const Step& step, TensorIndex index) const {
@@ -232,7 +229,7 @@ class Completer {
       if (later->action.what != Do::kCompute && later->tensor() == index) return false;
       if (later->action.what != Do::kCompute) continue;
       const ChoiceModel& how = kernel(*later);
-      if (std::find(how.reads.begin(), how.reads.end(), index) != how.reads.end()) return false;
+      if (base::contains(how.reads, index)) return false;
     }
     return !tensor(index).ends_in_ram;
   }
@@ -321,7 +318,7 @@ Result<std::vector<Event>> complete(const Model& model, const Choices& choices, 
 
 Bytes peak_of(const Model& model, const std::vector<Event>& events) {
   Indexed<TensorIndex, char> in_ram(model.tensors.size(), 0);
-  Bytes live_bytes = (model.staging + model.align - 1) / model.align * model.align, peak = 0;
+  Bytes live_bytes = base::round_up(model.staging, model.align), peak = 0;
   for (const TensorIndex index : model.tensors.indices()) {
     in_ram[index] = model.tensors[index].start == Home::kRam;
     if (in_ram[index]) live_bytes += model.tensors[index].size;
@@ -347,7 +344,7 @@ Bytes peak_of(const Model& model, const std::vector<Event>& events) {
   return peak;
 }
 
-std::vector<Action> in_stages(const std::vector<StageActions>& stages) {
+std::vector<Action> in_stages(const Indexed<int32_t, StageActions>& stages) {
   std::vector<Action> actions;
   for (const StageActions& stage : stages) {
     for (const TensorIndex tensor : stage.page_in) actions.push_back(moving(Do::kPageIn, tensor));

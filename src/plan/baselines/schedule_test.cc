@@ -1,4 +1,4 @@
-#include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "plan/baselines/schedule.h"
 #include "plan/realize/realize.h"
 #include "plan/simulate/simulate.h"
 
@@ -14,8 +13,8 @@ namespace pantoum::plan::baseline {
 Result<Task> ask(const CostGraph& graph, const PlanOptions& options, const char* name) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
-  const auto begin = std::chrono::steady_clock::now();
-  Task task{graph, options, name, make_model(graph, options), {}, begin};
+  const TimeLimit time(options.time_limit);
+  Task task{graph, options, name, make_model(graph, options), {}, time};
   task.choices = first_choices(task.model, options.question.objective);
   return task;
 }
@@ -40,7 +39,7 @@ Result<Plan> answer(const Task& task, const std::vector<Event>& events, const st
   if (realized.plan) {
     Plan plan = std::move(*realized.plan);
     plan.method = task.name;
-    plan.solver_seconds = task.options.effort > 0 ? 0 : task.elapsed();
+    plan.solver_seconds = task.options.effort > 0 ? 0 : task.time.elapsed();
     return plan;
   }
   Failure failure = no_schedule(task, reason(realized, peak, budget));
@@ -74,8 +73,8 @@ namespace {
 
 bool is_update(const Task& task, OpIndex op, const std::unordered_set<int64_t>& successors) {
   const auto& writes = task.kernel(op).writes;
-  return std::any_of(writes.begin(), writes.end(),
-                     [&](TensorIndex tensor) { return successors.contains(task.model.tensors[tensor].id); });
+  return std::ranges::any_of(writes,
+                             [&](TensorIndex tensor) { return successors.contains(task.model.tensors[tensor].id); });
 }
 
 }  // namespace
@@ -112,6 +111,63 @@ Stage find_forward_backward_boundary(const Task& task) {
     if (now > most) most = now, boundary = stage;
   }
   return boundary;
+}
+
+namespace {
+
+Result<void> add_forward(const Task& task, OpIndex op, Indexed<TensorIndex, int32_t>& state_of, Chain& chain) {
+  const OpModel& model = task.model.ops[op];
+  if (!model.recomputable)
+    return does_not_apply(task, fmt::format("op {} of the forward chain may run once only", model.id));
+  bool linked = chain.forward.empty();
+  for (const TensorIndex tensor : task.kernel(op).reads) {
+    const int32_t state = state_of[tensor];
+    if (state < 0) continue;
+    if (state != chain.length() - 1)
+      return does_not_apply(task, fmt::format("the forward part is no chain: op {} reads what was made before its "
+                                              "predecessor",
+                                              model.id));
+    linked = true;
+  }
+  if (!linked)
+    return does_not_apply(task,
+                          fmt::format("the forward part is no chain: op {} does not read its predecessor", model.id));
+  for (const TensorIndex tensor : task.kernel(op).writes) state_of[tensor] = chain.length();
+  chain.forward.push_back(op);
+  return {};
+}
+
+Result<void> add_backward(const Task& task, OpIndex op, const Indexed<TensorIndex, int32_t>& state_of, Chain& chain,
+                          int32_t& step) {
+  int32_t least = chain.length(), most = -1;
+  for (const TensorIndex tensor : task.kernel(op).reads) {
+    const int32_t state = state_of[tensor];
+    if (state >= 0) least = std::min(least, state), most = std::max(most, state);
+  }
+  if (most >= 0) step = std::min(step, least + 1);
+  if (most > step)
+    return does_not_apply(task, fmt::format("the backward part does not run the forward chain back: op {} reads "
+                                            "state {} after state {}",
+                                            task.model.ops[op].id, most, step - 1));
+  chain.steps[step].push_back(op);
+  return {};
+}
+
+}  // namespace
+
+Result<Chain> find_chain(const Task& task) {
+  const Stage boundary = find_forward_backward_boundary(task);
+  if (boundary == 0) return does_not_apply(task, "no tensor waits for a later op: there is nothing to plan");
+  Chain chain;
+  Indexed<TensorIndex, int32_t> state_of(task.model.tensors.size(), -1);
+  const std::vector<OpIndex> ops = needed_in_order(task);
+  for (const OpIndex op : ops)
+    if (task.model.ops[op].stage <= boundary) PANTOUM_TRY(add_forward(task, op, state_of, chain));
+  chain.steps.resize(chain.forward.size() + 1);
+  int32_t step = chain.length();
+  for (const OpIndex op : ops)
+    if (task.model.ops[op].stage > boundary) PANTOUM_TRY(add_backward(task, op, state_of, chain, step));
+  return chain;
 }
 
 }  // namespace pantoum::plan::baseline

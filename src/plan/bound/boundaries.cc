@@ -1,14 +1,14 @@
 #include "plan/bound/boundaries.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
 
+#include "base/lists.h"
 #include "plan/bound/bounds.h"
-#include "plan/bound/precedence.h"
 #include "plan/bound/relaxation.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -20,7 +20,7 @@ struct Pressure {
 
 // By stage 1..n: bytes live under a plan that retains everything (at least), and the op's working set.
 Indexed<Stage, Pressure> pressures(const Model& model) {
-  Indexed<Stage, Bytes> change(base::position_of(model.never()) + 1);
+  Indexed<Stage, Bytes> change(position_of(model.never()) + 1);
   for (const Interval& interval : model.intervals) {
     if (interval.to == model.never() || interval.to <= interval.from + 1) continue;
     change[interval.from + 1] += model.tensors[interval.tensor].size;
@@ -58,7 +58,7 @@ std::vector<Stage> pressed_chain(const Model& model, Bytes budget, const Indexed
 // The stage of the most `key` among the stages; the first of several.
 template <class Key>
 Stage most_pressed(std::span<const Stage> stages, Key key) {
-  return *std::max_element(stages.begin(), stages.end(), [&](Stage a, Stage b) { return key(a) < key(b); });
+  return *std::ranges::max_element(stages, {}, key);
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::vector<Stage> choose_boundaries(const Model& model, Bytes budget, int32_t m
   const Indexed<Stage, Pressure> pressure = pressures(model);
   const std::vector<Stage> pressed =
       any_order ? pressed_chain(model, budget, pressure, through) : pressed_stages(model, budget, pressure);
-  const size_t count = pressed.size(), limit = base::position_of(most), slices = std::max<size_t>(1, limit / 2);
+  const size_t count = pressed.size(), limit = position_of(most), slices = std::max<size_t>(1, limit / 2);
   std::set<Stage> chosen;
   if (count <= limit) chosen.insert(pressed.begin(), pressed.end());
   const auto by_live = [&](Stage stage) { return static_cast<double>(pressure[stage].live); };
@@ -110,7 +110,7 @@ class SegmentLoad {
         reuse_(reuse),
         first_read_(model_.tensors.size(), 0),
         last_read_(model_.tensors.size(), 0),
-        change_(base::position_of(end_ - open_) + 2, 0) {
+        change_(position_of(end_ - open_) + 2, 0) {
     for (Stage stage = open_ + 1; stage <= end_ && stage < model_.end(); ++stage)
       if (const OpIndex op = Model::op_of(stage); !model_.ops[op].optional)
         for (const TensorIndex tensor : relaxation_.reads(op)) {
@@ -124,7 +124,7 @@ class SegmentLoad {
     Excess worst;
     double load = 0;
     for (Stage stage = open_ + 1; stage < end_; ++stage) {
-      load += change_[base::position_of(stage - open_)];
+      load += change_[position_of(stage - open_)];
       const OpIndex op = Model::op_of(stage);
       if (model_.ops[op].optional) continue;
       const double excess = load - touched(op, stage) - static_cast<double>(relaxation_.budget_beside(segment_, op));
@@ -162,7 +162,7 @@ class SegmentLoad {
     for (const Stage at : {from, std::max(from, first_read_[tensor] + 1), std::max(from, last_read_[tensor] + 1)}) {
       if (at >= end_) break;
       const double now = presence(tensor, at);
-      change_[base::position_of(at - open_)] += size * (now - last);
+      change_[position_of(at - open_)] += size * (now - last);
       last = now;
     }
   }
@@ -175,8 +175,7 @@ class SegmentLoad {
       all.insert(all.end(), choice.reads.begin(), choice.reads.end());
       all.insert(all.end(), choice.writes.begin(), choice.writes.end());
     }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    base::make_set(all);
     for (const TensorIndex tensor : all)
       bytes += static_cast<double>(model_.tensors[tensor].size) * presence(tensor, stage);
     return bytes;
@@ -201,13 +200,127 @@ std::vector<Stage> overfull_stages(const Relaxation& relaxation, const Point& po
       if (const auto worst = SegmentLoad(relaxation, point, segment, reuse).worst()) found.push_back(*worst);
     if (!found.empty()) break;
   }
-  std::stable_sort(found.begin(), found.end(), [](const Excess& a, const Excess& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(found, std::greater{}, &Excess::bytes);
   if (found.size() > most) found.resize(most);
   std::vector<Stage> stages;
   stages.reserve(found.size());
   for (const Excess& each : found) stages.push_back(each.stage);
-  std::sort(stages.begin(), stages.end());
+  std::ranges::sort(stages);
   return stages;
+}
+
+namespace {
+
+using Reads = Indexed<OpIndex, std::vector<TensorIndex>>;
+
+// By op: the segment that it ends, or -1.
+Indexed<OpIndex, Segment> ends_of(const Model& model, const std::vector<Stage>& boundaries) {
+  Indexed<OpIndex, Segment> ends(model.ops.size(), -1);
+  for (size_t segment = 0; segment + 1 < boundaries.size(); ++segment)
+    ends[Model::op_of(boundaries[segment])] = static_cast<Segment>(segment);
+  return ends;
+}
+
+using OpSet = std::vector<bool>;
+
+void add(OpSet& set, const OpSet& more) {
+  for (size_t op = 0; op < set.size(); ++op) set[op] = set[op] || more[op];
+}
+
+// By op: those that come before it in every order.
+Indexed<OpIndex, OpSet> ancestors_of(const Model& model, const Reads& reads) {
+  Indexed<OpIndex, OpSet> before(model.ops.size(), OpSet(model.ops.size()));
+  for (const OpIndex op : model.ops.indices())
+    for (const TensorIndex tensor : reads[op])
+      if (const OpIndex maker = model.tensors[tensor].producer; maker.exists()) {
+        add(before[op], before[maker]);
+        before[op][position_of(maker)] = true;
+      }
+  return before;
+}
+
+bool comes_back(const Model& model, const TensorModel& tensor) {
+  const bool stored = tensor.start == Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+  return stored || (tensor.producer.exists() && model.ops[tensor.producer].recomputable);
+}
+
+bool touches(const OpModel& op, TensorIndex tensor) {
+  const auto lists = [&](const std::vector<TensorIndex>& list) { return base::contains(list, tensor); };
+  return std::ranges::any_of(op.choices,
+                             [&](const ChoiceModel& choice) { return lists(choice.reads) || lists(choice.writes); });
+}
+
+}  // namespace
+
+Indexed<OpIndex, Bytes> surely_held(const Model& model) {
+  const Reads reads = common_reads(model);
+  const Indexed<OpIndex, OpSet> before = ancestors_of(model, reads);
+  Indexed<TensorIndex, std::vector<OpIndex>> readers(model.tensors.size());
+  for (const OpIndex op : model.ops.indices())
+    for (const TensorIndex tensor : reads[op])
+      if (!model.ops[op].optional) readers[tensor].push_back(op);
+  Indexed<OpIndex, Bytes> held;
+  for (const OpModel& op : model.ops) held.push_back(working_set(model, op));
+  for (const TensorIndex tensor : model.tensors.indices()) {
+    const TensorModel& entry = model.tensors[tensor];
+    const bool there = entry.producer.exists() || entry.start == Home::kRam;
+    if (!there || entry.size == 0 || comes_back(model, entry)) continue;
+    for (const OpIndex op : model.ops.indices()) {
+      const size_t place = position_of(op);
+      const bool made = !entry.producer.exists() || before[op][position_of(entry.producer)];
+      const bool wanted = entry.ends_in_ram ||
+                          std::ranges::any_of(readers[tensor], [&](OpIndex reader) { return before[reader][place]; });
+      if (made && wanted && !touches(model.ops[op], tensor)) held[op] += entry.size;
+    }
+  }
+  return held;
+}
+
+Reads common_reads(const Model& model) {
+  Reads reads;
+  for (const OpModel& op : model.ops) reads.push_back(common_reads(op));
+  return reads;
+}
+
+// Ops stand behind those that make what they read, so one pass in the model's order gives what comes before each, and
+// one against it what comes after. An optional op between two others counts: the later one cannot do without it.
+Windows windows_of(const Model& model, const Reads& reads, const std::vector<Stage>& boundaries) {
+  const Indexed<OpIndex, Segment> ends = ends_of(model, boundaries);
+  const auto last = static_cast<Segment>(boundaries.size()) - 1;
+  Windows windows{.first = Indexed<OpIndex, Segment>(model.ops.size(), 0),
+                  .last = Indexed<OpIndex, Segment>(model.ops.size(), last)};
+  for (const OpIndex op : model.ops.indices())
+    for (const TensorIndex tensor : reads[op])
+      if (const OpIndex maker = model.tensors[tensor].producer; maker.exists())
+        windows.first[op] = std::max({windows.first[op], windows.first[maker], ends[maker] + 1});
+  for (const OpIndex op : model.ops.indices().descending()) {
+    if (ends[op] >= 0) windows.last[op] = ends[op];
+    for (const TensorIndex tensor : reads[op])
+      if (const OpIndex maker = model.tensors[tensor].producer; maker.exists())
+        windows.last[maker] = std::min(windows.last[maker], windows.last[op]);
+  }
+  return windows;
+}
+
+std::vector<Stage> heaviest_chain(const Model& model, const Indexed<Stage, double>& weights) {
+  const Reads reads = common_reads(model);
+  Indexed<OpIndex, double> heaviest(model.ops.size(), 0);  // of the chains that end with the op
+  Indexed<OpIndex, OpIndex> before(model.ops.size());
+  OpIndex end;
+  const auto weight = [&](OpIndex op) { return model.ops[op].optional ? 0 : weights[model.ops[op].stage]; };
+  for (const OpIndex op : model.ops.indices()) {
+    for (const TensorIndex tensor : reads[op]) {
+      const OpIndex maker = model.tensors[tensor].producer;
+      if (maker.exists() && (!before[op].exists() || heaviest[maker] > heaviest[before[op]])) before[op] = maker;
+    }
+    heaviest[op] = weight(op) + (before[op].exists() ? heaviest[before[op]] : 0);
+    if (!end.exists() || heaviest[op] > heaviest[end]) end = op;
+  }
+  std::vector<Stage> chain;
+  for (OpIndex op = end; op.exists(); op = before[op])
+    if (weight(op) > 0) chain.push_back(model.ops[op].stage);
+  std::ranges::reverse(chain);
+  return chain;
 }
 
 }  // namespace pantoum::plan

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "plan/bound/tolerances.h"
-#include "plan/simulate/switches.h"
+#include "base/lists.h"
+#include "plan/bound/row.h"
 
 namespace pantoum::plan {
 namespace {
@@ -54,7 +55,7 @@ double price_of(const Model& model, const TensorModel& tensor, bool paging, bool
 }
 
 double knapsack(std::vector<Offer>& offers, Bytes needed) {
-  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+  std::ranges::sort(offers, [](const Offer& a, const Offer& b) {
     return a.price * static_cast<double>(b.bytes) < b.price * static_cast<double>(a.bytes);
   });
   double paid = 0;
@@ -200,8 +201,7 @@ class PricedSum {
     const auto priced = [&](const Costs& costs) { return joule * costs.joules + second * costs.seconds; };
     Sum sum{.cost = priced(moved_), .taken = moved_};
     for (const std::vector<Costs>& ways : ways_) {
-      const auto best = std::min_element(ways.begin(), ways.end(),
-                                         [&](const Costs& a, const Costs& b) { return priced(a) < priced(b); });
+      const auto best = std::ranges::min_element(ways, {}, [&](const Costs& one) { return priced(one); });
       sum.cost += priced(*best);
       sum.taken = {sum.taken.joules + best->joules, sum.taken.seconds + best->seconds};
     }
@@ -276,18 +276,13 @@ struct Tenant {
 
 // By stage: must the op be computed before `last` is? What every choice reads is.
 Indexed<Stage, char> stages_before(const Model& model, const OpModel& last) {
-  Indexed<Stage, char> before(base::position_of(model.end()), 0);
+  Indexed<Stage, char> before(position_of(model.end()), 0);
   before[last.stage] = 1;
   for (Stage stage = last.stage; stage > 0; --stage) {
     if (!before[stage]) continue;
-    const OpModel& op = model.ops[Model::op_of(stage)];
-    for (const TensorIndex tensor : op.choices.front().reads) {
-      const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
-        return std::find(choice.reads.begin(), choice.reads.end(), tensor) != choice.reads.end();
-      });
-      const OpIndex producer = model.tensors[tensor].producer;
-      if (always && producer.exists()) before[model.ops[producer].stage] = 1;
-    }
+    for (const TensorIndex tensor : common_reads(model.ops[Model::op_of(stage)]))
+      if (const OpIndex producer = model.tensors[tensor].producer; producer.exists())
+        before[model.ops[producer].stage] = 1;
   }
   return before;
 }
@@ -341,8 +336,7 @@ Leanest leanest_of(const Model& model, const OpModel& op, const std::vector<Tena
 std::string largest_of(const Model& model, const ChoiceModel& choice) {
   std::vector<TensorIndex> held(choice.reads);
   held.insert(held.end(), choice.writes.begin(), choice.writes.end());
-  std::stable_sort(held.begin(), held.end(),
-                   [&](TensorIndex a, TensorIndex b) { return model.tensors[a].size > model.tensors[b].size; });
+  std::ranges::stable_sort(held, std::greater{}, [&](TensorIndex tensor) { return model.tensors[tensor].size; });
   held.erase(std::unique(held.begin(), held.end()), held.end());
   std::string names;
   for (size_t at = 0; at < std::min(kNamed, held.size()); ++at) {

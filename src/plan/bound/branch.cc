@@ -1,11 +1,11 @@
-#include "plan/bound/branch.h"
+#include "plan/bound/lp_bound.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <queue>
 
-#include "plan/bound/certify.h"
 #include "plan/bound/linear_program.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
@@ -241,8 +241,7 @@ class Tree {
       };
       found.push_back({.column = column, .value = value, .score = score_of(mean(0) * value, mean(1) * (1 - value))});
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    std::ranges::stable_sort(found, std::greater{}, &Candidate::score);
     return found;
   }
 

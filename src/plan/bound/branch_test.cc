@@ -1,4 +1,4 @@
-#include "plan/bound/branch.h"
+#include "plan/bound/lp_bound.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 
 #include "check/certificate.h"
 #include "plan/bound/boundaries.h"
-#include "plan/bound/certify.h"
 #include "plan/bound/relaxation.h"
 #include "plan/planner.h"
 #include "testing/random_case.h"

@@ -1,4 +1,4 @@
-#include "plan/bound/certify.h"
+#include "plan/bound/lp_bound.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include "check/certificate.h"
 #include "check/replay.h"
 #include "plan/bound/boundaries.h"
-#include "plan/bound/cuts.h"
 #include "plan/bound/linear_program.h"
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"

@@ -11,7 +11,7 @@
 //   the page-ins of the segments after e, one by one.
 //
 // Work counts the first computations, and R in segments up to a, or after e. (a = -1: no work, and all W.)
-#include "plan/bound/cuts.h"
+#include "plan/bound/separator.h"
 
 #include "plan/bound/relaxation.h"
 
@@ -22,7 +22,7 @@ class FlowSeparator {
  public:
   FlowSeparator(const Relaxation& relaxation, const Point& point)
       : relaxation_(relaxation), model_(relaxation.model()), point_(point) {
-    const size_t segments = base::position_of(relaxation.segments());
+    const size_t segments = position_of(relaxation.segments());
     work_.assign(segments + 1, 0), computed_.assign(segments + 1, 0);
     ends_.assign(segments, 0), ins_.assign(segments, 0);
     for (const OpModel& op : model_.ops) {
@@ -37,7 +37,7 @@ class FlowSeparator {
 
   // The most violated for the segment; nothing where none is by more than `least`.
   void cut(Segment segment, bool moves, double least, std::vector<Row>& cuts) const {
-    Indexed<Segment, double> outs(base::position_of(segment) + 2);  // by a + 1
+    Indexed<Segment, double> outs(position_of(segment) + 2);  // by a + 1
     for (const TensorIndex tensor : model_.tensors.indices())
       if (const ColumnIndex column = relaxation_.written(segment, tensor); column.exists())
         outs[latest(tensor) + 1] += model_.tensors[tensor].out_s * at(column);
@@ -75,17 +75,14 @@ class FlowSeparator {
     Row row{.terms = {{relaxation_.makespan(), 1}}, .rule = Rule::kFlow, .of = {first, segment, moves ? 1 : 0}};
     row.lower = work_[first + 1];
     if (!moves) row.lower += work_.back() - work_[segment + 1] + ends_[segment];
-    const auto add = [&](ColumnIndex column, double seconds) {
-      if (column.exists()) row.terms.push_back({column, -seconds});
-    };
     for (Segment each = 0; each < relaxation_.segments(); ++each)
       for (const OpIndex op : model_.ops.indices())
-        if (each <= first || (!moves && each > segment)) add(relaxation_.recomputed(each, op), seconds_[op]);
+        if (each <= first || (!moves && each > segment)) row.add(relaxation_.recomputed(each, op), -seconds_[op]);
     for (const TensorIndex tensor : model_.tensors.indices()) {
       const TensorModel& entry = model_.tensors[tensor];
-      if (latest(tensor) >= first) add(relaxation_.written(segment, tensor), entry.out_s);
+      if (latest(tensor) >= first) row.add(relaxation_.written(segment, tensor), -entry.out_s);
       for (Segment each = segment + 1; moves && each < relaxation_.segments(); ++each)
-        add(relaxation_.paged_in(each, tensor), entry.in_s);
+        row.add(relaxation_.paged_in(each, tensor), -entry.in_s);
     }
     return row;
   }

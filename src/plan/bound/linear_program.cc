@@ -1,12 +1,11 @@
 #include "plan/bound/linear_program.h"
 #include "base/no_unwinding.h"
+#include "plan/bound/row.h"
 
 #include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 #include <algorithm>
 #include <cmath>
-
-#include "plan/bound/dual_bound.h"
 
 namespace pantoum::plan {
 namespace {
@@ -117,7 +116,7 @@ LinearProgram::Answer LinearProgram::solve_by_hand() {
     const Column& entry = impl_->columns[column];
     impl_->point[column] = entry.cost >= 0 ? entry.lower : entry.upper;
   }
-  const bool holds = std::all_of(impl_->rows.begin(), impl_->rows.end(), [](const Row& row) { return row.lower <= 0; });
+  const bool holds = std::ranges::all_of(impl_->rows, [](const Row& row) { return row.lower <= 0; });
   return holds ? Answer::kOptimal : Answer::kInfeasible;
 }
 
@@ -199,6 +198,54 @@ size_t LinearProgram::forget_slack(size_t first, int rounds) {
   impl_->rows.resize(kept), impl_->scales.resize(kept), impl_->slack_rounds.resize(kept);
   if (!gone.empty()) impl_->solver.deleteRows(static_cast<int>(gone.size()), gone.data());
   return gone.size();
+}
+
+namespace {
+
+// Sums in 64 bits of mantissa; `error` bounds what the additions and multiplications may have lost.
+class SafeSum {
+ public:
+  void add(double a, double b) {
+    const long double product = static_cast<long double>(a) * static_cast<long double>(b);
+    sum_ += product;
+    size_ += std::abs(product);
+    ++count_;
+  }
+  long double low() const { return sum_ - error(); }
+
+ private:
+  long double error() const { return size_ * static_cast<long double>(count_ + 2) * 0x1p-62L; }
+  long double sum_ = 0, size_ = 0;
+  int64_t count_ = 0;
+};
+
+// Of the right sides, which may be far larger than their sum: whoever adds them up anew in 64 bits, a side of thousands
+// of terms among them, comes no further below.
+constexpr long double kOneByOne = 0x1p-46L;
+
+}  // namespace
+
+double dual_bound(const Columns& columns, const std::vector<Row>& rows, const std::vector<double>& multipliers) {
+  Indexed<ColumnIndex, SafeSum> reduced(columns.size());
+  SafeSum total;
+  long double sides = 0;
+  for (const ColumnIndex column : columns.indices()) reduced[column].add(columns[column].cost, 1);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const double y = multipliers[row];
+    if (y == 0) continue;
+    total.add(rows[row].lower, y);
+    sides += std::abs(static_cast<long double>(rows[row].lower) * static_cast<long double>(y));
+    for (const Term& term : rows[row].terms) reduced[term.column].add(-term.factor, y);
+  }
+  long double bound = total.low() - sides * kOneByOne;
+  for (const ColumnIndex column : columns.indices()) {
+    const Column& entry = columns[column];
+    const long double low = reduced[column].low();
+    const long double least =
+        std::min(low * static_cast<long double>(entry.lower), low * static_cast<long double>(entry.upper));
+    bound += least - std::abs(least) * 0x1p-62L;
+  }
+  return std::nextafter(static_cast<double>(bound - std::abs(bound) * 0x1p-50L), -HUGE_VAL);
 }
 
 }  // namespace pantoum::plan

@@ -2,7 +2,6 @@
 // counts as proved is evaluated here, from any multipliers, and trusts no solver.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/bound/row.h"
@@ -22,6 +24,15 @@ struct LpLimits {
   std::function<void(double)> raised;    // told of every better bound
 
   bool clocked() const { return iterations <= 0; }
+};
+
+// What raises a bound beside the search for a plan asks again and again.
+struct ProofLimits {
+  std::function<double()> seconds_left;  // <= 0: stop
+  std::function<double()> value;         // of the best plan so far; infinity before the first
+  int64_t effort = 0;                    // > 0: a fixed amount of work in place of the clock
+  // Told of the solution of each relaxation, and of branching's where it leaves nothing to decide; may be empty.
+  std::function<void(const Relaxation& relaxation, const Point& point)> solved = {};
 };
 
 // What `effort` > 0 buys: fewer where an iteration costs more. About as long as the search for a plan takes by it.
@@ -66,5 +77,60 @@ class Tail {
   static constexpr double kGain = 3e-5;
   std::deque<double> bounds_;
 };
+
+// Branch and bound: what the cuts leave of the gap is closed by telling plans apart by what they decide.
+//
+// Best first. A case's program is that of the relaxation with the decided columns fixed; cuts hold for all cases and
+// are shared. The column to branch on is the one whose two cases raise the bound most (strong branching: a few simplex
+// iterations for each candidate; what a column brought so far, per unit, stands in once it was tried: reliability
+// branching, Achterberg, Koch and Martin, 2005). A candidate with a case that is closed at once is decided for good. A
+// case without solution is closed by its ray.
+
+struct Branched {
+  double bound = 0;                        // proved; of the objective
+  std::optional<Certificate> certificate;  // of the bound
+  int64_t iterations = 0;                  // of the simplex, and a few for each solve
+  Point whole;                             // where a case left nothing to decide below the target: its point
+  std::vector<SeparatorCount> separators;  // in the order of separators()
+};
+
+// Until the bound is at the target, or the limits, or a case leaves nothing to decide: then the relaxation has too few
+// boundaries (or the target is above the optimum). `options`: those of the relaxation's model.
+Branched branch_and_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits);
+
+// The RAM that every plan needs, where limits on time or energy, or what may not be paged, ask for more than the
+// largest working set: the relaxation with the RAM itself as its objective.
+
+struct RamBound {
+  Bytes bytes = 0;                         // no plan of the model's order, or of any, needs less
+  std::string why;                         // the ops at which it is needed
+  std::optional<Certificate> certificate;  // objective kRam
+};
+
+// At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for
+// the boundaries of the segments. `any_order`: of all orders of first computations.
+RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations,
+                   bool any_order = false);
+
+class LinearProgram;
+class PrimalDual;
+
+// What a linear program proves, as a certificate that a plan can carry and anyone can check.
+
+// The question, order and boundaries of the relaxation, and as yet no bound and no row.
+Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options);
+// Where R pays for its seconds (Relaxation::work_price): the time row, which every case has with that multiplier.
+std::optional<Certificate::Row> work_row(const Relaxation& relaxation);
+
+// The rows with a multiplier, of the solution that `program` holds now: to be called where its proved() is taken,
+// before rows are added or forgotten (of a PrimalDual: the best multipliers, at any time). `options` are those that the
+// relaxation's model was made with. No column's bounds were changed: cases are for a ProofTree.
+Certificate certify(const Relaxation& relaxation, const LinearProgram& program, const PlanOptions& options);
+Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options);
+
+// The stages that end segments of the certificate whose memory it uses (rows of memory with a multiplier). Few do
+// nearly all of the work: a relaxation of these segments alone proves about as much, and is small. Those whose rows
+// weigh more than `least`: multiplier times right side, of the objective. Multipliers that are not exact are seldom 0.
+std::vector<int32_t> pressing_stages(const Certificate& certificate, double least = 0);
 
 }  // namespace pantoum::plan

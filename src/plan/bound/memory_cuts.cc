@@ -5,8 +5,8 @@
 //   S[e+1,i] - R[e,o] - I[e,i], or 1 - R[e,o] - I[e,i] if the boundary op reads it (at the end: if it must end in RAM)
 //
 // So for an op p that is recomputed in e, the sum of m_i times these over the i that p does not touch, and W_p R[e,p],
-// are at most the budget. Both kinds are knapsacks, and are rounded and covered (cuts.h).
-#include "plan/bound/cuts.h"
+// are at most the budget. Both kinds are knapsacks, and are rounded and covered (below).
+#include "plan/bound/separator.h"
 
 #include <algorithm>
 #include <set>
@@ -14,7 +14,6 @@
 
 #include "plan/bound/bounds.h"
 #include "plan/bound/relaxation.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -73,7 +72,7 @@ Row row_of(const Knapsack& knapsack, const Packing& packing) {
     row.lower += factor * knapsack.items[item].constant;
     for (const Term& term : knapsack.items[item].terms) row.terms.push_back({term.column, -factor * term.factor});
   }
-  std::sort(row.terms.begin(), row.terms.end(), [](const Term& a, const Term& b) { return a.column < b.column; });
+  std::ranges::sort(row.terms, {}, &Term::column);
   size_t kept = 0;
   for (const Term& term : row.terms) {
     if (kept > 0 && row.terms[kept - 1].column == term.column)
@@ -106,7 +105,7 @@ std::vector<size_t> minimal_cover(const Knapsack& knapsack) {
   for (size_t item = 0; item < items.size(); ++item)
     if (items[item].value > kSome) order.push_back(item);
   const auto lack = [&](size_t item) { return (1 - items[item].value) / static_cast<double>(items[item].weight); };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lack(a) < lack(b); });
+  std::ranges::stable_sort(order, {}, lack);
   std::vector<size_t> chosen;
   Bytes weight = 0;
   for (const size_t item : order) {
@@ -115,13 +114,13 @@ std::vector<size_t> minimal_cover(const Knapsack& knapsack) {
     weight += items[item].weight;
   }
   if (weight <= knapsack.capacity) return {};
-  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return items[a].value < items[b].value; });
+  std::ranges::stable_sort(chosen, {}, [&](size_t item) { return items[item].value; });
   std::erase_if(chosen, [&](size_t item) {
     if (weight - items[item].weight <= knapsack.capacity) return false;
     weight -= items[item].weight;
     return true;
   });
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   return chosen;
 }
 

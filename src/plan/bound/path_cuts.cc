@@ -16,12 +16,11 @@
 // somewhere in it, for all a and b: sum of R[e,p] over the rest of its window + A_i >= 1.
 //
 // The structure of lot sizing (Barany, Van Roy and Wolsey, 1984), projected.
-#include "plan/bound/cuts.h"
+#include "plan/bound/separator.h"
 
 #include <algorithm>
 
 #include "plan/bound/relaxation.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -39,9 +38,7 @@ class PathSeparator {
     value_.assign(model_.tensors.size(), 1);
     via_.assign(model_.tensors.size(), TensorIndex());
     for (const TensorIndex tensor : model_.tensors.indices()) by_stage_.push_back(tensor);
-    std::stable_sort(by_stage_.begin(), by_stage_.end(), [&](TensorIndex a, TensorIndex b) {
-      return model_.tensors[a].producer < model_.tensors[b].producer;
-    });
+    std::ranges::stable_sort(by_stage_, {}, [&](TensorIndex tensor) { return model_.tensors[tensor].producer; });
     for (const OpIndex op : model_.ops.indices())
       if (relaxation_.floats(op)) floating_.push_back(floating(op));
   }
@@ -94,7 +91,7 @@ class PathSeparator {
     const Segment from = std::max(first, relaxation_.first_segment(entry.op)) - relaxation_.first_segment(entry.op);
     const Segment to = std::min(last, relaxation_.last_segment(entry.op)) - relaxation_.first_segment(entry.op) + 1;
     const std::vector<double>& before = entry.before;
-    return before.back() - before[base::position_of(to)] + before[base::position_of(from)];
+    return before.back() - before[position_of(to)] + before[position_of(from)];
   }
 
   void cut_floating(Floating& entry, Segment first, Segment last) const {
@@ -155,31 +152,28 @@ class PathSeparator {
   Row window_cut(OpIndex op, TensorIndex tensor, Segment first, Segment last) const {
     Row row{.lower = 1, .rule = Rule::kWindow, .of = {first, last, op.value()}};
     for (Segment segment = relaxation_.first_segment(op); segment <= relaxation_.last_segment(op); ++segment)
-      if (segment < first || segment > last) row.terms.push_back({relaxation_.recomputed(segment, op), 1});
+      if (segment < first || segment > last) row.add(relaxation_.recomputed(segment, op), 1);
     add_path(tensor, first, last, row);
     return row;
   }
 
   void add_path(TensorIndex tensor, Segment first, Segment last, Row& row) const {
-    const auto add = [&](ColumnIndex column) {
-      if (column.exists()) row.terms.push_back({column, 1});
-    };
     for (;; tensor = via_[tensor]) {
-      add(relaxation_.in_ram(first, tensor));
+      row.add(relaxation_.in_ram(first, tensor), 1);
       const ColumnIndex out = relaxation_.paged_out(tensor);
       const bool once = by_writing(tensor) && out.exists() && copied(tensor, first) < ins_[tensor];
       row.of.insert(row.of.end(), {tensor.value(), !once ? 0 : flows(first) ? 2 : 1});
       if (once && flows(first))
-        add(relaxation_.written(first - 1, tensor)), add(relaxation_.in_flight(first - 1, tensor));
+        row.add(relaxation_.written(first - 1, tensor), 1), row.add(relaxation_.in_flight(first - 1, tensor), 1);
       else if (once)
-        add(out);
+        row.add(out, 1);
       else
-        for (Segment segment = first; segment <= last; ++segment) add(relaxation_.paged_in(segment, tensor));
+        for (Segment segment = first; segment <= last; ++segment) row.add(relaxation_.paged_in(segment, tensor), 1);
       if (!via_[tensor].exists()) break;
     }
     const OpIndex producer = model_.tensors[tensor].producer;
     for (Segment segment = first; producer.exists() && segment <= last; ++segment)
-      add(relaxation_.recomputed(segment, producer));
+      row.add(relaxation_.recomputed(segment, producer), 1);
   }
 
   const Relaxation& relaxation_;

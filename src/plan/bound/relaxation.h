@@ -29,7 +29,7 @@
 // i counts as 1 in its definition segment. Of an op's choices the rows take the cheapest and the leanest, and what all
 // of them read.
 //
-// Of all orders, where the boundary ops are a chain (precedence.h): an op whose window is one segment is first computed
+// Of all orders, where the boundary ops are a chain (boundaries.h): an op whose window is one segment is first computed
 // there by every plan, and all is as above. One with a wider window floats: R[e,o] counts its first computation too, in
 // its window, and none of its reads and writes are for sure.
 //
@@ -41,13 +41,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
-#include "plan/bound/precedence.h"
+#include "plan/bound/boundaries.h"
 #include "plan/bound/row.h"
 #include "plan/simulate/model.h"
 
@@ -58,15 +56,13 @@ template <class I>
 class ColumnGrid {
  public:
   ColumnGrid() = default;
-  ColumnGrid(Segment segments, size_t width) : width_(width), columns_(base::position_of(segments) * width) {}
+  ColumnGrid(Segment segments, size_t width) : width_(width), columns_(position_of(segments) * width) {}
 
   ColumnIndex& at(Segment segment, I index) { return columns_[place(segment, index)]; }
   ColumnIndex at(Segment segment, I index) const { return columns_[place(segment, index)]; }
 
  private:
-  size_t place(Segment segment, I index) const {
-    return base::position_of(segment) * width_ + base::position_of(index);
-  }
+  size_t place(Segment segment, I index) const { return position_of(segment) * width_ + position_of(index); }
   size_t width_ = 0;
   std::vector<ColumnIndex> columns_;
 };
@@ -142,35 +138,15 @@ class Relaxation {
     return defined(tensor) && (definition == segment || (definition < 0 && segment == 0));
   }
 
- private:
-  ColumnIndex add_column(double cost, std::optional<Certificate::Decision> decision);
-  void find_segments();
-  void find_windows();
-  void find_definitions();
-  void find_pinned();
-  void find_needs();
-  void find_last_uses();
-  Segment last_use_of_outputs(const OpModel& op) const;
-  void add_columns();
-  void add_tensor_columns(TensorIndex tensor);
-  void add_op_columns(OpIndex op);
-  void add_rows();
-  void add_tensor_rows(Segment segment, TensorIndex tensor);
-  void add_floating_rows(OpIndex op);
-  void add_made_rows(TensorIndex tensor);
-  void add_memory_rows();
-  void add_floating_pinned(Segment segment, Row& row) const;
-  Row memory_row(Rule rule, Segment segment) const;
-  void add_time_rows();
-  void add_energy_row();
-  double second_cost() const;
-  double find_work_price() const;
-  bool timed() const;
-  double cost_of(const OpModel& op) const;  // of a computation
-  void add_flow_columns();
-  void add_flow_rows();
-  void add_flow_rows(Segment segment);
-  bool presence(Segment segment, TensorIndex tensor, std::vector<Term>& terms) const;
+ protected:
+  // With empty tables, which the builder in relaxation.cc fills.
+  struct Empty {};
+  Relaxation(Empty, const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries)
+      : model_(model),
+        options_(options),
+        boundaries_(boundaries),
+        defined_(model.tensors.size()),
+        x_(model.tensors.size()) {}
 
   const Model& model_;
   RelaxationOptions options_;

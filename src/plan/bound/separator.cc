@@ -5,9 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "plan/bound/cuts.h"
+#include "base/lists.h"
 #include "plan/bound/relaxation.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -26,16 +25,13 @@ std::vector<Row> flows(const Relaxation& relaxation, const Point& point, const S
 }
 
 bool is_on(const Separator& separator, const Model& model) {
-  return std::any_of(separator.switches.begin(), separator.switches.end(),
-                     [&](Switch rule) { return model.uses(rule); });
+  return std::ranges::any_of(separator.switches, [&](Switch rule) { return model.uses(rule); });
 }
 
 size_t separator_of(Rule rule) {
-  const auto has_rule = [rule](const Separator& separator) {
-    return std::find(separator.rules.begin(), separator.rules.end(), rule) != separator.rules.end();
-  };
-  const auto found = std::find_if(separators().begin(), separators().end(), has_rule);
-  return base::position_of(found - separators().begin());
+  const auto has_rule = [rule](const Separator& separator) { return base::contains(separator.rules, rule); };
+  const auto found = std::ranges::find_if(separators(), has_rule);
+  return position_of(found - separators().begin());
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/lists.h"
+#include "plan/order/order_problem.h"
 #include "plan/order/order_profile.h"
-#include "plan/order/order_search.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
@@ -188,7 +189,7 @@ std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const
   std::vector<std::vector<int64_t>> orders{updates_last(graph)};
   Orderer orderer(graph, options.question, {.stop = options.stop});
   for (std::vector<int64_t>& order : orderer.better_orders())
-    if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(std::move(order));
+    if (!base::contains(orders, order)) orders.push_back(std::move(order));
   return orders;
 }
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "plan/order/order_problem.h"
 #include "plan/order/order_profile.h"
-#include "plan/order/order_search.h"
 #include "plan/order/partial_step.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/plan_options.h"

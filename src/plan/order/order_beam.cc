@@ -1,4 +1,4 @@
-#include "plan/order/order_search.h"
+#include "plan/order/order_problem.h"
 
 #include <algorithm>
 #include <tuple>
@@ -66,7 +66,7 @@ class Beam {
 
   // The best nodes of a layer, one for every set.
   void thin(std::vector<size_t>& layer) {
-    std::sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    std::ranges::sort(layer, {}, [&](size_t node) { return rank(node); });
     std::unordered_map<OpSetHash, size_t, HashOf> seen;
     std::erase_if(layer, [&](size_t node) { return !seen.emplace(nodes_[node].hash, node).second; });
     if (layer.size() <= width_) return;

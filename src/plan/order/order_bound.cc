@@ -1,7 +1,8 @@
-#include "plan/order/order_search.h"
+#include "plan/order/order_problem.h"
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace pantoum::plan {
 namespace {
@@ -13,12 +14,12 @@ constexpr size_t kPairedOps = 400;  // for so many ops those beside them are loo
 using OpSet = std::vector<uint64_t>;
 
 bool has(const OpSet& set, OpIndex op) {
-  const size_t place = base::position_of(op);
+  const size_t place = position_of(op);
   return (set[place / kWord] >> (place % kWord) & 1) != 0;
 }
 
 void add(OpSet& set, OpIndex op) {
-  const size_t place = base::position_of(op);
+  const size_t place = position_of(op);
   set[place / kWord] |= uint64_t{1} << (place % kWord);
 }
 
@@ -122,15 +123,14 @@ class Bounder {
   // Is there an order in which the op is the last to read it?
   bool may_die(TensorIndex tensor, OpIndex op) const {
     const std::vector<OpIndex>& readers = problem_.tensors[tensor].readers;
-    return std::none_of(readers.begin(), readers.end(),
-                        [&](OpIndex reader) { return reader != op && has(behind_[op], reader); });
+    return std::ranges::none_of(readers, [&](OpIndex reader) { return reader != op && has(behind_[op], reader); });
   }
 
   // The ops with the most sure bytes.
   std::vector<OpIndex> heaviest() const {
     std::vector<OpIndex> ops;
     for (const OpIndex op : problem_.ops.indices()) ops.push_back(op);
-    std::stable_sort(ops.begin(), ops.end(), [&](OpIndex a, OpIndex b) { return sure_[a] > sure_[b]; });
+    std::ranges::stable_sort(ops, std::greater{}, [&](OpIndex op) { return sure_[op]; });
     ops.resize(std::min(ops.size(), kPairedOps));
     return ops;
   }
@@ -154,8 +154,7 @@ class Bounder {
     Bytes bytes = 0;
     for (const OrderOp::Write& write : problem_.ops[other].writes) {
       const OrderTensor& tensor = problem_.tensors[write.tensor];
-      const bool read = std::any_of(tensor.readers.begin(), tensor.readers.end(),
-                                    [&](OpIndex reader) { return has(behind_[op], reader); });
+      const bool read = std::ranges::any_of(tensor.readers, [&](OpIndex reader) { return has(behind_[op], reader); });
       if (read || stays(write.tensor)) bytes += tensor.size;
     }
     return bytes;
@@ -177,8 +176,7 @@ class Bounder {
 
   bool is_sure(TensorIndex tensor, OpIndex op) const {
     const std::vector<OpIndex>& readers = problem_.tensors[tensor].readers;
-    return stays(tensor) ||
-           std::any_of(readers.begin(), readers.end(), [&](OpIndex reader) { return has(behind_[op], reader); });
+    return stays(tensor) || std::ranges::any_of(readers, [&](OpIndex reader) { return has(behind_[op], reader); });
   }
 
   static constexpr int32_t kCounted = -2;

@@ -1,4 +1,4 @@
-#include "plan/order/order_search.h"
+#include "plan/order/order_problem.h"
 
 #include <algorithm>
 #include <tuple>
@@ -46,7 +46,7 @@ class Improver {
   using Value = OrderProfile::Value;
 
   size_t any_place() { return below(profile_.size()); }
-  size_t below(size_t count) { return static_cast<size_t>(random_.below(static_cast<int32_t>(count))); }
+  size_t below(size_t count) { return position_of(random_.below(static_cast<int32_t>(count))); }
 
   // The places where the peak is, or those over the threshold.
   void find_peaks() {
@@ -97,10 +97,10 @@ class Improver {
   bool frees(OpIndex op, size_t at) {
     steps_.take(1);
     const std::vector<TensorIndex>& reads = problem_.ops[op].reads;
-    return std::any_of(reads.begin(), reads.end(), [&](TensorIndex read) {
+    return std::ranges::any_of(reads, [&](TensorIndex read) {
       const OrderTensor& tensor = problem_.tensors[read];
       const bool made = !tensor.producer.exists() || profile_.place(tensor.producer) < at;
-      return made && !tensor.kept && std::all_of(tensor.users.begin(), tensor.users.end(), [&](OpIndex user) {
+      return made && !tensor.kept && std::ranges::all_of(tensor.users, [&](OpIndex user) {
                return profile_.place(user) <= profile_.place(op);
              });
     });
@@ -111,8 +111,8 @@ class Improver {
     for (size_t place = first; place <= last; ++place) {
       const OpIndex op = profile_.order()[place];
       const std::vector<OpIndex>& before = problem_.ops[op].before;
-      const bool hangs = place == first ||
-                         std::any_of(before.begin(), before.end(), [&](OpIndex other) { return marked_[other] != 0; });
+      const bool hangs =
+          place == first || std::ranges::any_of(before, [&](OpIndex other) { return marked_[other] != 0; });
       if (hangs) marked_[op] = 1;
       (hangs ? moved : rest).push_back(op);
     }
@@ -127,13 +127,13 @@ class Improver {
       const OpIndex op = profile_.order()[place];
       const std::vector<OpIndex>& after = problem_.ops[op].after;
       const bool needed =
-          place == last || std::any_of(after.begin(), after.end(), [&](OpIndex other) { return marked_[other] != 0; });
+          place == last || std::ranges::any_of(after, [&](OpIndex other) { return marked_[other] != 0; });
       if (needed) marked_[op] = 1;
       (needed ? moved : rest).push_back(op);
     }
     for (const OpIndex op : moved) marked_[op] = 0;
     rest.insert(rest.end(), moved.begin(), moved.end());
-    std::reverse(rest.begin(), rest.end());
+    std::ranges::reverse(rest);
     return rest;
   }
 

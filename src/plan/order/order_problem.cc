@@ -1,8 +1,8 @@
 #include "plan/order/order_problem.h"
 
-#include <algorithm>
 #include <unordered_map>
 
+#include "base/lists.h"
 #include "base/round_up.h"
 
 namespace pantoum::plan {
@@ -51,7 +51,7 @@ class Condenser {
 
   // By the last reader, where the tensor has no duty afterwards.
   bool may_be_taken(TensorIndex tensor, const ChoiceModel& by) const {
-    if (!tensor.exists() || std::find(by.reads.begin(), by.reads.end(), tensor) == by.reads.end()) return false;
+    if (!tensor.exists() || !base::contains(by.reads, tensor)) return false;
     const TensorModel& entry = model_.tensors[tensor];
     return !entry.ends_in_ram && (entry.pinned || !entry.ends_in_aux || entry.start == Home::kAux);
   }
@@ -68,7 +68,7 @@ class Condenser {
     OrderTensor& held = problem_.tensors[tensor];
     if (!entry.pinned && !entry.ends_in_aux) return;
     if (held.loaded && held.readers.empty()) return;  // it never comes
-    if (std::find(held.users.begin(), held.users.end(), op) != held.users.end()) return;
+    if (base::contains(held.users, op)) return;
     held.users.push_back(op);
     problem_.ops[op].holds.push_back(tensor);
     problem_.every_order = false;
@@ -99,7 +99,7 @@ class Condenser {
     const bool home = problem_.tensors[updated].from_start && problem_.tensors[updated].size > 0;
     for (const OpIndex reader : readers) {
       if (reader >= update) continue;
-      const bool reads = std::find(users.begin(), users.end(), reader) != users.end();
+      const bool reads = base::contains(users, reader);
       follow(reader, update, home && reads);
       problem_.every_order = problem_.every_order && home && reads;
     }
@@ -116,8 +116,7 @@ class Condenser {
 
   static void sort_dependencies(OrderOp& op) {
     for (std::vector<OpIndex>* list : {&op.before, &op.after, &op.always_before}) {
-      std::sort(list->begin(), list->end());
-      list->erase(std::unique(list->begin(), list->end()), list->end());
+      base::make_set(*list);
     }
   }
 

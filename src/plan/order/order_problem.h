@@ -59,4 +59,58 @@ class OrderSteps {
   const std::stop_token& stop_;
 };
 
+// What the search for an order is made of: a bound, a beam, and local search.
+
+// ---- what no order can do without ----
+//
+// While op u runs, in whatever order and without recomputation and paging, these are live:
+//
+//   - its operands and its workspace, less what its outputs may take over;
+//   - a tensor that an ancestor of u (or the start) has made and a descendant of u reads, or that is kept to the end;
+//   - of an op r that is neither before nor behind u: if it comes after u, its inputs that are made before u; if it
+//     comes before, its outputs that are read behind u. At least the smaller of the two. An input counts for one r
+//     alone. So an update that may come at any time counts with its parameter, old or new.
+//
+// The most of these over all u, and of what is there when the step starts, is a bound.
+// Cost: ops times (ops + tensors); beyond kMostBoundedOps the working sets alone, once stopped less.
+inline constexpr size_t kMostBoundedOps = 8000;
+Bytes order_bound(const OrderProblem& problem, const std::stop_token& stop);
+
+// ---- beam ----
+//
+// Dynamic programming over the sets of ops that have run: of all orders of a set only the one with the least peak so
+// far goes on. Where there are too many sets of one size, the `width` best of them do: a beam.
+//
+// Dominance: ops that may run now, that take no more live bytes on the way than the peak so far and leave no more than
+// before, run at once. No order is lost: to run them later frees the same bytes later. So what hangs loosely (updates
+// and the gradients that only they read) does not multiply the sets, and at an articulation point all orders meet in
+// one set.
+struct BeamResult {
+  std::vector<OpIndex> order;  // of a peak below `below`; empty: none was found
+  Bytes peak = 0;
+  bool exact = false;  // no set was left out: no order has a smaller peak, or, without one, none is below
+};
+
+// Peaks up to `floor` are as good as `floor`. Deterministic.
+BeamResult beam_search(const OrderProblem& problem, Bytes floor, Bytes below, size_t width, OrderSteps& steps);
+
+// ---- local search ----
+//
+// Local search over topological orders: an op, with all that hangs on it, is put later or earlier.
+// What is made small first.
+enum class OrderGoal : uint8_t {
+  kPeak,       // the peak; at the same peak, the bytes over the threshold, summed over the places
+  kFewestOver  // the bytes over the threshold; then the peak
+};
+
+// Moves, drawn at random and aimed at the peak:
+//   delay    of the places [first, last], the op at `first` and what depends on it there goes behind the rest
+//   advance  of the places [first, last], the op at `last` and what it depends on there goes before the rest
+// An op, a chain or a whole independent branch, whatever hangs together. Kept where what is made small does not grow, and
+// where it stays, nor does the sum of the live bytes.
+// Ends when no step is left, or it is as small as it can be: the peak at `floor`, nothing over the threshold.
+// Deterministic.
+std::vector<OpIndex> improve_order(const OrderProblem& problem, const std::vector<OpIndex>& order, OrderGoal goal,
+                                   Bytes floor, Bytes threshold, OrderSteps& steps);
+
 }  // namespace pantoum::plan

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/lists.h"
 #include "base/random.h"
 #include "plan/order/order_problem.h"
 
@@ -99,8 +100,8 @@ class PartialStep {
     Bytes bytes = 0;
     for (const TensorIndex read : op.reads) {
       const OrderTensor& tensor = problem_.tensors[read];
-      const bool there = !tensor.loaded || std::any_of(tensor.readers.begin(), tensor.readers.end(),
-                                                       [&](OpIndex reader) { return waits_[reader] == kRan; });
+      const bool there =
+          !tensor.loaded || std::ranges::any_of(tensor.readers, [&](OpIndex reader) { return waits_[reader] == kRan; });
       bytes += there ? 0 : tensor.size;
     }
     return bytes;
@@ -112,7 +113,7 @@ class PartialStep {
     taken_.clear();
     for (const OrderOp::Write& write : op.writes) {
       const bool dead = write.over.exists() && to_come_[write.over] == 0;
-      if (dead && std::find(taken_.begin(), taken_.end(), write.over) == taken_.end())
+      if (dead && !base::contains(taken_, write.over))
         taken_.push_back(write.over);
       else
         fresh += problem_.tensors[write.tensor].size;
@@ -124,11 +125,11 @@ class PartialStep {
   void finish_with(TensorIndex tensor) {
     const OrderTensor& entry = problem_.tensors[tensor];
     if (to_come_[tensor] > 0 || entry.kept) return;
-    if (std::find(taken_.begin(), taken_.end(), tensor) == taken_.end()) live_ -= entry.size;
+    if (!base::contains(taken_, tensor)) live_ -= entry.size;
   }
 
   void mark(OpIndex op, bool ready) {
-    const size_t place = base::position_of(op);
+    const size_t place = position_of(op);
     const uint64_t bit = uint64_t{1} << (place % kBits);
     ready_[place / kBits] = ready ? ready_[place / kBits] | bit : ready_[place / kBits] & ~bit;
   }

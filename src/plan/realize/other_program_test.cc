@@ -1,4 +1,4 @@
-#include "plan/realize/other_program.h"
+#include "plan/realize/allocations.h"
 
 #include <gtest/gtest.h>
 

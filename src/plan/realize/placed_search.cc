@@ -1,4 +1,4 @@
-#include "plan/realize/placed_search.h"
+#include "plan/realize/realize.h"
 
 #include <algorithm>
 #include <optional>
@@ -79,7 +79,7 @@ class PlacedStream {
   struct Hash {
     size_t operator()(const Name& name) const {
       const auto mixed = [](size_t hash, int64_t value) {
-        return (hash ^ static_cast<size_t>(value)) * size_t{0x9E3779B97F4A7C15u} + (hash >> 29);
+        return (hash ^ position_of(value)) * size_t{0x9E3779B97F4A7C15u} + (hash >> 29);
       };
       return mixed(mixed(mixed(0, name.owner), name.nth), name.output);
     }
@@ -142,7 +142,7 @@ class PlacedSearch {
                const Plan& plan, const SearchLimits& limits)
       : limits_(limits),
         simulator_(model, limit),
-        neighbours_(model, limit.question.budget_bytes()),
+        neighbours_(model, limit.question.budget_bytes(), simulator_, random_),
         nodes_(std::max(kLeastNodes, kNodesPerOp * static_cast<int64_t>(model.ops.size()))) {
     simulator_.reset(start);
     const std::vector<Event> events = simulator_.events();
@@ -179,13 +179,12 @@ class PlacedSearch {
     const double most = simulator_.outcome().value * kBetter;
     for (int64_t draw = 0; draw < kDraws && candidates_.size() < kGathered; ++draw, ++round_) {
       if (draw % kAskEvery == 0 && finished()) break;
-      const std::vector<Simulator::Change>& drawn = neighbours_.draw(simulator_, random_);
+      const std::vector<Simulator::Change>& drawn = neighbours_.draw();
       const Outcome after = simulator_.propose(drawn);
       if (after.fits() && after.value <= most) candidates_.push_back({after.value, drawn});
       simulator_.reject();
     }
-    std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.value < b.value; });
+    std::ranges::stable_sort(candidates_, {}, &Candidate::value);
   }
 
   // Where there are offsets.
@@ -205,10 +204,10 @@ class PlacedSearch {
 
   const SearchLimits& limits_;
   Simulator simulator_;
+  Random random_{1};
   Neighbours neighbours_;
   std::optional<PlacedStream> placed_;
   const int64_t nodes_;
-  Random random_{1};
   std::vector<Candidate> candidates_;
   int64_t round_ = 0;
   bool any_ = false;

@@ -1,5 +1,5 @@
 // Wide steps without storage: what offsets cost there, and what is made of the RAM that they leave.
-#include "plan/realize/placed_search.h"
+#include "plan/realize/realize.h"
 
 #include <gtest/gtest.h>
 

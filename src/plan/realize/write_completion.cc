@@ -1,10 +1,11 @@
-#include "plan/realize/write_completion.h"
+#include "plan/realize/realize.h"
 
 #include <algorithm>
 #include <deque>
 #include <numeric>
 
-#include "plan/simulate/event.h"
+#include "base/round_up.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan {
 namespace {
@@ -12,10 +13,7 @@ namespace {
 class EventRunner {
  public:
   EventRunner(const Model& model, const std::vector<Event>& events, Bytes budget)
-      : model_(model),
-        events_(events),
-        budget_(budget),
-        live_bytes_((model.staging + model.align - 1) / model.align * model.align) {
+      : model_(model), events_(events), budget_(budget), live_bytes_(base::round_up(model.staging, model.align)) {
     in_ram_.assign(model.tensors.size(), 0);
     ready_.assign(model.tensors.size(), 0);
     stored_.assign(model.tensors.size(), 0);

@@ -1,4 +1,3 @@
-#include "plan/realize/write_completion.h"
 
 #include <gtest/gtest.h>
 

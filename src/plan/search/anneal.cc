@@ -4,7 +4,6 @@
 
 #include "plan/search/neighbours.h"
 #include "plan/search/search.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -158,10 +157,10 @@ class Annealer {
       : model_(model),
         limits_(limits),
         best_(start),
-        neighbours_(model, limit.question.budget_bytes()),
-        parts_(model),
         simulator_(model, limit),
-        random_(seed) {
+        random_(seed),
+        neighbours_(model, limit.question.budget_bytes(), simulator_, random_),
+        parts_(model) {
     for (const OpIndex op : model.ops.indices())
       if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(op);
     const double scale = std::max(1e-30, start.outcome.value);
@@ -182,7 +181,7 @@ class Annealer {
         choose();
       else if (model_.uses(Switch::kExchange) && random_.one_in(kExchangeEvery))
         exchange();
-      else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
+      else if (try_changes(neighbours_.draw(), temperature() * random_.exponential()))
         adapt_price();
     }
     best_.price = price_;
@@ -260,12 +259,12 @@ class Annealer {
     bool copy = true;
     std::vector<Simulator::Change> turned;
     if (limits_.guide != nullptr && random_.one_in(2)) {
-      turned = neighbours_.follow(simulator_, *limits_.guide, random_);
+      turned = neighbours_.follow(*limits_.guide);
     } else if (model_.uses(Switch::kIsomorphicParts) && !parts_.empty() && random_.one_in(2)) {
       turned = parts_.draw(simulator_.policy(), random_);
     } else {
       copy = false;
-      turned = {neighbours_.turn(simulator_, random_)};
+      turned = {neighbours_.turn()};
     }
     if (turned.empty()) return;
     const Indexed<IntervalIndex, IntervalPolicy> before = simulator_.policy().intervals;
@@ -285,26 +284,23 @@ class Annealer {
 
   // The intervals in focus, first in the opposite sense of the one that was turned, then in any.
   void settle(IntervalIndex turned, bool opposite) {
-    const auto is_retained = [&](IntervalIndex interval) {
-      return simulator_.policy().intervals[interval].evict >= model_.intervals[interval].to;
-    };
     std::vector<IntervalIndex> intervals = neighbours_.focused();
     for (size_t last = intervals.size(); last > 1; --last)
-      std::swap(intervals[last - 1], intervals[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
+      std::swap(intervals[last - 1], intervals[position_of(random_.below(static_cast<int32_t>(last)))]);
     for (const IntervalIndex interval : intervals)
-      if (!opposite || is_retained(interval) == is_retained(turned) || model_.intervals[interval].to == model_.never())
-        try_changes({neighbours_.turned(simulator_, interval, random_)}, 0);
-    for (size_t tries = kTriesPerInterval * intervals.size(); tries > 0; --tries)
-      try_changes(neighbours_.draw(simulator_, random_), 0);
+      if (!opposite || neighbours_.is_retained(interval) == neighbours_.is_retained(turned) ||
+          model_.intervals[interval].to == model_.never())
+        try_changes({neighbours_.turned(interval)}, 0);
+    for (size_t tries = kTriesPerInterval * intervals.size(); tries > 0; --tries) try_changes(neighbours_.draw(), 0);
   }
 
   const Model& model_;
   const SearchLimits& limits_;
   SearchResult best_;
-  Neighbours neighbours_;
-  IsomorphicParts parts_;
   Simulator simulator_;
   Random random_;
+  Neighbours neighbours_;
+  IsomorphicParts parts_;
   std::vector<OpIndex> choosy_;  // ops with several choices
   Priced price_;
   double overhead_ = 0;

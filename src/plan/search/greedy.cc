@@ -5,7 +5,6 @@
 #include "plan/search/neighbours.h"
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/search/lp_rounding.h"
+#include "plan/search/search.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,3 @@
-#include "plan/search/lp_rounding.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "plan/simulate/simulate.h"
-#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {
@@ -64,7 +63,7 @@ class ParallelAnnealing {
         limits_(limits),
         unavoidable_(unavoidable(model, limit)),
         best_(start) {
-    annealings_.resize(static_cast<size_t>(limits.annealings));
+    annealings_.resize(position_of(limits.annealings));
     for (size_t annealing = 0; annealing < annealings_.size(); ++annealing) {
       annealings_[annealing].found = start;
       annealings_[annealing].alone = annealing % 2 == 1 && model.uses(Switch::kOwnMeans);
@@ -89,8 +88,7 @@ class ParallelAnnealing {
         search.rounds = length;
         search.unavoidable = unavoidable_;
         search.heat = kHeats[(round + static_cast<uint64_t>(annealing)) % std::size(kHeats)] * heat_;
-        advance(annealings_[static_cast<size_t>(annealing)], round * 1024 + static_cast<uint64_t>(annealing) + 1,
-                search);
+        advance(annealings_[position_of(annealing)], round * 1024 + static_cast<uint64_t>(annealing) + 1, search);
       });
       spent += length;
       if (limits_.round.count() > 0) afford(length, std::chrono::steady_clock::now() - begin);

@@ -1,4 +1,4 @@
-#include "plan/search/policy_of_plan.h"
+#include "plan/search/search.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -54,8 +54,8 @@ class PlanReader {
     const auto found = ops_.find(step.subject);
     if (found == ops_.end()) return false;
     const OpModel& op = model_.ops[found->second];
-    const auto how = std::find_if(op.choices.begin(), op.choices.end(),
-                                  [&](const ChoiceModel& choice) { return choice.number == step.choice; });
+    const auto how =
+        std::ranges::find_if(op.choices, [&](const ChoiceModel& choice) { return choice.number == step.choice; });
     if (how == op.choices.end() || step.at.size() != how->writes.size()) return false;
     const bool again = computed_[found->second] != 0;
     if (!again) {

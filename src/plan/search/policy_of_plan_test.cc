@@ -1,4 +1,4 @@
-#include "plan/search/policy_of_plan.h"
+#include "plan/search/search.h"
 
 #include <gtest/gtest.h>
 

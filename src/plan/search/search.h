@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "plan/bound/row.h"
 #include "plan/simulate/outcome.h"
 #include "plan/simulate/policy.h"
 
@@ -72,5 +73,25 @@ struct ParallelLimits {
 // restarts next.
 SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
                                 const ParallelLimits& limits);
+
+class Relaxation;
+
+// LP rounding: a solution of the relaxation -> a policy near it, for the search to start from.
+
+// Of an interval that segments open in: retained while S is at least a half at every opening; else evicted after the
+// last opening before S falls, and retained again from the stage where it rises to stay so until the use; paged where
+// the tensor is written by more than a half or can only be paged. The policy may be over the budget. Cost: linear in
+// intervals times segments.
+Policy round_lp(const Relaxation& relaxation, const Point& point, Choices choices);
+
+// A plan that is there -> the policy that makes it, for the search to start from.
+
+// What each op is first computed by, and when each tensor is evicted and rematerialized between two uses. A plan may say
+// more than a policy can: of several times that a tensor comes back before its use, the policy has the last. It may so be
+// over the budget, or not sound. Nothing: the plan first computes its ops in another order than the model's, or by a
+// choice that is not permitted, or its instructions are none of the graph's.
+// The plan is of the model's graph, other costs apart, and need not have been checked. Cost: instructions, and for each
+// tensor its intervals times how often it is moved.
+std::optional<Policy> policy_of(const Plan& plan, const Model& model);
 
 }  // namespace pantoum::plan

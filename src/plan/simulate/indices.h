@@ -41,6 +41,7 @@ using problem::Weights;
 using base::Index;
 using base::Indexed;
 using base::IndexRange;
+using base::position_of;
 
 using OpIndex = Index<struct OpTag>;              // of an op, by its place in the order of first computations
 using TensorIndex = Index<struct TensorTag>;      // of a tensor, as the cost graph lists them

@@ -1,11 +1,11 @@
 #include "plan/simulate/model.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <numeric>
 #include <unordered_map>
 
+#include "base/lists.h"
 #include "base/round_up.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/outcome.h"
@@ -100,12 +100,12 @@ class Compiler {
                       .over = {},
                       .shares = {}};
     for (const int position : choice.reads) {
-      const TensorIndex tensor = at(op.inputs[static_cast<size_t>(position)]);
-      const bool known = std::find(entry.reads.begin(), entry.reads.end(), tensor) != entry.reads.end();
+      const TensorIndex tensor = at(op.input(position));
+      const bool known = base::contains(entry.reads, tensor);
       if (!known && model_.tensors[tensor].start != Home::kRom) entry.reads.push_back(tensor);
     }
     for (const int position : choice.writes) {
-      entry.writes.push_back(at(op.outputs[static_cast<size_t>(position)]));
+      entry.writes.push_back(at(op.output(position)));
       entry.over.emplace_back();
       entry.shares.emplace_back();
     }
@@ -118,20 +118,20 @@ class Compiler {
   }
 
   static size_t write_index(const Choice& choice, int position) {
-    return static_cast<size_t>(std::find(choice.writes.begin(), choice.writes.end(), position) - choice.writes.begin());
+    return position_of(std::find(choice.writes.begin(), choice.writes.end(), position) - choice.writes.begin());
   }
 
   // The input's tensor if the output may take over its bytes: equal sizes, and switched on (a successor always may).
   TensorIndex takeover(const Op& op, int out, int in) const {
     const TensorIndex source = sharing(op, out, in);
     const auto size = [&](int64_t id) { return model_.tensors[at(id)].size; };
-    const bool fits = size(op.inputs[static_cast<size_t>(in)]) == size(op.outputs[static_cast<size_t>(out)]);
+    const bool fits = size(op.input(in)) == size(op.output(out));
     return fits ? source : TensorIndex();
   }
 
   // The same for sizes that the rules allow: the output's bytes are no more than the input's.
   TensorIndex sharing(const Op& op, int out, int in) const {
-    const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
+    const int64_t target = op.output(out), source = op.input(in);
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
     const bool successor = given(at(source)).next == target;
     const bool allowed = successor || (options_.question.freedoms.in_place && !from.pinned);
@@ -167,7 +167,7 @@ class Compiler {
     }
   }
 
-  const Tensor& given(TensorIndex tensor) const { return graph_.tensors[static_cast<size_t>(tensor.value())]; }
+  const Tensor& given(TensorIndex tensor) const { return graph_.tensors[position_of(tensor.value())]; }
 
   void add_intervals() {
     Indexed<TensorIndex, std::vector<Stage>> uses(model_.tensors.size());
@@ -186,12 +186,7 @@ class Compiler {
     Indexed<TensorIndex, Stage> last(model_.tensors.size(), 0);
     for (const OpModel& op : model_.ops) {
       if (op.optional) continue;
-      for (const TensorIndex read : op.choices[0].reads) {
-        const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
-          return std::find(choice.reads.begin(), choice.reads.end(), read) != choice.reads.end();
-        });
-        if (always) last[read] = std::max(last[read], op.stage);
-      }
+      for (const TensorIndex read : common_reads(op)) last[read] = std::max(last[read], op.stage);
     }
     for (Interval& interval : model_.intervals) {
       const TensorModel& tensor = model_.tensors[interval.tensor];
@@ -242,8 +237,7 @@ int32_t covering_choice(const OpModel& op, const ByTensor<char>& needed, const P
   for (size_t number = 0; number < op.choices.size(); ++number) {
     size_t written = 0;
     for (const TensorIndex tensor : op.choices[number].writes) written += needed[tensor] ? 1 : 0;
-    const bool cheaper =
-        best < 0 || written > most || (written == most && price(number) < price(static_cast<size_t>(best)));
+    const bool cheaper = best < 0 || written > most || (written == most && price(number) < price(position_of(best)));
     if (written >= most && cheaper) best = static_cast<int32_t>(number), most = written;
   }
   return best;
@@ -305,14 +299,14 @@ void use_room(const Model& model, Choices& choices, bool limits_time, double roo
     if (!needed[op]) continue;
     const ChoiceModel& now = model.chosen(op, choices);
     for (int32_t number = 0; number < static_cast<int32_t>(model.ops[op].choices.size()); ++number) {
-      const ChoiceModel& other = model.ops[op].choices[static_cast<size_t>(number)];
+      const ChoiceModel& other = model.chosen(op, number);
       const auto [from, limited_from] = figures(now);
       const auto [to, limited_to] = figures(other);
       if (to < from && other.reads == now.reads && other.writes == now.writes)
         swaps.push_back({op, number, from - to, limited_to - limited_from});
     }
   }
-  std::stable_sort(swaps.begin(), swaps.end(), [](const Swap& a, const Swap& b) { return a.saved > b.saved; });
+  std::ranges::stable_sort(swaps, std::greater{}, &Swap::saved);
   ByOp<char> swapped(model.ops.size(), 0);
   for (const Swap& swap : swaps) {
     if (swapped[swap.op] || swap.limited > room) continue;
@@ -327,6 +321,13 @@ double joules_per_second(const Model& model) {
 }
 
 }  // namespace
+
+std::vector<TensorIndex> common_reads(const OpModel& op) {
+  std::vector<TensorIndex> common = op.choices.front().reads;
+  for (const ChoiceModel& choice : op.choices)
+    std::erase_if(common, [&](TensorIndex tensor) { return !base::contains(choice.reads, tensor); });
+  return common;
+}
 
 Model make_model(const CostGraph& graph, const PlanOptions& options) {
   return Compiler(graph, options).run();

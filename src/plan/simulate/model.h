@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/simulate/indices.h"
-#include "plan/simulate/without.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 
@@ -33,6 +33,9 @@ struct OpModel {
   bool optional = false;
   std::vector<ChoiceModel> choices;  // of the permitted numerics
 };
+
+// What every choice of the op reads.
+std::vector<TensorIndex> common_reads(const OpModel& op);
 
 // The least over an op's choices.
 template <class Price>
@@ -84,10 +87,9 @@ struct Model {
 
   // Is the rule switched on?
   bool uses(Switch rule) const { return !without.has(rule); }
-  // How the op is computed where each op uses its own of these choices.
-  const ChoiceModel& chosen(OpIndex op, const Choices& choices) const {
-    return ops[op].choices[static_cast<size_t>(choices[op])];
-  }
+  // How the op is computed by a choice, or where each op uses its own of these choices.
+  const ChoiceModel& chosen(OpIndex op, int32_t choice) const { return ops[op].choices[position_of(choice)]; }
+  const ChoiceModel& chosen(OpIndex op, const Choices& choices) const { return chosen(op, choices[op]); }
   // The op that is first computed in the stage; 1 <= stage <= stages().
   // With those of idling over its seconds.
   Joules joules_of(const ChoiceModel& choice) const { return choice.joules + idle_w * choice.seconds; }
@@ -119,5 +121,19 @@ Choices least_joules(const Model& model);
 // From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
 // an activation, so that this can go.
 Choices lean_reads(const Model& model, Choices choices);
+
+// An instruction of a plan before it has offsets.
+
+struct Event {
+  Do what = Do::kCompute;
+  int32_t subject = 0;                  // op or tensor
+  int32_t choice = 0;                   // into OpModel::choices
+  std::vector<TensorIndex> taken_over;  // compute: by write, the tensor whose bytes it takes, or none
+};
+
+// The kernel that a compute runs.
+inline const ChoiceModel& kernel_of(const Model& model, const Event& event) {
+  return model.chosen(OpIndex(event.subject), event.choice);
+}
 
 }  // namespace pantoum::plan

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/simulate/indices.h"
-#include "plan/simulate/without.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 

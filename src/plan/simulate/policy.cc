@@ -1,7 +1,5 @@
 #include "plan/simulate/policy.h"
 
-#include <algorithm>
-
 namespace pantoum::plan {
 
 namespace {

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-
-#include "plan/simulate/without.h"
 
 namespace pantoum::plan {
 
@@ -68,6 +67,20 @@ enum class Switch : uint8_t {
   kSmallArena,
   kWarmStart,
   kCount
+};
+
+// The rules that are switched off.
+class Without {
+ public:
+  static constexpr size_t kMost = 64;  // rules; switches.h checks it
+
+  // Switches the rule off.
+  void add(Switch rule) { off_.set(static_cast<size_t>(rule)); }
+  // Is the rule switched off?
+  bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
+
+ private:
+  std::bitset<kMost> off_;
 };
 
 struct SwitchInfo {

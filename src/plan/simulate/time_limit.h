@@ -7,8 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "plan/simulate/indices.h"
 
@@ -50,29 +48,14 @@ enum class Attempt : uint8_t {  // in the order of the table
   kPlacingPatiently,
   kPlacingAgain,
   kPlacingFirst,
-  // The bound (prover.cc, bound_search.cc, ram_bound.cc).
+  // The bound (prover.h, bound_search.h, lp_bound.cc).
   kProveAnyOrder,
   kBranchOnOneSet,
   kFullestChain,
   kCount
 };
 
-enum class ShareOf : uint8_t {
-  kLimit,     // the whole limit
-  kRest,      // what is left of it
-  kTaken,     // the time taken so far, in addition to it
-  kPlacement  // what one placement may take
-};
-
-struct AttemptRow {
-  Attempt attempt;
-  std::string_view name, needs, may_use;  // what it must have; what it can take from other attempts
-  double share;
-  ShareOf of;
-  std::string_view reason;  // of the share
-};
-
-std::span<const AttemptRow> attempts();
+// Of what a share is, the table says.
 double share_of(Attempt attempt);
 
 // The clock of one limit, from the moment that it is made.

@@ -1,4 +1,6 @@
-// The placer's own judge: pairs against pairs, straight from the contract in place.h.
+// A judge of placements for tests and benchmarks: pairs against pairs, straight from the contract in place.h.
+#pragma once
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +9,8 @@
 #include "place/place.h"
 
 namespace pantoum::place {
-namespace {
-
-Result<void> check_one(const Allocation& allocation, Bytes at, size_t index, const Placement& placement,
-                       const PlaceOptions& options) {
+inline Result<void> check_one(const Allocation& allocation, Bytes at, size_t index, const Placement& placement,
+                              const PlaceOptions& options) {
   if (at < 0 || at % std::max<Bytes>(1, options.align) != 0)
     return fail("E0312", fmt::format("allocation {} is at {}, which is no multiple of {}", index, at, options.align));
   if (allocation.fixed && *allocation.fixed != at)
@@ -21,20 +21,20 @@ Result<void> check_one(const Allocation& allocation, Bytes at, size_t index, con
   return {};
 }
 
-bool same_group(const Allocation& a, const Allocation& b) {
+inline bool same_group(const Allocation& a, const Allocation& b) {
   return a.group >= 0 && a.group == b.group;
 }
 
-bool collide(const Allocation& a, Bytes at_a, const Allocation& b, Bytes at_b) {
+inline bool collide(const Allocation& a, Bytes at_a, const Allocation& b, Bytes at_b) {
   const bool in_time = a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
   const bool in_space = at_a < at_b + b.size && at_b < at_a + a.size && a.size > 0 && b.size > 0;
   return in_time && in_space;
 }
 
-}  // namespace
-
-Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
-                      const PlaceOptions& options) {
+// E0312 unless no two allocations overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with
+// the search.
+inline Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
+                             const PlaceOptions& options) {
   if (placement.at.size() != allocations.size())
     return fail("E0312", fmt::format("{} allocations and {} offsets", allocations.size(), placement.at.size()));
   if (options.budget && placement.arena_bytes > *options.budget)
