@@ -114,7 +114,7 @@ Error at_line(Error error, size_t line) {
   return error;
 }
 
-// What one certificate adds to what is proved.
+// Adds what one certificate proves.
 Result<void> add_certificate(const Plan& plan, const Certificate& certificate, ProvedBounds& proved,
                              std::vector<Line>& lines) {
   PANTOUM_TRY(check_same_question(plan, certificate));

@@ -56,7 +56,7 @@ Result<void> check_predictions(const Plan& plan, const Found& found) {
   return {};
 }
 
-// What the objective is worth; products rounded outwards. Nothing times anything is nothing.
+// Returns what the objective is worth; products are rounded outwards. Nothing times anything is nothing.
 Interval value_of(Objective objective, const Found& found) {
   if (objective == Objective::kEnergy) return found.energy;
   if (objective == Objective::kTime) return found.time;
@@ -78,7 +78,7 @@ Result<void> check_claimed(const std::optional<double>& claimed, double proved, 
   return {};
 }
 
-// At least (value - bound) / value.
+// Returns at least (value - bound) / value.
 double gap_of(const Interval& value, double bound) {
   if (value.high <= 0) return 0;
   return std::clamp(up(up(value.high - bound) / value.high), 0.0, 1.0);
@@ -136,7 +136,7 @@ Result<Judgement> judge_plain(const Plan& plan) {
   return judged;
 }
 
-// What a weighted plan claims of itself is what the same instructions claim of the weighted graph's energy.
+// A weighted plan's claims of itself are claims of the same instructions on the weighted graph's energy.
 Result<Judgement> judge_weighted(const Plan& plan) {
   if (plan.question.energy_limit)
     return fail("E0807", "a weighted objective has no limit on the energy beside it", "question.energy_limit_j");
@@ -174,7 +174,7 @@ namespace {
 
 constexpr const char* kUnits[] = {"J", "s", "J s", "bytes", ""};
 
-// What the question allows of it; none: any number.
+// Returns what the question allows of a figure; nothing: any number.
 std::optional<double> allowed(const Question& question, Objective of) {
   if (of == Objective::kTime) return question.deadline;
   if (of == Objective::kEnergy) return question.energy_limit;

@@ -122,7 +122,7 @@ class Accountant {
 
   // ---- RAM --------------------------------------------------------------------------------------
 
-  // What is pinned from the start stays until its successor takes over its bytes.
+  // A tensor that is pinned from the start; it stays until its successor takes over its bytes.
   struct Pinned {
     size_t tensor = 0, successor = kNobody;
     int64_t bytes = 0;
@@ -160,7 +160,7 @@ class Accountant {
     return add(add(bytes, staying_beside(held)), leaving_beside(index, held, pinned));
   }
 
-  // Of what is pinned until the end, the bytes of those that the op does not touch.
+  // Returns the bytes of what is pinned until the end and not touched by the op.
   int64_t staying_beside(const std::set<size_t>& held) const {
     int64_t bytes = staying_bytes_;
     for (const size_t each : held) {
@@ -193,8 +193,8 @@ class Accountant {
     return allowed && fits ? input(op, source) : kNobody;
   }
 
-  // Those whose bytes are taken until the end, by the one or the other, go to stay_of_; the others are returned, as far
-  // as that is no more than a bounded work.
+  // Tensors whose bytes are taken until the end, by the tensor or its successor, go to stay_of_. The others are
+  // returned, as far as bounded work allows.
   std::vector<Pinned> find_pinned() {
     const std::unordered_map<size_t, size_t> successors = takers();
     std::vector<Pinned> leaving;
@@ -221,7 +221,7 @@ class Accountant {
     if (each.successor != kNobody) stay_of_[each.successor] = each;
   }
 
-  // By tensor: the one that may take over its bytes.
+  // Returns for each tensor the one that may take over its bytes.
   std::unordered_map<size_t, size_t> takers() const {
     std::unordered_map<size_t, size_t> takers;
     for (const Op& op : graph_.ops)
@@ -232,7 +232,7 @@ class Accountant {
     return takers;
   }
 
-  // By op: is it first computed before `last` is, whatever the order, or is it `last`?
+  // Says for each op whether it is `last`, or is first computed before `last` whatever the order.
   std::vector<bool> computed_before(size_t last) const {
     std::vector<bool> before(graph_.ops.size(), false);
     std::vector<size_t> waiting{last};
@@ -321,7 +321,7 @@ double PricedCosts::time_within(double energy_limit) const {
   return at_best_price(energy_limit, false);
 }
 
-// By halving: at a price that is too low, more is taken than the limit allows.
+// Finds the best price by halving: a price is too low if more is taken than the limit allows.
 double PricedCosts::at_best_price(double limit, bool limits_time) const {
   const Costs cheapest = at(1, 0).taken;
   if (cheapest.joules <= 0 || cheapest.seconds <= 0) return 0;
@@ -337,8 +337,8 @@ double PricedCosts::at_best_price(double limit, bool limits_time) const {
   return most;
 }
 
-// Of the ranges of prices between plans that are known, always the one whose lines leave the least product: its price is the
-// slope between its plans, and parts it until no plan lies below that slope.
+// Splits the range of prices between known plans whose lines leave the least product. The new price is the slope
+// between the range's plans. A range is done once no plan lies below that slope.
 std::vector<PricedCosts::Line> PricedCosts::lines_below_product() const {
   struct Range {
     Line slow, fast;       // the fast one of the time alone has an infinite price

@@ -55,11 +55,11 @@ struct LeastCosts {
   int64_t ram_bytes = 0;
 };
 
-// Of plans with these freedoms; budget and limits are not asked. The graph has passed problem::validate. Cost: pinned
-// tensors times ops.
+// Returns the least costs of plans with these freedoms; budget and limits are not asked. The graph has passed
+// problem::validate. Cost: pinned tensors times ops.
 LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms);
 
-// The same of the ops and transfers, at any prices.
+// Returns the costs of ops and transfers, which can be summed at any prices.
 PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms);
 
 }  // namespace pantoum::check

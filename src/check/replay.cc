@@ -15,7 +15,7 @@ namespace {
 
 // ---- the arena: who holds which bytes, and until when bytes given back are still in use ----
 
-// Of a byte in RAM or storage: what a double holds, as JSON has it.
+// The largest offset of a byte in RAM or storage: what a double holds, as JSON has it.
 constexpr int64_t kLargestOffset = int64_t{1} << 53;
 
 struct Block {  // a tensor's allocation

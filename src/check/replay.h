@@ -13,7 +13,7 @@ struct Counts {
   int64_t compute = 0, recompute = 0, page_in = 0, page_out = 0, free = 0;
 };
 
-// Where the exact value lies: of what was summed with both roundings.
+// The interval in which the exact value lies: sums rounded down and up.
 struct Interval {
   double low = 0, high = 0;
 };

@@ -105,7 +105,7 @@ class RowSums {
     count_terms(static_cast<int64_t>(facts_.ops().size()) + facts_.segments());
   }
 
-  // From the start again, for the case of these decisions.
+  // Starts again, for the case of these decisions.
   void begin_case() {
     for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
     paged_out_.assign(facts_.tensors().size(), 0);
@@ -174,7 +174,7 @@ class RowSums {
     if (column == Column::kComputed) return facts_.op(index).joules;
     return column == Column::kPagedIn ? facts_.tensor(index).in_j : 0;
   }
-  // What is left of the column's cost, at most.
+  // Returns at most what is left of the column's cost.
   double left(Column column, int32_t segment, int32_t index) const {
     const BySegment& row = grids_[static_cast<size_t>(column)][index];
     const double left = row.empty() ? cost(column, index) : row[segment];

@@ -95,7 +95,7 @@ class FactFinder {
     }
   }
 
-  // At most the seconds that semantics.md gives it.
+  // Returns at most the seconds that semantics.md gives the transfer.
   double transfer(const Link& link, int64_t bytes) const {
     const int64_t block = graph_.device.pager.block_bytes;
     const double moved = at_most(round_up(bytes, block));

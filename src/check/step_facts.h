@@ -52,7 +52,7 @@ class StepFacts {
   int32_t op_count() const { return ops_.next_index(); }
   const TensorFacts& tensor(int32_t index) const { return tensors_[index]; }
   const OpFacts& op(int32_t position) const { return ops_[position]; }
-  // In any order: nothing is known of what happens before what but by the segments.
+  // Do the facts hold in any order? Then only the segments say what happens before what.
   bool any_order() const { return any_order_; }
   // The op whose first computation ends the segment; not of the last one.
   int32_t boundary_op(int32_t segment) const { return boundaries_[segment] - 1; }
@@ -75,7 +75,7 @@ class StepFacts {
     return segment >= facts.segment && (facts.may_recompute || facts.optional);
   }
 
-  // In RAM at some time in segments first..last whatever a plan does: nothing brings it there.
+  // Is the tensor in RAM at some time in segments first..last whatever a plan does, without being brought there?
   bool available(int32_t first, int32_t last, int32_t index) const {
     const TensorFacts& facts = tensor(index);
     if (facts.pinned) return true;

@@ -75,7 +75,7 @@ inline double at_least(int64_t count) {
 
 enum class Rounding { kNearest, kDown, kUp };
 
-// Of numbers that are not negative: sums and maxima of results to one side are on that side.
+// Operations on numbers that are not negative: sums and maxima of results rounded to one side are on that side.
 class Rounded {
  public:
   explicit Rounded(Rounding to) : to_(to) {}

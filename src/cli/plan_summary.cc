@@ -9,9 +9,9 @@
 #include "base/units.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/planner.h"
+#include "problem/cost_graph.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
-#include "problem/cost_graph.h"
 
 namespace pantoum::cli {
 namespace {

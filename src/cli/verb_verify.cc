@@ -12,10 +12,10 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
-#include "problem/cost_graph.h"
 
 namespace pantoum::cli {
 namespace {
@@ -180,14 +180,13 @@ Result<int> verify_refusal(problem::Refusal refusal, const VerifyOptions& option
   PANTOUM_ASSIGN(const double proved, check::check_refusal(refusal));
   const char* order = refusal.any_order ? "any" : "plan";
   if (options.common.json()) {
-    print_json({{"valid", true},
-                {"status", "infeasible"},
-                {"asked", question_json(refusal.question)},
-                {"claimed",
-                 {{"of", problem::name_of(refusal.of)},
-                  {"least", number(refusal.of, refusal.least)},
-                  {"order", order}}},
-                {"proved", {{key_of(refusal.of), number(refusal.of, proved)}, {"order", order}}}});
+    print_json(
+        {{"valid", true},
+         {"status", "infeasible"},
+         {"asked", question_json(refusal.question)},
+         {"claimed",
+          {{"of", problem::name_of(refusal.of)}, {"least", number(refusal.of, refusal.least)}, {"order", order}}},
+         {"proved", {{key_of(refusal.of), number(refusal.of, proved)}, {"order", order}}}});
     return 0;
   }
   print_result(fmt::format(

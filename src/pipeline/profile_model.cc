@@ -16,7 +16,8 @@ Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& 
   profiled.warnings = std::move(compiled.warnings);
   profiled.time_source = problem::time_source(compiled.training().cost.graph.device);
   if (request.storage) {
-    PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = planning.settings.page_file.value_or(""), .encrypt = planning.settings.page_encryption}));
+    PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = planning.settings.page_file.value_or(""),
+                                                    .encrypt = planning.settings.page_encryption}));
   }
   if (request.steps > 0) {
     compiled.measuring_s = compiled.costing_s = 0;  // it was no part of planning

@@ -13,9 +13,9 @@
 #include "check/claims.h"
 #include "pipeline/sweep_folder.h"
 #include "plan/attempts/attempts.h"
+#include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
-#include "problem/cost_graph.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -56,7 +56,8 @@ bool set_gap(problem::Plan& plan, double gap) {
 // The curve of one planner, from the smallest budget up.
 class Curve {
  public:
-  Curve(const SweptGraphs& graphs, const report::SweepHead& head, const plan::NamedPlanner& planner, SweepFolder& folder)
+  Curve(const SweptGraphs& graphs, const report::SweepHead& head, const plan::NamedPlanner& planner,
+        SweepFolder& folder)
       : graphs_(graphs), head_(head), planner_(planner), folder_(folder) {}
 
   // False: stopped.
@@ -132,7 +133,8 @@ class Curve {
     for (size_t at = 1; at < count && !options.stop.stop_requested(); ++at) {
       plan::Infeasible other_none;
       Result<problem::Plan> other = planned(graphs_[at], options, other_none);
-      if (best ? other && is_better(*other, *best) : other || plan::says_less(other.error(), other_none, best.error(), none))
+      if (best ? other && is_better(*other, *best)
+               : other || plan::says_less(other.error(), other_none, best.error(), none))
         best = std::move(other), none = std::move(other_none);
     }
     return best;
@@ -197,7 +199,8 @@ class Curve {
 std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
   const std::vector<plan::NamedPlanner> all = plan::planners();
   const auto rank = [&](const SweepRow& row) {
-    return std::find_if(all.begin(), all.end(), [&](const plan::NamedPlanner& known) { return known.name == row.planner; });
+    return std::find_if(all.begin(), all.end(),
+                        [&](const plan::NamedPlanner& known) { return known.name == row.planner; });
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const SweepRow& a, const SweepRow& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.ram_bytes < b.ram_bytes;

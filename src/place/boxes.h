@@ -16,7 +16,7 @@
 namespace pantoum::place {
 
 using base::position_of;
-// By the number of a box, or of a moment.
+// A list by the number of a box, or of a moment.
 template <class T>
 using ByNumber = base::Indexed<int32_t, T>;
 
@@ -51,7 +51,7 @@ struct Boxes {
 // collide.
 Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align);
 
-// By moment: the sum of the rounded sizes of the boxes alive then.
+// Returns for each moment the sum of the rounded sizes of the boxes alive then.
 std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes);
 
 // The largest over the moments of: all sizes rounded but the one for which rounding adds most. No arena is smaller.

@@ -37,12 +37,12 @@ inline bool searchable(const Boxes& boxes) {
   return boxes.boxes.size() <= kMostSearchedBoxes && incidences <= kMostSearchedIncidences;
 }
 
-// What a visit counts as: it goes through all boxes that are open, and through the sections that they live in.
+// Returns the nodes that a visit counts as. A visit goes through all open boxes and the sections that they live in.
 inline int64_t nodes_of_visit(size_t boxes, int32_t sections) {
   constexpr int64_t kPerNode = 256;
   return 1 + (static_cast<int64_t>(boxes) + sections) / kPerNode;
 }
-// What it takes to place each box once: half of the boxes are open in the middle.
+// Returns the nodes that it takes to place each box once. Half of the boxes are open in the middle.
 inline int64_t nodes_of_descent(const Boxes& boxes) {
   const size_t all = boxes.boxes.size();
   return static_cast<int64_t>(all) * nodes_of_visit(all / 2, boxes.moments);
@@ -78,7 +78,7 @@ class CanonicalSearch {
     return unsolved_.empty() ? Outcome::kFound : Outcome::kLimit;
   }
 
-  // By box, once found.
+  // Returns the offset of each box, once found.
   const std::vector<Bytes>& at() const { return skyline_.at(); }
 
  private:
@@ -199,7 +199,7 @@ class CanonicalSearch {
     }
   }
 
-  // What may go next: at or above the level, and with no other box that would fit wholly below.
+  // Lists the boxes that may go next: at or above the level, if no other box would fit wholly below.
   void list_candidates(size_t from, size_t to, Level level) {
     Bytes lowest_top = std::numeric_limits<Bytes>::max();
     for (size_t at = from; at < to; ++at)

@@ -35,7 +35,7 @@ std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes);
 // luck, so there are more.
 std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes);
 
-// By box, its place in an order.
+// Returns for each box its place in an order.
 std::vector<int32_t> ranks_in(const std::vector<int32_t>& order);
 
 // The end of the topmost box.

@@ -90,7 +90,7 @@ class OverlapSearch {
     return Outcome::kLimit;
   }
 
-  // By box.
+  // Returns the offset of each box.
   std::vector<Bytes> at() const {
     std::vector<Bytes> offsets;
     for (const Units at : at_) offsets.push_back(unit_ * at);
@@ -101,7 +101,8 @@ class OverlapSearch {
     int32_t one = 0, other = 0;  // boxes
     Bytes bytes = 0;
   };
-  // Of the offsets seen so far with the fewest bytes of overlap, looked at whenever no move helped; after kLimit.
+  // Returns the overlaps of the offsets with the fewest shared bytes so far. These are looked at whenever no move
+  // helps. Valid after kLimit.
   const std::vector<Overlap>& least_overlaps() const { return least_; }
 
  private:
@@ -151,7 +152,7 @@ class OverlapSearch {
     queue_.push_back(box);
   }
 
-  // To where it overlaps least, if that is less, or elsewhere as little.
+  // Moves the box to where it overlaps less, or elsewhere as little.
   void move(int32_t box) {
     const double before = weighted(box);
     if (before == 0) return;
@@ -167,7 +168,7 @@ class OverlapSearch {
     wake_shared();
   }
 
-  // In which a box and the other of a pair overlap.
+  // Returns the units that a box and the other box of a pair share.
   Units shared(int32_t box, const Pair& pair) const {
     const Units from = at_[box], other = at_[pair.other];
     return std::max(0, std::min(from + size_[box], other + size_[pair.other]) - std::max(from, other));
@@ -198,7 +199,7 @@ class OverlapSearch {
     }
   }
 
-  // By offset.
+  // Sorts the kinks by offset.
   void sort_kinks() {
     if (kinks_.size() < kFewKinks) {
       std::ranges::sort(kinks_, {}, &Kink::at);
@@ -248,7 +249,7 @@ class OverlapSearch {
     return least;
   }
 
-  // Nothing can be moved to any good: what overlaps weighs more from now on. False: nothing overlaps.
+  // No move helps any more, so pairs that overlap weigh more from now on. False: nothing overlaps.
   bool punish() {
     Bytes sum = 0;
     now_.clear();

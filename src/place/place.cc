@@ -31,7 +31,7 @@ Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes&
   return placement;
 }
 
-// By box, its place in the order of the offsets.
+// Returns for each box its place in the order of the offsets.
 std::vector<int32_t> ranks_by(const std::vector<Bytes>& offsets) {
   std::vector<int32_t> order(offsets.size());
   std::iota(order.begin(), order.end(), 0);
@@ -65,9 +65,9 @@ bool take(SearchLimit& limit, size_t nodes) {
   return limit.nodes > 0 && !past(limit.deadline);
 }
 
-// From `order` and its offsets: moves boxes that stick out above `goal`, or their neighbours, forward in the order, and
-// places again (first fit). Stops at the goal or the limit (a placement counts as many nodes as it has boxes).
-// Deterministic.
+// Improves `order` and its offsets: moves boxes that stick out above `goal`, or their neighbours, forward in the
+// order, and places again (first fit). Stops at the goal or the limit (a placement counts as many nodes as it has
+// boxes). Deterministic.
 void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, Bytes goal, SearchLimit& limit,
                 Offsets& best) {
   base::Random random(seed);
@@ -260,7 +260,7 @@ bool proved_by_window(Attempt& attempt, Bytes budget, uint64_t round, int64_t no
   return proved;
 }
 
-// At most so many nodes; true: attempt.best is what the search found.
+// Searches for at most `nodes`. True: attempt.best is what the search found.
 bool untangle(OverlapSearch& search, Attempt& attempt, int64_t nodes) {
   SearchLimit some{std::min(attempt.limit.nodes, nodes), attempt.limit.deadline};
   const int64_t granted = some.nodes;
@@ -284,13 +284,14 @@ void untangle_more_and_more(Attempt& attempt, Bytes goal) {
   }
 }
 
-// Where boxes are too many for everything else: a greedy order is mended.
+// Mends a greedy order. That remains where boxes are too many for everything else.
 void mend(Attempt& attempt, Bytes goal) {
   std::vector<int32_t> order = attempt.best_order;
   hill_climb(attempt.boxes, order, 1, goal, attempt.limit, attempt.best);
 }
 
-// Until the best arena is within the budget; kNone: proved that none is. `clashes`: of the offsets that came nearest.
+// Searches until the best arena is within the budget. kNone: it is proved that no arena is. `clashes`: those of the
+// offsets that came nearest.
 Outcome fit(Attempt& attempt, Bytes budget, std::vector<OverlapSearch::Overlap>& clashes) {
   try_greedy(attempt, budget);
   if (attempt.best.arena <= budget) return Outcome::kFound;
@@ -315,7 +316,7 @@ Outcome fit(Attempt& attempt, Bytes budget, std::vector<OverlapSearch::Overlap>&
   return attempt.best.arena <= budget ? Outcome::kFound : Outcome::kLimit;
 }
 
-// In the allocations' own time.
+// Returns the clashes in the allocations' own time.
 std::vector<Shortfall::Clash> timed(const std::vector<OverlapSearch::Overlap>& clashes,
                                     const std::vector<Allocation>& allocations, const Boxes& boxes) {
   std::vector<std::vector<const Allocation*>> of(boxes.boxes.size());

@@ -84,7 +84,7 @@ class Skyline {
 
   // The top of what is placed below an open box: where it would lie if it went next.
   Bytes offset(int32_t box) const { return offset_[box]; }
-  // At least `offset`: no solution has the open box lower.
+  // Returns a lower bound of the open box's offset, no less than `offset`: no solution has the box lower.
   Bytes bound(int32_t box) const { return bound_[box]; }
   bool open(int32_t box) const { return open_[box] != 0; }
   bool crossed(int32_t moment) const { return crossing_[moment] > 0; }

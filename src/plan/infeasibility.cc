@@ -55,7 +55,7 @@ void note_least(const std::optional<Infeasible::Least>& least, const char* what,
                     six_digits(least->of_order, &std::floor), unit));
 }
 
-// What to ask for instead.
+// Returns what the user can ask for instead.
 std::string help_of(const PlanOptions& options, const Infeasible& known) {
   std::string help;
   if (known.min_ram_bytes > options.question.budget_bytes())
@@ -136,7 +136,7 @@ class InfeasibilitySearch {
     return until_ ? std::chrono::duration<double>(*until_ - Instance::Clock::now()).count() : HUGE_VAL;
   }
 
-  // What can be had in the RAM asked for: bounds, and a plan where one meets the limits after all.
+  // Finds bounds for the RAM that was asked for, and returns a plan if one meets the limits after all.
   std::optional<Plan> explore_limits(const Solver& solver) {
     raise_ram_bound(solver.instance().model);
     std::optional<Plan> found;
@@ -154,7 +154,7 @@ class InfeasibilitySearch {
     return certificate.any_order || !options_.question.freedoms.reordering;
   }
 
-  // Where the largest working set is not all that there is to say.
+  // Raises the bound on RAM where limits or missing freedoms ask for more than the largest working set.
   void raise_ram_bound(const Model& model) {
     if (options_.question.freedoms.paging && model.paging && !options_.question.deadline &&
         !options_.question.energy_limit)
@@ -201,8 +201,8 @@ class InfeasibilitySearch {
     return least;
   }
 
-  // By bisection between the largest working set and what the unplanned step takes: the same budgets whatever was asked, so
-  // that there is a plan for a budget that an answer named.
+  // Bisects between the largest working set and what the unplanned step takes. The budgets that are tried do not
+  // depend on the budget that was asked for, so that there is a plan for a budget that an earlier answer named.
   std::optional<Plan> smallest_plan(Bytes working_set) {
     PlanOptions own = options_;
     own.effort = kEffort;
@@ -211,7 +211,8 @@ class InfeasibilitySearch {
     return best;
   }
 
-  // In the arena that it takes. Without the limits, where it does not meet them: these leave `options` then.
+  // Returns the unplanned step, in the arena that it takes. If it does not meet the limits, it is made without them,
+  // and `options` loses them.
   std::optional<Plan> unplanned_step(PlanOptions& options) {
     std::optional<Plan> plan = Solver(graph_, options, until_).keep_everything();
     if (!plan && (options.question.deadline || options.question.energy_limit)) {

@@ -39,7 +39,7 @@ class Turns {
     ++serving_;
     moved_.notify_all();
   }
-  // From within a turn, often: lets another one work where one waits and the turn was long enough.
+  // Called often within a turn: lets another thread work if one waits and the turn was long enough.
   void pass() {
     if (!in_use_ || std::chrono::steady_clock::now() - began_ < kShortest || !wanted()) return;
     give();
@@ -74,7 +74,8 @@ class Turns {
 
 inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit
 
-// Not changed once it is made, so that search and proof may read it side by side; `turns` and `doing` are theirs.
+// An instance does not change once it is made, so that search and proof may read it side by side. They change `turns`
+// and `doing`.
 struct Instance {
   using Clock = TimeLimit::Clock;
   using Until = std::optional<Clock::time_point>;

@@ -70,7 +70,7 @@ class PlanSearch {
   }
 
  private:
-  // What one attempt searches under: less than the question allows where offsets have cost some of it.
+  // The limits of one attempt. They are tighter than the question where offsets have cost RAM or time before.
   struct Run {
     Limit limit;
     double time_share = 0;  // of the time limit, by which it ends
@@ -131,8 +131,8 @@ class PlanSearch {
     }
   }
 
-  // Where nothing moves to storage, offsets cost RAM alone: bytes are kept in reserve for them, as many as they lacked the last
-  // time, and each annealing goes on from the policy of the last.
+  // Searches where nothing moves to storage, so that offsets cost RAM alone. Each attempt keeps as many bytes in
+  // reserve as the offsets lacked the last time, and anneals from the last policy.
   void search_in_ram(SearchResult found, Found& best) {
     Run run = whole_question();
     Reserve reserve(model_, budget_);
@@ -165,7 +165,7 @@ class PlanSearch {
     if (!finished() && best.annealed && model_.uses(Switch::kPlacedAnnealing)) use_all_room(best);
   }
 
-  // With the time that is left, among plans whose offsets are near those of the best.
+  // Uses the time that is left to anneal among plans whose offsets are near those of the best plan.
   void use_all_room(Found& best) {
     instance_.doing.search = "annealing with offsets";
     Run run = whole_question();
@@ -204,7 +204,7 @@ class PlanSearch {
     return std::nullopt;
   }
 
-  // For a policy that fits, whatever it costs.
+  // Returns limits of an annealing that ends with the first policy that fits, whatever it costs.
   ParallelLimits first_annealing(const Run& run) const {
     ParallelLimits annealing = annealing_limits(run);
     annealing.search.target = std::numeric_limits<double>::infinity();
@@ -222,8 +222,8 @@ class PlanSearch {
     found.outcome = Simulator(model_, run.limit).reset(found.policy);
   }
 
-  // Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
-  // machine.
+  // Returns the unplanned step if its offsets are within the budget, even though its live bytes, rounded up to the
+  // alignment, may exceed the budget. The answer is the same on every machine.
   std::optional<Plan> unplanned_step() const {
     Simulator simulator(model_, {.question = {.objective = instance_.objective()}});
     simulator.reset(keep_all(model_, first_choices(model_, asked_)));
@@ -240,10 +240,10 @@ class PlanSearch {
   // Is it proved that no plan is better by more than the gap?
   bool proved(const Plan& plan) const { return value_of(plan) <= target(); }
 
-  // The same of the best policy so far, by the clock: the bound rises meanwhile.
+  // Is it proved, by the clock, that no policy is better than the best so far? The bound rises meanwhile.
   bool settled() const { return instance_.by_clock() && best_value_.load() <= target(); }
 
-  // What the proof leaves of the threads.
+  // Returns how many threads the proof leaves to the search.
   int search_threads() const { return std::max(1, instance_.thread_count() - (prover_.running() ? 1 : 0)); }
 
   Run whole_question() const {
@@ -258,7 +258,7 @@ class PlanSearch {
     return share_of(offsets_cost_time ? Attempt::kSearchWithTransfers : Attempt::kSearchByEnergy);
   }
 
-  // From now on so much more of the time limit.
+  // Returns the share of the time limit that ends `more` from now.
   double next_share(double more) const {
     return std::min(1 - share_of(Attempt::kPlacing), instance_.elapsed() / instance_.options.time_limit + more);
   }
@@ -268,7 +268,7 @@ class PlanSearch {
     return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > instance_.options.time_limit);
   }
 
-  // For another attempt.
+  // Is there no time for another attempt?
   bool no_time_left() const {
     const Seconds placing = instance_.time.for_attempt(Attempt::kPlacing);
     return instance_.stopped() || (instance_.by_clock() && instance_.time.left() < placing + kReserve);
@@ -283,13 +283,13 @@ class PlanSearch {
     return instance_.elapsed() > std::max(instance_.time.for_attempt(Attempt::kUntilAnyPlan) - kReserve, kFirstSeconds);
   }
 
-  // Of what placing may take, the part for which there is time.
+  // Returns the part of a placement's time for which there is time left.
   double placing_left() const {
     if (!instance_.by_clock()) return 1;
     return std::clamp((instance_.time.left() - kReserve) / instance_.time.for_attempt(Attempt::kPlacing), 0.0, 1.0);
   }
 
-  // Nothing better for twice as long as it took to come here, and a share of the limit.
+  // Has nothing better been found for twice as long as it took to come here, and a share of the limit?
   bool stagnant(Seconds improved_at) const {
     return instance_.elapsed() > 3 * improved_at + 0.2 * std::min<Seconds>(instance_.options.time_limit, 60);
   }
@@ -345,7 +345,7 @@ class PlanSearch {
     return greedy(model_, run.limit, std::move(*policy), limits(run));
   }
 
-  // Where something has to be evicted: from the choices that read the fewest bytes, less has to be.
+  // Starts from the choices that read the fewest bytes, because fewer bytes then have to be evicted.
   SearchResult with_lean_reads(const Run& run, const Policy& keep, SearchResult found) const {
     if (!model_.uses(Switch::kLeanReads)) return found;
     Choices lean = lean_reads(model_, keep.choices);
@@ -354,7 +354,7 @@ class PlanSearch {
     return better(from.outcome, found.outcome) ? from : found;
   }
 
-  // Where even evicting everything does not fit: leaner kernels for the ops that are too large.
+  // If even evicting everything does not fit, takes leaner kernels for the ops that are too large.
   SearchResult with_lean_choices(const Run& run, SearchResult found) const {
     if (found.outcome.fits() || !model_.uses(Switch::kLeanChoices)) return found;
     const SearchResult lean = with_leaner_kernels(model_, run.limit, found.policy);
@@ -362,8 +362,8 @@ class PlanSearch {
     return greedy(model_, run.limit, lean.policy, limits(run));
   }
 
-  // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
-  // page-ins moved ahead, is often the better start.
+  // Searches for least energy alone, and moves the page-ins ahead. That is quick, as no clock is simulated, and often
+  // a better start where time counts.
   SearchResult least_energy(const Run& run) {
     Run by_energy = run;
     by_energy.limit.question.objective = Objective::kEnergy;
@@ -415,8 +415,8 @@ class PlanSearch {
     return anneal_in_parallel(model_, run.limit, start, annealing);
   }
 
-  // Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
-  // part of the time taken so far, or where the best is proved in no time to speak of.
+  // Takes the fastest of plans of the same energy, or the plan of least energy among those of the same makespan, if
+  // the search finds it in a small part of the time taken so far.
   void settle_ties(const SearchResult& placed, std::optional<Plan>& best) {
     if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || is_over()) return;
     instance_.doing.search = "settling ties";
@@ -453,7 +453,7 @@ class PlanSearch {
     return annealing;
   }
 
-  // With the page-ins moved ahead, or without that where it does not fit.
+  // Places the policy with its page-ins moved ahead, or as it is if the former does not fit.
   Realized realize(const Run& run, const SearchResult& found) const {
     if (!found.outcome.fits()) return {};
     instance_.doing.search = "placing";

@@ -41,7 +41,8 @@ struct OrderChoice {
   std::optional<Plan> plan;
 };
 
-// Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
+// Chooses the order in which a short search finds the best plan, or the order that needs least RAM if no search finds
+// a plan.
 OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, const TimeLimit& time) {
   const bool goes_on = options.goes_on && options.warm_start != nullptr && !options.without.has(Switch::kWarmStart);
   if (goes_on && options.question.freedoms.reordering)
@@ -63,7 +64,8 @@ OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, con
   return chosen;
 }
 
-// In the order that needs least RAM, the same whatever budget is asked for: so that there is a plan for one that was told.
+// Returns the graph in the order that needs least RAM. That order does not depend on the budget, so that there is a
+// plan for a budget that an earlier answer named.
 CostGraph in_least_order(const CostGraph& graph, PlanOptions options) {
   options.question.budget = 1;
   return in_order(graph, candidate_orders(graph, options).back());
@@ -77,7 +79,7 @@ bool out_of_reach(const Question& question, const WorkingSet& least, const Bound
 
 Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible);
 
-// Where no plan was found that is in time: one that is sought for its time alone, by the time limit anew.
+// If no plan in time was found, seeks one for its time alone, with the whole time limit again.
 std::optional<Plan> plan_in_time(const CostGraph& graph, const PlanOptions& options) {
   if (!options.question.deadline || options.stop.stop_requested()) return std::nullopt;
   PlanOptions own = options;
@@ -206,8 +208,8 @@ bool keeps_order(const Plan& plan, const Model& model) {
   return true;
 }
 
-// What is stated of the objective: what certificates prove of the plan's order, or of any, or else what can be read off
-// the graph.
+// Returns the proof that a plan states of its objective: from certificates of the plan's order or of any order, or
+// else from the graph's costs.
 Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
   const Prover& proved = solver.proved();
   const Bounds derived = solver.instance().limited;
@@ -219,7 +221,8 @@ Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
   return certified ? proof : Prover::Proof{.bound = least, .bounds = derived, .any_order = true};
 }
 
-// As a share of the value, rounded up, as the checker has it. Of one that is hardly a number, nothing is proved.
+// Returns the gap as a share of the value, rounded up as the checker does. Nothing is proved of a value that is
+// hardly a number.
 double gap_of(const Plan& plan, double value, double bound) {
   constexpr double kLeast = 1e-290;
   const auto& [peak, arena, time, energy] = plan.predicted;

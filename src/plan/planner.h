@@ -10,8 +10,8 @@
 
 namespace pantoum::plan {
 
-// What is known of a question for which no plan was found. A proof for one order of first computations proves nothing of
-// others: where plans may choose theirs, it stands beside.
+// What is known of a question for which no plan was found. Where plans may choose their order, a proof for one order
+// proves nothing of others, so both proofs are kept.
 struct Infeasible {
   Bytes min_ram_bytes = 0;        // the smallest budget for which a plan is known
   Bytes min_ram_bound_bytes = 0;  // below which it is proved that none exists, by exactly the question asked
@@ -68,7 +68,7 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
 
 class Solver;
 
-// What is said of a plan that is about to be answered, and which plans answer a question.
+// Functions that finish a plan before it is answered, and that decide whether a plan answers a question.
 
 // Method, bound with its certificates, gap and status: what `solver` has proved of the plan's question. `original`: the
 // user's graph, of which the solver's may be another order.

@@ -53,7 +53,7 @@ class Prover {
 
   // Is run() at work? From any thread.
   bool running() const { return running_.load(); }
-  // Of the objective, and of plans of the model's order. From any thread.
+  // Returns the bound of the objective for plans of the model's order. Any thread may ask.
   double bound() const { return by_product() ? product_.bound() : sum_.bound(); }
 
   // A policy near the relaxation's last solution, given once. From any thread. None without a clock: when a solution
@@ -63,7 +63,8 @@ class Prover {
     return std::exchange(near_policy_, std::nullopt);
   }
 
-  // What is said of a plan: of any order where that proves as much, or enough; else of the model's order alone.
+  // What the prover proved for a plan: a bound for any order if it is as high, or high enough; else a bound for the
+  // model's order alone.
   struct Proof {
     double bound = 0;                        // of the objective
     Bounds bounds;                           // of energy and time both
@@ -85,7 +86,7 @@ class Prover {
   // After run(). Of plans of the model's order.
   Proof order_proof() const { return proof_by(sum_, product_, false); }
 
-  // What the separators of the bound did.
+  // Returns what the separators of the bound did.
   const std::vector<SeparatorCount>& separators() const {
     return by_product() ? product_.separators() : sum_.separators();
   }

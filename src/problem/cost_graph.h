@@ -92,14 +92,13 @@ struct CostGraph {
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
 
-// Where a plan's seconds come from, as figures say it:
-// "measured 83%, modelled by profile host 17%; storage measured" where some were measured; else "modelled". Of a file:
-// text of a stranger's.
+// Says where a plan's seconds come from, for figures: "measured 83%, modelled by profile host 17%; storage measured"
+// if some were measured, else "modelled". The text may come from a stranger's file.
 inline std::string time_source(const Device& device) {
   return device.costs_of.find("measured") != std::string::npos ? device.costs_of : "modelled";
 }
 
-// The same for a time and an energy side by side. Joules follow from seconds by a profile's watts, whatever was measured.
+// Says the same for a time beside an energy. Joules follow from seconds by a profile's watts, whatever was measured.
 inline std::string time_and_energy_source(const Device& device) {
   const std::string time = time_source(device);
   return time == "modelled" ? time : "time " + time + "; energy modelled";

@@ -13,7 +13,7 @@ namespace pantoum::problem {
 // with the key's path. The result has passed `validate`. `where` names the source in errors.
 Result<CostGraph> parse_cost_graph(std::string_view json_text, const std::string& where);
 Result<CostGraph> cost_graph_from_json(const nlohmann::ordered_json& json, const std::string& where);
-// The same from an unordered document; `path` is where the graph stands in it ("graph" in a plan), for errors.
+// Reads a graph from an unordered document. `path` is where the graph stands in it ("graph" in a plan), for errors.
 Result<CostGraph> cost_graph_from_json(const nlohmann::json& json, const std::string& where, const std::string& path);
 Result<CostGraph> read_cost_graph(const std::string& path);
 

@@ -14,7 +14,8 @@ inline const char* name_of(Objective objective) {
 // "3.91 J", "12 ms", "47 mJ s".
 std::string show_value(Objective objective, double value);
 
-// In joules, seconds, or joules times seconds. A weighted sum has weights: the other forms know them.
+// Returns the value in joules, seconds, or joules times seconds. The overloads with a question know the weights of a
+// weighted sum.
 inline double value_of(Objective objective, Joules energy, Seconds time) {
   return objective == Objective::kEnergy ? energy : objective == Objective::kTime ? time : energy * time;
 }

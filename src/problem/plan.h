@@ -101,7 +101,7 @@ struct Predicted {
   Seconds time_s = 0;
   Joules energy_j = 0;
 };
-// Where nothing is predicted, which nobody can refute.
+// The figures of a file that predicts nothing; nobody can refute them.
 inline constexpr Predicted kNothingPredicted{-1, -1, std::numeric_limits<double>::quiet_NaN(),
                                              std::numeric_limits<double>::quiet_NaN()};
 
@@ -147,7 +147,7 @@ struct Plan {
   double asked_gap = kUsualGap;            // kOptimal: the gap is no more than this
   std::vector<SeparatorCount> separators;  // of the bound; empty where no linear program was asked
   CostGraph graph;
-  // Of a model: the options that made the graph, and those of planning, each a JSON object, opaque here
+  // The options that made the graph of a model, and those of planning, each a JSON object that is opaque here
   // (pipeline/request_json.h). "": a bare cost graph's.
   std::string model, request;
 };

@@ -40,7 +40,7 @@ Result<std::variant<Plan, Refusal>> parse_answer(std::string_view json_text, con
 
 nlohmann::ordered_json to_json(const Plan& plan);
 nlohmann::ordered_json to_json(const Refusal& refusal);
-// What a plan has under solver.separators.
+// Writes what a plan has under solver.separators.
 nlohmann::ordered_json separators_json(const std::vector<SeparatorCount>& separators);
 // Atomic: a file that exists is replaced only by a whole new one.
 Result<void> write_plan(const Plan& plan, const std::string& path);

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "problem/objective_values.h"
 #include "problem/cost_graph.h"
+#include "problem/objective_values.h"
 #include "report/explain.h"
 #include "report/names.h"
 

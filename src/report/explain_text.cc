@@ -4,8 +4,8 @@
 
 #include "base/foreign_text.h"
 #include "base/units.h"
-#include "problem/objective_values.h"
 #include "problem/cost_graph.h"
+#include "problem/objective_values.h"
 #include "report/explain.h"
 #include "report/names.h"
 #include "report/words.h"
@@ -48,8 +48,7 @@ std::string binds(const Explanation& why, const Names& names) {
                              names.of(plan.instructions[why.peak_instruction])));
   if (why.deadline_binds())
     section.line(fmt::format("the deadline: {} of {}; without it {} in {}", show_time(why.found.time_s),
-                             show_time(*plan.question.deadline),
-                             show_energy(why.next.no_deadline->predicted.energy_j),
+                             show_time(*plan.question.deadline), show_energy(why.next.no_deadline->predicted.energy_j),
                              show_time(why.next.no_deadline->predicted.time_s)));
   if (section.text().empty()) section.line("nothing: with all the RAM in the world the step would cost the same");
   return section.text();

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "plan/planner.h"
-#include "problem/objective_values.h"
 #include "problem/cost_graph.h"
+#include "problem/objective_values.h"
 #include "report/command.h"
 #include "report/kinds.h"
 #include "report/lifetimes.h"
@@ -196,7 +196,8 @@ class ReportWriter {
 
   [[nodiscard]] Json memory() const {
     Json json{{"planned", over_time(trace_, request_.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
-    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
+    if (unplanned_ && !unplanned_->spans.empty())
+      json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
     if (!plan_.instructions.empty()) json["peak"] = peak();
     return json;
   }

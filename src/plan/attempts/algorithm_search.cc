@@ -40,7 +40,7 @@ class AlgorithmSearch {
   }
   bool is_sum() const { return aim_.expression == nullptr && aim_.question.objective != Objective::kEdp; }
 
-  // What a move adds to the sums.
+  // Returns what a move adds to the sums.
   std::pair<double, double> difference(const Move& move) const {
     const std::vector<Choice>& choices = graph_.ops[move.op].choices;
     const Choice &to = choices[position_of(move.choice)], &from = choices[position_of(found_.choices[move.op])];
@@ -100,7 +100,7 @@ class InTime {
  public:
   InTime(const CostGraph& graph, const Aim& aim) : graph_(graph), aim_(aim) {}
 
-  // From the assignment that takes too long.
+  // Starts from the assignment that takes too long.
   Assignment run(Assignment slow) {
     double low = 0, high = std::max(1e-9, std::abs(slow.value)) / std::max(1e-9, slow.time_s);
     Assignment fast = at(high);

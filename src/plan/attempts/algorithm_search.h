@@ -7,7 +7,7 @@
 
 namespace pantoum::plan {
 
-// What is to be little: a question's objective, or a formula.
+// What the search makes small: a question's objective, or a formula.
 struct Aim {
   Question question;                                // its objective, weights and freedom of numerics
   const ObjectiveExpression* expression = nullptr;  // in place of the objective

@@ -78,7 +78,7 @@ Result<Plan> make_plan(const Asked& asked, const CostGraph& graph, const PlanOpt
 Result<void> plan_programs(Step& step, const Asked& asked, const PlanOptions& options, const Plan* reuse,
                            Infeasible* infeasible);
 
-// The same for the graph whose plan costs least, of the first program's own and the candidates.
+// Plans the graph whose plan costs least, of the first program's own graph and the candidates.
 Result<void> plan_best_graph(Step& step, const Asked& asked, const PlanOptions& options, Infeasible* infeasible);
 
 // Puts the storage's times into all graphs, before anything is planned: by time those that a waiting step finds, so that

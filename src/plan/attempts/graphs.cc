@@ -42,7 +42,7 @@ class GraphPlanner {
   }
   double value_of(const Step& planned) const { return asked_.value_of(planned.programs.front().plan); }
 
-  // What a candidate's values count times, beside the first graph's.
+  // Returns the factor on a candidate's values when they are compared with the first graph's.
   double factor_of(const Candidate& candidate) const { return candidate.given ? step_.worth : candidate.doubt; }
 
   // Short plans choose a graph; then the rest of the time goes to it. False: no graph has a plan yet.
@@ -59,8 +59,8 @@ class GraphPlanner {
     return go_on_from(std::move(chosen));
   }
 
-  // With plans, of the graph that is worth most when each is planned for a short while; the first unless another is worth
-  // clearly more. None: the first has no plan yet.
+  // Plans each graph for a short while, and returns the step with the graph that is worth most. The first graph stays
+  // unless another is worth clearly more. Nothing: the first graph has no plan yet.
   std::optional<Step> choose_graph(const TimeLimit& choosing) const {
     const PlanOptions options = for_seconds(time_.for_attempt(Attempt::kTryGraph));
     std::optional<Step> chosen(step_);

@@ -94,7 +94,7 @@ class Parser {
     return node('-', number(0), std::move(of));
   }
 
-  // To the right: a^b^c is a^(b^c).
+  // A power groups from the right: a^b^c is a^(b^c).
   Result<NodePtr> power() {
     PANTOUM_ASSIGN(NodePtr base, atom());
     if (next() != '^') return base;
@@ -234,7 +234,7 @@ bool stands_in(const Node& node) {
          (node.right && stands_in(*node.right));
 }
 
-// For some step, from nanojoules and nanoseconds to as many giga.
+// Has the formula a value for some step between nanojoules and gigajoules, nanoseconds and gigaseconds?
 bool has_value_somewhere(const Node& root) {
   constexpr double kEnergy = 1.2345, kTime = 0.5678;
   for (int energy = -9; energy <= 9; ++energy)

@@ -1,4 +1,4 @@
-// What a user wants to have little of, in words: "0.6*energy + 0.4*time".
+// A user's objective as a formula: "0.6*energy + 0.4*time".
 #pragma once
 
 #include <memory>

@@ -105,8 +105,8 @@ constexpr int kMostRounds = 4;         // of slopes, after the plans of least en
 constexpr double kWorthARound = 1e-4;  // that the value fell by, as a share
 constexpr Seconds kLeast = 0.05;       // for each plan
 
-// Where seconds are worth something: what an op's slowest choice takes is what the others are short of. A constant for
-// every op that runs once, so that costs stay above 0.
+// Returns the graph for a formula in which more seconds are worth something: a choice pays for each second by which
+// the op's slowest choice is slower. That adds a constant for every op that runs once, so that costs stay above 0.
 CostGraph with_seconds_worth(const CostGraph& graph, const Slope& slope) {
   const double joule = std::max(slope.per_joule, 0.0), worth = -slope.per_second;
   CostGraph shifted = graph;
@@ -152,7 +152,7 @@ class SlopeSearch {
   }
 
  private:
-  // Of the time that is left, as much for each plan that may still be made.
+  // Divides the time that is left equally among the plans that may still be made.
   PlanOptions next_options() {
     PlanOptions options = options_;
     options.time_limit = std::max(kLeast, time_.left() / std::max(1, plans_left_--));

@@ -135,8 +135,8 @@ class ProgramsPlanner {
     return *reuse;
   }
 
-  // Where training leaves its state such that what the other programs hold has offsets, these fit. Programs of which nothing
-  // is known soon are left out.
+  // Returns what the other programs hold in RAM. If training leaves its state so that this has offsets, these
+  // programs fit. Programs of which nothing is known soon are left out.
   std::vector<OtherProgram> held_by_others(PlanOptions options) {
     const TimeLimit time(share_of(Attempt::kOtherProgramsFirst) * options.time_limit);
     std::map<std::string, int64_t> known;
@@ -161,8 +161,8 @@ class ProgramsPlanner {
     return held;
   }
 
-  // What the program holds in RAM by its plan, which may be of earlier costs, or by one that is found at once. None: planning
-  // it may be as hard as planning training.
+  // Returns what the program holds in RAM by its plan, which may be of earlier costs, or by a plan that is found at
+  // once. Nothing: planning it may be as hard as planning training.
   static std::optional<OtherProgram> held_by(const Program& program, const PlanOptions& options) {
     if (!program.plan.instructions.empty())
       if (std::optional<OtherProgram> held = other_program(program.graph, program.plan, options)) return held;
@@ -189,8 +189,8 @@ class ProgramsPlanner {
     return true;
   }
 
-  // What is told of training's RAM is told of all programs: the most that one needs, and of what is proved the strongest.
-  // Limits are training's alone, and so is what is told of them. The least plan is one of training.
+  // Makes the answer hold for all programs: the most RAM that one needs, and the strongest proof. Limits concern
+  // training alone, so an answer with limits stays as it is. The least plan is one of training.
   void tell_of_all(Infeasible& answer, Result<void>& all) {
     if (options_.question.deadline || options_.question.energy_limit) return;
     PlanOptions options = options_;

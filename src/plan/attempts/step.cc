@@ -95,7 +95,7 @@ class StepPlanner {
     return asked_.value_of(as_expected);
   }
 
-  // Nothing may be worse than the start, by a plan's own time.
+  // Plans from the start. By a plan's own time, the answer may not be worse than the start.
   Result<void> plan_from_start() {
     const Step given = step_;
     const Result<void> found = plan_best_graph(step_, asked_, asked_.options, infeasible_);

@@ -270,7 +270,7 @@ class CheckmateMilp {
   struct Cell {
     int32_t stage, subject, column;  // subject: index into ops_ or made_
   };
-  // By stage, or by what is made, or by op in the order of the stages: one counts with all of these.
+  // Lists by stage, by made tensor, or by op in the order of the stages. One counts with all of these numbers.
   template <class T>
   using List = Indexed<int32_t, T>;
   template <class T>
@@ -488,7 +488,8 @@ class CheckmateMilp {
   std::vector<Cell> computes_, ins_, outs_;  // what is not fixed
 };
 
-// What the whole step costs without recomputation, as the unit of a program's costs; 1 where it costs nothing.
+// Returns what the whole step costs without recomputation, which is the unit of a program's costs; 1 if it costs
+// nothing.
 template <class Cost>
 double cost_unit(const Task& task, Cost cost) {
   double whole = 0;

@@ -136,11 +136,12 @@ class Table {
   int32_t parts(int32_t state) const {  // rounded up
     return state == 0 || state == last_ ? 0 : to_parts(figures_.state[state - 1]);
   }
-  // For the steps up to `middle`, which holds it until its own step is done where that reads it.
+  // Returns the budget for the steps up to `middle`. Where its own step reads `middle`, that is held until the step
+  // is done.
   int32_t left_budget(int32_t middle, int32_t budget) const {
     return figures_.read_by_own_step[middle - 1] ? budget - parts(middle) : budget;
   }
-  // What the segment's recomputations may take.
+  // Returns what the segment's recomputations may take.
   int32_t inner(int32_t from, int32_t to, int32_t budget, bool opens_offloaded) const {
     return budget - (opens_offloaded ? parts(from) : 0) -
            (to < last_ && figures_.read_by_own_step[to - 1] ? parts(to) : 0);
@@ -166,7 +167,7 @@ class Table {
     }
     return to_parts(most);
   }
-  // What waits for the segment: the gradient that its first step reads.
+  // Returns the bytes of the gradient that the segment's first step reads.
   Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
 
   void fill_recompute() {
@@ -271,7 +272,7 @@ class ChainWriter {
     bool fetch;
   };
 
-  // In the order of the chain; tells which states are retained and which are offloaded.
+  // Returns the segments in the order of the chain, and notes which states are retained and which are offloaded.
   std::vector<Segment> choose_segments() {
     std::vector<Segment> segments;
     int32_t state = 0, budget = kParts;

@@ -91,7 +91,8 @@ class Completer {
     return {};
   }
 
-  // In RAM since it was last made; what never was is fetched, or made by the first choice that writes it.
+  // Makes sure that the tensor is in RAM. A tensor that was never made is fetched, or made by the first choice that
+  // writes it.
   Result<void> need(TensorIndex index, int depth) {
     if (made_[index]) return {};
     if (stored_[index]) return transfer(moving(Do::kPageIn, index));

@@ -56,9 +56,9 @@ Failure does_not_apply(const Task& task, std::string why);
 // The ops that the choices need, by stage order.
 std::vector<OpIndex> needed_in_order(const Task& task);
 
-// Where forward ends and backward begins, on a graph that does not say: the stage whose end most op-made tensors cross, the
-// first of those. A step makes activations until the loss and uses them up behind it. Reads by updates do not count (weight
-// gradients pile up until then). 0: nothing crosses.
+// Returns the stage where forward ends and backward begins, on a graph that does not say so: the first stage whose
+// end most op-made tensors cross. A step makes activations until the loss and uses them up behind it. Reads by
+// updates do not count, because weight gradients pile up until then. 0: nothing crosses.
 Stage find_forward_backward_boundary(const Task& task);
 
 // From what a method decides (computes and transfers, in their order) to a whole instruction stream.

@@ -38,7 +38,7 @@ class BoundSearch {
         // Stages that a solution presses on are no chain.
         adaptive_(!any_order && !transfers(model) && model.uses(Switch::kOverfullBoundaries)) {}
 
-  // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
+  // Raises the bound until it is within options.gap of the value, nothing helps, or the limits end it. One thread.
   void run(const ProofLimits& limits) {
     limits_ = limits;
     spent_ = 0;
@@ -48,7 +48,7 @@ class BoundSearch {
   double bound() const { return bound_.load(); }  // from any thread
   // After run().
   const std::optional<Certificate>& certificate() const { return certificate_; }
-  // What the separators did in all relaxations. After run().
+  // Returns what the separators did in all relaxations, after run().
   const std::vector<SeparatorCount>& separators() const { return separators_; }
 
  private:
@@ -126,7 +126,7 @@ class BoundSearch {
     return next == boundaries ? std::vector<Stage>{} : next;
   }
 
-  // Where no stage holds too much: twice as many, as ever.
+  // Adds the stages that hold too much, or twice as many boundaries if no stage does.
   std::vector<Stage> with_overfull(const std::vector<Stage>& boundaries) const {
     std::vector<Stage> next, more = overfull_;
     if (more.empty())
@@ -156,7 +156,7 @@ class BoundSearch {
     return pressing;
   }
 
-  // Of branching after a relaxation: as long as all took so far.
+  // Returns the share of branching after a relaxation: as long as all took so far.
   Share as_much_again(double begin) const {
     if (limits_.effort > 0)
       return {.iterations =
@@ -245,7 +245,7 @@ class BoundSearch {
     }
   }
 
-  // What is proved of what recomputations cost.
+  // Returns what is proved of the cost of recomputations.
   double overhead() const { return bound_.load() - least_; }
 
   bool done() const {

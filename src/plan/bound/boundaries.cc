@@ -18,7 +18,7 @@ struct Pressure {
   Bytes live = 0, working = 0;
 };
 
-// By stage 1..n: bytes live under a plan that retains everything (at least), and the op's working set.
+// Returns for each stage 1..n the least live bytes under a plan that retains everything, and the op's working set.
 Indexed<Stage, Pressure> pressures(const Model& model) {
   Indexed<Stage, Bytes> change(position_of(model.never()) + 1);
   for (const Interval& interval : model.intervals) {
@@ -167,7 +167,7 @@ class SegmentLoad {
     }
   }
 
-  // Of what is there, what the op touches: its working set has that.
+  // Returns the bytes of what is there and the op touches. Its working set counts them.
   double touched(OpIndex op, Stage stage) const {
     double bytes = 0;
     std::vector<TensorIndex> all;
@@ -213,7 +213,7 @@ namespace {
 
 using Reads = Indexed<OpIndex, std::vector<TensorIndex>>;
 
-// By op: the segment that it ends, or -1.
+// Returns for each op the segment that it ends, or -1.
 Indexed<OpIndex, Segment> ends_of(const Model& model, const std::vector<Stage>& boundaries) {
   Indexed<OpIndex, Segment> ends(model.ops.size(), -1);
   for (size_t segment = 0; segment + 1 < boundaries.size(); ++segment)
@@ -227,7 +227,7 @@ void add(OpSet& set, const OpSet& more) {
   for (size_t op = 0; op < set.size(); ++op) set[op] = set[op] || more[op];
 }
 
-// By op: those that come before it in every order.
+// Returns for each op those that come before it in every order.
 Indexed<OpIndex, OpSet> ancestors_of(const Model& model, const Reads& reads) {
   Indexed<OpIndex, OpSet> before(model.ops.size(), OpSet(model.ops.size()));
   for (const OpIndex op : model.ops.indices())

@@ -19,13 +19,13 @@ namespace pantoum::plan {
 
 using Segment = int32_t;  // one counts with segments, so they are plain numbers
 
-// By op: what every choice of it reads.
+// Returns for each op what every choice of it reads.
 Indexed<OpIndex, std::vector<TensorIndex>> common_reads(const Model& model);
 
 struct Windows {  // by op: the first and the last segment in which it can first be computed
   Indexed<OpIndex, Segment> first, last;
 };
-// Of all orders; `boundaries`: the stages of a chain, and the end. Cost: linear.
+// Returns the windows of all orders. `boundaries`: the stages of a chain, and the end. Cost: linear.
 Windows windows_of(const Model& model, const Indexed<OpIndex, std::vector<TensorIndex>>& reads,
                    const std::vector<Stage>& boundaries);
 

@@ -26,7 +26,7 @@ bool plain(const Model& model) {
   return true;
 }
 
-// What is in RAM while a choice runs: inputs, and outputs that cannot take over an input's bytes.
+// Returns what is in RAM while a choice runs: inputs, and outputs that cannot take over an input's bytes.
 std::set<TensorIndex> held_by(const ChoiceModel& choice) {
   std::set<TensorIndex> held(choice.reads.begin(), choice.reads.end());
   for (size_t write = 0; write < choice.writes.size(); ++write)
@@ -109,7 +109,8 @@ struct Costs {
   Seconds seconds = 0;
 };
 
-// What transfers that must happen take; seconds, and idle power over them, only where the engine waits for them.
+// Returns what transfers that must happen take. Seconds, and idle power over them, count only if the engine waits for
+// them.
 Costs must_move(const Model& model) {
   Costs moved;
   std::set<TensorIndex> from_storage;
@@ -189,7 +190,7 @@ class PricedSum {
     return {joule, second, sum.cost * kMargin, sum.taken};
   }
 
-  // Where two lines meet; the first is the flatter one.
+  // Returns the product where two lines meet. The first line is the flatter one.
   static double product_at(const Line& slow, const Line& fast) {
     const double across = slow.joule * fast.second - fast.joule * slow.second;
     const Seconds time = (slow.joule * fast.least - fast.joule * slow.least) / across;
@@ -208,7 +209,7 @@ class PricedSum {
     return sum;
   }
 
-  // By halving: at a price that is too low, more is taken than the limit allows.
+  // Finds the best price by halving: a price is too low if more is taken than the limit allows.
   double at_best_price(double limit, bool limits_time) const {
     const Costs cheapest = at(1, 0).taken;
     if (cheapest.joules <= 0 || cheapest.seconds <= 0) return 0;
@@ -274,7 +275,8 @@ struct Tenant {
   bool there_at(const OpModel& op) const { return before.empty() || before[op.stage] != 0; }
 };
 
-// By stage: must the op be computed before `last` is? What every choice reads is.
+// Says for each stage whether its op must be computed before `last` is. An op must if every choice of a later such op
+// reads what it makes.
 Indexed<Stage, char> stages_before(const Model& model, const OpModel& last) {
   Indexed<Stage, char> before(position_of(model.end()), 0);
   before[last.stage] = 1;

@@ -226,8 +226,8 @@ class Tree {
     branch(node);
   }
 
-  // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other segments, else
-  // all.
+  // Returns the columns that are neither 0 nor 1, the most promising first. A column promises its own gains so far,
+  // else those of its kin in other segments, else those of all.
   std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
     for (const ColumnIndex column : gains_.indices()) {

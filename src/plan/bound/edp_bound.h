@@ -67,7 +67,7 @@ class EdpBound {
   EdpBound(const Model& model, const PlanOptions& options, const Bounds& least, bool any_order = false)
       : model_(model), options_(options), any_order_(any_order), least_(least), bound_(least.product) {}
 
-  // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
+  // Raises the bound until it is within options.gap of the value, nothing helps, or the limits end it. One thread.
   void run(const ProofLimits& limits) {
     limits_ = limits;
     const bool small = model_.stages() <= kAllStages;
@@ -81,7 +81,7 @@ class EdpBound {
 
   double bound() const { return bound_.load(); }  // from any thread
   Bounds least() const { return least_; }         // after run()
-  // That prove the bound; empty where they prove less. After run().
+  // Returns the certificates that prove the bound, after run(); empty if they prove less.
   std::vector<Certificate> hyperplanes() const {
     std::vector<Hyperplane> proved;
     Seconds least_time = 0;
@@ -94,7 +94,7 @@ class EdpBound {
     return least_corner(proved, least_time).product() >= bound() ? certified_ : std::vector<Certificate>{};
   }
 
-  // What the separators did in all relaxations. After run().
+  // Returns what the separators did in all relaxations, after run().
   const std::vector<SeparatorCount>& separators() const { return separators_; }
 
  private:

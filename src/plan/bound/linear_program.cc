@@ -219,8 +219,8 @@ class SafeSum {
   int64_t count_ = 0;
 };
 
-// Of the right sides, which may be far larger than their sum: whoever adds them up anew in 64 bits, a side of thousands
-// of terms among them, comes no further below.
+// Margin for the right sides, which may be far larger than their sum. A checker that adds them up in 64 bits, each of
+// them a sum of up to thousands of terms, comes no further below.
 constexpr long double kOneByOne = 0x1p-46L;
 
 }  // namespace

@@ -23,12 +23,12 @@ class LinearProgram {
   void set_bounds(ColumnIndex column, double lower, double upper);
 
   enum class Answer : uint8_t { kOptimal, kInfeasible, kStopped };
-  // At most `seconds`, or `iterations` of the simplex where that is > 0.
+  // Solves for at most `seconds`, or `iterations` of the simplex where that is > 0.
   Answer solve(double seconds, int64_t iterations = 0);
   const Point& point() const;
   // After kInfeasible: multipliers that prove more than `least` take the place of the last ones; false: none found.
   bool take_ray(double least);
-  // Where the simplex stands: to go on from there after other columns' bounds were tried. Void once rows change.
+  // The state of the simplex, from which it can go on after other columns' bounds were tried. Void once rows change.
   std::vector<unsigned char> basis() const;
   void set_basis(const std::vector<unsigned char>& basis);
   // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j

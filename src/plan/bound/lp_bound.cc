@@ -174,7 +174,7 @@ Certificate certificate_of(const Relaxation& relaxation, const Program& program,
   return certificate;
 }
 
-// Of a row of bytes, about.
+// Returns about the right side of a row of bytes.
 double right_side(const Certificate::Row& row, const Question& question) {
   if (row.rule == Rule::kCover) return static_cast<double>(row.of.size());
   const int64_t divisor = row.rule == Rule::kRounding ? std::max<int64_t>(1, row.of[2]) : 1;
@@ -278,7 +278,7 @@ class Search {
   RamBound best_;
 };
 
-// That surely holds the most bytes.
+// Returns the op that surely holds the most bytes.
 OpIndex fullest_op(const Model& model) {
   const Indexed<OpIndex, Bytes> held = surely_held(model);
   OpIndex fullest;

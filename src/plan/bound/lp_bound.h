@@ -26,7 +26,7 @@ struct LpLimits {
   bool clocked() const { return iterations <= 0; }
 };
 
-// What raises a bound beside the search for a plan asks again and again.
+// Limits of a proof that runs beside the search for a plan. They are asked again and again.
 struct ProofLimits {
   std::function<double()> seconds_left;  // <= 0: stop
   std::function<double()> value;         // of the best plan so far; infinity before the first
@@ -35,7 +35,8 @@ struct ProofLimits {
   std::function<void(const Relaxation& relaxation, const Point& point)> solved = {};
 };
 
-// What `effort` > 0 buys: fewer where an iteration costs more. About as long as the search for a plan takes by it.
+// Returns the iterations that `effort` > 0 buys: fewer if an iteration costs more. They take about as long as the
+// search for a plan by that effort.
 int64_t iterations_for(int64_t effort, const Model& model);
 
 struct LpBound {
@@ -94,8 +95,9 @@ struct Branched {
   std::vector<SeparatorCount> separators;  // in the order of separators()
 };
 
-// Until the bound is at the target, or the limits, or a case leaves nothing to decide: then the relaxation has too few
-// boundaries (or the target is above the optimum). `options`: those of the relaxation's model.
+// Raises the bound until it is at the target, the limits end it, or a case leaves nothing to decide. In the last case
+// the relaxation has too few boundaries, or the target is above the optimum. `options`: those of the relaxation's
+// model.
 Branched branch_and_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits);
 
 // The RAM that every plan needs, where limits on time or energy, or what may not be paged, ask for more than the
@@ -119,7 +121,7 @@ class PrimalDual;
 
 // The question, order and boundaries of the relaxation, and as yet no bound and no row.
 Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options);
-// Where R pays for its seconds (Relaxation::work_price): the time row, which every case has with that multiplier.
+// Returns the time row where R pays for its seconds (Relaxation::work_price). Every case has it with that multiplier.
 std::optional<Certificate::Row> work_row(const Relaxation& relaxation);
 
 // The rows with a multiplier, of the solution that `program` holds now: to be called where its proved() is taken,

@@ -222,8 +222,8 @@ class MemorySeparator {
     return knapsack;
   }
 
-  // What is in RAM all through a segment: what is there after it, or is read by its boundary op, and neither was paged
-  // in nor recomputed in it.
+  // Returns what is in RAM all through a segment: what is there after it or is read by its boundary op, and was
+  // neither paged in nor recomputed in it.
   std::vector<KnapsackItem> in_ram_throughout(Segment segment) const {
     std::vector<KnapsackItem> items;
     const bool last = segment + 1 == relaxation_.segments(), reads = model_.uses(Switch::kRetainedReads);

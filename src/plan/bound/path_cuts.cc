@@ -68,8 +68,8 @@ class PathSeparator {
   }
 
  private:
-  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors
-  // that have no columns.
+  // Returns the value of the column, but not less than 0: with a solver's slightly negative zeros a path would go on
+  // through an op that cannot be recomputed, to tensors that have no columns.
   double at(ColumnIndex column) const { return column.exists() ? std::max(0.0, point_[column]) : 0; }
 
   struct Floating {

@@ -154,7 +154,7 @@ class PrimalDual {
 
   const Point& point() const { return point_; }         // nearly within the rows
   double value() const { return best_ * cost_scale_; }  // what the best multipliers prove, about
-  // and surely (dual_bound.h)
+  // and surely (dual_bound() in linear_program.cc)
   double proved() const {
     std::vector<double> multipliers(rows_.size());
     for (size_t row = 0; row < rows_.size(); ++row) multipliers[row] = multiplier(row);

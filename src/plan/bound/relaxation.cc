@@ -28,7 +28,7 @@ std::set<TensorIndex> touched(const OpModel& op) {
   return all;
 }
 
-// What lies on top of the arena need not be rounded up.
+// Returns the bytes that the topmost block of the arena need not be rounded up by.
 Bytes rounding(const Model& model) {
   Bytes most = 0;
   for (const TensorModel& tensor : model.tensors) most = std::max(most, tensor.size - tensor.bytes);
@@ -250,7 +250,7 @@ class RelaxationBuilder : public Relaxation {
     for (const TensorIndex tensor : made) add_made_rows(tensor);
   }
 
-  // What was not made yet is not read back from storage. From the end of the window on that says nothing new.
+  // Adds rows that forbid to read back what was not made yet. From the end of the window on they say nothing new.
   void add_made_rows(TensorIndex tensor) {
     const OpIndex maker = model_.tensors[tensor].producer;
     for (Segment segment = first_segment(maker); segment < last_segment(maker); ++segment) {
@@ -340,7 +340,7 @@ class RelaxationBuilder : public Relaxation {
     rows_.push_back(std::move(row));
   }
 
-  // Of the objective, for a second of the makespan.
+  // Returns what a second of the makespan costs in the objective.
   double second_cost() const {
     if (options_.question.objective == Objective::kTime) return 1;
     return options_.question.objective == Objective::kEnergy ? model_.idle_w + options_.second_price : 0;

@@ -51,7 +51,7 @@
 
 namespace pantoum::plan {
 
-// By segment, and by tensor or op: the column, or none.
+// The column of each segment and tensor (or op), or none.
 template <class I>
 class ColumnGrid {
  public:
@@ -86,7 +86,7 @@ class Relaxation {
   const RelaxationOptions& options() const { return options_; }
   const Columns& columns() const { return columns_; }
   const std::vector<Row>& rows() const { return rows_; }
-  // What the column says of a plan; of the makespan nothing that is 0 or 1.
+  // Returns what the column decides of a plan. The makespan decides nothing that is 0 or 1.
   const std::optional<Certificate::Decision>& decision(ColumnIndex column) const { return decisions_[column]; }
   double constant() const { return constant_; }  // paid by every plan, beside the columns
   // That, and what the columns are sure to cost: the first computations of all ops that must run.
@@ -121,7 +121,7 @@ class Relaxation {
   bool flows(Segment segment) const {
     return std::binary_search(flow_segments_.begin(), flow_segments_.end(), segment);
   }
-  // What every choice of the op reads.
+  // Returns what every choice of the op reads.
   const std::vector<TensorIndex>& reads(OpIndex op) const { return reads_[op]; }
   // Do all choices of the boundary op read the tensor, or must it be in RAM at the end?
   bool read_at_boundary(Segment segment, TensorIndex tensor) const;
@@ -139,7 +139,7 @@ class Relaxation {
   }
 
  protected:
-  // With empty tables, which the builder in relaxation.cc fills.
+  // Makes empty tables, which the builder in relaxation.cc fills.
   struct Empty {};
   Relaxation(Empty, const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries)
       : model_(model),

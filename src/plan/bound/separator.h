@@ -45,7 +45,7 @@ class Separation {
   std::vector<Row> violated(const Point& point);
   // Does the point violate the row by more than the limit for indicators, whatever the row is made of?
   bool violates(const Point& point, const Row& row) const;
-  // To be told of the rows that are added to the program, and of the bound that the program proves once it is solved.
+  // The caller tells of the rows that it adds to the program, and of the bound that the solved program proves.
   void kept(const std::vector<Row>& rows);
   void solved(double bound);
 
@@ -65,20 +65,21 @@ void add_counts(std::vector<SeparatorCount>& total, std::span<const SeparatorCou
 // The procedures that find violated cuts, one for each kind, each explained at the head of its file. separator.h lists
 // and calls them.
 
-// At most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`; and one for
-// each op that floats, over a and b. `stop` is called in every segment; once it returns true, the rows found so far are
-// returned. Cost: segments squared times (tensors + reads).
+// Finds at most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`. It
+// finds also one row for each op that floats, over a and b. `stop` is called in every segment; once it returns true,
+// the rows found so far are returned. Cost: segments squared times (tensors + reads).
 std::vector<Row> path_cuts(
     const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });
 
-// Those found so far when `stop`, asked in every segment, says so.
+// Finds violated rows made of bytes. `stop` is called in every segment; once it returns true, the rows found so far
+// are returned.
 std::vector<Row> memory_cuts(
     const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });
 
-// At most two rows for each segment with W: the most violated of either kind, by more than `tolerance` times the
-// longest makespan. Cost: segments squared, and the columns.
+// Finds at most two rows for each segment with W: the most violated of either kind, by more than `tolerance` times
+// the longest makespan. Cost: segments squared, and the columns.
 std::vector<Row> flow_cuts(const Relaxation& relaxation, const Point& point, double tolerance);
 
 }  // namespace pantoum::plan

@@ -103,8 +103,8 @@ class Orderer {
 
   static bool lower(double now, double before) { return now < before * kClearly; }
 
-  // From the first order by local search; where a beam finds a smaller peak, from there. What stays near the first order
-  // is easier to plan in.
+  // Searches from the first order by local search, and again from the order of a beam if that has a smaller peak. It
+  // is easier to plan in an order near the first one.
   void search() {
     take(improved(best_, OrderGoal::kPeak, threshold()));
     OrderSteps steps(total_steps_ / 3, limits_.stop);

@@ -129,7 +129,7 @@ class Beam {
     return false;
   }
 
-  // Of the ops that follow it and may run, the one that leaves the fewest bytes.
+  // Returns the op that leaves the fewest bytes, of those that follow `op` and may run.
   OpIndex leanest_follower(OpIndex op) {
     OpIndex best;
     Bytes least = 0;

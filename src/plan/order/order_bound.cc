@@ -57,7 +57,7 @@ class Bounder {
   }
 
  private:
-  // In first_live, beside the staging buffer.
+  // Returns the bytes of tensors in first_live, without the staging buffer.
   static Bytes starting_bytes(const OrderProblem& problem) {
     Bytes bytes = 0;
     for (const OrderTensor& tensor : problem.tensors) bytes += tensor.from_start ? tensor.size : 0;
@@ -104,8 +104,8 @@ class Bounder {
       }
   }
 
-  // What is there while the op runs beyond what is there for sure: workspace, outputs that nobody reads; less what may
-  // be taken over.
+  // Returns the bytes that are live while the op runs beyond those that are sure: workspace and outputs that nobody
+  // reads, less what outputs may take over.
   Bytes own_bytes(OpIndex op) {
     const OrderOp& entry = problem_.ops[op];
     Bytes bytes = entry.workspace;
@@ -135,7 +135,7 @@ class Bounder {
     return ops;
   }
 
-  // Of the ops that are neither before nor behind it.
+  // Returns bytes of the ops that are neither before nor behind `op`.
   Bytes beside(OpIndex op) {
     std::vector<TensorIndex> counted;
     Bytes bytes = 0;
@@ -190,7 +190,7 @@ class Bounder {
   Indexed<TensorIndex, char> replaced_;      // an op may write its successor over it
 };
 
-// Of one op: its operands and its workspace, and what stays in RAM from the start.
+// Returns the most bytes that one op needs: its operands, its workspace, and what stays in RAM from the start.
 Bytes largest_working_set(const OrderProblem& problem) {
   Indexed<TensorIndex, char> replaced(problem.tensors.size(), 0);
   for (const OrderOp& op : problem.ops)

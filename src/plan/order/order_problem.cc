@@ -49,7 +49,7 @@ class Condenser {
     }
   }
 
-  // By the last reader, where the tensor has no duty afterwards.
+  // May the last reader take over the tensor's bytes? Only if the tensor has no duty afterwards.
   bool may_be_taken(TensorIndex tensor, const ChoiceModel& by) const {
     if (!tensor.exists() || !base::contains(by.reads, tensor)) return false;
     const TensorModel& entry = model_.tensors[tensor];

@@ -55,7 +55,7 @@ class OrderProfile {
   }
 
  private:
-  // What the op of the place takes and frees; the same rules as PartialStep::run.
+  // Takes and frees what the op of the place takes and frees, by the same rules as PartialStep::run.
   void run(size_t place) {
     const OrderOp& op = problem_.ops[order_[place]];
     Bytes live = lives_[place];

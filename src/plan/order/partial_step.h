@@ -76,7 +76,7 @@ class PartialStep {
   const std::vector<OpIndex>& order() const { return order_; }
   size_t done() const { return order_.size(); }
   bool whole() const { return done() == problem_.ops.size(); }
-  // Of the set of ops that have run.
+  // Returns the name of the set of ops that have run.
   OpSetHash hash() const { return hash_; }
   // The first ops, by number, that may run; `most` at most. True: these are all.
   bool ready(size_t most, std::vector<OpIndex>& ops) const {
@@ -95,7 +95,7 @@ class PartialStep {
  private:
   static constexpr size_t kBits = 64;
   static constexpr int32_t kRan = -1;  // in waits_
-  // What it is the first to read from storage.
+  // Returns the bytes that the op is the first to read from storage.
   Bytes loads(const OrderOp& op) const {
     Bytes bytes = 0;
     for (const TensorIndex read : op.reads) {

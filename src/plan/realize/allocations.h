@@ -44,7 +44,7 @@ struct Allocations {
   std::vector<std::optional<size_t>> workspace;  // by event
 };
 
-// What is placed beside a stream's own instructions says.
+// What one placement has to respect beside the instructions of its stream.
 struct Surroundings {
   std::map<int64_t, Bytes> fixed;                     // initial offsets that are given, by tensor id
   const std::vector<OtherProgram>* others = nullptr;  // whose allocations follow the stream's own

@@ -88,7 +88,7 @@ class PlacedStream {
    public:
     static constexpr int64_t kWorkspace = -1;
 
-    // Of the next instruction, which allocates something.
+    // Goes on to the next instruction, which allocates something.
     void advance(const Event& event) {
       const int64_t owner = 2 * int64_t{event.subject} + (event.what == Do::kCompute ? 1 : 0);
       name_ = {.owner = owner, .nth = ++counts_[owner]};
@@ -187,7 +187,7 @@ class PlacedSearch {
     std::ranges::stable_sort(candidates_, {}, &Candidate::value);
   }
 
-  // Where there are offsets.
+  // Takes the changes if there are offsets for them.
   bool take(const std::vector<Simulator::Change>& changes) {
     std::vector<Simulator::Change> back;
     back.reserve(changes.size());

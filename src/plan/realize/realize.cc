@@ -42,7 +42,8 @@ struct Placed {
   place::Placement placement;
 };
 
-// By event, and one more for the end: the stage that it is of. What follows a first computation counts to the next stage.
+// Returns the stage of each event, and one more for the end. Events after a first computation count to the next
+// stage.
 std::vector<Stage> stages_of(const Model& model, const std::vector<Event>& events) {
   std::vector<Stage> stages(events.size() + 1, model.end());
   Indexed<OpIndex, char> computed(model.ops.size(), 0);

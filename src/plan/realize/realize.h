@@ -1,4 +1,4 @@
-// From an instruction stream to a plan: offsets, exact figures, places in storage.
+// Makes a plan of an instruction stream: offsets, exact figures, places in storage.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace pantoum::plan {
 
-// What a finished plan needs: peak, arena, time and energy, offsets included.
+// The exact figures of a finished plan: peak, arena, time and energy, offsets included.
 
 // Runs the plan's instructions as semantics.md says. nullopt: one of them cannot be issued (a tensor is not where it
 // must be; overlaps are the placement's business). Cost: linear but for the freed bytes that are still being written.
@@ -24,8 +24,9 @@ using EngineSeconds = std::function<Seconds(bool out, Bytes bytes)>;
 std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken = {},
                                  Freedoms* used = nullptr);
 
-// At least the exact seconds or joules that plain sums have as `value`, and what sums rounded up have: an instruction adds
-// by no more than four operations, each of which errs by half a unit in the last place, or by one where it is rounded up.
+// Returns no less than the exact seconds or joules whose plain sum is `value`, and no less than sums that are rounded
+// up. An instruction adds at most four operations; each errs by half a unit in the last place, or by one where it is
+// rounded up.
 inline double upper_end(const Plan& plan, double value) {
   const auto operations = static_cast<double>(8 * (plan.instructions.size() + 2));
   return value * (1 + operations * std::numeric_limits<double>::epsilon());
@@ -36,8 +37,8 @@ struct Realized {
   std::optional<Plan> plan;
   Bytes byte_excess = 0;  // > 0: by how much the smallest arena found exceeds the budget
   Bytes live_bytes = 0;   // the most at one moment, of other programs too: no arena is smaller
-  // By stage, where offsets within the budget came near: the bytes that allocations would have to share. Empty: nothing is
-  // known of that.
+  // Bytes that allocations would have to share in each stage, if offsets within the budget came near. Empty: nothing
+  // is known of that.
   Indexed<Stage, Bytes> clashes;
   Seconds time_excess = 0;  // > 0: by how much the step ends after the deadline
 };

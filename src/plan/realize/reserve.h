@@ -18,8 +18,8 @@ namespace pantoum::plan {
 
 class Reserve {
  public:
-  // Of a question with so many bytes. Nothing is in reserve. Keeps `model` by reference.
-  // The bytes that an op has to have in RAM are no reserve.
+  // Makes the reserve of a question with so many bytes of budget; nothing is in reserve. Keeps `model` by reference.
+  // Bytes that an op has to have in RAM cannot be reserved.
   Reserve(const Model& model, Bytes budget)
       : model_(model),
         budget_(budget),
@@ -29,11 +29,12 @@ class Reserve {
       most_[op.stage] = std::clamp<Bytes>(budget - model.staging - working_set(model, op), 0, most_[op.stage]);
   }
 
-  // As Limit::reserve; nothing: none.
+  // Returns the reserve as Limit::reserve has it; null: none.
   std::shared_ptr<const Indexed<Stage, Bytes>> by_stage() const { return by_stage_; }
 
-  // For a policy that missed the budget: as many bytes more as it lacked, at the stages where the offsets that came nearest
-  // clash, or at all of them where that is at many. False: nothing is known of what it lacked, or no more can be kept.
+  // After a policy missed the budget: keeps as many bytes more as it lacked, at the stages where the offsets that
+  // came nearest clash, or at all stages if they clash at many. False: nothing is known of what it lacked, or no more
+  // can be kept.
   bool grow(const Realized& missed) {
     if (missed.byte_excess <= 0) return false;
     const Bytes lacked = std::max(missed.byte_excess, budget_ / kLeastPart);
@@ -61,7 +62,7 @@ class Reserve {
     return true;
   }
 
-  // Where the search found no policy: less at the stages at which the best has too many bytes.
+  // After the search found no policy: keeps less at the stages at which the best policy has too many bytes.
   void give_way(const Policy& best) {
     if (!by_stage_) return;
     Simulator simulator(model_, {.question = {.budget = budget_}});

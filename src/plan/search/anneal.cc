@@ -146,7 +146,7 @@ class IsomorphicParts {
   std::vector<Simulator::Change> changes_;
 };
 
-// Of what is beyond a limit; 0: no limit.
+// Returns the first price of what is beyond a limit; 0 without a limit.
 double start_price(double known, double limit, double scale) {
   return limit <= 0 ? 0 : known > 0 ? known : 10 * scale / limit;
 }
@@ -237,7 +237,8 @@ class Annealer {
     return true;
   }
 
-  // Of what is accepted, a quarter to two thirds should fit, as much be in time, and as much meet the limit on energy.
+  // Adapts the prices so that a quarter to two thirds of the accepted policies fit, as many are in time, and as many
+  // meet the limit on energy.
   void adapt_price() {
     ++accepted_;
     fitting_ += simulator_.outcome().excess == 0;

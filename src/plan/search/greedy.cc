@@ -149,7 +149,7 @@ SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const P
   return {simulator.policy(), simulator.outcome()};
 }
 
-// From the last use to the first, each page-in is tried one, two, four, ... stages earlier.
+// Tries each page-in one, two, four, ... stages earlier, from the last use to the first.
 Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits) {
   if (!model.async || !model.uses(Switch::kPrefetch)) return policy;
   Simulator simulator(model, {.question = {.budget = limit.question.budget,

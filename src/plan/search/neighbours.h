@@ -100,7 +100,7 @@ class Neighbours {
 
   // A large change for a start: an interval that is retained is evicted, or the other way round.
   Simulator::Change turn() { return turned(any()); }
-  // The same of the interval given.
+  // Returns such a change of the given interval.
   Simulator::Change turned(IntervalIndex interval) {
     const Interval& span = model_.intervals[interval];
     return {interval, is_retained(interval) || span.to == model_.never() ? evicted_somehow(interval) : retained(span)};
@@ -122,7 +122,8 @@ class Neighbours {
     return {};
   }
 
-  // From now on only intervals are drawn that overlap this one and begin or end within `reach` stages of it, itself not.
+  // Draws from now on only from intervals that overlap this one and begin or end within `reach` stages of it, without
+  // the interval itself.
   void focus(IntervalIndex interval, int32_t reach) {
     focused_.clear();
     const Interval& span = model_.intervals[interval];
@@ -133,9 +134,9 @@ class Neighbours {
     }
   }
 
-  // From now on all intervals are drawn.
+  // Draws from all intervals from now on.
   void focus_on_all() { focused_.clear(); }
-  // What is drawn from; empty: all.
+  // Returns the intervals that are drawn from; empty: all.
   const std::vector<IntervalIndex>& focused() const { return focused_; }
 
  private:
@@ -156,7 +157,7 @@ class Neighbours {
     return wanted;
   }
 
-  // By stage: the next one whose live bytes are over the budget when everything is retained.
+  // Returns for each stage the next stage whose live bytes are over the budget when everything is retained.
   static Indexed<Stage, Stage> next_pressed(const Model& model, Bytes ram) {
     Simulator simulator(model, {.question = {.budget = ram}});
     simulator.reset(keep_all(model, first_choices(model, Objective::kEnergy)));

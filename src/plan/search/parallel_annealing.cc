@@ -24,8 +24,8 @@ constexpr double kHot = 10;                            // times that, where an a
 constexpr int64_t kIdle = 2;                           // such rounds, and an annealing restarts
 constexpr int64_t kWarmIntervals = 1000;               // more intervals want it cooler: each pays a smaller share
 
-// What a task throws (no memory) is thrown here, when all threads have ended. Where the system gives fewer threads, those
-// that there are do all of it.
+// Runs the tasks on several threads. What a task throws (no memory) is thrown again when all threads have ended. If
+// the system gives fewer threads, those do all tasks.
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   std::atomic<int> next{0};
   std::mutex mutex;
@@ -50,8 +50,8 @@ void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-// What an annealing that restarts may do in its first round: a smaller question is searched better, and its answer is one
-// to the whole question.
+// What an annealing may do in the first round after a restart. A smaller question is searched better, and its answer
+// is an answer to the whole question.
 enum Means : size_t { kDropping, kPaging, kBoth, kMeans };
 
 class ParallelAnnealing {
@@ -183,7 +183,7 @@ class ParallelAnnealing {
     return improved;
   }
 
-  // Where each annealing goes on.
+  // Decides where each annealing goes on.
   void scatter() {
     for (Annealing& annealing : annealings_) {
       if (!annealing.alone && model_.uses(Switch::kSharing) && better(best_.outcome, annealing.found.outcome))

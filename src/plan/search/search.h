@@ -34,13 +34,13 @@ struct SearchResult {
 // Cost: a simulation of every interval that spans the worst stage, per interval evicted.
 SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
-// With other choices for the ops at whose computation there are too many bytes, where that makes them fewer.
+// Takes other choices for the ops during which there are too many bytes, if that makes the bytes fewer.
 SearchResult with_leaner_kernels(const Model& model, const Limit& limit, const Policy& policy);
 
 // Fits before it does not; nearer to fitting; of less value.
 bool better(const Outcome& a, const Outcome& b);
 
-// What every plan pays: the first computations by first_choices().
+// Returns what every plan pays: the first computations by first_choices().
 double unavoidable(const Model& model, const Limit& limit);
 
 // Simulated annealing over the intervals' policies (`Neighbours`) and the ops' choices, cool from the start; the price of

@@ -53,7 +53,7 @@ class Clock {
     return state_.end;
   }
 
-  // The same for the accepted run, whose course is remembered: the next run may start later than at the beginning.
+  // Runs the accepted run and remembers its course, so that the next run may start later than at the beginning.
   void keep(const AcceptedRun& accepted, Stage from) {
     Stage stage = begin_at(from);
     Bytes live = stage == 0 ? first_live_ : accepted.begin(stage);
@@ -225,8 +225,9 @@ class Clock {
     });
   }
 
-  // From a stage with a checkpoint to the last one before `next`, at which the accepted run is left again, if everything is as
-  // it was there. The makespan where it is not left again.
+  // Goes on from a stage with a checkpoint to the last checkpoint before `next`, where the trial leaves the accepted
+  // run again, if everything is as it was in the accepted run. Returns the makespan if the trial does not leave it
+  // again.
   std::optional<Seconds> go_on_as_accepted(Stage& stage, Stage next) {
     const Checkpoint& then = checkpoints_[position_of(stage / kCheckpointEvery)];
     const Stage to = next / kCheckpointEvery * kCheckpointEvery;

@@ -16,7 +16,7 @@ namespace {
 
 using base::round_up;
 
-// What every slot of the storage is a multiple of.
+// Returns the unit of which every slot of the storage is a multiple.
 Bytes storage_unit(const problem::Device& device) {
   const Bytes align = std::max<Bytes>(1, device.align_bytes), block = std::max<Bytes>(1, device.pager.block_bytes);
   const Bytes common = std::gcd(align, block);
@@ -129,7 +129,8 @@ class Compiler {
     return fits ? source : TensorIndex();
   }
 
-  // The same for sizes that the rules allow: the output's bytes are no more than the input's.
+  // Returns the input's tensor if the rules let the output share its bytes: the output has no more bytes than the
+  // input.
   TensorIndex sharing(const Op& op, int out, int in) const {
     const int64_t target = op.output(out), source = op.input(in);
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
@@ -181,7 +182,8 @@ class Compiler {
     mark_free_intervals();
   }
 
-  // Where no op has to read the tensor any more: each has a choice that does not, or is optional itself.
+  // Marks intervals after which no op has to read the tensor: each op has a choice that does not read it, or is
+  // optional.
   void mark_free_intervals() {
     Indexed<TensorIndex, Stage> last(model_.tensors.size(), 0);
     for (const OpModel& op : model_.ops) {
@@ -221,7 +223,7 @@ using ByTensor = Indexed<TensorIndex, T>;
 template <class T>
 using ByOp = Indexed<OpIndex, T>;
 
-// Those that the step must end with.
+// Marks the tensors that the step must end with.
 ByTensor<char> needed_at_end(const Model& model) {
   ByTensor<char> needed(model.tensors.size(), 0);
   for (const TensorIndex tensor : model.tensors.indices())
@@ -257,7 +259,7 @@ Choices choices_at(const Model& model, const Prices& prices) {
   return choices;
 }
 
-// Where idling draws watts, an op's seconds take joules too.
+// Returns choices at prices in which an op's seconds also cost idle joules.
 Choices choices_for(const Model& model, Prices prices) {
   prices.second += prices.joule * model.idle_w;
   return choices_at(model, prices);

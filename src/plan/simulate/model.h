@@ -34,7 +34,7 @@ struct OpModel {
   std::vector<ChoiceModel> choices;  // of the permitted numerics
 };
 
-// What every choice of the op reads.
+// Returns the tensors that every choice of the op reads.
 std::vector<TensorIndex> common_reads(const OpModel& op);
 
 // The least over an op's choices.
@@ -105,21 +105,23 @@ struct Model {
 // The graph has passed problem::validate. Cost: linear.
 Model make_model(const CostGraph& graph, const PlanOptions& options);
 
-// By op: must it be computed when each op uses choices[op]? Optional ops only where a reader or the end needs them.
+// Says for each op whether it must be computed when each op uses choices[op]. An optional op must be computed only if
+// a reader or the end of the step needs it.
 Indexed<OpIndex, char> needed_ops(const Model& model, const Choices& choices);
 
-// By op: the choice to start from. The cheapest for the objective such that all that is read is written; where that
-// cannot be had at one choice per op, what is missing is made by another choice on demand.
+// Returns for each op the choice to start from: the cheapest for the objective such that all that is read is written.
+// If one choice per op cannot write all of it, another choice makes what is missing on demand.
 Choices first_choices(const Model& model, Objective objective);
-// And such that a limit on the other figure is kept where nothing has to move: the best at one price of a second (of a
-// joule) for all ops, as low as it may be; and for some ops a cheaper one, as far as that leaves room.
+// Returns choices that also keep a limit on the other figure if nothing has to move. All ops are chosen at the lowest
+// price of a second (or joule) that keeps the limit; some ops then get a cheaper choice as far as the limit leaves
+// room.
 Choices first_choices(const Model& model, const Question& question);
 
-// The same by what each op draws itself, whatever its seconds.
+// Returns the choices of least energy by what each op draws itself, whatever its seconds.
 Choices least_joules(const Model& model);
 
-// From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
-// an activation, so that this can go.
+// Replaces each op's choice by the one that reads the fewest bytes among those that write the same: signs in place of
+// an activation, for example, so that the activation can be freed.
 Choices lean_reads(const Model& model, Choices choices);
 
 // An instruction of a plan before it has offsets.

@@ -1,4 +1,4 @@
-// What a policy is judged by: limits, what it comes to, and what that is worth.
+// The limits that judge a policy, its figures, and what these are worth.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@ namespace pantoum::plan {
 
 struct Limit {
   Question question;  // as the search asks it: less RAM or time than the user's where placing takes its part
-  // By stage: bytes of the budget that it may not use, as offsets need them; nothing: none.
+  // Bytes of the budget that the policy may not use in each stage, because offsets need them. Null: none.
   std::shared_ptr<const Indexed<Stage, Bytes>> reserve = nullptr;
   bool clock = false;  // the time is told even where nothing asks for it
 };
@@ -44,7 +44,8 @@ struct Interest {
   double most = std::numeric_limits<double>::infinity();
 };
 
-// What a joule and a second count where two ways to do the same are compared; of edp near a plan of these figures.
+// Prices of a joule and a second that compare two ways to do the same. For edp they hold near a plan of these
+// figures.
 struct Prices {
   double joule = 1, second = 0;
   double operator()(Joules energy, Seconds time) const { return joule * energy + second * time; }

@@ -35,7 +35,8 @@ struct PlanOptions {
   bool goes_on = false;
   // Tensors whose arena offset is given (a second program that shares the arena).
   std::map<int64_t, Bytes> fixed_initial;
-  // That share the arena and do not run beside this one: tensors that both start with get offsets that serve all.
+  // Programs that share the arena and do not run beside this one. Tensors that both start with get offsets that serve
+  // all programs.
   const std::vector<OtherProgram>* others = nullptr;
   std::stop_token stop;  // asks for the best so far
   // Told a few times a second, from another thread, where the search goes by the clock.

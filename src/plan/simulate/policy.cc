@@ -4,7 +4,7 @@ namespace pantoum::plan {
 
 namespace {
 
-// By tensor: the last stage at which an op that has to be computed reads it under the choices; 0: none.
+// Returns for each tensor the last stage at which an op that has to be computed reads it under the choices, or 0.
 Indexed<TensorIndex, Stage> last_reads(const Model& model, const Choices& choices) {
   Indexed<TensorIndex, Stage> last(model.tensors.size(), 0);
   const Indexed<OpIndex, char> needed = needed_ops(model, choices);

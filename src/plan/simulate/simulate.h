@@ -42,14 +42,14 @@ class Simulator {
   }
   // The accepted policy; between a proposal and its accept() or reject(), the proposed one.
   const Policy& policy() const { return policy_.policy(); }
-  // Of the accepted policy.
+  // Returns the outcome of the accepted policy.
   const Outcome& outcome() const { return accepted_.outcome(); }
 
   struct Change {
     IntervalIndex interval;
     IntervalPolicy to;
   };
-  // What `changes` would give (one per interval). Followed by accept() or reject().
+  // Returns what `changes` would give (one per interval). The caller then calls accept() or reject().
   Outcome propose(const std::vector<Change>& changes, const Interest& interest = {}) {
     trial_.clear();
     for (const Change& change : changes)
@@ -57,7 +57,7 @@ class Simulator {
     return proposed_ = run(interest);
   }
 
-  // What another choice of the op would give. Followed by accept() or reject().
+  // Returns what another choice of the op would give. The caller then calls accept() or reject().
   Outcome propose_choice(OpIndex op, int32_t choice, const Interest& interest = {}) {
     trial_.clear();
     const OpModel& changed = model_.ops[op];
@@ -84,7 +84,7 @@ class Simulator {
     trial_.clear();
   }
 
-  // By stage: the largest sum of live bytes while it runs, under the accepted policy.
+  // Returns the largest sum of live bytes while the stage runs, under the accepted policy.
   Bytes peak(Stage stage) const { return accepted_.peak(stage); }
   // The stages in [from, to) at which the accepted run looks at the tensor.
   void looks(TensorIndex tensor, Stage from, Stage to, std::vector<Stage>& stages) const {

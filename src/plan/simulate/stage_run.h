@@ -43,7 +43,7 @@ class Valuation {
 
   const Limit& limit() const { return limit_; }
   Bytes budget() const { return budget_; }
-  // What is left of it in the stage.
+  // Returns what is left of the budget in the stage.
   Bytes budget(Stage stage) const { return budget_ - (limit_.reserve ? (*limit_.reserve)[stage] : 0); }
   // Does time matter?
   bool timed() const { return timed_; }
@@ -92,7 +92,7 @@ class StageRun {
   using enum EntityState::Flag;
 
  public:
-  // What it runs is read from the policy; what it looks at and asks of the clock is noted in the trial.
+  // The stage runs what the policy says, and notes in the trial what it looks at and asks of the clock.
   StageRun(const Model& model, const Valuation& valuation, const ScheduledPolicy& policy, Trial& trial)
       : model_(model),
         policy_(policy),
@@ -134,7 +134,7 @@ class StageRun {
   // After a stage without a stream: the next one may be run.
   void recover() { std::fill(pins_.begin(), pins_.end(), uint16_t{0}); }
 
-  // From now on the stream is written there; nullptr: nowhere.
+  // Writes the stream to this log from now on. Null: nowhere.
   void log_to(std::vector<Event>* log) { log_ = log; }
 
  private:
@@ -283,8 +283,8 @@ class StageRun {
     return true;
   }
 
-  // Where the outputs go: to where they are, over an input, or to the fresh bytes returned. What is written over waits for
-  // the end of its page_out.
+  // Places the outputs where they are, over an input, or in fresh bytes, whose number it returns. Bytes that are
+  // written over wait for the end of their page_out.
   Bytes place_outputs(const ChoiceModel& how, bool first) {
     const auto overwrite = [&](TensorIndex tensor) {
       if (model_.async && in_storage(tensor)) tick(Tick::kOverwrite, tensor.value(), 0, 0);

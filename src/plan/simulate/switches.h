@@ -12,7 +12,7 @@
 
 namespace pantoum::plan {
 
-// As `all_switches` defines them.
+// The rules. `all_switches` defines them.
 enum class Switch : uint8_t {
   kPathCuts,
   kStoredOnce,
@@ -88,7 +88,7 @@ struct SwitchInfo {
   std::string_view name, definition;
 };
 
-// In the order of the enumeration.
+// Returns all rules in the order of the enumeration.
 const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
 // Nothing: there is no such rule.
 std::optional<Switch> switch_named(std::string_view name);

@@ -55,7 +55,7 @@ enum class Attempt : uint8_t {  // in the order of the table
   kCount
 };
 
-// Of what a share is, the table says.
+// Returns the attempt's share. The table says what it is a share of.
 double share_of(Attempt attempt);
 
 // The clock of one limit, from the moment that it is made.

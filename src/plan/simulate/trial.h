@@ -135,12 +135,12 @@ struct TrialRecord {
   StageCost totals;    // of the whole step
   bool whole = false;  // all stages are run, from the start
 
-  // What the visit of this number looked at.
+  // Returns what the visit of this number looked at.
   std::span<const Touch> touches_of(size_t visit) const {
     const size_t end = visit + 1 < visits.size() ? visits[visit + 1].touched : touched.size();
     return std::span(touched).subspan(visits[visit].touched, end - visits[visit].touched);
   }
-  // What it asks of the clock.
+  // Returns what the visit asks of the clock.
   std::span<const Tick> ticks_of(size_t visit) const {
     const size_t end = visit + 1 < visits.size() ? visits[visit + 1].ticked : ticks.size();
     return std::span(ticks).subspan(visits[visit].ticked, end - visits[visit].ticked);
@@ -252,7 +252,7 @@ class AcceptedRun {
     stamps_.assign(entities, 0);
   }
 
-  // From now on the run is the trial's where the trial ran or shifted stages.
+  // Takes over from the trial the stages that it ran or shifted.
   void take(const TrialRecord& trial, const Outcome& outcome) {
     if (trial.whole) forget();
     for (size_t index = 0; index < trial.visits.size(); ++index) take_visit(trial, index);
@@ -262,13 +262,13 @@ class AcceptedRun {
   }
 
   const Outcome& outcome() const { return outcome_; }
-  // Of all stages.
+  // Returns the sums of all stages.
   const StageCost& totals() const { return totals_; }
-  // Of one.
+  // Returns the cost of one stage.
   const StageCost& cost(Stage stage) const { return costs_[stage]; }
   // The largest sum of live bytes while the stage runs, with those that are kept in reserve.
   Bytes peak(Stage stage) const { return live_[stage]; }
-  // By how much that is over the budget.
+  // Returns by how many bytes the peak is over the budget.
   Bytes over(Stage stage) const { return std::max<Bytes>(0, live_[stage] - budget_); }
   // Live bytes when the stage begins.
   Bytes begin(Stage stage) const { return live_[stage] - rises_[stage]; }
@@ -276,7 +276,7 @@ class AcceptedRun {
   Bytes net(Stage stage) const { return nets_[stage]; }
   // How many more bytes were over the budget, summed over [first, last), if delta were added to every stage.
   Bytes excess_change(Stage first, Stage last, Bytes delta) const { return live_.excess_change(first, last, delta); }
-  // What the stage asks of the clock.
+  // Returns what the stage asks of the clock.
   const std::vector<Tick>& ticks(Stage stage) const { return ticks_[stage]; }
 
   // The entities that the stage looks at.
