@@ -169,7 +169,7 @@ class Importer {
     info_.nodes.push_back(std::move(coverage));
   }
 
-  // What follows from an earlier problem is not told again.
+  // A problem that follows from an earlier one is not reported again.
   void refuse(const Call& call, const Error& error, NodeCoverage& coverage) {
     for (const TypedValue& output : call.outputs)
       if (!output.name.empty())

@@ -43,7 +43,7 @@ Value truncated(const Value& x) {
 
 constexpr Slot kExponent = {1, "exponent"};
 
-// Both, in the captured type.
+// Both operands, converted to the captured type.
 struct Pair {
   Value a, b;
 };
@@ -86,7 +86,7 @@ Result<void> lower_mul(Node& node) {
 Result<void> lower_div(Node& node) {
   const Value a = node.as_output(kSelf);
   const std::optional<double> number = node.told_number(kOther);
-  // Where the inverse is exact, a product is.
+  // A product by the inverse is exact if the inverse is.
   int exponent = 0;
   if (ir::is_float(node.output().dtype) && number && *number != 0 && std::abs(std::frexp(*number, &exponent)) == 0.5)
     return node.set(scale(a, 1 / *number));

@@ -13,19 +13,19 @@ Value indices_of(Node& node, Slot slot) {
   return index.dtype() == DType::kU8 ? cast(index, DType::kI64) : index;
 }
 
-// A number as one element.
+// Reads a number as a tensor of one element.
 Value at_least_one(const Value& x) {
   return x.rank() == 0 ? reshape(x, {1}) : x;
 }
 
-// With a dimension of 1 behind.
+// Appends a dimension of extent 1.
 Value apart(const Value& x) {
   Shape shape = x.shape();
   shape.push_back(1);
   return x ? reshape(x, shape) : x;
 }
 
-// The row of the padding is read, and gets no gradient.
+// The padding's row is read like the others, but gets no gradient.
 Result<void> lower_embedding(Node& node) {
   const Value weight = node.real({0, "weight"}), index = indices_of(node, {1, "indices"});
   const int64_t padding = node.integer({2, "padding_idx"}, -1);
@@ -160,7 +160,7 @@ Result<void> lower_kth_value(Node& node) {
   return set_of_rank(node, x, axis, node.integer({1, "k"}));
 }
 
-// Of an even number of elements the lower of the two in the middle.
+// The median of an even number of elements is the lower of the two in the middle.
 Result<void> lower_median(Node& node) {
   const Value given = node.tensor(kSelf), x = node.has(kDim) ? given : flattened(given);
   PANTOUM_ASSIGN(const size_t axis, node.axis(kDim, x, 0));

@@ -33,7 +33,7 @@ Result<void> lower_nll(Node& node) {
   return {};
 }
 
-// What is compared, both of one shape.
+// The two tensors that a loss compares, expanded to one shape.
 struct Compared {
   Value x, target;
   Reduction reduction;
@@ -108,7 +108,7 @@ Result<void> lower_kl_div(Node& node) {
   return node.set(reduced(probability * (log_target - pair.x), pair.reduction));
 }
 
-// What cross_entropy compares, the classes in dimension 1.
+// The operands of cross_entropy, with the classes in dimension 1.
 struct Scores {
   Value x, target, weight;
   Reduction reduction;

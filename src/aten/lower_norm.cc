@@ -25,7 +25,7 @@ Result<BatchNorm> read_batch_norm(Node& node) {
   return BatchNorm{x, scale, vector_or(node, {2, "bias"}, channels, 0)};
 }
 
-// By the statistics of the batch, which move the running ones where there are any.
+// Normalizes by the statistics of the batch, and updates the running statistics if the call has some.
 Result<void> normalize_batch(Node& node, const BatchNorm& norm, double momentum, double epsilon, bool keeps) {
   const Values made = node.ops(Kind::k_batch_norm, {norm.x, norm.scale, norm.bias}, {{}, {epsilon}});
   PANTOUM_TRY(node.set_both(made[0], made[1]));

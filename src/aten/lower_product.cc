@@ -9,7 +9,7 @@ struct Factor {
   int64_t transposed = 0;
 };
 
-// What a transposition of the last two dimensions was made of.
+// If x is a transposition of its last two dimensions: the value that was transposed.
 Factor factor_of(const Value& x) {
   if (!x) return {x};
   const Graph& graph = x.in().builder().graph();

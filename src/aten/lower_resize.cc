@@ -29,7 +29,7 @@ std::vector<double> factors_of(Node& node, size_t first, size_t space) {
   return factors;
 }
 
-// To the captured size; by the factors, where all are given, as PyTorch reads the source then.
+// Resizes to the captured size. If all factors are given, positions in the source follow from the factors, as in PyTorch.
 Result<void> resize(Node& node, const ResizeRule& rule, const std::vector<double>& factors) {
   const Value x = node.real({0, "self"});
   const Shape from = x.shape(), to = node.output().shape;

@@ -34,7 +34,7 @@ struct Slot {
   const char* name;
 };
 
-// What all calls of one lowering share.
+// The state that all calls of one lowering share.
 struct Build : import::Scope {
   using Scope::Scope;
 
@@ -90,7 +90,7 @@ class Node : public Composer {
   // The call's refusal, if there is one; E0211 of another type than was captured.
   Result<void> set(size_t output, const Value& value);
   Result<void> set(const Value& value) { return set(0, value); }
-  // In the captured shape.
+  // Sets the first output, reshaped to the captured shape.
   Result<void> set_reshaped(const Value& value) { return set(value ? reshape(value, output().shape) : value); }
   Result<void> set_both(const Value& first, const Value& second);
 

@@ -47,7 +47,7 @@ class SharedProducts {
   [[nodiscard]] std::vector<Contribution> contributions(Builder& builder, const Op& op, ValueId a, ValueId dy) const;
 };
 
-// With this many rows, more rows gain little.
+// Products with more rows than this run hardly faster per row.
 constexpr int64_t kTallRows = 128;
 
 // A product of matrices whose rows can be stacked, and whose factors move for less than the weight's gradient is

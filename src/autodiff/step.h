@@ -1,4 +1,4 @@
-// What the makers of training, accumulation, update and evaluation steps share.
+// Functions that the makers of training, accumulation, update and evaluation steps share.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct WeightedLoss {
 [[nodiscard]] Result<void> append_backward(Builder& builder, const std::vector<WeightedLoss>& losses,
                                            const OnGradient& on_gradient);
 
-// Where the losses take hold of a model's outputs.
+// ---- Losses: the ops that are appended to a model's outputs.
 
 struct LossSite {
   LossTerm term;

@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> steps_of(const Restoration& eac
   return steps;
 }
 
-// From the parameter to what its readers read.
+// Appends the nodes that compute what the readers read from the parameter.
 void add_moving_nodes(const Restoration& each, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
   std::string value = each.parameter;
   const auto steps = steps_of(each);
@@ -79,7 +79,7 @@ void add_moving_nodes(const Restoration& each, google::protobuf::RepeatedPtrFiel
   }
 }
 
-// What the nodes between read.
+// Adds the shapes and factors that those nodes read.
 void add_settings(onnx::GraphProto& graph, Tensors& tensors, const Restoration& each) {
   if (has_shape(each)) {
     const onnx::TensorProto folded = graph.initializer(tensors.at(each.value));

@@ -106,7 +106,7 @@ Result<void> Composer::refusal() const {
   return {};
 }
 
-// What a pointwise op makes of operands without elements; none where they have some.
+// The result of a pointwise op on operands without elements; an empty value if the operands have elements.
 Value Composer::nothing_of(Kind kind, const std::vector<TensorType>& types, const std::vector<TensorType>& given) {
   TensorType made = given.empty() ? types.back() : given[0];
   if (kind == Kind::k_compare) made.dtype = DType::kBool;

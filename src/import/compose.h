@@ -40,7 +40,7 @@ class Value {
 
 using Values = std::vector<Value>;
 
-// What all operators of one lowering append to.
+// The graph to which all operators of one lowering append.
 struct Scope {
   explicit Scope(Graph& graph) : builder(graph) {}
 
@@ -88,7 +88,7 @@ class Composer {
   Value nothing_of(Kind kind, const std::vector<TensorType>& types, const std::vector<TensorType>& given);
 };
 
-// What is appended while this lives carries the composer's label with the suffix behind it.
+// As long as this object lives, appended ops carry the composer's label with this suffix.
 class Suffix {
  public:
   Suffix(Composer& in, const std::string& suffix) : in_(in), length_(in.label_.size()) { in.label_ += suffix; }

@@ -33,7 +33,7 @@ class Evaluation {
     return {};
   }
 
-  // In float64 or, rounded, in float32.
+  // The result in float64 if `wide`, else rounded to float32.
   Tensor result(ValueId id, bool wide) {
     const Tensor tensor{graph_.value(id).type, std::make_shared<const Bytes>(contents(id))};
     return ir::is_float(tensor.type.dtype) && !wide ? converted(tensor, DType::kF32) : tensor;

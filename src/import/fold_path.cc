@@ -143,7 +143,7 @@ FoldPath read_fold_path(const std::string& value, const Names& sources, const Pa
   add(value);
   path.expands = path.expands && axes;
   path.calls = fmt::format("{}", fmt::join(calls, ", "));
-  // What else is made of numbers may be among the elements; a cast may round, or make an index of a parameter.
+  // Elements that come from other constants may be among the result's elements; a cast may round, or turn a parameter into an index.
   const bool pure = !(joins && (buffers || arange)) && casts <= ((buffers || arange) ? 0 : 1);
   path.known = path.known && pure &&
                path.parameters.size() == (joins ? std::max<size_t>(path.parameters.size(), 1) : 1) &&

@@ -43,7 +43,7 @@ std::optional<Range> through_split(const Graph& graph, const Op& split, Range ra
   return Range{split.inputs[0], range.first, range.count};
 }
 
-// Of one dimension a piece without steps, of those behind it all.
+// A slice that takes a piece of one dimension without steps, and the dimensions behind it whole.
 std::optional<Range> through_slice(const Graph& graph, const Op& slice, Range range) {
   const Shape &from = shape_of(graph, slice.inputs[0]), &to = shape_of(graph, slice.outputs[0]);
   if (from.empty()) return std::nullopt;

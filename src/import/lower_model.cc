@@ -67,7 +67,7 @@ class StandIns {
  public:
   StandIns(const Model& model, const Batch& batch);
 
-  // Of an output of `node`, whose image and kernel have these shapes where they are known; none where nothing tells.
+  // The type of an output of `node`, given the shapes of image and kernel as far as they are known; none if nothing tells the type.
   [[nodiscard]] std::optional<TensorType> type_of(const onnx::NodeProto& node, const std::string& output,
                                                   const std::optional<Shape>& image,
                                                   const std::optional<Shape>& kernel) const;

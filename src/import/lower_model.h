@@ -10,7 +10,7 @@
 
 namespace pantoum::import {
 
-// What the dimension 0 of the inputs is bound to.
+// The batch to which dimension 0 of the inputs is bound.
 struct Batch {
   std::string name;  // "" when the model has a static batch
   int64_t size = 1;
@@ -43,7 +43,7 @@ struct LoweredModel {
 
 [[nodiscard]] LoweredModel lower_model(const Model& model, const Batch& batch);
 
-// What `pantoum inspect` tells of a model.
+// The facts that `pantoum inspect` prints about a model.
 
 // `wider` is the same model lowered at batch.size + 1, from which dimensions that grow with the batch are told; null
 // when the batch is static.

@@ -217,7 +217,7 @@ Value surrounded(Value x, const Margins& margins, double value) {
   return x;
 }
 
-// Where an element at `at`, which may lie outside [0, extent), is read from.
+// The position in [0, extent) from which the padded element at `at` is read; `at` may lie outside.
 int64_t read_from(const std::string& mode, int64_t at, int64_t extent) {
   if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
   if (mode == "wrap") return ((at % extent) + extent) % extent;
@@ -268,7 +268,7 @@ Result<void> lower_tile(Node& node) {
   return node.set(repeated(x, repeats));
 }
 
-// Where a constant mask says so, an element of the last two dimensions stays.
+// A constant mask selects the elements of the last two dimensions that stay; the others become 0.
 Result<void> lower_trilu(Node& node) {
   const Value x = node.value(0);
   const Shape shape = x.shape();
@@ -317,7 +317,7 @@ Result<void> lower_space_to_depth(Node& node) {
                    {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 
-// What is left over is cut off, or added, behind.
+// If the difference is odd, the extra element is cut off or added at the end.
 Result<void> lower_center_crop_pad(Node& node) {
   const Value x = node.value(0);
   const Integers extents = node.integers(1, "shape");

@@ -20,7 +20,7 @@ Value statistic(Node& node, size_t input) {
   return node.at(kept);
 }
 
-// Of the file, or what an earlier call of the step left of one of the file.
+// Is the statistic stored in the file, or made from a stored one by an earlier call of the same step?
 bool keeps_statistic(Node& node, size_t input) {
   const Operand& operand = *node.operand(input);
   return operand.known ||
@@ -187,7 +187,7 @@ Result<void> lower_lp_norm(Node& node) {
   return node.set(x / reshape(p == 2 ? sqrt(sum) : sum, kept));
 }
 
-// Over the samples and the dimensions of space, unless axes say otherwise; 1e-9 is added to the deviation.
+// Normalizes over the samples and the dimensions of space unless `axes` names others; 1e-9 is added to the deviation.
 Result<void> lower_mean_variance(Node& node) {
   const Value x = node.real(0);
   const Integers told = node.attributes().integers("axes").value_or(Integers{0, 2, 3});

@@ -21,7 +21,7 @@ struct Sizes {
   bool batch_first = false;  // of X, Y and the states: layout 1
 };
 
-// What one direction computes with, and its state.
+// The weights and the state of one direction.
 struct Direction {
   Value w, r, x_bias, h_bias;  // the biases may be left out
   Integers blocks;             // of columns, by gate in ONNX's order
@@ -389,7 +389,7 @@ Integers steps_of_ops(const Sizes& sizes) {
   return steps;
 }
 
-// What x was joined from along time (the layer below), where its pieces have these extents; else nothing.
+// The pieces from which x was joined along time by the layer below, if they have these extents; else nothing.
 std::vector<ValueId> joined_from(const ir::Builder& builder, ValueId x, const Integers& steps) {
   constexpr int kMostReshapes = 8;
   const Graph& graph = builder.graph();

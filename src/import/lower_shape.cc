@@ -80,7 +80,7 @@ Result<void> lower_size(Node& node) {
   return node.set_known(0, make_tensor(DType::kI64, {}, Integers{node.type(0).elements()}));
 }
 
-// In float32 the graph holds float16 and bfloat16 with the values that they have in their own type.
+// The graph stores float16 and bfloat16 numbers as float32, rounded to the values that their own type can hold.
 Result<void> lower_cast(Node& node) {
   const Value x = node.value(0);
   const int64_t to = node.attributes().integer("to", 0);

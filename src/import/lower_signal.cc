@@ -119,7 +119,7 @@ Result<int64_t> one_number(Node& node, size_t input, const char* what) {
   return told[0];
 }
 
-// As long as it is told, or as the window.
+// The frame length that the node names, else the length of its window.
 Result<int64_t> frame_length(Node& node) {
   if (node.has(3)) return one_number(node, 3, "frame length");
   if (!node.has(2) || node.shape(2).size() != 1) return misfit("it has neither a window nor a frame length");

@@ -19,7 +19,7 @@ Result<Integers> window_list(Node& node, const char* name, size_t count, int64_t
   return values;
 }
 
-// Of the node's windows, in the order of the dimensions.
+// Strides, dilations and pads of the node's windows, in the order of the dimensions.
 struct Lists {
   Integers strides, dilations, pads;
 };
@@ -42,7 +42,7 @@ Result<Padding> read_padding(Node& node) {
   return misfit("its auto_pad is '{}'", rule);
 }
 
-// As many positions as the image divided by the stride, rounded up.
+// Pads the image so that the window has ceil(extent / stride) positions.
 void pad_same(Window& window, int64_t extent, bool lower) {
   const int64_t positions = (extent - 1) / window.stride + 1;
   const int64_t span = (window.kernel - 1) * window.dilation + 1;

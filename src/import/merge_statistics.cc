@@ -16,7 +16,7 @@ double unbiased(double count) {
   return count > 1 ? count / (count - 1) : 1;
 }
 
-// What each call's statistic weighs in the sum.
+// The weight of each call's statistic in the sum.
 std::vector<double> shares(const std::vector<Call>& calls, size_t which, double all) {
   std::vector<double> found(calls.size());
   double behind = 1;

@@ -202,7 +202,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
     }
   }
   info.inference_norms = count_inference_norms(model);
-  // What a program built here was never folded.
+  // No exporter has folded a model that Pantoum's own builder wrote.
   const bool was_exported = model.proto->producer_name() != "pantoum";
   if (was_exported) info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);

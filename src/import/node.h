@@ -36,7 +36,7 @@ class Attributes {
   const onnx::NodeProto* node_;
 };
 
-// What a name of the model stands for.
+// The value, contents or problem that a name of the model stands for.
 struct Operand {
   std::string name;
   ValueId id = ir::kNone;               // once it is in the graph
@@ -48,7 +48,7 @@ struct Operand {
   ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 
-// What all nodes of one lowering share.
+// The state that all nodes of one lowering share.
 struct Lowering : Scope {
   Lowering(const Model& from, Graph& to) : Scope(to), model(from) {}
 

@@ -24,7 +24,7 @@ struct OperatorFormText {
 // Every operator of the opsets 11 to 21 that is not deprecated: one entry for each of its forms, sorted by name and opset.
 [[nodiscard]] std::span<const OperatorFormText> operator_forms();
 
-// What an input of a node is, as far as it is known.
+// The type of a node's input, as far as it is known.
 struct GivenType {
   DType dtype = DType::kF32;
   bool sequence = false;  // of tensors

@@ -118,7 +118,7 @@ constexpr const char* kFxNode = "pkg.torch.onnx.fx_node";
 constexpr const char* kScopes = "pkg.torch.onnx.name_scopes";
 constexpr std::string_view kTarget = "target=torch.ops.aten.", kArgs = "(args = (";
 
-// From behind an opening bracket to the one that closes it, split at its own commas.
+// Splits the text up to the bracket that closes it at the commas that no inner bracket contains.
 std::vector<std::string> split_arguments(std::string_view text) {
   std::vector<std::string> args(1);
   int depth = 0;

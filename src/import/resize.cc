@@ -12,7 +12,7 @@ double cropped_position(const ResizeAxis& axis, double at) {
   return axis.begin * last + at * (axis.end - axis.begin) * last / static_cast<double>(axis.to - 1);
 }
 
-// Where an element of the result lies in the source.
+// The position in the source that an element of the result corresponds to.
 double source_position(const ResizeRule& rule, const ResizeAxis& axis, int64_t element) {
   const auto at = static_cast<double>(element), from = static_cast<double>(axis.from),
              to = static_cast<double>(axis.to);

@@ -25,7 +25,7 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
-// What may help, beside another export.
+// What the user may try instead of another export.
 std::string hint_of(const FoldPath& path) {
   if (!path.known || !path.functions.empty()) return {};
   if (path.expands) return "; first contents that are not all equal would tell along which dimension";
@@ -255,7 +255,7 @@ class Finder {
     return *original.tensor.data == (turned ? *transposed(folded.tensor).data : *folded.tensor.data);
   }
 
-  // What stands between the parameters and a folded value, by the names of what it was made of.
+  // The calls between the parameters and a folded value, read from the names of the values that it was folded from.
   [[nodiscard]] FoldPath path_of(const std::string& name, const std::vector<std::string>& sources,
                                  const std::vector<Reader>& readers) const {
     if (std::ranges::all_of(readers, [&](const Reader& each) { return call_of(each).mentions(name); }))
@@ -360,7 +360,7 @@ class Finder {
     return true;
   }
 
-  // What holds elements of parameters, each once, trains as they do.
+  // A tensor that holds elements of parameters, each element once, trains as those parameters do.
   bool leave(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
     if (!path.functions.empty() || !are_apart(name, path)) return false;
     const std::optional<Restoration> moved = moved_by(path, initializers_.at(name));

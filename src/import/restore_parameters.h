@@ -1,4 +1,4 @@
-// What the optimizer of PyTorch's newer exporter did to parameters, undone where that is exact.
+// Undoes what the optimizer of PyTorch's newer exporter did to parameters, where that is exact.
 //   * a parameter that was transposed or reshaped ahead of time is the program's again, and the node that moves it is back;
 //     where the file has the parameter too (a tied embedding), both are one again
 //   * parameters that were merged because their first contents are equal are separate again
@@ -32,7 +32,7 @@ struct Restorations {
 
 // To the message: names, dimensions, nodes. Contents of initializers are left as they are.
 void restore_message(onnx::GraphProto& graph, const std::vector<Restoration>& list);
-// To the contents.
+// Applies the restorations to the contents of the initializers.
 void restore_contents(std::map<std::string, Initializer>& initializers, const std::vector<Restoration>& list);
 
 // Values that the newer exporter's optimizer took for one because their first contents are equal, or left out because
@@ -95,7 +95,7 @@ struct FoldPath {
 // The one axis along which the tensor repeats itself; none where there are several, or none at all.
 [[nodiscard]] std::optional<size_t> repeated_axis(const Tensor& tensor);
 
-// Of a float32 matrix.
+// The transpose of a float32 matrix.
 [[nodiscard]] Tensor transposed(const Tensor& matrix);
 
 // Its first slice along the axis, with an extent of 1.

@@ -37,7 +37,7 @@ using Integers = std::vector<int64_t>;  // axes, a permutation, pads, ...
 // Two dimensions: the product of those before the axis, and of the others.
 [[nodiscard]] Shape as_matrix(const Shape& shape, size_t axis);
 
-// What Slice takes of every dimension.
+// The piece that Slice takes of one dimension.
 struct SlicePiece {
   int64_t start = 0, step = 1, count = 0;
   bool operator==(const SlicePiece&) const = default;

@@ -40,7 +40,7 @@ uint16_t to_half(float value) {
   // The exponent of the last bit that a half of this size has; in its units the value is rounded to an integer.
   const int unit = size == 0 ? kLeast : std::max(std::ilogb(size) - kFraction, kLeast);
   const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(size, -unit)));
-  // From 2^10 units on the leading one adds to the exponent, also where rounding carried into it.
+  // From 2^10 units on the leading bit adds 1 to the exponent; this is also right if rounding carried into that bit.
   const uint32_t above = unit == kLeast ? 0 : static_cast<uint32_t>(unit - kLeast) << kFraction;
   return static_cast<uint16_t>(sign | (above + units));
 }

@@ -67,7 +67,7 @@ struct Tensor {
 [[nodiscard]] float from_half(uint16_t bits);
 [[nodiscard]] float from_bfloat16(uint16_t bits);
 
-// To nearest, ties to even; what is too large becomes infinite.
+// Rounded to nearest, ties to even; numbers that are too large become infinite.
 [[nodiscard]] uint16_t to_half(float value);
 [[nodiscard]] uint16_t to_bfloat16(float value);
 

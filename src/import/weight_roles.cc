@@ -131,7 +131,7 @@ class UseFinder {
   void find_activations() {
     for (const auto& input : graph_.input())
       if (!model_.initializers.contains(input.name())) activations_.insert(input.name());
-    // From the second iteration on.
+    // From the second iteration on, states depend on what the loop computed.
     activations_.insert(states_.begin(), states_.end());
     for (const onnx::NodeProto* each : nodes_) {
       const onnx::NodeProto& node = *each;
@@ -408,7 +408,7 @@ std::string tell_unmatched(const std::string& glob, const Model& model) {
   return exists ? fmt::format("'{}'", glob) : fmt::format("'{}'; did you mean '{}'?", glob, meant);
 }
 
-// What is fixed already may be frozen, too.
+// A tensor that does not train anyway may be frozen, too.
 Result<void> check_freeze_globs(const Model& model, const OnnxOptions& options) {
   Globs unmatched;
   for (const std::string& glob : options.freeze) {

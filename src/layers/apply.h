@@ -88,7 +88,7 @@ class Site {
   [[nodiscard]] Tensor existing(const std::string& name, ValueId id, const Shape& shape);
 };
 
-// What a layer is called in messages, and, with a number, where it has no name of its own.
+// The kind of a layer, as messages name it. A layer without a name is called by its kind and a number.
 template <class L>
 inline constexpr std::string_view kKindOf;
 template <class L>
@@ -109,7 +109,7 @@ PANTOUM_OTHER_LAYERS(PANTOUM_LAYER)
 #undef PANTOUM_ELEMENT
 #undef PANTOUM_LAYER
 
-// What apply() of sequences and attention takes a part of.
+// Functions of several results or operands, of which apply() uses a part.
 Recurrent recur(Site& site, const Lstm& layer, const Tensor& x);
 Recurrent recur(Site& site, const Gru& layer, const Tensor& x);
 Recurrent recur(Site& site, const Rnn& layer, const Tensor& x);
@@ -130,7 +130,7 @@ Tensor call(State& state, const L& layer, const Tensor& x, const Place& place) {
 
 // ---- What convolutions and pools share.
 
-// Of inputs with 1, 2 and 3 dimensions of space.
+// The forms of inputs with 1, 2 and 3 dimensions of space.
 inline constexpr std::array kForms = {"[N, C, L]", "[N, C, H, W]", "[N, C, D, H, W]"};
 
 template <std::size_t dimensions>

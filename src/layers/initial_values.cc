@@ -17,7 +17,7 @@ uint64_t stream_of(uint64_t seed, const std::string& name) {
   return base::Random(hash ^ (seed * 0xD1B54A32D192ED03u)).next();
 }
 
-// In [0, 1), all 53 bits.
+// A random number in [0, 1) with 53 random bits.
 double uniform(base::Random& random) {
   return static_cast<double>(random.next() >> 11) * 0x1p-53;
 }

@@ -8,7 +8,7 @@
 
 namespace pantoum::layers {
 
-// What an element depends on, and how many depend on it; as PyTorch counts them, whatever the parameter is for.
+// The number of inputs of one output and of outputs of one input, as PyTorch counts them from the shape alone.
 struct Fans {
   double in = 1, out = 1;
 };

@@ -9,7 +9,7 @@
 namespace pantoum::layers {
 namespace {
 
-// What the three kinds share.
+// The settings that LSTM, GRU and RNN share.
 struct Cell {
   const char* op_type;
   std::vector<size_t> gates;  // ONNX's order, as positions in PyTorch's

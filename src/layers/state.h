@@ -19,7 +19,7 @@
 
 namespace pantoum::layers {
 
-// What is known of a value while a model is built.
+// The facts that are known about a value while a model is built.
 
 using Shape = std::vector<int64_t>;
 using Bytes = std::vector<std::byte>;
@@ -30,7 +30,7 @@ inline constexpr std::array<int64_t, 2> kBatches = {61, 67};
 inline constexpr int64_t kBatch = -1;
 // Extents and sizes above this are refused before anything is computed with them.
 inline constexpr int64_t kMostExtent = INT32_MAX;
-// What an ONNX file holds, less what is not elements.
+// The most bytes of elements that an ONNX file holds; the rest of its 2 GiB is for everything else.
 inline constexpr int64_t kMostParameterBytes = (int64_t{1} << 31) - (int64_t{1} << 24);
 // Contents of computed values are kept up to so many elements: what gives shapes, positions and sizes is short.
 inline constexpr size_t kMostKnown = 4096;
@@ -41,7 +41,7 @@ struct KnownType {
   std::array<std::shared_ptr<const Bytes>, kBatches.size()> contents = {};  // null: they depend on data, or are many
 };
 
-// With -1 where the extent depends on the batch.
+// The shape with -1 for every extent that depends on the batch.
 [[nodiscard]] Shape shown(const KnownType& type);
 // "f32[N,3,8]".
 [[nodiscard]] std::string to_text(const KnownType& type);
@@ -50,7 +50,7 @@ struct KnownType {
 [[nodiscard]] std::optional<int64_t> count_of(const Shape& shape, int64_t most);
 // The same extents for every batch.
 [[nodiscard]] KnownType fixed_type(DType dtype, const Shape& shape);
-// Where a shape has -1, each batch.
+// The type with each of kBatches in place of -1.
 [[nodiscard]] KnownType batch_type(DType dtype, const Shape& shape);
 
 // A number of ONNX's list of element types, and back.
@@ -125,7 +125,7 @@ class State : public std::enable_shared_from_this<State> {
 
   // While a shared layer is called again, its parameters are those that there are, and its names are claimed already.
   [[nodiscard]] bool is_called_again() const { return called_again_ > 0; }
-  // Whether the shared layer of this name was called before.
+  // Notes a call of the shared layer of this name. True if it was called before.
   [[nodiscard]] bool note_call(const std::string& shared) { return !called_.insert(shared).second; }
   void begin_again(const std::string& shared);
   void end_again() { --called_again_; }

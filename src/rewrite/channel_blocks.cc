@@ -233,7 +233,7 @@ class Blocking {
     return true;
   }
 
-  // Over height and width, perhaps samples; channels stay, so that what is left lies as it did.
+  // A reduction over height and width, perhaps over samples. Channels stay, so that the result has the same bytes in both layouts.
   bool reduction(const Op& op) {
     const ValueId x = op.inputs[0];
     const int64_t mask = op.attrs.ints[0];

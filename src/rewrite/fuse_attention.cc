@@ -7,7 +7,7 @@
 namespace pantoum::rewrite {
 namespace {
 
-// From the product that makes the scores to the one that reads their softmax.
+// The ops from the product that makes the scores to the product that reads their softmax.
 struct Attention {
   const Op *scores = nullptr, *values = nullptr;
   std::vector<int64_t> steps;  // in the order in which scores go through them
@@ -118,7 +118,7 @@ class AttentionFinder {
     }
   }
 
-  // Of two summands the scores are those that a product makes.
+  // If one of two summands comes from a product, that summand is the scores.
   [[nodiscard]] bool leads_to_product(const Op& op, size_t input) const {
     Attention ignored;
     const ValueId scores = op.inputs[input];

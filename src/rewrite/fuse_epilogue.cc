@@ -17,7 +17,7 @@ const Product* product_of(const Op& op) {
   return found == std::end(kProducts) || !op.alternatives.empty() ? nullptr : found;
 }
 
-// What a back end's kernels finish in its ops' own bits, and zeros that pad a block of channels stay zeros.
+// Do a back end's kernels give the activation's own bits, and do zeros that pad a block of channels stay zeros?
 bool back_end_finishes(const Op& activation) {
   switch (activation.kind) {
     case Kind::k_relu:

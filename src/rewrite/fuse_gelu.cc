@@ -34,7 +34,7 @@ class Expressions {
     int64_t approximate;
   };
 
-  // From the op that no spelling lacks on, through what alone reads it.
+  // Starts at an op that every spelling contains (erf, tanh or sigmoid) and follows the only reader of each result.
   [[nodiscard]] std::optional<Match> from(OpId root) const {
     const int64_t approximate = graph_.op(root).kind == Kind::k_erf ? 0 : 1;
     const std::vector<ValueId> candidates = arguments_of(graph_.op(root).inputs[0]);

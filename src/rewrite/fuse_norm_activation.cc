@@ -120,7 +120,7 @@ class NormFusion {
                  norm.outputs[2]};
   }
 
-  // At the norm's place; the activation's gets an op that nobody reads.
+  // The fused op takes the norm's place. An op that nobody reads takes the activation's place.
   void fuse_forward(const Found& found) {
     Op &norm = graph_.ops[position_of(found.norm)], &act = graph_.ops[position_of(found.activation)];
     norm.attrs = norm_activation_attrs(norm, act);

@@ -27,7 +27,7 @@ namespace pantoum::rewrite {
 // scores), products with a bias or with factors of fewer batches, and more steps than PT_ATTENTION_STEPS.
 [[nodiscard]] ir::Graph fuse_attention(ir::Graph graph);
 
-// Of a training step.
+// Passes over a training step.
 
 // Batch norm + a cheap activation (PT_NORM_ACTIVATIONS) that alone reads it -> batch_norm_act, a pass over memory less;
 // the gradient of that activation + batch_norm_grad -> batch_norm_act_grad, which tells the slope from what the norm
@@ -61,7 +61,7 @@ namespace pantoum::rewrite {
 //   graph  a training step, valid
 [[nodiscard]] ir::Graph compact_activations(const ir::Graph& graph);
 
-// What backward reads of a normalized image, made again from the image that the normalization keeps anyway.
+// Computes again what backward reads of a normalized image, from the image that the normalization keeps anyway.
 
 // Behind a batch norm stand its activation, a sum with a skip connection, a concatenation: cheap ops of which backward
 // reads the results (a convolution's weight gradient reads its image), while the gradient of the norm reads what the
@@ -77,7 +77,7 @@ namespace pantoum::rewrite {
 // Images in blocks of channels: convolutions, and what stands between them, on the layouts that a back end is fast
 // with.
 
-// What a back end says of its kernels; see pt_back_end.
+// The facts that a back end states about its kernels; see pt_back_end.
 struct BlockKernels {
   uint32_t block = 0;  // channels; 0: none
   std::function<int(uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4], const int64_t* ints)>

@@ -30,14 +30,14 @@ struct Step {
   std::vector<Bytes> live;  // by op
   std::vector<OpId> made;   // by value of the source: the op that makes it again
 
-  // From the op that makes the value first to the one that makes it again.
+  // The most live bytes between the op that makes the value first and the op that makes it again.
   [[nodiscard]] Bytes most_between(OpId first, ValueId value) const {
     const OpId again = made[position_of(value)];
     return again == kNone ? most(live) : *std::max_element(live.begin() + first, live.begin() + again + 1);
   }
 };
 
-// What a step makes again, and the step with it.
+// Chooses the values that a step makes again, and builds that step.
 class Remaking {
  public:
   explicit Remaking(const Graph& source) : source_(source), again_(source.values.size(), 0) {

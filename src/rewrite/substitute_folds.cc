@@ -143,7 +143,7 @@ ValueId as_channels(Edit& edit, const Op& product, ValueId operand, const Shape&
   return edit.reshape(name, operand, {channels});
 }
 
-// What a mul, add or sub with a fixed operand does, if it is one.
+// The factor or shift of each channel, if the op is a mul, add or sub with a fixed operand.
 std::optional<ChannelAffine> affine_of_operand(Edit& edit, const Op& op, const Op& product, size_t fixed) {
   const ValueId operand = op.inputs[fixed];
   if (!is_fixed(edit.graph(), operand)) return std::nullopt;
