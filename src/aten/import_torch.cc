@@ -47,7 +47,7 @@ class Importer {
   bool lacks_operator_ = false;
 
   // Has every input one row a sample? Otherwise a step is one sample, of everything.
-  [[nodiscard]] bool rows_are_samples() const {
+  bool rows_are_samples() const {
     return std::ranges::all_of(torch_.inputs, [&](const GraphInput& input) {
       return !input.value.type.shape.empty() && input.value.type.shape[0] == torch_.batch;
     });
@@ -200,7 +200,7 @@ class Importer {
   }
 
   // Is it what an op of statistics makes of this very buffer?
-  [[nodiscard]] bool moved_in_place(ValueId from, ValueId to) const {
+  bool moved_in_place(ValueId from, ValueId to) const {
     const OpId maker = graph_.value(to).producer;
     if (maker == kNone || graph_.op(maker).kind != Kind::k_batch_norm_stats) return false;
     const ir::Op& op = graph_.op(maker);

@@ -65,7 +65,7 @@ struct Indexed {
   size_t first = 0;  // of the indexed dimensions
   Values indices;    // one for each, in their order
 
-  [[nodiscard]] size_t end() const { return first + indices.size(); }
+  size_t end() const { return first + indices.size(); }
 };
 
 // E0401 for masks; E0211.

@@ -33,7 +33,7 @@ class SharedProducts {
   };
   // The op was differentiated, with this gradient of its output (kNone: none flows); what its stack gives once it is
   // the last of it.
-  [[nodiscard]] std::vector<Contribution> add(Builder& builder, const Op& op, ValueId d_output);
+  std::vector<Contribution> add(Builder& builder, const Op& op, ValueId d_output);
 
  private:
   struct Stack {
@@ -44,7 +44,7 @@ class SharedProducts {
   std::vector<Stack> stacks_;
   std::map<ValueId, size_t> stack_of_;  // by a product's output
 
-  [[nodiscard]] std::vector<Contribution> contributions(Builder& builder, const Op& op, ValueId a, ValueId dy) const;
+  std::vector<Contribution> contributions(Builder& builder, const Op& op, ValueId a, ValueId dy) const;
 };
 
 // Products with more rows than this run hardly faster per row.

@@ -30,19 +30,19 @@ class BatchIndependence {
   const std::vector<char>& changes_;
   int64_t batch_;
 
-  [[nodiscard]] const Shape& shape(ValueId value) const { return graph_.value(value).type.shape; }
-  [[nodiscard]] bool changed(ValueId value) const { return changes_[position_of(value)] != 0; }
-  [[nodiscard]] bool has_rows(const Shape& of) const { return !of.empty() && of[0] == batch_; }
-  [[nodiscard]] int64_t attribute(size_t at) const { return op_.attrs.ints.at(at); }
+  const Shape& shape(ValueId value) const { return graph_.value(value).type.shape; }
+  bool changed(ValueId value) const { return changes_[position_of(value)] != 0; }
+  bool has_rows(const Shape& of) const { return !of.empty() && of[0] == batch_; }
+  int64_t attribute(size_t at) const { return op_.attrs.ints.at(at); }
 
   // Only the first `count` inputs change.
-  [[nodiscard]] bool only_first(size_t count = 1) const {
+  bool only_first(size_t count = 1) const {
     return std::none_of(op_.inputs.begin() + static_cast<ptrdiff_t>(std::min(count, op_.inputs.size())),
                         op_.inputs.end(), [&](ValueId input) { return changed(input); });
   }
 
   // Broadcast against an output of `rank`, the operand gives every row the same.
-  [[nodiscard]] bool same_for_rows(ValueId value, size_t rank) const {
+  bool same_for_rows(ValueId value, size_t rank) const {
     const Shape& of = shape(value);
     if (of.size() < rank || of[0] == 1) return true;
     const OpId producer = graph_.value(value).producer;
@@ -52,14 +52,14 @@ class BatchIndependence {
   }
 
   // Every operand has rows of its own in the output's first dimension, or is the same for all of them.
-  [[nodiscard]] bool operands_in_step() const {
+  bool operands_in_step() const {
     const size_t rank = shape(op_.outputs[0]).size();
     return std::ranges::all_of(op_.inputs, [&](ValueId input) {
       return changed(input) ? shape(input).size() == rank : same_for_rows(input, rank);
     });
   }
 
-  [[nodiscard]] bool product() const {
+  bool product() const {
     const size_t rank = shape(op_.outputs[0]).size();
     if (op_.inputs.size() > 2 && changed(op_.inputs[2])) return false;
     if (rank == 2) return attribute(0) == 0 && only_first();
@@ -69,12 +69,12 @@ class BatchIndependence {
     });
   }
 
-  [[nodiscard]] bool gather() const {
+  bool gather() const {
     const bool from_table = !changed(op_.inputs[0]);
     return from_table ? attribute(0) == 0 : only_first() && attribute(0) > 0;
   }
 
-  [[nodiscard]] bool by_kind() const {
+  bool by_kind() const {
     switch (ir::op_def(op_.kind).traits.row_wise) {
       case RowWise::kNever:
         return false;

@@ -10,6 +10,11 @@
 
 namespace pantoum::import {
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 namespace {
 
 constexpr const char* kBeforeQuantization = "export the float32 model, before quantization";
@@ -72,11 +77,6 @@ RefusedOperator refusal_of(const std::string& domain, const std::string& op_type
 }
 
 namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
 
 // The last op makes the result.
 bool has_gradient(const std::vector<std::string>& made_of) {

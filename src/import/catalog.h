@@ -33,4 +33,7 @@ struct RefusedOperator {
 // What to say of an operator that is neither lowered nor folded, of whatever domain: it may be none of ONNX at all.
 [[nodiscard]] RefusedOperator refusal_of(const std::string& domain, const std::string& op_type);
 
+// The words of a table's cell, between blanks.
+[[nodiscard]] std::vector<std::string> words_of(const std::string& text);
+
 }  // namespace pantoum::import

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "import/catalog.h"
 #include "import/onnx_messages.h"
 #include "ir/kernel_call.h"
 
@@ -67,69 +68,13 @@ class Evaluation {
 
 bool is_folded(const std::string& op_type) {
   static const std::set<std::string> folded = [] {
-    std::set<std::string> all = {"Add",
-                                 "Sub",
-                                 "Mul",
-                                 "Div",
-                                 "Mod",
-                                 "Neg",
-                                 "Pow",
-                                 "Exp",
-                                 "Log",
-                                 "Sin",
-                                 "Cos",
-                                 "Round",
-                                 "Abs",
-                                 "Relu",
-                                 "Sign",
-                                 "Reciprocal",
-                                 "Sqrt",
-                                 "Floor",
-                                 "Ceil",
-                                 "Cast",
-                                 "Equal",
-                                 "Less",
-                                 "Greater",
-                                 "LessOrEqual",
-                                 "GreaterOrEqual",
-                                 "And",
-                                 "Or",
-                                 "Xor",
-                                 "Not",
-                                 "BitwiseAnd",
-                                 "BitwiseOr",
-                                 "BitwiseXor",
-                                 "BitwiseNot",
-                                 "BitShift",
-                                 "Max",
-                                 "Min",
-                                 "Clip",
-                                 "IsNaN",
-                                 "Where",
-                                 "ReduceSum",
-                                 "ReduceProd",
-                                 "ReduceMean",
-                                 "ReduceMax",
-                                 "ReduceMin",
-                                 "CumSum",
-                                 "ArgMax",
-                                 "ArgMin",
-                                 "TopK",
-                                 "Reshape",
-                                 "Squeeze",
-                                 "Unsqueeze",
-                                 "Gather",
-                                 "GatherND",
-                                 "Concat",
-                                 "Slice",
-                                 "Transpose",
-                                 "Expand",
-                                 "Trilu",
-                                 "Tile",
-                                 "ScatterElements",
-                                 "ScatterND",
-                                 "GatherElements",
-                                 "OneHot"};
+    const std::vector<std::string> names = words_of(
+        "Add Sub Mul Div Mod Neg Pow Exp Log Sin Cos Round Abs Relu Sign Reciprocal Sqrt Floor Ceil Cast "
+        "Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not BitwiseAnd BitwiseOr BitwiseXor "
+        "BitwiseNot BitShift Max Min Clip IsNaN Where ReduceSum ReduceProd ReduceMean ReduceMax "
+        "ReduceMin CumSum ArgMax ArgMin TopK Reshape Squeeze Unsqueeze Gather GatherND Concat Slice "
+        "Transpose Expand Trilu Tile ScatterElements ScatterND GatherElements OneHot");
+    std::set<std::string> all(names.begin(), names.end());
     for (const OperatorEntry& entry : folded_operators) all.insert(entry.op_type);
     return all;
   }();

@@ -68,9 +68,8 @@ class StandIns {
   StandIns(const Model& model, const Batch& batch);
 
   // The type of an output of `node`, given the shapes of image and kernel as far as they are known; none if nothing tells the type.
-  [[nodiscard]] std::optional<TensorType> type_of(const onnx::NodeProto& node, const std::string& output,
-                                                  const std::optional<Shape>& image,
-                                                  const std::optional<Shape>& kernel) const;
+  std::optional<TensorType> type_of(const onnx::NodeProto& node, const std::string& output,
+                                    const std::optional<Shape>& image, const std::optional<Shape>& kernel) const;
 
  private:
   std::map<std::string, TensorType> declared_;

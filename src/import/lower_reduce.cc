@@ -14,10 +14,10 @@ struct Over {
   bool keeps = true;
 
   // Without dimensions to reduce, `y` itself.
-  [[nodiscard]] Value reduced(Kind kind, const Value& y) const {
+  Value reduced(Kind kind, const Value& y) const {
     return axes.empty() || y.rank() == 0 ? y : reduce(kind, y, axes, false);
   }
-  [[nodiscard]] Shape kept() const {
+  Shape kept() const {
     Shape shape = x.shape();
     for (const int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
     return shape;

@@ -180,7 +180,7 @@ class Sampler {
   int64_t points_ = 1, elements_ = 1;  // of the grid; of one channel
   DType index_ = DType::kI32;          // holds a row of all samples' elements
 
-  [[nodiscard]] int64_t extent(size_t axis) const { return image_[axis + 2]; }
+  int64_t extent(size_t axis) const { return image_[axis + 2]; }
 
   // The grid counts axes from the last; -1 and 1 are the image's edges, or the middles of its outermost elements.
   Value coordinate(const Value& points, size_t axis) {

@@ -79,7 +79,7 @@ class Finder {
   }
 
   // The exporter computes ahead of time, and merges by contents, in the same calls: those that are not for training.
-  [[nodiscard]] bool has_computed_weight() const {
+  bool has_computed_weight() const {
     return std::ranges::any_of(initializers_, [](const auto& each) {
       return each.first.starts_with("onnx::") && is_real(each.second) && !each.second.tensor.type.shape.empty();
     });

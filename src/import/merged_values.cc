@@ -60,21 +60,21 @@ class Search {
   std::map<std::string, int> producers_, readers_;
 
   // Values of the program that the call is given and that the file lacks.
-  [[nodiscard]] Names lost_by(const FxCall& call) const {
+  Names lost_by(const FxCall& call) const {
     Names lost;
     for (const std::string& reference : call.references)
       if (!values_.contains(reference) && !given_.marks.names.contains(reference)) lost.push_back(reference);
     return lost;
   }
 
-  [[nodiscard]] bool is_named(const FxCall& call, const std::string& initializer) const {
+  bool is_named(const FxCall& call, const std::string& initializer) const {
     return std::ranges::any_of(call.references, [&](const std::string& reference) {
       const auto name = given_.marks.names.find(reference);
       return name != given_.marks.names.end() && name->second == initializer;
     });
   }
 
-  [[nodiscard]] bool may_be_merged(const std::string& name) const {
+  bool may_be_merged(const std::string& name) const {
     const auto found = given_.initializers.find(name);
     if (found == given_.initializers.end() || !found->second.problem.empty()) return false;
     const TensorType& type = found->second.tensor.type;
@@ -83,7 +83,7 @@ class Search {
 
   // A parameter is read where the call, all of whose operands the file has, is given none: for a constant of the call's
   // own that begins with equal contents.
-  [[nodiscard]] bool is_constant(int position, int input) const {
+  bool is_constant(int position, int input) const {
     const onnx::NodeProto& node = given_.graph.node(position);
     const FxCall& call = given_.calls[static_cast<size_t>(position)];
     const std::string& name = node.input(input);
@@ -99,7 +99,7 @@ class Search {
   }
 
   // A parameter or buffer that stands for another value, too; "" where nothing says so.
-  [[nodiscard]] std::string merged(int position, int input) const {
+  std::string merged(int position, int input) const {
     const onnx::NodeProto& node = given_.graph.node(position);
     const std::string& name = node.input(input);
     const FxCall& call = given_.calls[static_cast<size_t>(position)];
@@ -121,7 +121,7 @@ class Search {
 
   // A parameter that others read too is cut here, and the node does not say whose parts these are (of a cross
   // attention's bias they are added), while parameters are gone.
-  [[nodiscard]] std::string part_of_merged(int position, int input) const {
+  std::string part_of_merged(int position, int input) const {
     const onnx::NodeProto& node = given_.graph.node(position);
     const std::string& name = node.input(input);
     const bool cuts = node.op_type() == "Split" || node.op_type() == "Slice";
@@ -133,8 +133,8 @@ class Search {
   }
 
   // Of a constant: arithmetic that is given what the file lacks, while parameters are gone.
-  [[nodiscard]] bool stands_for_lost(const onnx::NodeProto& node, const std::string& name, const FxCall& call,
-                                     const Names& lost) const {
+  bool stands_for_lost(const onnx::NodeProto& node, const std::string& name, const FxCall& call,
+                       const Names& lost) const {
     if (given_.gone.empty() || given_.marks.sources.contains(name)) return false;
     const std::string kind = call.target.substr(0, call.target.find('.'));
     const bool arithmetic = (kind == "mul" && node.op_type() == "Mul") || (kind == "add" && node.op_type() == "Add") ||
@@ -148,7 +148,7 @@ class Search {
   }
 
   // The call is given the result of arithmetic that the file lacks, while parameters are gone.
-  [[nodiscard]] std::string left_out(int position) const {
+  std::string left_out(int position) const {
     if (given_.gone.empty()) return {};
     for (const std::string& each : lost_by(given_.calls[static_cast<size_t>(position)]))
       if (std::ranges::find(kLeftOut, without_number(each)) != kLeftOut.end())
@@ -159,7 +159,7 @@ class Search {
 
   // Two branches of the program became one: while parameters are gone, the node reads a value that came of a parameter,
   // and its call names another of that kind, which the file lacks.
-  [[nodiscard]] std::string joined(int position) const {
+  std::string joined(int position) const {
     if (given_.gone.empty()) return {};
     const FxCall& call = given_.calls[static_cast<size_t>(position)];
     const Names lost = lost_by(call);
@@ -175,7 +175,7 @@ class Search {
   }
 
   // The same where the branches end: one output of the model is another's copy, and of no call.
-  [[nodiscard]] std::string joined_outputs(int position) const {
+  std::string joined_outputs(int position) const {
     const onnx::NodeProto& node = given_.graph.node(position);
     const bool copies = node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1 &&
                         given_.calls[static_cast<size_t>(position)].target.empty();
@@ -188,7 +188,7 @@ class Search {
   }
 
   // Up through nodes that read one value alone: functions, movements.
-  [[nodiscard]] bool came_of_parameter(std::string value) const {
+  bool came_of_parameter(std::string value) const {
     for (int step = 0; step < kMostSteps; ++step) {
       const onnx::NodeProto& node = given_.graph.node(producers_.at(value));
       Names made;

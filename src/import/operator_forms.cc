@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
+#include "import/catalog.h"
 #include "import/onnx_messages.h"
 #include "import/tensor.h"
 
@@ -34,13 +34,6 @@ struct Form {
   std::map<std::string, uint32_t> types;                   // sets of types, by the name of the type
   std::map<std::string, std::pair<bool, int>> attributes;  // needed? of what type?
 };
-
-std::vector<std::string> words_of(const char* text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
 
 std::vector<Formal> read_formals(const char* text) {
   std::vector<Formal> formals;

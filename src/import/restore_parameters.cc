@@ -65,11 +65,11 @@ class Finder {
   std::set<std::pair<int, int>> separated_;               // node, input
   Restorations found_;
 
-  [[nodiscard]] std::optional<std::string> expected(const Reader& reader) const {
+  std::optional<std::string> expected(const Reader& reader) const {
     return expected_operand(graph_.node(reader.node), reader.input, calls_[static_cast<size_t>(reader.node)], marks_);
   }
-  [[nodiscard]] const FxCall& call_of(const Reader& reader) const { return calls_[static_cast<size_t>(reader.node)]; }
-  [[nodiscard]] bool is_missing(const std::string& parameter) const {
+  const FxCall& call_of(const Reader& reader) const { return calls_[static_cast<size_t>(reader.node)]; }
+  bool is_missing(const std::string& parameter) const {
     return (marks_.parameters.contains(parameter) || marks_.buffers.contains(parameter)) &&
            !initializers_.contains(parameter);
   }
@@ -96,7 +96,7 @@ class Finder {
                                           node.input_size() > 1 ? node.input(1) : ""));
   }
 
-  [[nodiscard]] bool is_marked(const std::string& value) const {
+  bool is_marked(const std::string& value) const {
     return marks_.of(value) == Mark::kParameter || marks_.of(value) == Mark::kBuffer;
   }
 
@@ -158,7 +158,7 @@ class Finder {
   }
 
   // Does every reader's call say that it is given this parameter, or one that the file lacks?
-  [[nodiscard]] bool is_operand(const std::vector<Reader>& readers, const std::string& parameter) const {
+  bool is_operand(const std::vector<Reader>& readers, const std::string& parameter) const {
     return std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::optional<std::string> wanted = expected(reader);
       return wanted && (*wanted == parameter || is_missing(*wanted)) && call_of(reader).alpha == 1;
@@ -184,7 +184,7 @@ class Finder {
   }
 
   // The weights of a recurrent call in ONNX's order of gates: the parameters' own elements.
-  [[nodiscard]] bool are_gates(const std::vector<Reader>& readers, const std::vector<std::string>& parameters) const {
+  bool are_gates(const std::vector<Reader>& readers, const std::vector<std::string>& parameters) const {
     return std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::string& op_type = graph_.node(reader.node).op_type();
       const FxCall& call = calls_[static_cast<size_t>(reader.node)];
@@ -230,8 +230,7 @@ class Finder {
   }
 
   // How PyTorch's tensor became this one: a matrix for a product is the transpose, a vector got dimensions of 1.
-  [[nodiscard]] std::optional<Restoration> movement(const Initializer& folded,
-                                                    const std::vector<Reader>& readers) const {
+  std::optional<Restoration> movement(const Initializer& folded, const std::vector<Reader>& readers) const {
     const Shape& shape = folded.tensor.type.shape;
     const bool factor = std::ranges::all_of(readers, [&](const Reader& reader) {
       const std::string& op_type = graph_.node(reader.node).op_type();
@@ -256,8 +255,8 @@ class Finder {
   }
 
   // The calls between the parameters and a folded value, read from the names of the values that it was folded from.
-  [[nodiscard]] FoldPath path_of(const std::string& name, const std::vector<std::string>& sources,
-                                 const std::vector<Reader>& readers) const {
+  FoldPath path_of(const std::string& name, const std::vector<std::string>& sources,
+                   const std::vector<Reader>& readers) const {
     if (std::ranges::all_of(readers, [&](const Reader& each) { return call_of(each).mentions(name); }))
       return read_fold_path(name, sources, marks_);
     // A linear call transposes its weight by itself.
@@ -292,13 +291,13 @@ class Finder {
                     path.calls.empty() ? "" : fmt::format(" (by {}){}", path.calls, hint_of(path))));
   }
 
-  [[nodiscard]] bool is_lone(const std::string& name, const FoldPath& path) const {
+  bool is_lone(const std::string& name, const FoldPath& path) const {
     return path.parameters.size() == 1 && is_missing(path.parameters[0]) && !restored_.contains(path.parameters[0]) &&
            derived_.at(path.parameters[0]) == std::set<std::string>{name};
   }
 
   // A matrix is the transpose of what the path leads to, or a reshape of it; none where the order is not known.
-  [[nodiscard]] std::optional<Restoration> moved_by(const FoldPath& path, const Initializer& folded) const {
+  std::optional<Restoration> moved_by(const FoldPath& path, const Initializer& folded) const {
     const Shape& shape = folded.tensor.type.shape;
     if (!path.in_order && !(path.only_turns && shape.size() == 2)) return std::nullopt;
     const bool odd = (path.turns + (path.turned ? 1 : 0)) % 2 != 0;
@@ -332,7 +331,7 @@ class Finder {
     return true;
   }
 
-  [[nodiscard]] std::optional<Restoration> computed_by(const std::string& name, const FoldPath& path) const {
+  std::optional<Restoration> computed_by(const std::string& name, const FoldPath& path) const {
     const Tensor& folded = initializers_.at(name).tensor;
     if (path.functions.empty() || !path.in_order || !before_functions(folded, path.functions, 1)) return std::nullopt;
     Shape shape = folded.type.shape;
@@ -375,7 +374,7 @@ class Finder {
   }
 
   // Is no element of a parameter in the value twice, nor in another value?
-  [[nodiscard]] bool are_apart(const std::string& name, const FoldPath& path) const {
+  bool are_apart(const std::string& name, const FoldPath& path) const {
     std::set<std::string> values;
     for (const std::string& parameter : path.parameters) {
       if (!is_missing(parameter) || restored_.contains(parameter)) return false;
@@ -417,13 +416,13 @@ class Finder {
   }
 
   // Batch norms count their batches in a buffer that no result depends on.
-  [[nodiscard]] bool lacks_buffers() const {
+  bool lacks_buffers() const {
     return std::ranges::any_of(marks_.buffers, [&](const std::string& buffer) {
       return is_missing(buffer) && !restored_.contains(buffer) && !folded_.contains(buffer) && !is_source(buffer) &&
              !buffer.ends_with("num_batches_tracked");
     });
   }
-  [[nodiscard]] bool is_source(const std::string& name) const {
+  bool is_source(const std::string& name) const {
     return std::ranges::any_of(marks_.sources, [&](const auto& folded) {
       return std::ranges::find(folded.second, name) != folded.second.end();
     });

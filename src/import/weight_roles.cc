@@ -126,7 +126,7 @@ class UseFinder {
     nodes_.push_back(&node);
   }
 
-  [[nodiscard]] bool is_activation(const std::string& name) const { return activations_.contains(name); }
+  bool is_activation(const std::string& name) const { return activations_.contains(name); }
 
   void find_activations() {
     for (const auto& input : graph_.input())
@@ -143,7 +143,7 @@ class UseFinder {
     }
   }
 
-  [[nodiscard]] bool reads_activation(const onnx::NodeProto& node) const {
+  bool reads_activation(const onnx::NodeProto& node) const {
     return std::any_of(node.input().begin(), node.input().end(),
                        [&](const std::string& input) { return is_activation(input); });
   }
@@ -176,7 +176,7 @@ class UseFinder {
   }
 
   // An activation times or over what is no activation: sqrt(width) * embedding(x) is read as embedding(x) is.
-  [[nodiscard]] bool is_scaled(const onnx::NodeProto& node, int input) const {
+  bool is_scaled(const onnx::NodeProto& node, int input) const {
     return node.input_size() == 2 && is_activation(node.input(input)) && !is_activation(node.input(1 - input)) &&
            (node.op_type() == "Mul" || input == 0);
   }
@@ -189,10 +189,10 @@ class UseFinder {
   }
 
   // Rows of two tables, multiplied: of users and of items.
-  [[nodiscard]] bool joins_embeddings(const onnx::NodeProto& node) const {
+  bool joins_embeddings(const onnx::NodeProto& node) const {
     return node.op_type() == "Mul" && node.input_size() == 2 && is_row(node.input(0)) && is_row(node.input(1));
   }
-  [[nodiscard]] bool is_row(std::string name) const {
+  bool is_row(std::string name) const {
     for (auto maker = producers_.find(name); maker != producers_.end(); maker = producers_.find(name)) {
       const onnx::NodeProto& node = *maker->second;
       if (node.input_size() == 0) return false;
@@ -204,20 +204,20 @@ class UseFinder {
     return false;
   }
 
-  [[nodiscard]] const onnx::NodeProto* made_by(const std::string& name, std::string_view op_type) const {
+  const onnx::NodeProto* made_by(const std::string& name, std::string_view op_type) const {
     const auto producer = producers_.find(name);
     const bool fits = producer != producers_.end() && producer->second->op_type() == op_type;
     return fits && producer->second->input_size() > 0 ? producer->second : nullptr;
   }
 
   // GroupNorm as PyTorch's older exporter writes it: Reshape, InstanceNormalization, Reshape, Mul by scales, Add of shifts.
-  [[nodiscard]] bool is_group_norm_scale(const onnx::NodeProto& node, int input) const {
+  bool is_group_norm_scale(const onnx::NodeProto& node, int input) const {
     if (node.op_type() != "Mul" || node.input_size() != 2) return false;
     const onnx::NodeProto* back = made_by(node.input(1 - input), "Reshape");
     const onnx::NodeProto* norm = back == nullptr ? nullptr : made_by(back->input(0), "InstanceNormalization");
     return norm != nullptr && made_by(norm->input(0), "Reshape") != nullptr;
   }
-  [[nodiscard]] bool is_group_norm_shift(const onnx::NodeProto& node, int input) const {
+  bool is_group_norm_shift(const onnx::NodeProto& node, int input) const {
     if (node.op_type() != "Add" || node.input_size() != 2) return false;
     const onnx::NodeProto* scaled = made_by(node.input(1 - input), "Mul");
     return scaled != nullptr && scaled->input_size() == 2 &&
@@ -225,7 +225,7 @@ class UseFinder {
   }
 
   // A vector that is added to the result of a product along its last axis, of a convolution along its channels.
-  [[nodiscard]] bool is_bias(const onnx::NodeProto& node, int input) const {
+  bool is_bias(const onnx::NodeProto& node, int input) const {
     if (node.op_type() != "Add" || node.input_size() != 2) return false;
     const std::optional<Shape> vector = shape_of(sliced_from(node.input(input)));
     const auto producer = producers_.find(node.input(1 - input));
@@ -241,7 +241,7 @@ class UseFinder {
   }
 
   // Attention's bias is one vector of which parts are added: the tensor that the parts are of. Bounded: nodes are in order.
-  [[nodiscard]] std::string sliced_from(std::string name) const {
+  std::string sliced_from(std::string name) const {
     for (;;) {
       const onnx::NodeProto* slice = made_by(name, "Slice");
       const onnx::NodeProto* part = slice != nullptr ? slice : made_by(name, "Split");
@@ -258,7 +258,7 @@ class UseFinder {
     return true;
   }
 
-  [[nodiscard]] std::optional<Shape> shape_of(const std::string& name) const {
+  std::optional<Shape> shape_of(const std::string& name) const {
     const auto found = model_.initializers.find(name);
     if (found == model_.initializers.end()) return std::nullopt;
     return found->second.tensor.type.shape;

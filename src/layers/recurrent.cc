@@ -57,7 +57,7 @@ class Recurrence {
   Site& site_;
   Cell cell_;
 
-  [[nodiscard]] size_t directions() const { return cell_.bidirectional ? 2 : 1; }
+  size_t directions() const { return cell_.bidirectional ? 2 : 1; }
 
   bool has_sane_options() {
     constexpr int64_t kMostLayers = 256;

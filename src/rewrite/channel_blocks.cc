@@ -65,23 +65,19 @@ class Blocking {
   }
 
  private:
-  [[nodiscard]] const Shape& shape(ValueId id) const { return source_.value(id).type.shape; }
-  [[nodiscard]] int64_t block() const { return kernels_.block; }
-  [[nodiscard]] bool is_image(ValueId id) const {
-    return shape(id).size() == 4 && source_.value(id).type.dtype == DType::kF32;
-  }
+  const Shape& shape(ValueId id) const { return source_.value(id).type.shape; }
+  int64_t block() const { return kernels_.block; }
+  bool is_image(ValueId id) const { return shape(id).size() == 4 && source_.value(id).type.dtype == DType::kF32; }
   // Its channels fill their blocks: memory in blocks can be seen as a plain tensor of one dimension more.
-  [[nodiscard]] bool is_even(ValueId id) const { return shape(id)[1] % block() == 0; }
+  bool is_even(ValueId id) const { return shape(id)[1] % block() == 0; }
   // Not much of its blocks would be padding: RAM is dearer than time.
-  [[nodiscard]] bool fills_blocks(ValueId id) const {
+  bool fills_blocks(ValueId id) const {
     const int64_t channels = shape(id)[1], padded = (channels + block() - 1) / block() * block();
     return padded * kMostPadding.second <= channels * kMostPadding.first;
   }
-  [[nodiscard]] bool is_blocked(ValueId id) const { return blocked_.contains(id); }
-  [[nodiscard]] Shape block_shape(const Shape& logical) const {
-    return laid_out(logical, PT_LAYOUT_NCHWC, kernels_.block);
-  }
-  [[nodiscard]] TensorType block_type(ValueId id) const { return {DType::kF32, block_shape(shape(id))}; }
+  bool is_blocked(ValueId id) const { return blocked_.contains(id); }
+  Shape block_shape(const Shape& logical) const { return laid_out(logical, PT_LAYOUT_NCHWC, kernels_.block); }
+  TensorType block_type(ValueId id) const { return {DType::kF32, block_shape(shape(id))}; }
 
   // ---- values in both layouts ----
 

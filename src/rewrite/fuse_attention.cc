@@ -27,7 +27,7 @@ class AttentionFinder {
     }
   }
 
-  [[nodiscard]] std::optional<Attention> at(const Op& softmax) const {
+  std::optional<Attention> at(const Op& softmax) const {
     const Shape& shape = shape_of(softmax.outputs[0]);
     if (softmax.kind != Kind::k_softmax || shape.size() < 2) return std::nullopt;
     if (softmax.attrs.ints[0] != static_cast<int64_t>(shape.size()) - 1) return std::nullopt;
@@ -42,15 +42,15 @@ class AttentionFinder {
   }
 
  private:
-  [[nodiscard]] const Shape& shape_of(ValueId value) const { return graph_.value(value).type.shape; }
-  [[nodiscard]] bool trains(ValueId value) const { return trains_[position_of(value)] != 0; }
-  [[nodiscard]] Shape batch_of_matrices(ValueId value) const {
+  const Shape& shape_of(ValueId value) const { return graph_.value(value).type.shape; }
+  bool trains(ValueId value) const { return trains_[position_of(value)] != 0; }
+  Shape batch_of_matrices(ValueId value) const {
     const Shape& shape = shape_of(value);
     return {shape.begin(), shape.end() - 2};
   }
 
   // The one op that reads it, at one position.
-  [[nodiscard]] const Op* only_reader(ValueId value) const {
+  const Op* only_reader(ValueId value) const {
     const OpId reader = readers_.only(value);
     if (reader == kNone) return nullptr;
     const Op& op = graph_.op(reader);
@@ -58,14 +58,14 @@ class AttentionFinder {
   }
 
   // A view that leaves every matrix of scores whole.
-  [[nodiscard]] bool keeps_matrices(const Op& op) const {
+  bool keeps_matrices(const Op& op) const {
     const Shape &from = shape_of(op.inputs[0]), &to = shape_of(op.outputs[0]);
     return op.kind == Kind::k_alias && from.size() >= 2 && to.size() >= 2 &&
            std::equal(from.end() - 2, from.end(), to.end() - 2);
   }
 
   // A product whose batches are all its own, of a left factor that lies as it is read.
-  [[nodiscard]] bool is_product(const Op& op) const {
+  bool is_product(const Op& op) const {
     if (op.kind != Kind::k_matmul || op.inputs.size() != 2 || !is_ordinary(op)) return false;
     const Shape batch = batch_of_matrices(op.outputs[0]);
     return batch_of_matrices(op.inputs[0]) == batch && batch_of_matrices(op.inputs[1]) == batch;
@@ -119,7 +119,7 @@ class AttentionFinder {
   }
 
   // If one of two summands comes from a product, that summand is the scores.
-  [[nodiscard]] bool leads_to_product(const Op& op, size_t input) const {
+  bool leads_to_product(const Op& op, size_t input) const {
     Attention ignored;
     const ValueId scores = op.inputs[input];
     return graph_.value(scores).type == graph_.value(op.outputs[0]).type && find_scores(scores, ignored);

@@ -50,7 +50,7 @@ class EpilogueFusion {
 
  private:
   // The one op that reads the value; kNone where others do, or it outlives the step.
-  [[nodiscard]] OpId only_reader(ValueId id) const {
+  OpId only_reader(ValueId id) const {
     const OpId reader = readers_.only(id);
     return reader != kNone && !consumed_[position_of(reader)] && graph_.op(reader).alternatives.empty() ? reader
                                                                                                         : kNone;
@@ -58,7 +58,7 @@ class EpilogueFusion {
 
   // What a sum adds to the product, element for element; kNone: it is no such sum, or what it adds is made after the
   // product, which would have to wait for it.
-  [[nodiscard]] ValueId added_to(OpId product, ValueId made, const Op& op) const {
+  ValueId added_to(OpId product, ValueId made, const Op& op) const {
     if (op.kind != Kind::k_add || op.inputs[0] == op.inputs[1]) return kNone;
     const ValueId other = op.inputs[0] == made ? op.inputs[1] : op.inputs[0];
     const OpId producer = graph_.value(other).producer;
@@ -66,19 +66,19 @@ class EpilogueFusion {
     return is_there && graph_.value(other).type == graph_.value(made).type ? other : kNone;
   }
 
-  [[nodiscard]] bool finishes(const Op& op) const {
+  bool finishes(const Op& op) const {
     if (!ir::is_epilogue(op.kind) || op.attrs.reals.size() > PT_EPILOGUE_REALS) return false;
     if (op.kind == Kind::k_gelu && op.attrs.ints[0] != 0) return false;
     return !by_back_end_ || back_end_finishes(op);
   }
 
-  [[nodiscard]] bool is_gradient_of(const Op& op, const Op& activation) const {
+  bool is_gradient_of(const Op& op, const Op& activation) const {
     return op.kind == Kind::k_leaky_relu_grad && op.attrs == activation.attrs && op.alternatives.empty() &&
            op.inputs[1] == activation.inputs[0] && op.inputs[0] != op.inputs[1];
   }
 
   // The activation behind the value that alone needs it, once its gradients read its output in place of its input.
-  [[nodiscard]] OpId activation_behind(ValueId id) const {
+  OpId activation_behind(ValueId id) const {
     if (readers_.is_kept(id)) return kNone;
     OpId found = kNone;
     for (const OpId reader : readers_.of(id))
@@ -119,14 +119,14 @@ class EpilogueFusion {
   }
 
   // The value whose memory it is seen in.
-  [[nodiscard]] ValueId root_of(ValueId id) const {
+  ValueId root_of(ValueId id) const {
     for (OpId op = graph_.value(id).producer; op != kNone && graph_.op(op).kind == Kind::k_alias;
          op = graph_.value(id).producer)
       id = graph_.op(op).inputs[0];
     return id;
   }
 
-  [[nodiscard]] int64_t how_added(const Op& product, ValueId residual) const {
+  int64_t how_added(const Op& product, ValueId residual) const {
     if (residual == kNone) return PT_RESIDUAL_NONE;
     const bool is_read_too =
         std::ranges::any_of(product.inputs, [&](ValueId input) { return root_of(input) == root_of(residual); });

@@ -35,7 +35,7 @@ class Expressions {
   };
 
   // Starts at an op that every spelling contains (erf, tanh or sigmoid) and follows the only reader of each result.
-  [[nodiscard]] std::optional<Match> from(OpId root) const {
+  std::optional<Match> from(OpId root) const {
     const int64_t approximate = graph_.op(root).kind == Kind::k_erf ? 0 : 1;
     const std::vector<ValueId> candidates = arguments_of(graph_.op(root).inputs[0]);
     OpId last = root;
@@ -59,7 +59,7 @@ class Expressions {
   static bool is_step(const Op& op) { return apply(op, 1, 1).has_value(); }
 
   // Values that the argument may be an expression of, the nearest first.
-  [[nodiscard]] std::vector<ValueId> arguments_of(ValueId argument) const {
+  std::vector<ValueId> arguments_of(ValueId argument) const {
     std::vector<ValueId> found = {argument};
     for (size_t at = 0; at < found.size() && at < kMostOps; ++at) {
       const OpId producer = graph_.value(found[at]).producer;
@@ -70,7 +70,7 @@ class Expressions {
     return found;
   }
 
-  [[nodiscard]] std::optional<double> number(ValueId id) const {
+  std::optional<double> number(ValueId id) const {
     const Value& value = graph_.value(id);
     if (value.role != ir::Role::kConstant || value.type.elements() != 1 || value.data == nullptr) return std::nullopt;
     if (value.type.dtype != DType::kF32) return std::nullopt;
@@ -79,7 +79,7 @@ class Expressions {
     return static_cast<double>(held);
   }
 
-  [[nodiscard]] std::optional<double> evaluate(ValueId id, Walk& walk) const {
+  std::optional<double> evaluate(ValueId id, Walk& walk) const {
     if (id == walk.x) return walk.at;
     if (const auto known = walk.known.find(id); known != walk.known.end()) return known->second;
     if (const auto constant = number(id)) return constant;
@@ -123,7 +123,7 @@ class Expressions {
     }
   }
 
-  [[nodiscard]] bool is_gelu(OpId last, ValueId x, int64_t approximate) const {
+  bool is_gelu(OpId last, ValueId x, int64_t approximate) const {
     const ValueId result = graph_.op(last).outputs[0];
     if (graph_.value(result).type != graph_.value(x).type) return false;
     Walk walk{x, 0};
@@ -137,7 +137,7 @@ class Expressions {
   }
 
   // Does nobody else read what the spelling makes on its way?
-  [[nodiscard]] bool stays_inside(const Walk& walk, ValueId result) const {
+  bool stays_inside(const Walk& walk, ValueId result) const {
     return std::ranges::all_of(walk.known, [&](const auto& made) {
       if (made.first == result) return true;
       return !readers_.is_kept(made.first) && std::ranges::all_of(readers_.of(made.first), [&](OpId user) {

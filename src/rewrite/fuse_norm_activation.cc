@@ -57,13 +57,13 @@ class NormFusion {
     std::vector<std::pair<OpId, OpId>> gradients;  // of the activation, and of the norm behind it
   };
 
-  [[nodiscard]] bool is_gradient_of(const Op& op, const Op& activation) const {
+  bool is_gradient_of(const Op& op, const Op& activation) const {
     return norm_activation_grad(activation.kind) == op.kind && op.attrs == activation.attrs &&
            op.alternatives.empty() && (op.inputs[1] == activation.inputs[0] || op.inputs[1] == activation.outputs[0]);
   }
 
   // The gradient of the norm that alone reads the activation's; kNone where there is none.
-  [[nodiscard]] OpId norm_gradient_behind(OpId gradient, const Op& norm) const {
+  OpId norm_gradient_behind(OpId gradient, const Op& norm) const {
     const ValueId dn = graph_.op(gradient).outputs[0];
     const OpId behind = readers_.only(dn);
     if (behind == kNone) return kNone;
@@ -74,7 +74,7 @@ class NormFusion {
     return reader.inputs == expected && reader.attrs == norm.attrs ? behind : kNone;
   }
 
-  [[nodiscard]] std::vector<OpId> readers_of(const Op& norm, const Op& activation) const {
+  std::vector<OpId> readers_of(const Op& norm, const Op& activation) const {
     std::vector<OpId> readers = readers_.of(norm.outputs[0]);
     const std::vector<OpId>& behind = readers_.of(activation.outputs[0]);
     readers.insert(readers.end(), behind.begin(), behind.end());
@@ -98,7 +98,7 @@ class NormFusion {
   }
 
   // Nobody else needs what was normalized.
-  [[nodiscard]] bool only_fused(const Found& found) const {
+  bool only_fused(const Found& found) const {
     const ValueId normalized = graph_.op(found.activation).inputs[0];
     if (readers_.is_kept(normalized)) return false;
     return std::ranges::all_of(readers_.of(normalized), [&](OpId reader) {

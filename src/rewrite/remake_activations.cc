@@ -31,7 +31,7 @@ struct Step {
   std::vector<OpId> made;   // by value of the source: the op that makes it again
 
   // The most live bytes between the op that makes the value first and the op that makes it again.
-  [[nodiscard]] Bytes most_between(OpId first, ValueId value) const {
+  Bytes most_between(OpId first, ValueId value) const {
     const OpId again = made[position_of(value)];
     return again == kNone ? most(live) : *std::max_element(live.begin() + first, live.begin() + again + 1);
   }
@@ -48,7 +48,7 @@ class Remaking {
   }
 
   // The values (roots of views) that backward reads and that can be made again, the largest first.
-  [[nodiscard]] std::vector<ValueId> candidates() const {
+  std::vector<ValueId> candidates() const {
     std::vector<ValueId> found;
     for (size_t id = 0; id < root_.size(); ++id)
       if (held_[id] && cheap_[id] && of_norm_[id] && source_.values[id].producer != kNone && root_[id] == as_id(id) &&
@@ -91,7 +91,7 @@ class Remaking {
   }
 
   // A step over memory: as many bytes as are made, and little to compute.
-  [[nodiscard]] bool is_cheap(const Op& op) const {
+  bool is_cheap(const Op& op) const {
     if (!op.recompute || !op.alternatives.empty() || op.optional || !ir::may_run_again(op.kind, op.attrs)) return false;
     if (is_norm(op.kind) || op.kind == Kind::k_alias || op.kind == Kind::k_concat) return true;
     if (!ir::op_def(op.kind).traits.pointwise || op.outputs.size() != 1) return false;

@@ -41,7 +41,7 @@ class Walk {
   }
 
  private:
-  [[nodiscard]] Bytes other_layout(const Op& op) const {
+  Bytes other_layout(const Op& op) const {
     if (op.kind == Kind::k_conv2d || op.kind == Kind::k_conv2d_dx) return graph_.value(op.inputs[1]).type.bytes();
     return op.kind == Kind::k_conv2d_dw ? graph_.value(op.outputs[0]).type.bytes() : 0;
   }
