@@ -94,7 +94,7 @@ struct FirmwareSizes {
 [[nodiscard]] PANTOUM_API Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& device,
                                                                       const SweepOptions& options);
 
-// Of this library, "0.1.0".
+// The version of this library: "0.1.0".
 [[nodiscard]] PANTOUM_API std::string version();
 
 }  // namespace pantoum

@@ -38,7 +38,7 @@ struct DeviceInfo {
   std::string storage;       // "none", "sync", "async"
   bool is_measured = false;  // its times and its storage's are those of this machine
 };
-// Of a profile. E0270, E0271.
+// Describes the profile of a device. E0270, E0271.
 [[nodiscard]] PANTOUM_API Result<DeviceInfo> describe(const Device& device);
 // The profiles that are compiled in.
 [[nodiscard]] PANTOUM_API std::vector<DeviceInfo> devices();

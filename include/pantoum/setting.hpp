@@ -11,7 +11,7 @@
 
 namespace pantoum {
 
-// In which text of `pantoum VERB` an option stands.
+// The help texts of `pantoum VERB` in which an option appears.
 enum class Shown : uint8_t {
   common,    // --help, and all of the others
   more,      // --help-all

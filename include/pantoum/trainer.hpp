@@ -27,6 +27,7 @@ struct Normalization {  // bytes x -> (x / 255 - mean) / deviation; floats x -> 
 struct Augmentation {
   bool flip = false, flip_vertically = false;
   int64_t crop = 0;
+  [[nodiscard]] bool any() const { return flip || flip_vertically || crop > 0; }
 };
 template <class Visitor>
 void describe(Visitor& v, Augmentation& augment) {

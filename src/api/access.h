@@ -1,4 +1,4 @@
-// What stands behind the public handles, and the way from one to the other.
+// The implementations of the public handles, and access from the handles to them.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "base/output_folder.h"
 #include "data/dataset.h"
 #include "pantoum/custom_operator.hpp"
 #include "pantoum/data.hpp"
 #include "pantoum/model.hpp"
 #include "pantoum/plan.hpp"
 #include "pipeline/planned_step.h"
+
+namespace pantoum::report {
+struct Explanation;
+}
 
 namespace pantoum {
 
@@ -21,37 +26,17 @@ struct Model::Impl {
   ModelOptions options;
 };
 
-namespace api {
-
-// A file among the system's temporary ones that nobody else can read; removed when this ends.
-class PrivateFile {
- public:
-  // The folder is made, the file is not. E0901.
-  [[nodiscard]] static Result<std::shared_ptr<const PrivateFile>> create(const std::string& name);
-  explicit PrivateFile(std::string folder, std::string path) : folder_(std::move(folder)), path_(std::move(path)) {}
-  ~PrivateFile();
-  PrivateFile(const PrivateFile&) = delete;
-  PrivateFile& operator=(const PrivateFile&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const std::string& folder() const { return folder_; }
-
- private:
-  std::string folder_, path_;
-};
-
-}  // namespace api
-
 struct Plan::Impl {
   ModelOptions options;  // of the model that was planned; of a loaded plan, those that it names
   pipeline::PlannedStep step;
-  std::shared_ptr<const api::PrivateFile> weights;  // the first ones
+  std::shared_ptr<const base::TemporaryPath> weights;  // the first ones
   std::vector<BatchTensor> batch;                   // of the model
   std::vector<std::string> notes;
 };
 
 struct Dataset::Impl {
   data::Dataset data;
-  std::shared_ptr<const api::PrivateFile> cache;  // of what cannot be read in place
+  std::shared_ptr<const base::TemporaryPath> cache;  // of what cannot be read in place
 };
 
 struct Access {
@@ -62,8 +47,6 @@ struct Access {
   [[nodiscard]] static const Plan::Impl& impl(const Plan& plan) { return *plan.impl_; }
   // Null: of no samples.
   [[nodiscard]] static const Dataset::Impl* impl(const Dataset& data) { return data.impl_.get(); }
-  [[nodiscard]] static Plan plan(std::shared_ptr<const Plan::Impl> impl) { return Plan(std::move(impl)); }
-  [[nodiscard]] static Dataset dataset(std::shared_ptr<const Dataset::Impl> impl) { return Dataset(std::move(impl)); }
   // The model of a plan, with other weights. It is read when the plan is.
   [[nodiscard]] static Result<Model> model(const Plan::Impl& plan, const std::string& weights);
   // `inputs` and `outputs` outlive the answer.
@@ -75,7 +58,15 @@ namespace api {
 
 // The model as the pipeline takes it. E0115 to E0117.
 [[nodiscard]] Result<pipeline::ModelRequest> model_request(const Access::ModelImpl& model);
-// By Pantoum's own planner; budgets upward, each once.
+// Returns how many samples each array holds. E0262 the arrays are not those that `wanted` says.
+[[nodiscard]] Result<int64_t> check_arrays(const std::vector<BatchTensor>& wanted, const Batch& arrays);
+
+// The same samples; keeps what `handle` holds.
+[[nodiscard]] data::Dataset shared(const Dataset& handle);
+
+// What is in RAM at the peak, largest first.
+[[nodiscard]] std::vector<Held> held_at_peak(const report::Explanation& why);
+// The rows of Pantoum's own planner; `budgets` are ascending, each once.
 [[nodiscard]] Result<std::vector<SweepRow>> swept_rows(const pipeline::SweptGraphs& graphs,
                                                        const pipeline::PlanRequest& request,
                                                        std::vector<int64_t> budgets);

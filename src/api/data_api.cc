@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "api/access.h"
-#include "api/samples.h"
 #include "data/memory_samples.h"
 
 namespace pantoum {
@@ -15,7 +14,7 @@ int64_t sample_bytes_of(const BatchTensor& tensor) {
   return bytes;
 }
 
-// Of one array: as many whole samples as it holds.
+// Counts the whole samples in one array.
 Result<int64_t> samples_in(const Array& array, const BatchTensor& tensor) {
   if (array.dtype() != tensor.dtype)
     return fail("E0262", fmt::format("'{}' is {}, not {}", tensor.name, name_of(tensor.dtype), name_of(array.dtype())),
@@ -72,10 +71,10 @@ Result<Dataset> Dataset::from_arrays(const Plan& plan, const Batch& arrays) {
 }
 
 Result<DatasetPair> Dataset::open(const std::string& path, const Plan& plan, const DataOptions& options) {
-  std::shared_ptr<const api::PrivateFile> cache;
+  std::shared_ptr<const base::TemporaryPath> cache;
   pipeline::DataRequest request{path, options, {}};
   if (!options.cache_folder) {
-    PANTOUM_ASSIGN(cache, api::PrivateFile::create("cache"));
+    PANTOUM_ASSIGN(cache, base::TemporaryPath::create("cache"));
     request.options.cache_folder = cache->path();
   }
   PANTOUM_ASSIGN(data::TrainTest found, pipeline::open_training_data(request, Access::impl(plan).step.wanted));

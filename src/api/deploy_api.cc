@@ -16,9 +16,9 @@ namespace pantoum {
 Result<void> export_onnx(const Model& model, const std::string& weights, const std::string& path, bool external_data) {
   const Access::ModelImpl& impl = Access::impl(model);
   emit::ExportOptions options{.model = impl.path, .weights = weights, .output = path, .external_data = external_data};
-  std::shared_ptr<const api::PrivateFile> built;
+  std::shared_ptr<const base::TemporaryPath> built;
   if (impl.bytes) {
-    PANTOUM_ASSIGN(built, api::PrivateFile::create("model.onnx"));
+    PANTOUM_ASSIGN(built, base::TemporaryPath::create("model.onnx"));
     PANTOUM_TRY(base::write_file_atomically(built->path(), *impl.bytes));
     options.model = built->path();
   }
@@ -38,10 +38,10 @@ FirmwareSizes public_sizes(const emit::FirmwareSizes& sizes) {
           .sample_bytes = sizes.samples};
 }
 
-// `step` is told its request, and gives the step whose first weights are in the project.
+// `step` takes the request, and returns the step whose first weights are in the project.
 template <class Step>
 Result<FirmwareSizes> write_project(const FirmwareOptions& options, const std::string& plan_file, const Step& step) {
-  PANTOUM_ASSIGN(const auto cache, api::PrivateFile::create("cache"));
+  PANTOUM_ASSIGN(const auto cache, base::TemporaryPath::create("cache"));
   const pipeline::FirmwareRequest request{
       .options = options, .data = {.cache_folder = cache->path()}, .plan_path = plan_file};
   PANTOUM_ASSIGN(const pipeline::PlannedStep made, step(request));
@@ -76,15 +76,9 @@ Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& opti
 }
 
 Result<void> write_report(const Plan& plan, const std::string& path, const std::vector<std::string>& logs) {
-  const problem::Plan& made = Access::impl(plan).step.plan;
-  std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(made.graph, made, made.question, &spans));
-  report::ReportRequest request{
-      .plan = made, .found = found, .spans = spans, .logs = {}, .next = {}, .version = version(), .plan_file = ""};
-  for (const std::string& log : logs) {
-    PANTOUM_ASSIGN(std::string lines, base::read_file(log));
-    request.logs.push_back({log, std::move(lines)});
-  }
+  PANTOUM_ASSIGN(const report::CheckedPlan made, report::check_plan(Access::impl(plan).step.plan));
+  report::ReportRequest request{.plan = made, .next = {}, .version = version(), .plan_file = ""};
+  PANTOUM_ASSIGN(request.logs, report::read_logs(logs));
   PANTOUM_ASSIGN(const nlohmann::ordered_json report, report::report_json(request));
   return base::write_file_atomically(path, report::to_html(report));
 }
@@ -120,9 +114,9 @@ Result<pipeline::SweepRequest> sweep_request(const Device& device, const SweepOp
 }
 
 Result<std::vector<SweepRow>> rows_of(const pipeline::SweptGraphs& graphs, pipeline::SweepRequest request) {
-  std::shared_ptr<const api::PrivateFile> nowhere;
+  std::shared_ptr<const base::TemporaryPath> nowhere;
   if (request.folder.empty()) {
-    PANTOUM_ASSIGN(nowhere, api::PrivateFile::create("sweep"));
+    PANTOUM_ASSIGN(nowhere, base::TemporaryPath::create("sweep"));
     request.folder = nowhere->path();
   }
   PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graphs, request));

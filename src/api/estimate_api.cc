@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "api/access.h"
-#include "check/replay.h"
 #include "pantoum/deploy.hpp"
 #include "pipeline/sweep.h"
 #include "plan/planner.h"
@@ -16,20 +15,6 @@ namespace {
 constexpr problem::Bytes kTooLittle = 1;  // asked for to learn what the least is
 constexpr int kMostBudgets = 1000;
 
-// What is in RAM at the plan's peak, largest first.
-Result<std::vector<Held>> held_at_peak(const problem::Plan& plan) {
-  std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
-  const report::Explanation why = report::explain(plan, found, spans, {});
-  const report::Names names(plan.graph);
-  std::vector<Held> held;
-  held.reserve(why.at_peak.size());
-  for (const report::Resident& resident : why.at_peak)
-    held.push_back(
-        {resident.tensor >= 0 ? names.tensor(resident.tensor) : report::name_of(resident.role), resident.bytes});
-  return held;
-}
-
 // The least RAM, learnt from asking for less.
 Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest request, Estimate& estimate) {
   request.options.question.budget = request.reserve + kTooLittle;
@@ -42,7 +27,8 @@ Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest
   if (!none.min_plan) return {};
   problem::Plan least = *none.min_plan;
   least.graph = graph;
-  PANTOUM_ASSIGN(estimate.binds, held_at_peak(least));
+  PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(least)));
+  estimate.binds = api::held_at_peak(report::explain(checked, {}));
   return {};
 }
 
@@ -63,6 +49,14 @@ Result<void> check_count(int budgets) {
 }
 
 }  // namespace
+
+std::vector<Held> api::held_at_peak(const report::Explanation& why) {
+  const report::Names names(why.plan.graph);
+  std::vector<Held> held;
+  held.reserve(why.at_peak.size());
+  for (const report::Resident& resident : why.at_peak) held.push_back({names.of(resident), resident.bytes});
+  return held;
+}
 
 Result<Estimate> estimate(const Model& model, const Device& device, const PlanOptions& options, int budgets) {
   PANTOUM_TRY(check_count(budgets));

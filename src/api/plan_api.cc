@@ -15,7 +15,6 @@
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 #include "report/explain.h"
-#include "report/names.h"
 #include "weights/safetensors.h"
 
 namespace pantoum {
@@ -29,12 +28,12 @@ Error with_min_ram(Error error, const plan::Infeasible& none, problem::Bytes res
 }  // namespace
 
 struct PlanMaker {
-  // `step` is told where the first weights go.
+  // `step` takes the path for the first weights, and returns the planned step.
   template <class Step>
   static Result<Plan> plan_of(const ModelOptions& options, const Step& step) {
     auto impl = std::make_shared<Plan::Impl>();
     impl->options = options;
-    PANTOUM_ASSIGN(impl->weights, api::PrivateFile::create("first.safetensors"));
+    PANTOUM_ASSIGN(impl->weights, base::TemporaryPath::create("first.safetensors"));
     PANTOUM_ASSIGN(impl->step, step(impl->weights->path()));
     const auto add = [&](const std::vector<pipeline::BatchPart>& parts, bool is_target) {
       for (const pipeline::BatchPart& part : parts)
@@ -74,7 +73,7 @@ Result<Plan> plan_of_record(const problem::Plan& given, const pipeline::ModelReq
   });
 }
 
-// Of the model that the plan names.
+// Makes the whole plan again, for the model that it names.
 Result<Plan> whole_plan(const problem::Plan& given, const std::string& where) {
   PANTOUM_ASSIGN(const pipeline::PlanRecord record, pipeline::record_of(given, where));
   if (record.model.path.empty())
@@ -188,22 +187,17 @@ Result<Verdict> Plan::verify() const {
 Result<Explanation> Plan::explain(int64_t effort) const {
   if (effort < 1 || effort > 1'000'000'000)
     return fail("E0116", fmt::format("{} is not between 1 and 1000000000", effort), "effort");
-  const problem::Plan& plan = impl_->step.plan;
-  std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
+  PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(impl_->step.plan));
   plan::PlanOptions probing;
-  probing.question.freedoms = plan.question.freedoms;
+  probing.question.freedoms = checked.plan.question.freedoms;
   probing.effort = effort;
-  PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing));
-  const report::Explanation why = report::explain(plan, found, spans, std::move(next));
+  PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(checked.plan, probing));
+  const report::Explanation why = report::explain(checked, std::move(next));
   Explanation answer{.ram_binds = why.ram_binds(),
                      .deadline_binds = why.deadline_binds(),
                      .text = report::to_text(why),
                      .json = base::ascii_json(report::to_json(why), 1)};
-  const report::Names names(plan.graph);
-  for (const report::Resident& resident : why.at_peak)
-    answer.at_peak.push_back(
-        {resident.tensor >= 0 ? names.tensor(resident.tensor) : report::name_of(resident.role), resident.bytes});
+  answer.at_peak = api::held_at_peak(why);
   return answer;
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "api/access.h"
-#include "api/samples.h"
 #include "pantoum/trainer.hpp"
 #include "settings/fields.h"
 #include "train/run_loop.h"
@@ -69,19 +68,13 @@ class Callbacks {
  public:
   explicit Callbacks(const FitOptions& options) : options_(options) {}
 
-  void step(const train::RunProgress& from) {
+  void step(const FitProgress& from) {
     if (options_.on_batch) options_.on_batch({.step = from.step, .loss = from.loss, .lr = from.lr});
     if (!options_.on_progress) return;
     const auto now = std::chrono::steady_clock::now();
     if (from.step != from.total_steps && now - last_ < kBetweenProgress) return;
     last_ = now;
-    options_.on_progress({.step = from.step,
-                          .total_steps = from.total_steps,
-                          .epoch = from.epoch,
-                          .loss = from.loss,
-                          .lr = from.lr,
-                          .samples_per_s = from.samples_per_s,
-                          .seconds = from.seconds});
+    options_.on_progress(from);
   }
 
   void event(const train::RunEvent& event) const {
@@ -108,7 +101,7 @@ Result<train::RunOptions> run_options(const FitOptions& options, const std::stri
       .max_seconds = options.max_time.value_or(Seconds(0)).count(),
       .on_evaluated = options.on_evaluated,
       .stop = options.stop};
-  made.progress = [&callbacks](const train::RunProgress& progress) { callbacks.step(progress); };
+  made.progress = [&callbacks](const FitProgress& progress) { callbacks.step(progress); };
   made.log = [&callbacks](const train::RunEvent& event) { callbacks.event(event); };
   return made;
 }
@@ -155,7 +148,7 @@ TensorInfo public_tensor(const train::PlanTensor& tensor, bool in_ram) {
           .changes = tensor.changes};
 }
 
-// Sums of gradients are nobody's business where the update empties them.
+// The sums of gradients, if the update is a program of its own; else the update empties them.
 std::span<const train::PlanTensor> gradients_of(const train::TensorTable& table) {
   return table.update_program ? std::span(table.sums) : std::span<const train::PlanTensor>();
 }
@@ -217,10 +210,9 @@ Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where,
       },
       trainer->steps_done() + 1, 0);
   const std::unique_lock turn = kernels->turn();
-  const Result<train::StepStats> made = half();
+  Result<StepStats> made = half();
   trainer->end_feed();
-  if (!made) return Failure(made.error());
-  return StepStats{.step = made->step, .loss = made->loss, .lr = made->lr};
+  return made;
 }
 
 Result<StepStats> Trainer::step(const Batch& batch) {
@@ -239,8 +231,7 @@ Result<StepStats> Trainer::gradients(const Batch& batch, const OnGradient& on_gr
 
 Result<StepStats> Trainer::update() {
   const std::unique_lock turn = impl_->kernels->turn();
-  PANTOUM_ASSIGN(const train::StepStats made, impl_->trainer->update());
-  return StepStats{.step = made.step, .loss = made.loss, .lr = made.lr};
+  return impl_->trainer->update();
 }
 
 Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options, const Dataset& test) {

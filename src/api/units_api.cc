@@ -1,7 +1,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "pantoum/units.hpp"
-#include "pipeline/budget_range.h"
+#include "pipeline/sweep.h"
 #include "settings/fields.h"
 
 namespace pantoum {

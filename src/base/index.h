@@ -87,7 +87,7 @@ class IndexRange {
 
   [[nodiscard]] constexpr auto begin() const { return IndexIterator<I, 1>(first_); }
   [[nodiscard]] constexpr auto end() const { return IndexIterator<I, 1>(end_); }
-  // From the last to the first.
+  // Iterates from the last to the first.
   [[nodiscard]] constexpr Descending descending() const {
     return {IndexIterator<I, -1>(end_ - 1), IndexIterator<I, -1>(first_ - 1)};
   }

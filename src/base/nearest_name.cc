@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLongest = 200;  // letters: longer names are nobody's slip of the finger
 
-// After Damerau (1964) and Levenshtein (1966); letters are swapped at most once.
+// The distance of Damerau (1964) and Levenshtein (1966); letters are swapped at most once.
 size_t edits(const std::string& from, const std::string& to) {
   std::vector<size_t> older(to.size() + 1), last(to.size() + 1), now(to.size() + 1);
   for (size_t at = 0; at <= to.size(); ++at) last[at] = at;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -95,6 +96,21 @@ bool OutputFolder::is_empty() const {
   do empty = std::filesystem::is_empty(folder_.path(), error);
   while (error == std::errc::interrupted);
   return empty && !error;
+}
+
+Result<std::shared_ptr<const TemporaryPath>> TemporaryPath::create(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  std::string folder = (error ? std::filesystem::path("/tmp") : parent) / "pantoum-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr)
+    return fail("E0901", "cannot make a temporary folder: " + system_reason(), folder,
+                "free some space there, or name another folder for temporary files in TMPDIR");
+  return std::make_shared<const TemporaryPath>(std::move(folder), name);
+}
+
+TemporaryPath::~TemporaryPath() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 }  // namespace pantoum::base

@@ -1,6 +1,7 @@
 // A folder for output. Nothing is written outside of it: no symbolic link below it is followed.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,22 @@ class OutputFolder {
   [[nodiscard]] Result<OwnedFile> enter(const std::string& folder) const;
 
   OwnedFile folder_;
+};
+
+// A path in a new folder of the system's temporary files that other users cannot read. The folder is removed, with all files in
+// it, when this ends.
+class TemporaryPath {
+ public:
+  // The folder is made, the file is not. E0901.
+  [[nodiscard]] static Result<std::shared_ptr<const TemporaryPath>> create(const std::string& name);
+  TemporaryPath(std::string folder, const std::string& name) : folder_(std::move(folder)), path_(folder_ + "/" + name) {}
+  ~TemporaryPath();
+  TemporaryPath(const TemporaryPath&) = delete;
+  TemporaryPath& operator=(const TemporaryPath&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string folder_, path_;
 };
 
 }  // namespace pantoum::base

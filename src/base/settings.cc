@@ -7,16 +7,6 @@
 #include <cmath>
 
 namespace pantoum::base {
-namespace {
-
-template <class Number>
-bool parsed(const std::string& text, Number& number) {
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  return error == std::errc{} && end == last;
-}
-
-}  // namespace
 
 Result<Settings> parse_settings(const std::string& text, const std::string& where, bool flags) {
   Settings settings;
@@ -36,15 +26,10 @@ Result<Settings> parse_settings(const std::string& text, const std::string& wher
   return settings;
 }
 
-Result<int64_t> parse_whole(const std::string& text, const std::string& where) {
-  int64_t number = 0;
-  if (!parsed(text, number)) return fail("E0116", fmt::format("'{}' is no whole number", text), where);
-  return number;
-}
-
 Result<double> parse_number(const std::string& text, const std::string& where) {
   double number = 0;
-  if (!parsed(text, number) || !std::isfinite(number))
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number))
     return fail("E0116", fmt::format("'{}' is no finite number", text), where);
   return number;
 }

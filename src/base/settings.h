@@ -17,8 +17,7 @@ struct Settings {
 // part that is no KEY=VALUE, or a key that stands twice.
 [[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& where, bool flags = false);
 
-// A whole number, or any finite one. E0116.
-[[nodiscard]] Result<int64_t> parse_whole(const std::string& text, const std::string& where);
+// A finite number. E0116.
 [[nodiscard]] Result<double> parse_number(const std::string& text, const std::string& where);
 
 }  // namespace pantoum::base

@@ -15,7 +15,7 @@
 
 namespace pantoum::capi {
 
-// What stands behind a pt_trainer. Members are in the order of their making: the trainer goes first.
+// The object that a pt_trainer refers to. Members are in the order of construction, so that the trainer is destroyed first.
 struct Handle {
   std::mutex guard;  // of all below: one call at a time
   std::optional<Error> error;

@@ -32,7 +32,7 @@ void add_export(CommandLine& line);
 void add_report(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_completion(CommandLine& line);
-// Of no use to a user: --help does not name them.
+// These verbs are for packagers and tests: --help does not name them.
 void add_man_pages(CommandLine& line);
 void add_reference(CommandLine& line);
 void add_settings(CommandLine& line);

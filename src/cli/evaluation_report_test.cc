@@ -1,4 +1,4 @@
-#include "cli/evaluation_report.h"
+#include "cli/run_reporter.h"
 
 #include <gtest/gtest.h>
 

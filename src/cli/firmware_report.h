@@ -1,4 +1,4 @@
-// What `pantoum run-firmware` tells of a run: to people, to programs, and to the run log.
+// The results of `pantoum run-firmware`: for people, for programs, and for the run log.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

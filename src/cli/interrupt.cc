@@ -9,12 +9,12 @@
 #include <thread>
 
 #include "cli/last_words.h"
-#include "cli/status_line.h"
+#include "cli/output.h"
 
 namespace pantoum::cli {
 namespace {
 
-// By nohup, or a shell that starts it in the background.
+// Does the process ignore the signal? nohup, and a shell that starts a job in the background, set it so.
 bool is_ignored(int signal) {
   struct sigaction now {};
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
@@ -36,7 +36,7 @@ sigset_t interrupts() {
 }
 
 std::stop_source source;
-std::mutex asking;  // held while the process ends at once: nobody begins to write then
+std::mutex asking;  // held while the process ends at once, so that no thread begins to write
 bool someone_asks = false;
 std::optional<std::system_error> no_thread;
 

@@ -7,7 +7,7 @@
 
 namespace pantoum::cli {
 
-// On stderr, whatever state the process is in; nothing is done where it fails.
+// Writes to stderr in whatever state the process is. A failure is ignored.
 void say_at_once(std::string_view text);
 
 // E0910 on stderr, as text or JSON; returns its exit code. Takes no memory.
@@ -18,7 +18,7 @@ int tell_out_of_memory(bool json);
 // .lock file may be left, as by a process that was killed.
 void end_without_memory();
 
-// Of this process, at any time: code that caught it may have told something else (a number that cannot be read).
+// Was memory refused to this process at any time? Code that caught the exception may have reported another error.
 [[nodiscard]] bool memory_was_refused();
 
 // Opens what of stdin, stdout and stderr is closed: else a file of the run would take its number, and be printed into.

@@ -15,7 +15,7 @@ namespace pantoum::cli {
 // What is known of a step's joules.
 struct RunEnergy {
   std::optional<cost::MeasuredEnergy> measured;
-  std::string why_not;  // it was not measured; "": nobody asked
+  std::string why_not;  // why the energy was not measured; "": --meter was not given
   cost::Joules modelled_j = 0;
 };
 
@@ -25,12 +25,12 @@ class MeteredRun {
   // no such word; E0272 the meter that is named cannot be read.
   [[nodiscard]] static Result<MeteredRun> open(const std::string& word);
 
-  // Before the first step: waits for a short window, and tells of the idle baseline. A meter that fails is told of by a
+  // Call it before the first step. Measures the idle baseline for a short window, and prints it. If the meter fails, prints a
   // warning. E0999 interrupted.
   [[nodiscard]] Result<void> begin(const std::stop_token& stop);
   void on_steps(bool steps);  // as train::RunOptions::on_steps
   void step();                // one has ended
-  // At the end of a run of so many steps. What failed is told of by a warning.
+  // Call it at the end of a run of `steps` steps. A warning tells what failed.
   [[nodiscard]] RunEnergy finish(int64_t steps, cost::Joules modelled_j);
 
  private:
@@ -46,7 +46,7 @@ class MeteredRun {
 // Puts what is known into the last event of the log.
 void add_energy(nlohmann::ordered_json& event, const RunEnergy& energy);
 
-// "energy   1.2 J +- 2% a step above ...; 0.9 J modelled"; "": nobody asked.
+// "energy   1.2 J +- 2% a step above ...; 0.9 J modelled"; "": --meter was not given.
 [[nodiscard]] std::string energy_line(const RunEnergy& energy);
 
 }  // namespace pantoum::cli

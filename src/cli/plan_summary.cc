@@ -46,6 +46,19 @@ std::string counted(const std::vector<pipeline::Substitution>& made_by) {
 
 }  // namespace
 
+const char* status_of(const problem::Plan& plan) {
+  return plan.status == problem::Status::kOptimal ? "optimal" : "feasible";
+}
+
+nlohmann::ordered_json to_json(const problem::Bound& bound) {
+  nlohmann::ordered_json json{{"order", bound.any_order ? "any" : "plan"}};
+  if (bound.energy_j) json["energy_j"] = *bound.energy_j;
+  if (bound.time_s) json["time_s"] = *bound.time_s;
+  if (bound.edp_js) json["edp_js"] = *bound.edp_js;
+  if (bound.weighted) json["weighted"] = *bound.weighted;
+  return json;
+}
+
 PlanSummary summary_of(const pipeline::Compiled& compiled) {
   const pipeline::Program& training = compiled.training();
   PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.options.accumulate};
@@ -86,7 +99,7 @@ std::string to_text(const PlanSummary& summary) {
 
 nlohmann::ordered_json to_json(const PlanSummary& summary) {
   const problem::Plan& plan = summary.plan;
-  nlohmann::ordered_json json{{"status", plan.status == problem::Status::kOptimal ? "optimal" : "feasible"},
+  nlohmann::ordered_json json{{"status", status_of(plan)},
                               {"objective", name_of(plan.question.objective)},
                               {"device", plan.graph.device.name},
                               {"ops", plan.graph.ops.size()},
@@ -115,11 +128,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                            {"arena_bytes", summary.micro_batch->arena_bytes},
                            {"time_s", summary.micro_batch->time_s},
                            {"energy_j", summary.micro_batch->energy_j}};
-  json["bound"] = {{"order", plan.bound.any_order ? "any" : "plan"}};
-  if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
-  if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
-  if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
-  if (plan.bound.weighted) json["bound"]["weighted"] = *plan.bound.weighted;
+  json["bound"] = to_json(plan.bound);
   if (!summary.made_by.empty()) {
     json["substitutions"] = nlohmann::ordered_json::array();
     for (const pipeline::Substitution& made : summary.made_by)

@@ -15,8 +15,8 @@ struct Infeasible;
 namespace pantoum::cli {
 
 struct PlanSummary {
-  const problem::Plan& plan;
-  const check::Found& found;
+  problem::Plan plan;
+  check::Found found;
   problem::Predicted unplanned;
   int64_t micro_batches = 1;                         // of a step
   std::optional<check::Found> micro_batch = {};      // of all but the last
@@ -25,10 +25,12 @@ struct PlanSummary {
   std::string expression = {};                       // what was to be least, where that is no question's objective
 };
 
-[[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it
+[[nodiscard]] const char* status_of(const problem::Plan& plan);             // "optimal", "feasible"
+[[nodiscard]] nlohmann::ordered_json to_json(const problem::Bound& bound);  // what is proved, and for which orders
+[[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);
 [[nodiscard]] std::string to_text(const PlanSummary& summary);
 [[nodiscard]] nlohmann::ordered_json to_json(const PlanSummary& summary);
-// Where there is no plan. `proved`: for exactly the question asked; else it is only not found.
+// The answer if there is no plan. `proved`: it is proved for exactly the question asked; else none was found.
 [[nodiscard]] nlohmann::ordered_json to_json(const plan::Infeasible& infeasible, bool proved);
 
 }  // namespace pantoum::cli

@@ -1,11 +1,13 @@
 #include "cli/planning.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -15,7 +17,6 @@
 #include "cli/line/suggestions.h"
 #include "cli/output.h"
 #include "cli/plan_summary.h"
-#include "cli/profile_store_path.h"
 #include "cost/device.h"
 #include "pipeline/planned_step.h"
 #include "plan/attempts/planners.h"
@@ -57,6 +58,12 @@ void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line) {
   };
 }
 
+std::vector<std::string> planner_names() {
+  std::vector<std::string> names;
+  for (const plan::NamedPlanner& planner : plan::planners()) names.push_back(planner.name);
+  return names;
+}
+
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without) {
   verb.add_settings(settings::fields_of(asked.options), without);
   verb.add_settings(settings::fields_of(asked.device), without);
@@ -73,9 +80,7 @@ void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::stri
   know("objective", "--objective", {"energy", "time", "edp", "power"});
   know("loss", "--loss", {kLossNames.begin(), kLossNames.end()});
   if (is_out("planner")) return;
-  std::vector<std::string> planners;
-  for (const plan::NamedPlanner& planner : plan::planners()) planners.push_back(planner.name);
-  verb.option("--planner").one_of(planners);
+  verb.option("--planner").one_of(planner_names());
 }
 
 void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
@@ -181,6 +186,17 @@ Result<void> report_infeasible(const Error& error, const plan::Infeasible& infea
   if (files.min_plan.empty()) return {};
   if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", files.min_plan);
   return problem::write_plan(*infeasible.min_plan, files.min_plan);
+}
+
+// The place follows the XDG base directory specification.
+std::string default_profile_store() {
+  const auto folder = [](const char* variable) -> std::filesystem::path {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  const std::filesystem::path cache = folder("XDG_CACHE_HOME"), home = folder("HOME");
+  if (cache.empty() && home.empty()) return "";
+  return ((cache.empty() ? home / ".cache" : cache) / "pantoum" / "times.db").string();
 }
 
 }  // namespace pantoum::cli

@@ -30,7 +30,7 @@ struct StepAsked {
   Device device;
   PlanOptions plan;
 
-  // Of --plan: what the plan was made with.
+  // What the plan of --plan was made with.
   struct Planned {
     problem::Plan plan;
     ModelOptions options;
@@ -40,6 +40,8 @@ struct StepAsked {
   std::string plan_input;  // "": none
   std::shared_ptr<const Planned> planned = {};
 };
+
+[[nodiscard]] std::vector<std::string> planner_names();
 
 // The settings of model, device and plan, but those named in `without`.
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
@@ -64,7 +66,7 @@ void add_dump_option(Verb& verb, std::vector<std::string>& passes);
 void print_note(const std::string& note);
 void print_warning(const std::string& warning);
 
-// Where no plan was found: files that were asked for; "": not.
+// The files to write if no plan is found; "": none.
 struct RefusalFiles {
   std::string min_plan;  // the smallest known plan
   std::string refusal;   // the proof that there is none
@@ -74,5 +76,10 @@ struct RefusalFiles {
 // question asked.
 [[nodiscard]] Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible,
                                              const Common& common, const RefusalFiles& files);
+
+// The file of measured times that is used unless --profile-store names another.
+
+// "" where the user has no folder.
+[[nodiscard]] std::string default_profile_store();
 
 }  // namespace pantoum::cli

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/foreign_text.h"
-#include "cli/status_line.h"
+#include "cli/output.h"
 
 namespace pantoum::cli {
 namespace {

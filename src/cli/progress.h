@@ -1,5 +1,5 @@
 // Progress on stderr: a line that updates on a terminal, a line every ten seconds in a pipe. It never freezes: where
-// nothing new is told for a second (in a pipe, for ten), the last line is shown again with the time that has passed.
+// no new line comes for a second (in a pipe, for ten seconds), it shows the last line again with the time that has passed.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // What goes on from here: "reading net.onnx". It is shown if it lasts.
+  // Names what begins now, as in "reading net.onnx". The name is shown if the work lasts.
   void phase(const std::string& text);
   // Is it time to show something? Cheap, so that a caller may ask at every step.
   [[nodiscard]] bool due() const;

@@ -1,4 +1,4 @@
-// What --resume brings into a run: where it goes on, and with which kernels.
+// What a run takes from --resume: the checkpoint to continue from, and the kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "host/kernel_set.h"
 #include "pipeline/prepare_training.h"
 #include "pipeline/request.h"
-#include "train/resume_point.h"
+#include "train/checkpoint.h"
 #include "train/run_loop.h"
 
 namespace pantoum::cli {
@@ -30,13 +30,13 @@ using NamedKernels = std::optional<Kernels>;
 [[nodiscard]] Result<void> take_kernels_of(const train::ResumePoint& point, NamedKernels named,
                                            pipeline::PlanRequest& request);
 
-// Says who named kernels that cannot be loaded, where the user did not. `named_by`: a file; "": nobody.
+// Adds to the error which file named kernels that cannot be loaded, if the user did not. `named_by`: the file; "": none.
 [[nodiscard]] Error with_origin_of_kernels(Error error, NamedKernels named, const std::string& named_by);
 
 // Tells what makes other bits than the run had until now.
 void note_other_bits(const train::ResumePoint& point, const std::string& kernels, int threads);
 
-// What stands at `checkpoint` when a run begins that was asked to resume `from` ("": it was not).
+// Which file is at `checkpoint` when a run begins that was asked to resume `from` ("": it was not asked).
 [[nodiscard]] train::OldCheckpoint old_checkpoint_of(const std::optional<train::ResumePoint>& point,
                                                      const std::string& from, const std::string& checkpoint);
 

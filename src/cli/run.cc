@@ -84,7 +84,7 @@ Result<int> act(const Action& action) {
   return code;
 }
 
-// The file that stood for standard output goes there, where it was written: in whole, whatever the action's end.
+// Copies the file that replaced standard output to standard output, if it was written, whether or not the action succeeded.
 Result<void> pass_on(const Streams& streams) {
   std::error_code ignored;
   if (streams.output().empty() || !std::filesystem::exists(streams.output(), ignored)) return {};

@@ -1,22 +1,92 @@
 #include "cli/run_log.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <map>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/files.h"
 #include "base/json_text.h"
+#include "base/owned_file.h"
 #include "base/system_calls.h"
-#include "cli/whole_lines.h"
 
 namespace pantoum::cli {
+
 namespace {
+
+constexpr uint64_t kPieceBytes = 1 << 16, kLongestLine = 1 << 20;
+
+// Text has no such bytes: the file has a block of zeros where a write did not reach the disk.
+bool is_damage(char byte) {
+  return static_cast<unsigned char>(byte) < 0x20 && byte != '\t' && byte != '\r';
+}
+
+bool is_whole(std::string_view line) {
+  return line.size() <= kLongestLine && std::none_of(line.begin(), line.end(), is_damage);
+}
+
+using TakeLine = std::function<Result<void>(std::string_view line)>;
+
+// Calls take(line) for each line, without its end; a last one without an end is the text `rest`.
+Result<void> for_each_line(const base::OwnedFile& file, const TakeLine& take, std::string& rest) {
+  std::string piece;
+  for (uint64_t at = 0; at < file.size(); at += piece.size()) {
+    piece.resize(static_cast<size_t>(std::min(kPieceBytes, file.size() - at)));
+    PANTOUM_TRY(file.read_at(at, std::as_writable_bytes(std::span(piece)), "E0201"));
+    for (std::string_view text = piece; !text.empty();) {
+      const size_t end = text.find('\n');
+      if (rest.size() <= kLongestLine) rest += text.substr(0, end);
+      if (end == std::string_view::npos) break;
+      PANTOUM_TRY(take(rest));
+      rest.clear();
+      text.remove_prefix(end + 1);
+    }
+  }
+  return {};
+}
+
+Result<bool> all_are_whole(const base::OwnedFile& file) {
+  bool all = true;
+  std::string rest;
+  PANTOUM_TRY(for_each_line(
+      file,
+      [&](std::string_view line) -> Result<void> {
+        all = all && is_whole(line);
+        return {};
+      },
+      rest));
+  return all && rest.empty();
+}
+
+// Keeps the lines that end in a newline, have no control characters and at most 1 MiB. A file whose lines are all such is
+// not touched; another file is replaced as a whole. Memory: a line. E0201, E0901.
+Result<void> keep_whole_lines(const std::string& path) {
+  PANTOUM_ASSIGN(const base::OwnedFile file, base::OwnedFile::open_to_read(path));
+  PANTOUM_ASSIGN(const bool whole, all_are_whole(file));
+  if (whole) return {};
+  PANTOUM_ASSIGN(base::AtomicFile kept, base::AtomicFile::create(path, 0644));
+  std::string rest;
+  PANTOUM_TRY(for_each_line(
+      file,
+      [&](std::string_view line) -> Result<void> {
+        if (!is_whole(line)) return {};
+        const std::string ended = std::string(line) + "\n";
+        return kept.append(std::as_bytes(std::span(ended)));
+      },
+      rest));
+  return kept.commit();
+}
 
 Failure log_failure(const std::string& path, const std::string& why) {
   return fail("E0901", "cannot write the run log: " + why, path, "free some space, or choose another place with --log");
@@ -26,7 +96,7 @@ int open_again(const std::string& path, int flags) {
   return base::uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
 }
 
-// A file that goes unless it is finished.
+// A file that is removed unless it is finished.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& name) : name_(name) {}
@@ -76,7 +146,7 @@ Result<void> RunLog::go_on() {
 
 Result<void> RunLog::begin_anew() {
   const std::string name = path_ + ".part";
-  // why: the name may be foreseen, as whoever writes the log holds its lock; and no link is followed.
+  // why: the name may be predictable, because the process that writes the log holds its lock, and no link is followed.
   Unfinished unfinished(name);  // where memory is refused, too
   if (Result<void> opened = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW); !opened) {
     unfinished.finish();  // what stands there is not ours
@@ -102,23 +172,33 @@ Result<void> RunLog::put(const std::string& text) const {
   return log_failure(path_, base::system_reason());
 }
 
-Result<std::unique_ptr<TemporaryCache>> TemporaryCache::create() {
-  std::error_code error;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  std::string name = (error ? std::filesystem::path("/tmp") : parent) / "pantoum-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr)
-    return fail("E0901", std::string("cannot make a temporary folder: ") + std::strerror(errno), name,
-                "name a folder with --cache, or another one for temporary files in TMPDIR");
-  return std::make_unique<TemporaryCache>(name);
-}
-
-TemporaryCache::~TemporaryCache() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 TemporaryFile::~TemporaryFile() {
   ::unlink(path_.c_str());
+}
+
+Result<void> check_distinct(const std::vector<NamedOutput>& outputs) {
+  std::map<std::string, const char*> taken;
+  for (const NamedOutput& output : outputs) {
+    if (output.path.empty() || base::is_special_file(output.path)) continue;
+    std::error_code ignored;
+    const std::string whole = std::filesystem::absolute(output.path, ignored).lexically_normal().string();
+    const auto [before, is_new] = taken.emplace(whole, output.option);
+    if (!is_new)
+      return fail("E0117", fmt::format("{} and {} name one file: {}", before->second, output.option, output.path),
+                  output.option, "give each a file of its own");
+  }
+  return {};
+}
+
+Result<std::vector<base::FileLock>> lock_all(const std::vector<NamedOutput>& outputs) {
+  std::vector<base::FileLock> locks;
+  for (const NamedOutput& output : outputs) {
+    if (output.path.empty()) continue;
+    Result<base::FileLock> lock = base::FileLock::acquire(output.path);
+    if (!lock) return Failure(std::move(lock).error());
+    locks.push_back(std::move(*lock));
+  }
+  return locks;
 }
 
 }  // namespace pantoum::cli

@@ -1,10 +1,13 @@
 // The run log (JSON lines, appended as they happen) and files that go away again.
 #pragma once
 
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_lock.h"
 #include "base/owned_file.h"
 #include "base/result.h"
 
@@ -13,7 +16,7 @@ namespace pantoum::cli {
 // Lines are kept until begin(): a run that its inputs stop touches no log.
 class RunLog {
  public:
-  // `append`: the run goes on with the log that is there; else it begins one in its place.
+  // `append`: the run continues the log that exists; else it replaces that log by a new one.
   RunLog(std::string path, bool append) : path_(std::move(path)), append_(append) {}
 
   // Opens the log and writes what was kept. A new one is written beside the old one and renamed over it. No link is
@@ -47,18 +50,17 @@ class TemporaryFile {
   std::string path_;
 };
 
-// A private folder among the system's temporary files, removed with all that is in it when this ends.
-class TemporaryCache {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<TemporaryCache>> create();  // E0901
-  explicit TemporaryCache(std::string path) : path_(std::move(path)) {}
-  ~TemporaryCache();
-  TemporaryCache(const TemporaryCache&) = delete;
-  TemporaryCache& operator=(const TemporaryCache&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
+// The files that a training writes while it runs: each by one run at a time, each under a name of its own.
 
- private:
-  std::string path_;
+struct NamedOutput {
+  const char* option;
+  std::string path;  // "": it is not written
 };
+
+// E0117 two of the outputs are one file. Several outputs may share a pipe or a device.
+[[nodiscard]] Result<void> check_distinct(const std::vector<NamedOutput>& outputs);
+
+// Locks every output until the result ends. E0907 another run writes one of them; E0901 it cannot be written.
+[[nodiscard]] Result<std::vector<base::FileLock>> lock_all(const std::vector<NamedOutput>& outputs);
 
 }  // namespace pantoum::cli

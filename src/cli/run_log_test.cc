@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "cli/run_outputs.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::cli {

@@ -1,10 +1,13 @@
 // What a training says while it runs: lines of the run log and of the terminal.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/evaluation_report.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autodiff/autodiff.h"
 #include "cli/progress.h"
 #include "cli/run_log.h"
 #include "pipeline/prepare_training.h"
@@ -12,6 +15,20 @@
 #include "train/trainer.h"
 
 namespace pantoum::cli {
+
+// An evaluation as users read it: words for the terminal, keys for the run log.
+
+struct ReportedLosses {
+  std::vector<autodiff::LossTerm> terms;
+  bool perplexity = false;  // e to the cross-entropy
+};
+
+// "test_loss", "test_accuracy", "test_top5", "test_mae", "test_perplexity"; with several losses "outputs" too, which
+// has them for each.
+[[nodiscard]] nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ReportedLosses& losses);
+
+// "  test loss 0.3120  test accuracy 0.8919"
+[[nodiscard]] std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& losses);
 
 // What is reported of every training; all outlives the reporter.
 struct ReportedRun {
@@ -25,7 +42,7 @@ class RunReporter {
   // `log_every`: steps between lines of the log.
   RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every, bool quiet);
 
-  void step(const train::RunProgress& progress);
+  void step(const FitProgress& progress);
   void event(const train::RunEvent& event);
   // The first error of the log.
   [[nodiscard]] const Result<void>& status() const { return status_; }

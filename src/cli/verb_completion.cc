@@ -3,7 +3,6 @@
 
 #include "base/output_folder.h"
 #include "cli/cli.h"
-#include "cli/line/completion.h"
 #include "cli/line/manual.h"
 #include "cli/output.h"
 #include "pipeline/request_json.h"

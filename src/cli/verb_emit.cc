@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
+#include "base/output_folder.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/planning.h"
-#include "cli/run_log.h"
 #include "emit/boards.h"
 #include "pipeline/prepare_firmware.h"
 #include "problem/plan_json.h"
@@ -65,9 +65,9 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
 Result<int> emit_project(const EmitOptions& options) {
   pipeline::FirmwareRequest request{.options = options.firmware, .data = options.data, .plan_path = options.plan};
   PANTOUM_ASSIGN(request.preparation, pipeline::preparation_of(options.samples));
-  std::unique_ptr<TemporaryCache> cache;  // the project holds the samples: nothing beside it is left
+  std::shared_ptr<const base::TemporaryPath> cache;  // the project holds the samples: nothing beside it is left
   if (!request.data.cache_folder && options.firmware.data) {
-    PANTOUM_ASSIGN(cache, TemporaryCache::create());
+    PANTOUM_ASSIGN(cache, base::TemporaryPath::create("cache"));
     request.data.cache_folder = cache->path();
   }
   ProgressLine line(options.common.json());

@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 
-#include "check/replay.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -32,13 +31,11 @@ plan::PlanOptions probing(const ExplainOptions& options) {
 
 Result<int> explain(const ExplainOptions& options) {
   PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
-  std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
-  plan.predicted = {found.peak_bytes, found.arena_bytes, found.time_s, found.energy_j};
+  PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(plan)));
   ProgressLine line(options.common.json());
   line.phase("asking what more RAM would buy");
-  PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing(options)));
-  const report::Explanation why = report::explain(plan, found, spans, std::move(next));
+  PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(checked.plan, probing(options)));
+  const report::Explanation why = report::explain(checked, std::move(next));
   options.common.json() ? print_json(report::to_json(why)) : print_result(report::to_text(why));
   if (was_interrupted())
     return fail("E0999", "interrupted; what was not asked yet is missing above", options.plan,

@@ -151,7 +151,7 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
       "another of docs/training.md"};
 }
 
-// Of the step that these options ask for; the exit code with which `train` would end.
+// Tells what the training step with these options takes. Returns the exit code with which `train` would end.
 int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
   if (info.refusal) return exit_code(*info.refusal);
   const Result<problem::Bytes> peak = unplanned_peak(options, info);
@@ -166,7 +166,7 @@ int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json
   const Error& error = peak.error();
   json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
   if (text) print_formatted("no training step could be made with these options:\n{}", to_text(error));
-  // A batch of 1 was nobody's wish: what does not fit it may fit another.
+  // The user did not ask for a batch of 1: a model that cannot run with it may run with another.
   const bool of_batch = error.code == "E0211" && !options.step.options.batch && !info.batch_name.empty();
   return of_batch ? 0 : exit_code(error);
 }

@@ -27,25 +27,15 @@ struct PlanVerbOptions {
   bool require_gap = false;
 };
 
-struct Answer {
-  problem::Plan plan;
-  check::Found found;
-  problem::Predicted unplanned;
-  std::optional<check::Found> micro_batch = {};
-  std::vector<std::byte> binary = {};  // of a model
-  std::vector<pipeline::Substitution> made_by = {};
-  problem::Seconds measuring_s = 0;
-};
-
-Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   request.batch = options.step.options.batch.value_or(0);
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   std::for_each(planned.warnings.begin(), planned.warnings.end(), print_warning);
-  return Answer{std::move(planned.plan), planned.found, planned.unplanned};
+  return PlanSummary{std::move(planned.plan), planned.found, planned.unplanned};
 }
 
-Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
+Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
                             plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.dump_after));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request, dump));
@@ -55,32 +45,21 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
   if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled));
-  Answer answer{.found = training.found,
-                .unplanned = compiled.unplanned,
-                .micro_batch = summary_of(compiled).micro_batch,
-                .made_by = compiled.made_by,
-                .measuring_s = compiled.measuring_s};
   if (!options.binary_output.empty()) {
-    PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled.programs));
+    PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
+    PANTOUM_TRY(base::write_file_atomically(options.binary_output,
+                                            {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   }
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
                    pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
-  answer.plan = std::move(training.plan);
-  return answer;
-}
-
-Result<void> write(const PlanVerbOptions& options, const Answer& answer) {
-  if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer.plan, options.output));
-  if (options.binary_output.empty()) return {};
-  return base::write_file_atomically(options.binary_output,
-                                     {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
+  return summary_of(compiled);
 }
 
 // The one message of an interrupted run: where its best plan is.
-Failure interrupted_after(const Answer& answer, const PlanVerbOptions& options) {
+Failure interrupted_after(const PlanSummary& answer, const PlanVerbOptions& options) {
   const std::string what = fmt::format("interrupted; the best plan so far has a gap of {:.3g}%", answer.plan.gap * 100);
   if (options.output.empty())
     return fail("E0999", what + ", and no file keeps it", "pantoum plan", "name a file with -o");
@@ -98,16 +77,15 @@ Result<int> make(const PlanVerbOptions& options) {
   attach(request.options, line);
   attach_measuring(request.measuring, line);
   plan::Infeasible infeasible;
-  Result<Answer> answer =
+  Result<PlanSummary> answer =
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
     PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.refusal_files));
     return Failure(unless_interrupted(answer.error()));
   }
-  PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan,        answer->found,   answer->unplanned,   options.step.options.accumulate,
-                            answer->micro_batch, answer->made_by, answer->measuring_s, request.expression};
-  options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
+  if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer->plan, options.output));
+  answer->expression = request.expression;
+  options.common.json() ? print_json(to_json(*answer)) : print_result(to_text(*answer));
   if (was_interrupted()) return interrupted_after(*answer, options);
   if (options.require_gap && answer->plan.gap > request.options.gap)
     return fail(

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
 #include "base/units.h"
@@ -12,8 +16,6 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
-#include "cli/profile_store_path.h"
-#include "cli/step_requests.h"
 #include "cost/device.h"
 #include "cost/energy_meter.h"
 #include "cost/kernel_bench.h"
@@ -23,7 +25,42 @@
 #include "plan/planner.h"
 
 namespace pantoum::cli {
+
 namespace {
+
+// Lines on standard input, each of which asks for one step: `pantoum profile --on-request`.
+class StepRequests {
+ public:
+  // Reads `descriptor`, which stays the caller's.
+  StepRequests(int descriptor, std::stop_token stop) : descriptor_(descriptor), stop_(std::move(stop)) {}
+
+  // Waits for the end of the next line, whatever it says, and is true; false at the end of the input, when it cannot be
+  // read, and once the token asks to stop. What follows the last line's end asks for nothing.
+  [[nodiscard]] bool next();
+
+ private:
+  int descriptor_;
+  std::stop_token stop_;
+  size_t waiting_ = 0;  // lines that were read and not answered yet
+};
+
+bool StepRequests::next() {
+  constexpr int kPatience = 100;  // milliseconds: after so long at most, a wish to stop is seen
+  while (waiting_ == 0) {
+    if (stop_.stop_requested()) return false;
+    pollfd waited{.fd = descriptor_, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&waited, 1, kPatience);
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready <= 0) continue;
+    std::array<char, 512> read{};
+    const ssize_t count = ::read(descriptor_, read.data(), read.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) return false;
+    waiting_ = static_cast<size_t>(std::count(read.begin(), read.begin() + count, '\n'));
+  }
+  --waiting_;
+  return true;
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -37,7 +74,7 @@ struct ProfileOptions {
 
 // ---- the table as a file ----
 
-// By whatever path, and whether or not it is there already.
+// Do both paths name one file, whether or not it exists already?
 bool same_file(const std::string& one, const std::string& other) {
   std::error_code none;
   if (std::filesystem::equivalent(one, other, none)) return true;
@@ -64,7 +101,7 @@ Result<std::string> store_to_exchange(const ProfileOptions& options) {
   return path;
 }
 
-// Times under a name that no plan asks for serve nobody.
+// Warns if the times are kept under a name that no plan asks for, where they are of no use.
 void tell_of_unknown_machine(const std::string& machine) {
   if (machine.empty()) return;
   const std::vector<std::string> devices = cost::device_names();
@@ -112,7 +149,7 @@ struct Metered {
   std::string why;  // the last failed
 };
 
-// Of one kernel; none: it keeps its modelled joules.
+// Measures the joules of one kernel; none: the kernel keeps its modelled joules.
 std::optional<cost::MeteredEnergy> joules_of(cost::EnergyMeter& meter, const cost::IdleBaseline& idle,
                                              const std::function<bool()>& run, Metered& metered) {
   constexpr problem::Seconds kMost = 5;

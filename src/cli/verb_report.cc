@@ -6,10 +6,8 @@
 #include "base/files.h"
 #include "base/json_text.h"
 #include "base/units.h"
-#include "check/replay.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "cli/page_of_run.h"
 #include "cli/planning.h"
 #include "pipeline/next_bytes.h"
 #include "pipeline/sweep.h"
@@ -49,7 +47,7 @@ bool is_limit(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || std::abs(*a - *b) <= 1e-9 * std::abs(*b));
 }
 
-// In what the sweep asks something else than the plan, RAM excepted; "": it asks the same.
+// The part of the question, RAM excepted, in which the sweep differs from the plan; "": they ask the same.
 std::string apart_from(const report::SweepHead& head, const problem::Plan& plan) {
   const problem::Question &swept = head.options.question, &own = plan.question;
   const problem::Freedoms &free = swept.freedoms, &own_free = own.freedoms;
@@ -90,13 +88,17 @@ Result<int> write_report(const ReportOptions& options) {
   const bool nothing = options.output.empty() && options.trace.empty() && !options.common.json();
   if (nothing)
     return fail("E0100", "-o is missing: where the page goes", "report", "-o report.html, or -o - for stdout");
-  PANTOUM_ASSIGN(PageOfRun page, PageOfRun::read(options.plan, options.logs));
+  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
+  PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(plan)));
+  report::ReportRequest request{.plan = checked, .next = {}, .version = PANTOUM_VERSION, .plan_file = options.plan};
+  PANTOUM_ASSIGN(request.logs, report::read_logs(options.logs));
   if (!options.trace.empty())
-    PANTOUM_TRY(write_text(options.trace, base::ascii_json(report::trace_events(page.plan(), page.spans())) + "\n"));
+    PANTOUM_TRY(write_text(options.trace, base::ascii_json(report::trace_events(checked)) + "\n"));
   if (options.output.empty() && !options.common.json()) return 0;
-  PANTOUM_ASSIGN(const std::optional<report::Sweep> sweep, sweep_of(options, page.plan()));
-  PANTOUM_ASSIGN(std::optional<report::NextBytes> next, next_of(options, page.plan()));
-  PANTOUM_ASSIGN(const nlohmann::ordered_json json, page.report(sweep ? &*sweep : nullptr, std::move(next)));
+  PANTOUM_ASSIGN(const std::optional<report::Sweep> sweep, sweep_of(options, checked.plan));
+  if (sweep) request.sweep = &*sweep;
+  PANTOUM_ASSIGN(request.next, next_of(options, checked.plan));
+  PANTOUM_ASSIGN(const nlohmann::ordered_json json, report::report_json(request));
   for (const nlohmann::ordered_json& warning : json["warnings"]) print_warning(warning.get<std::string>());
   const std::string text = options.common.json() ? base::ascii_json(json) + "\n" : report::to_html(json);
   PANTOUM_TRY(write_text(options.output.empty() ? "-" : options.output, text));

@@ -9,7 +9,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_log.h"
-#include "cli/run_outputs.h"
 #include "pipeline/run_firmware.h"
 
 namespace pantoum::cli {

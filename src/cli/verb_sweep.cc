@@ -11,7 +11,6 @@
 #include "base/nearest_name.h"
 #include "cli/output.h"
 #include "cli/planning.h"
-#include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
 #include "problem/cost_graph_json.h"
 
@@ -49,16 +48,10 @@ Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::P
   return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graphs), options.output) : std::move(graphs);
 }
 
-std::vector<std::string> known_planners() {
-  std::vector<std::string> names;
-  for (const plan::NamedPlanner& planner : plan::planners()) names.push_back(planner.name);
-  return names;
-}
-
-// With what was meant by the first name that is not known.
+// The planners of these names. The error suggests a name for the first one that is unknown.
 auto planners_of(const std::vector<std::string>& names) -> decltype(plan::planners_named(names)) {
   auto planners = plan::planners_named(names);
-  const std::vector<std::string> known = known_planners();
+  const std::vector<std::string> known = planner_names();
   for (const std::string& name : names) {
     if (planners || std::find(known.begin(), known.end(), name) != known.end()) continue;
     planners.error().help = base::hint_at(name, known) + planners.error().help;
@@ -77,10 +70,6 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
                 "write such a sum: 0.6*energy + 0.4*time");
   request.keeps_costs = keeps_costs(options);
   return request;
-}
-
-std::string planner_names() {
-  return fmt::format("{}", fmt::join(known_planners(), ", "));
 }
 
 Result<int> sweep(const SweepOptions& options) {
@@ -115,9 +104,9 @@ void add_sweep(CommandLine& line) {
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
       .required()
       .is(Kind::kFolder);
-  verb.add_option("--planners", options->planners, "some of " + planner_names())
+  verb.add_option("--planners", options->planners, fmt::format("some of {}", fmt::join(planner_names(), ", ")))
       .separated_by(',')
-      .known(known_planners());
+      .known(planner_names());
   verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")
       .required()
       .is(Kind::kBudgets);

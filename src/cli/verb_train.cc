@@ -14,15 +14,15 @@
 #include "cli/interrupt.h"
 #include "cli/metered_run.h"
 #include "cli/output.h"
-#include "cli/page_of_run.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/resume.h"
-#include "cli/run_outputs.h"
+#include "cli/run_log.h"
 #include "cli/run_reporter.h"
-#include "data/fingerprint.h"
-#include "pipeline/numerics.h"
+#include "data/dataset.h"
+#include "pipeline/planned_step.h"
 #include "plan/planner.h"
+#include "problem/plan_json.h"
 #include "report/report.h"
 
 namespace pantoum::cli {
@@ -138,8 +138,12 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
 
 Result<void> write_report(const TrainOptions& options) {
   if (options.report.empty()) return {};
-  PANTOUM_ASSIGN(const PageOfRun run, PageOfRun::read(options.plan_output, {options.log}));
-  PANTOUM_ASSIGN(const Json report, run.report(nullptr, std::nullopt));
+  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan_output));
+  PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(plan)));
+  report::ReportRequest request{
+      .plan = checked, .next = {}, .version = PANTOUM_VERSION, .plan_file = options.plan_output};
+  PANTOUM_ASSIGN(request.logs, report::read_logs({options.log}));
+  PANTOUM_ASSIGN(const Json report, report::report_json(request));
   return base::write_file_atomically(options.report, report::to_html(report));
 }
 
@@ -216,7 +220,7 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
                         .on_steps = [&](bool steps) { metered.on_steps(steps); },
                         .stop = interrupted(),
                         .indices = indices};
-  run.progress = [&](const train::RunProgress& progress) {
+  run.progress = [&](const FitProgress& progress) {
     metered.step();
     reporter.step(progress);
   };

@@ -11,6 +11,7 @@
 #include "check/claims.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/plan_summary.h"
 #include "cli/progress.h"
 #include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
@@ -62,10 +63,6 @@ std::string text_of(const problem::Question& question) {
   return text + restrictions(question.freedoms);
 }
 
-const char* status_of(const problem::Plan& plan) {
-  return plan.status == problem::Status::kOptimal ? "optimal" : "feasible";
-}
-
 std::string claims_of(const problem::Plan& plan) {
   const problem::Objective objective = plan.question.objective;
   const std::optional<double> bound = bound_of(plan);
@@ -88,12 +85,7 @@ std::string proof_line(const problem::Plan& plan, const check::Judgement& judged
 }
 
 nlohmann::ordered_json claims_json(const problem::Plan& plan) {
-  nlohmann::ordered_json bound{{"order", plan.bound.any_order ? "any" : "plan"}};
-  if (plan.bound.energy_j) bound["energy_j"] = *plan.bound.energy_j;
-  if (plan.bound.time_s) bound["time_s"] = *plan.bound.time_s;
-  if (plan.bound.edp_js) bound["edp_js"] = *plan.bound.edp_js;
-  if (plan.bound.weighted) bound["weighted"] = *plan.bound.weighted;
-  return {{"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", bound}};
+  return {{"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", to_json(plan.bound)}};
 }
 
 nlohmann::ordered_json proved_json(const problem::Plan& plan, const check::Judgement& judged) {
@@ -105,7 +97,7 @@ nlohmann::ordered_json proved_json(const problem::Plan& plan, const check::Judge
           {"certificates", judged.proved.certificates}};
 }
 
-// Of the objective, as programs have read it since there are certificates.
+// The proved bound of the plan's objective.
 nlohmann::ordered_json bound_json(const problem::Plan& plan, const check::Judgement& judged) {
   return {{key_of(plan.question.objective), judged.bound},
           {"rows", rows_of(plan)},

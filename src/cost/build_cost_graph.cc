@@ -10,7 +10,6 @@
 
 #include "base/round_up.h"
 #include "cost/algorithm_cost.h"
-#include "cost/clock_levels.h"
 #include "cost/roofline.h"
 #include "cost/thread_counts.h"
 #include "ir/kernel_call.h"
@@ -262,7 +261,7 @@ class Construction {
   static bool is_copying(const pt_kernel& kernel) { return kernel.algorithm == PT_BACK_END_COPIES; }
   // Is it one of a back end's implementations after its first?
   static bool is_later(const pt_kernel& kernel) { return is_back_end(kernel) && is_other(kernel); }
-  // Is it offered beside the first kernel, whatever its workspace?
+  // Is it offered beside the first kernel even if it needs more workspace?
   static bool is_other(const pt_kernel& kernel) {
     return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;
   }
@@ -374,6 +373,75 @@ class Construction {
 Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                         const CostGraphOptions& options) {
   return Construction(graph, device, options).run();
+}
+
+namespace {
+
+constexpr Bytes kWidest = 8;  // of an element: where it may begin
+
+bool may_be_frozen(const ir::Value& value) {
+  return value.producer == ir::kNone &&
+         (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kConstant);
+}
+
+std::set<std::string> changed_or_results(const std::vector<const ir::Graph*>& programs) {
+  std::set<std::string> names;
+  for (const ir::Graph* program : programs) {
+    for (const ir::Value& value : program->values)
+      if (value.next != ir::kNone) names.insert(value.name);
+    for (const ir::ValueId result : program->results) names.insert(program->value(ir::root_of(*program, result)).name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::set<std::string> read_in_place(const std::vector<const ir::Graph*>& programs, const DeviceProfile& device) {
+  std::set<std::string> names;
+  if (device.rom_bytes <= 0 || programs.empty()) return names;
+  const std::set<std::string> others = changed_or_results(programs);
+  const Bytes align = std::max(device.device.align_bytes, kWidest);
+  Bytes left = device.rom_bytes;
+  for (const ir::Value& value : programs.front()->values) {
+    if (!may_be_frozen(value) || others.contains(value.name)) continue;
+    const Bytes bytes = (std::max<Bytes>(value.type.bytes(), 1) + align - 1) / align * align;
+    if (bytes > left) continue;
+    left -= bytes;
+    names.insert(value.name);
+  }
+  return names;
+}
+
+using problem::Choice;
+
+Compute at_level(const Compute& compute, const ClockLevel& level) {
+  Compute scaled = compute;
+  scaled.flops_per_s *= level.flops_factor;
+  scaled.op_overhead_s /= level.flops_factor;
+  scaled.bytes_per_s *= level.bytes_factor;
+  for (CacheLevel& cache : scaled.caches) cache.bytes_per_s *= level.flops_factor;  // caches run at the core's clock
+  scaled.active_w = level.active_w;
+  return scaled;
+}
+
+std::vector<Choice> at_clock_levels(const Choice& choice, const Work& work, const DeviceProfile& device) {
+  if (device.clocks.empty()) return {choice};
+  const Seconds nominal = modelled_seconds(device.compute, work);
+  std::vector<Choice> levels;
+  for (const ClockLevel& level : device.clocks) {
+    Choice at = choice;
+    at.algorithm += "@" + level.name;
+    if (nominal > 0) at.time_s *= modelled_seconds(at_level(device.compute, level), work) / nominal;
+    at.energy_j = at.time_s * level.active_w;
+    levels.push_back(std::move(at));
+  }
+  std::stable_sort(levels.begin(), levels.end(), [](const Choice& a, const Choice& b) {
+    return a.time_s != b.time_s ? a.time_s < b.time_s : a.energy_j < b.energy_j;
+  });
+  std::vector<Choice> kept;
+  for (Choice& level : levels)
+    if (kept.empty() || level.energy_j < kept.back().energy_j) kept.push_back(std::move(level));
+  return kept;
 }
 
 }  // namespace pantoum::cost

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/device.h"
+#include "cost/roofline.h"
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
@@ -49,5 +50,33 @@ struct BuiltCostGraph {
 //   errors  E0404 ops without a kernel (names all of them)
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
+
+// What may live in memory that kernels read in place: a microcontroller's flash.
+
+// The names of parameters, buffers and constants that no program changes and none has as a result: as many as `device.rom_bytes`
+// hold, in the order of the first program (training, which has all of them). All programs of a plan read them in place, so they are
+// chosen once. Bytes are counted as compile_programs lays them out, or a few more.
+[[nodiscard]] std::set<std::string> read_in_place(const std::vector<const ir::Graph*>& programs,
+                                                  const DeviceProfile& device);
+
+// Clock levels: a device that can compute fast or with little power offers each way to run an op once for each level.
+//
+// Bits do not depend on the clock: a level is a choice ALGORITHM@LEVEL of the same class of numerics, with other seconds and
+// joules. The planner chooses among the levels, by energy_j = own joules + idle_w x makespan:
+//
+//   watts |  fast  ____                 with idle_w > 0, what is done early stops the idle watts of the whole step
+//         |       |    |..idle..        sooner (race to idle); with idle_w = 0, or behind a transfer that is waited
+//         |       |    |_________       for anyway, the level with the least joules of its own wins
+//         +-----------------------> s
+//
+// The cost of changing the clock is not modelled. The plan names the level; the runtime does not set it.
+
+// The rates at a level. The overhead of an op consists of instructions, so it scales as flops do.
+[[nodiscard]] Compute at_level(const Compute& compute, const ClockLevel& level);
+
+// The choice once for each level, the fastest first, without levels that another one dominates (no slower, no more joules). Seconds
+// scale as the model's for `work` do, so that a kernel's slowdown stays. Without levels: the choice alone, unchanged.
+[[nodiscard]] std::vector<problem::Choice> at_clock_levels(const problem::Choice& choice, const Work& work,
+                                                           const DeviceProfile& device);
 
 }  // namespace pantoum::cost

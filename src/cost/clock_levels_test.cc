@@ -1,4 +1,3 @@
-#include "cost/clock_levels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -317,7 +317,7 @@ void read_sources(Reader& root, const toml::table& whole, const std::string& whe
 
 namespace {
 
-// The parser recurses into keys with dots, and into what stands in brackets, which it limits itself. Each level of a key
+// The parser recurses into keys with dots, and into brackets, whose depth it limits itself. Each level of a key
 // costs a dot, so that the number of dots bounds the depth.
 Result<void> check_size(const std::string& toml_text, const std::string& where) {
   const auto refused = [&](const std::string& what) {

@@ -35,7 +35,7 @@ struct Compute {  // rates of the one engine; roofline.h has the formula
   std::vector<CacheLevel> caches = {};  // ascending by size; a smaller cache is at least as fast
 };
 
-// One of the clocks at which the device may run an op (clock_levels.h). The factors multiply the rates of `compute`.
+// One of the clocks at which the device may run an op (build_cost_graph.h). The factors multiply the rates of `compute`.
 struct ClockLevel {
   std::string name;
   double flops_factor = 1, bytes_factor = 1;

@@ -24,7 +24,7 @@ double student(int64_t freedom) {
   return 1.96 + 2.4 / static_cast<double>(freedom);
 }
 
-// Begins a meter, and ends it whatever happens.
+// Ends a meter when the scope is left, also after an error.
 class Begun {
  public:
   explicit Begun(EnergyMeter& meter) : meter_(meter) {}
@@ -66,7 +66,7 @@ Result<IdleBaseline> idle_of(EnergyMeter& meter, const EnergyLimits& limits) {
   return measure_idle(meter, limits.idle_s, limits.stop);
 }
 
-// Refuses a measurement of 0 W or less: a machine that computes draws power, so the meter stands still or is wired the other way round.
+// Refuses a measurement of 0 W or less: a machine that computes draws power, so the meter does not change or is wired the other way round.
 Result<void> check_drawn(const EnergyMeter& meter, const MeasuredEnergy& found) {
   if (found.watts > 0) return {};
   return fail(

@@ -117,7 +117,7 @@ class Fit {
     return std::max(kLeastScatter, 1.4826 * middle_of(std::move(sizes)));
   }
 
-  // By central differences. (`max` has a kink, where the slope of either side will do.)
+  // Computes the slopes by central differences. (`max` has a kink, where the slope of either side will do.)
   [[nodiscard]] Vector slopes(const Work& work) const {
     constexpr double kStep = 1e-4;
     Vector slope{};

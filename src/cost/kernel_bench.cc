@@ -58,7 +58,7 @@ void fill_operand(const ir::TensorType& type, std::byte* bytes) {
 // A kernel's call on operands at one place. It must not move in memory, because the call points into it.
 class KernelBench::Place {
  public:
-  // Where `at` is null, nothing is filled, and the call only describes operands.
+  // If `at` is null, nothing is filled, and the call only describes operands.
   Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, std::byte* at) : at_(at) {
     for (const ir::ValueId input : op.inputs) inputs_.push_back(operand(graph.value(input).type, true));
     for (const ir::ValueId output : op.outputs) {

@@ -47,7 +47,7 @@ class KernelBench {
   KernelBench(const KernelBench&) = delete;
   KernelBench& operator=(const KernelBench&) = delete;
 
-  // From now on kernels use so many threads of the pool; 0: all that it has.
+  // Lets kernels use so many threads of the pool from now on; 0: all of them.
   void take_threads(uint32_t threads);
 
   // The bytes of operands and workspace, rounded up.

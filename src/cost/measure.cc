@@ -12,7 +12,6 @@
 #include "cost/cache_context.h"
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
-#include "cost/present_processors.h"
 #include "cost/step_bench.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"

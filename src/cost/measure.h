@@ -64,7 +64,7 @@ struct MeasuringLimits {
   EnergyOf energy_of = {};  // called for each kernel whose joules this meter has not measured
   // The operands of a kernel take turns among places that are this large in all: more than the caches hold.
   Bytes cold_footprint = Bytes{64} << 20;
-  // Where the ratios found by running the step are kept, for other calls too; null: they are not kept.
+  // Keeps the ratios found by running the step, for other calls too; null: they are not kept.
   StepFactors* in_step = nullptr;
   bool runs_step = false;  // runs the first program's step to find these ratios (step_bench.h)
   // The size of the machine's last cache. A choice's seconds lie between those with cold and with warm caches, by what a step

@@ -29,7 +29,7 @@ struct OpKey {
 [[nodiscard]] OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
                            const std::string& machine);
 
-// The parts of the key in one text, for tables of this process alone: a character that no part has stands between them.
+// The parts of the key in one text, for tables of this process alone. A character that no part contains separates them.
 [[nodiscard]] std::string text_of(const OpKey& key);
 
 struct OpSample {

@@ -1,5 +1,5 @@
 // Whether threads share a processor: pools that compute as one, or a part in place of the others.
-#include "cost/present_processors.h"
+#include "cost/thread_counts.h"
 
 #include <gtest/gtest.h>
 

@@ -72,7 +72,7 @@ class Fields {
   std::string wrong_;
 };
 
-// What no field may be, whatever it is for.
+// What is wrong with a field of any column; "": nothing.
 std::string wrong_field(const std::vector<std::string>& names, const std::vector<std::string>& fields) {
   for (size_t column = 0; column < fields.size(); ++column) {
     const std::string& field = fields[column];

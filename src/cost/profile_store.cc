@@ -240,7 +240,7 @@ class SqliteStore final : public ProfileStore {
     return {};
   }
 
-  // nullopt: something else than a text stands there.
+  // nullopt: the value is not a text.
   static std::optional<std::string> text_at(const Statement& query, int column) {
     if (sqlite3_column_type(query.get(), column) != SQLITE_TEXT) return std::nullopt;
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), column));
@@ -248,7 +248,7 @@ class SqliteStore final : public ProfileStore {
                            : std::string(text, static_cast<size_t>(sqlite3_column_bytes(query.get(), column)));
   }
 
-  // A text is no number, whatever digits it begins with: NaN.
+  // A text, even one that begins with digits, is read as NaN.
   static double number_at(sqlite3_stmt* raw, int column) {
     const int type = sqlite3_column_type(raw, column);
     const bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;

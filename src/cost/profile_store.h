@@ -37,7 +37,7 @@ class ProfileStore {
   [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
   // Calls `act` with every sample of an operator, ordered by key. Rows that are no key or no measurement are left out.
   [[nodiscard]] virtual Result<void> each_op(const std::function<Result<void>(const OpKey&, const OpSample&)>& act) = 0;
-  // Between begin() and commit() all changes are kept, or none; roll_back() drops them.
+  // commit() keeps all changes since begin(), or none; roll_back() drops them.
   [[nodiscard]] virtual Result<void> begin() = 0;
   [[nodiscard]] virtual Result<void> commit() = 0;
   [[nodiscard]] virtual Result<void> roll_back() = 0;

@@ -1,4 +1,3 @@
-#include "cost/read_in_place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

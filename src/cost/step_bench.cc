@@ -62,7 +62,7 @@ class Addresses {
   Bytes end_ = 0;
 };
 
-// Where an op's operands and its workspace are.
+// The places of an op's operands and of its workspace.
 struct Placed {
   int64_t op = 0;
   std::vector<Bytes> inputs, outputs;

@@ -117,7 +117,7 @@ Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path, const 
   PANTOUM_ASSIGN(base::OwnedFile unpacked, base::OwnedFile::open_to_read(unpacked_path));
   PANTOUM_ASSIGN(const std::vector<std::byte> unpacked_start, read_start(unpacked));
   auto samples = open_array(std::move(unpacked), unpacked_start, path);
-  if (!samples) ::unlink(unpacked_path.c_str());  // whatever it is, it is not kept
+  if (!samples) ::unlink(unpacked_path.c_str());  // a file that is no array is not kept
   return samples;
 }
 

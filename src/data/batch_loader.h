@@ -19,7 +19,7 @@ enum class Conversion : uint8_t { kNone, kNormalizeU8, kNormalizeF32, kU8ToF32, 
 // Loads rows of batches. It is bound to one data set at a time.
 class BatchLoader {
  public:
-  // For batches of so many inputs, followed by so many labels.
+  // Loads batches of so many inputs, followed by so many labels.
   BatchLoader(Preparation preparation, size_t inputs, size_t labels);
 
   // Checks that samples of `data` can be rows of the batch, and loads from it from now on; `data` outlives the loads. No allocation. E0262
@@ -33,7 +33,7 @@ class BatchLoader {
   [[nodiscard]] Result<void> load(int64_t index, std::span<const BatchView> batch, int64_t row,
                                   const Change* change = nullptr) const;
 
-  // Of the inputs, then the labels; after bind().
+  // The conversions of the inputs, then of the labels. Call it after bind().
   [[nodiscard]] const std::vector<Conversion>& conversions() const { return conversions_; }
   [[nodiscard]] const Augmentation& augmentation() const { return preparation_.augmentation; }
 

@@ -263,7 +263,7 @@ FoundSamples find_csv(const Place& place) {
   key += "\n" + base::to_text(base::TensorType{place.wanted.label.dtype, place.wanted.label.shape});
   for (const std::string& column : place.options.label_columns) key += "\n" + column;
   PANTOUM_ASSIGN(const std::string records,
-                 cached_file(place.options.cache_folder, std::filesystem::path(path).stem().string(), key,
+                 cached_file(place.cache_folder(), std::filesystem::path(path).stem().string(), key,
                              [&](base::AtomicFile& out) { return CsvReader(place, path, out).read(); }));
   PANTOUM_ASSIGN(base::OwnedFile opened, base::OwnedFile::open_to_read(records));
   const auto file = std::make_shared<base::OwnedFile>(std::move(opened));

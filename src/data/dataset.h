@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/tensor_type.h"
+#include "pantoum/data.hpp"
 
 namespace pantoum::data {
 
@@ -30,7 +31,7 @@ class SampleFile {
 // Bytes of one sample.
 [[nodiscard]] int64_t sample_bytes(const SampleFile& samples);
 
-// IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), told apart by their magic.
+// IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), which are recognized by their magic numbers.
 // E0201 cannot be opened; E0261 damaged (the size must be exactly what the header says) or not understood. What gzip
 // has compressed is unpacked once into `cache_folder` (cache.h).
 [[nodiscard]] Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path,
@@ -44,6 +45,8 @@ struct Dataset {
   std::vector<std::string> classes;                      // an image folder's, in the order of their labels; else empty
   [[nodiscard]] int64_t count() const { return labels ? labels->count() : 0; }
 };
+
+using pantoum::DataOptions;  // its cache folder is named
 
 struct TrainTest {
   Dataset train, test;  // test may be empty
@@ -61,16 +64,17 @@ struct Wanted {
   std::vector<WantedTensor> more_labels;  // of the second and later losses; then all labels are found by their names
 };
 
-struct DataOptions {
-  std::string cache_folder;                // for what cannot be read in place
-  std::vector<std::string> label_columns;  // CSV: names, or numbers from 0; empty: the last
-  std::string test_path;                   // a second place whose training half is the test set; "": found beside
-};
-
 // Opens the folder or file at `path` in the first format of docs/data.md that it has. An empty `wanted.inputs` stands for one input of
 // unknown shape, which IDX, NPY, NPZ and CIFAR-10 can feed.
 //   errors  E0262 no format was found (with what was looked for), inputs and labels differ in number, or the format cannot feed such a
 //           model; E0201, E0260, E0261 (file, line or member) the data cannot be read; E0901 the cache
 [[nodiscard]] Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options);
+
+// A fingerprint that tells one data set from another.
+
+// 16 hexadecimal digits that depend on the number, types, shapes and bytes of the samples: on all bytes of a set of up to about
+// `most_bytes`, else on samples spread evenly over the set, with the first and the last. They do not depend on the place of the set or its
+// format. Reads at most about `most_bytes`. Memory: one sample. E0260.
+[[nodiscard]] Result<std::string> fingerprint_of(const Dataset& data, int64_t most_bytes = int64_t{64} << 20);
 
 }  // namespace pantoum::data

@@ -79,7 +79,7 @@ class EpochBatches {
       std::iota(indices_.begin(), indices_.end(), 0U);
   }
 
-  // In batches.
+  // The whole steps of an epoch, counted in batches.
   static uint64_t whole_steps(const EpochOptions& options, size_t samples) {
     const auto micro_batches = static_cast<uint64_t>(options.micro_batches);
     return samples / (static_cast<uint64_t>(options.batch) * micro_batches) * micro_batches;

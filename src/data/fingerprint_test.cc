@@ -1,4 +1,4 @@
-#include "data/fingerprint.h"
+#include "data/dataset.h"
 
 #include <gtest/gtest.h>
 

@@ -82,7 +82,7 @@ Result<Pictures> list_pictures(const std::string& folder, const std::vector<std:
   return found;
 }
 
-// Of a sample of [C,H,W] or [H,W,C], or [H,W].
+// The size of a sample of [C,H,W], [H,W,C] or [H,W].
 struct ImageShape {
   uint32_t channels = 1, height = 0, width = 0;
   bool planes = true;  // [C,H,W]
@@ -162,7 +162,7 @@ FoundSamples find_images(const Place& place) {
   PANTOUM_ASSIGN(const ImageShape shape, image_shape(place.wanted, folder));
   PANTOUM_ASSIGN(const std::string key, key_of(all, shape));
   PANTOUM_ASSIGN(const std::string path,
-                 cached_file(place.options.cache_folder, "images", key, [&](base::AtomicFile& out) -> Result<void> {
+                 cached_file(place.cache_folder(), "images", key, [&](base::AtomicFile& out) -> Result<void> {
                    PieceWriter writer(out);
                    for (const auto& [picture, label] : all.pictures) {
                      PANTOUM_ASSIGN(const std::vector<std::byte> record, record_of(picture, label, shape));

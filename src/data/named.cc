@@ -1,4 +1,4 @@
-// Arrays that are told by their names: IDX as MNIST has it, NPY, raw.
+// Arrays that are found by their names: IDX as MNIST has it, NPY, raw.
 #include <fmt/format.h>
 
 #include <array>
@@ -131,9 +131,9 @@ FoundSamples find_idx(const Place& place) {
       return fail("E0262", "images and labels are not both there", place.path, "add the file that is missing",
                   {"found " + (is_there(images) ? images : labels) + " alone"});
     Dataset data{.format = "IDX"};
-    PANTOUM_ASSIGN(std::unique_ptr<SampleFile> inputs, open_samples(images, place.options.cache_folder));
+    PANTOUM_ASSIGN(std::unique_ptr<SampleFile> inputs, open_samples(images, place.cache_folder()));
     data.inputs.push_back(std::move(inputs));
-    PANTOUM_ASSIGN(data.labels, open_samples(labels, place.options.cache_folder));
+    PANTOUM_ASSIGN(data.labels, open_samples(labels, place.cache_folder()));
     return std::optional(std::move(data));
   }
   return std::optional<Dataset>();
@@ -148,7 +148,7 @@ FoundSamples find_npy(const Place& place) {
                             [&](const std::string& name) -> Result<std::unique_ptr<SampleFile>> {
                               const std::string path = fmt::format("{}/{}_{}.npy", place.path, name, split);
                               if (!is_there(path)) return std::unique_ptr<SampleFile>();
-                              return open_samples(path, place.options.cache_folder);
+                              return open_samples(path, place.cache_folder());
                             }));
   if (data) data->format = "NPY";
   return data;

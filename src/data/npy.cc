@@ -21,7 +21,7 @@ class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : rest_(text) {}
 
-  // Nothing where the text is not such a dictionary.
+  // nullopt: the text is not such a dictionary.
   std::optional<NpyHeader> read() {
     NpyHeader header;
     unsigned seen = 0;

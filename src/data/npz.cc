@@ -40,7 +40,7 @@ Result<std::unique_ptr<SampleFile>> open_member(const std::shared_ptr<base::Owne
   PANTOUM_ASSIGN(base::OwnedFile unpacked, base::OwnedFile::open_to_read(path));
   const uint64_t bytes = unpacked.size();
   auto samples = open_part(std::make_shared<base::OwnedFile>(std::move(unpacked)), 0, bytes, where);
-  if (!samples) ::unlink(path.c_str());  // whatever it is, it is not kept
+  if (!samples) ::unlink(path.c_str());  // a file that is no array is not kept
   return samples;
 }
 
@@ -68,7 +68,7 @@ FoundSamples find_npz(const Place& place) {
                             [&](const std::string& name) -> Result<std::unique_ptr<SampleFile>> {
                               for (const ZipMember& member : members)
                                 if (member.name == name + suffix + ".npy")
-                                  return open_member(file, member, place.options.cache_folder);
+                                  return open_member(file, member, place.cache_folder());
                               return std::unique_ptr<SampleFile>();
                             }));
   if (data) data->format = "NPZ";

@@ -15,7 +15,7 @@ struct Picture {
   std::vector<uint8_t> pixels;                   // height x width x channels
 };
 
-// PNG, JPEG, or binary PPM and PGM of 8 bits, told apart by their first bytes. E0261 with the decoder's words.
+// PNG, JPEG, or binary PPM and PGM of 8 bits, which are recognized by their first bytes. E0261 with the decoder's message.
 [[nodiscard]] Result<Picture> decode_picture(std::span<const std::byte> file, const std::string& where);
 
 // P5 and P6. https://netpbm.sourceforge.net/doc/ppm.html

@@ -7,18 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "pantoum/trainer.hpp"
+
 namespace pantoum::data {
 
-// Stored bytes x -> (x / 255 - mean) / deviation; stored f32 x -> (x - mean) / deviation.
-struct Normalization {
-  float mean = 0, deviation = 1;
-};
-
-struct Augmentation {
-  bool flip = false, flip_vertically = false;  // each mirrors half of the samples
-  int64_t crop = 0;                            // images move by up to so many pixels; stored zeros fill the rest
-  [[nodiscard]] bool any() const { return flip || flip_vertically || crop > 0; }
-};
+using pantoum::Augmentation;  // the crop is filled with stored zeros
+using pantoum::Normalization;
 
 struct Preparation {
   // One for all channels, or one for each (dimension 1 of the input). Empty: bytes are scaled to 0..1, floats stay.

@@ -23,6 +23,7 @@ struct Place {
   const Dataset* train = nullptr;             // once it is open: the test set has its classes
   std::vector<std::string>* tried = nullptr;  // what was looked for is appended
 
+  [[nodiscard]] std::string cache_folder() const { return options.cache_folder.value_or(""); }
   [[nodiscard]] bool is_file(std::string_view ending) const { return !is_folder && path.ends_with(ending); }
   [[nodiscard]] const char* split_name() const { return split == Split::kTrain ? "train" : "test"; }
 };

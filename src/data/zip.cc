@@ -27,7 +27,7 @@ struct Directory {
   uint64_t at = 0, bytes = 0;
 };
 
-// Where the directory is, as the record at the file's end says.
+// The place of the directory, as the record at the file's end says.
 Result<Directory> find_directory(const base::OwnedFile& file) {
   const uint64_t tail_bytes = std::min(file.size(), kEndBytes + kMostComment), tail_at = file.size() - tail_bytes;
   std::vector<std::byte> tail(static_cast<size_t>(tail_bytes));

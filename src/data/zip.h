@@ -24,7 +24,7 @@ struct ZipMember {
 // Reads the directory at the file's end, ZIP64 too. E0261 no ZIP, damaged, encrypted, in several parts.
 [[nodiscard]] Result<std::vector<ZipMember>> read_zip_directory(const base::OwnedFile& file);
 
-// Where a member's data begin; they have been checked to end in the file. E0261.
+// The position at which a member's data begin. The function checks that they end inside the file. E0261.
 [[nodiscard]] Result<uint64_t> zip_data_at(const base::OwnedFile& file, const ZipMember& member);
 
 // The members that `directory`, the bytes of a central directory, lists. E0261.

@@ -1,4 +1,4 @@
-#include "pipeline/budget_range.h"
+#include "pipeline/sweep.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autodiff/autodiff.h"
@@ -20,6 +20,7 @@
 #include "rewrite/passes.h"
 
 namespace pantoum::pipeline {
+
 namespace {
 
 const Dump kTellNobody = [](const std::string&, const std::string&) {};
@@ -143,7 +144,7 @@ ir::Bytes peak_of(const Programs& programs) {
   return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
 }
 
-// Does the step as it stands fit what the user gave, parameters and batch included?
+// Does the unplanned step fit the user's budget, parameters and batch included?
 bool fits_unplanned(const Programs& programs, const PlanRequest& request) {
   ir::Bytes bytes = peak_of(programs);
   for (const ir::Value& value : programs.front().graph.values)
@@ -221,6 +222,12 @@ SweptGraphs swept_graphs(Compiled compiled) {
   graphs.push_back(std::move(compiled.training().cost.graph));
   for (Alternative& each : compiled.alternatives) graphs.push_back(std::move(each.program.cost.graph));
   return graphs;
+}
+
+const Program* find_program(const Programs& programs, const ProgramKind& kind) {
+  const auto found =
+      std::find_if(programs.begin(), programs.end(), [&](const Program& program) { return program.kind == kind; });
+  return found == programs.end() ? nullptr : &*found;
 }
 
 }  // namespace pantoum::pipeline

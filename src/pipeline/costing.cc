@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cost/read_in_place.h"
+#include "cost/build_cost_graph.h"
 #include "ir/graph_hash.h"
 #include "pipeline/request_json.h"
 #include "plan/attempts/planners.h"
@@ -125,7 +125,7 @@ bool Costing::searches() const {
          request_.settings.planner == plan::kOwnPlanner && (kind == kTrain || kind == kInfer);
 }
 
-// As an alternative to the first graph, where it costs less by what its ops take now, or is given.
+// Adds the graph as an alternative to the first one if its ops cost less by today's costs, or if it is given.
 Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const plan::Aim& aim, bool given) {
   if (found.made_by.empty() && remakes == remakes_) return {};
   const bool usual = std::exchange(remakes_, remakes);

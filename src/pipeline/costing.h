@@ -30,7 +30,7 @@ class Costing {
       : compiled_(compiled), request_(request), device_(std::move(device)), machine_(std::move(machine)) {}
 
   [[nodiscard]] ir::Graph rewritten(ir::Graph graph, const ProgramKind& kind) const;
-  // With the model's costs.
+  // Makes a program with modelled costs.
   [[nodiscard]] Result<Program> program_of(ir::Graph graph, const ProgramKind& kind) const;
   [[nodiscard]] bool searches() const;
   [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const plan::Aim& aim,

@@ -1,4 +1,4 @@
-#include "pipeline/firmware_runs.h"
+#include "pipeline/run_firmware.h"
 
 #include <gtest/gtest.h>
 

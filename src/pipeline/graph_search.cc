@@ -14,7 +14,7 @@
 namespace pantoum::pipeline {
 namespace {
 
-// Graphs of the same ops on the same values, whatever the names of those in between.
+// The same hash for graphs of the same ops on the same values; names of values do not count.
 uint64_t hash_of(const ir::Graph& graph) {
   std::string text;
   const auto add = [&](int64_t number) { text.append(reinterpret_cast<const char*>(&number), sizeof number); };
@@ -99,7 +99,7 @@ class GraphSearch {
     return first - graph.ops.begin() == static_cast<std::ptrdiff_t>(op);
   }
 
-  // By op: is it the first of its name, so that the name tells it?
+  // Says for each op whether it is the first of its name, so that the name identifies it.
   static std::vector<char> have_names(const ir::Graph& graph) {
     std::unordered_set<std::string_view> names;
     std::vector<char> named;

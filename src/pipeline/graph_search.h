@@ -40,7 +40,7 @@ using CostOfGraph = std::function<std::optional<double>(const ir::Graph& graph)>
 // The rules that a request allows.
 [[nodiscard]] std::vector<const rewrite::Rule*> rules_for(const PlanRequest& request, bool inference);
 
-// Of these, those that only take work away that others leave behind.
+// Selects the rules that only remove work that other rules leave behind.
 [[nodiscard]] std::vector<const rewrite::Rule*> cleaning_rules(const std::vector<const rewrite::Rule*>& rules);
 
 // The graph that the substitutions make, in their order. E0231 a rule that is not known, an op that is not there, or a

@@ -5,7 +5,7 @@
 
 #include "ir/builder.h"
 #include "ir/op_registry.h"
-#include "pipeline/numerics.h"
+#include "pipeline/planned_step.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::pipeline {

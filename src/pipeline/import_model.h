@@ -1,4 +1,4 @@
-// A model of any format -> forward graph: ONNX, or a torch graph file, told by its contents.
+// A model of any format -> forward graph: ONNX, or a torch graph file; the contents decide.
 #pragma once
 
 #include <string>

@@ -26,10 +26,10 @@ constexpr size_t kSmall = 4096, kLarge = 1 << 20, kPlaces = 8;
 constexpr size_t kFileBytes = kPlaces * (kLarge + kSmall);  // large transfers first, then small ones
 constexpr int kSamples = 15, kLargeTransfers = 4, kSmallTransfers = 8;
 
-// Of a step's time: what transfers that it does not wait for may take from its threads where these have every core.
+// The share of a step's time that hidden transfers may take from its threads, if these have every core.
 constexpr double kMostLost = 0.15;
 
-// Where a transfer of that size lies. A tensor of a plan has encrypted blocks of its own, and so have small transfers here:
+// The place of a transfer of that size. A tensor of a plan has encrypted blocks of its own, and so have small transfers here:
 // a part of a block would have to be read, opened and sealed with the rest of it.
 uint64_t place_of(size_t bytes, int each) {
   const uint64_t at = static_cast<uint64_t>(each) % kPlaces * bytes;
@@ -150,7 +150,7 @@ class Probe {
   }
 
  private:
-  // Of one direction: seconds of a transfer that a step waits for, and what one takes from its threads when it does not.
+  // The samples of one direction: seconds of a transfer that a step waits for, and of thread time that a hidden one takes.
   struct Samples {
     std::vector<double> large, small, lost_large, lost_small;
   };
@@ -277,7 +277,7 @@ void hold_back(cost::LinkSample& sample) {
     sample.link.bytes_per_s = std::min(sample.link.bytes_per_s, kMostLost / sample.engine_s_per_byte);
 }
 
-// The same folder under whatever name.
+// The store's key of the question; one folder has one key, whatever path names it.
 std::string key_of(const StorageQuestion& question) {
   std::error_code none;
   const std::filesystem::path folder = std::filesystem::weakly_canonical(question.folder, none);

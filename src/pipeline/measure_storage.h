@@ -37,7 +37,7 @@ struct MeasuredStorage {
   // A plan's time does not tell what its transfers take from its ops. Where the threads have every core, transfers pass
   // here for so slow that what a step hides of them takes little of its time.
   [[nodiscard]] MeasuredStorage held_back() const;
-  // Of the processor, by a transfer: it delays a step's ops, which a plan's own time does not count.
+  // The seconds that a transfer takes from the processor. They delay a step's ops, which a plan's own time does not count.
   [[nodiscard]] problem::Seconds taken(bool written, problem::Bytes bytes) const;
   // And the threads of training delay a transfer's part on the processor, where they have every core: one thread more than
   // cores, each runs for cores / (cores + 1) of the time.

@@ -6,17 +6,55 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
+#include "check/replay.h"
+#include "cost/build_cost_graph.h"
+#include "ir/graph.h"
+#include "pantoum/plan.hpp"
 #include "pipeline/measure_storage.h"
-#include "pipeline/program.h"
 #include "pipeline/request.h"
+#include "problem/plan.h"
 
 namespace pantoum::plan {
 struct Infeasible;
 }
 
 namespace pantoum::pipeline {
+
+// The programs of a network: streams of one binary plan, which share an arena.
+
+struct ProgramKind {
+  const char* name;   // in the binary plan
+  const char* words;  // in messages
+  bool backward;      // it has gradients: it is part of the training step, whose limits it keeps
+  bool operator==(const ProgramKind& other) const { return std::string_view(name) == other.name; }
+};
+
+inline constexpr ProgramKind kTrain{"train", "training", true};
+inline constexpr ProgramKind kEvaluate{"eval", "evaluation", false};          // of the whole model
+inline constexpr ProgramKind kAccumulate{"accumulate", "micro-batch", true};  // all micro-batches but the last
+// These two replace kTrain if gradients and update are separate programs.
+inline constexpr ProgramKind kGradients{"gradients", "gradients", true};
+inline constexpr ProgramKind kUpdate{"update", "update", true};
+inline constexpr ProgramKind kMakeFeatures{"features", "features", false};  // the frozen backbone
+
+inline constexpr ProgramKind kInfer{"infer", "inference", false};  // alone, in place of training
+
+struct Program {
+  ProgramKind kind;
+  ir::Graph graph;
+  cost::BuiltCostGraph cost = {};
+  problem::Plan plan = {};  // from here on: once it is planned
+  check::Found found = {};  // the independent replay's figures
+};
+
+// The programs in the order of the binary plan: training (or its gradients), evaluation, then the others that exist.
+using Programs = std::vector<Program>;
+
+[[nodiscard]] const Program* find_program(const Programs& programs, const ProgramKind& kind);
 
 // What one pass has made, in words: for --dump-after.
 using Dump = std::function<void(const std::string& pass, const std::string& text)>;
@@ -128,5 +166,11 @@ struct PlannedGraph {
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
                                                                      const ModelOptions& options,
                                                                      const std::string& path);
+
+// The deadline of one step, of a deadline for the whole training.
+
+// An equal part of settings.finish_within, which is set, for every step of `batch` samples; evaluations come on top. E0122
+// the number of steps is not known, or 0.
+[[nodiscard]] Result<double> step_deadline(const PlanOptions& settings, int64_t batch);
 
 }  // namespace pantoum::pipeline

@@ -1,22 +1,49 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "artifact/compile_program.h"
 #include "base/json_text.h"
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/replay.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/request_json.h"
-#include "pipeline/step_deadline.h"
 #include "pipeline/training_data.h"
 #include "plan/attempts/attempts.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 
 namespace pantoum::pipeline {
+
+namespace {
+
+constexpr const char* kOption = "--finish-within";
+
+// 0: not known.
+Result<int64_t> steps_of(const PlanOptions& settings, int64_t batch) {
+  if (settings.steps) return *settings.steps;
+  if (!settings.epochs || !settings.samples || batch == 0) return 0;
+  const int64_t steps = *settings.samples / batch;
+  if (steps == 0)
+    return fail("E0122", fmt::format("{} samples are less than a batch of {}", *settings.samples, batch), kOption,
+                "give a smaller --batch");
+  if (*settings.epochs > INT64_MAX / steps) return fail("E0122", "the training has too many steps", kOption);
+  return *settings.epochs * steps;
+}
+
+}  // namespace
+
+Result<double> step_deadline(const PlanOptions& settings, int64_t batch) {
+  PANTOUM_ASSIGN(const int64_t steps, steps_of(settings, batch));
+  if (steps == 0)
+    return fail("E0122", "the number of steps is not known", kOption,
+                "give --steps, or --epochs, --samples and --batch");
+  return settings.finish_within->count() / static_cast<double>(steps);
+}
+
 namespace {
 
 // A limit is kept rounding included (check/claims.h): 1x of a step without any freedom is no limit that it misses.
@@ -61,7 +88,7 @@ Error with_source_of_times(Error error, const plan::Infeasible& infeasible, cons
   return error;
 }
 
-// Tells the answer as the last progress: what was told before may be of another graph, or nothing where the answer came soon.
+// Reports the answer as the last progress: earlier reports may be about another graph, and a quick answer has none.
 void tell_of_answer(const plan::Asked& asked, const problem::Plan& plan, Clock::time_point begin) {
   if (!asked.options.progress) return;
   asked.options.progress({.elapsed = std::chrono::duration<double>(Clock::now() - begin).count(),
@@ -253,6 +280,17 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   tell_of_answer(asked, planned.plan, begin);
   return planned;
+}
+
+Result<std::vector<std::byte>> encode_programs(const Programs& programs) {
+  std::vector<artifact::PlannedProgram> planned;
+  for (const Program& program : programs) {
+    const std::string name = program.kind.name;
+    planned.push_back(
+        {name, &program == &programs.front() ? "" : name + ".", program.graph, program.cost, program.plan});
+  }
+  PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(planned));
+  return artifact::encode(binary);
 }
 
 }  // namespace pantoum::pipeline

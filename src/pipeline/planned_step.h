@@ -1,4 +1,4 @@
-// All that remains of the compiler once a step is planned: what trains, what is emitted and what is reported is made of it.
+// The result of the compiler once a step is planned. Training, firmware and reports are made from it.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct PlannedStep {
   [[nodiscard]] std::vector<std::string> input_names() const;
 };
 
-// Of planned programs, which are given up. The first weights are written to `weights_path`. E0240 to E0242; E0901.
+// Makes the step of planned programs, and takes them over. Writes the first weights to `weights_path`. E0240 to E0242; E0901.
 [[nodiscard]] Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request,
                                               const std::string& weights_path);
 
@@ -63,5 +63,14 @@ struct PlanRecord {
 // more batches made ahead than the plan has room for.
 [[nodiscard]] Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const host::KernelSet& kernels,
                                                             const TrainerOptions& options);
+
+// What the bits of a run follow from, where --allow-numerics-change has changed them: kept in checkpoints.
+
+// The substitutions of a planned model and the class of numerics of every op that is computed by another than its
+// first, as JSON; "": the bits are those of every plan without the flag.
+[[nodiscard]] std::string numerics_of(const Compiled& compiled);
+
+// Makes a request go on with them: that graph, those classes, and no search. E0243 with `where`: the text is none.
+[[nodiscard]] Result<void> keep_numerics(const std::string& numerics, const std::string& where, PlanRequest& request);
 
 }  // namespace pantoum::pipeline

@@ -25,7 +25,7 @@ struct FirmwareRequest {
 [[nodiscard]] Result<PlannedStep> step_for_firmware(const problem::Plan& plan, const FirmwareRequest& request,
                                                     const std::optional<std::string>& model);
 
-// Where the first contents of a project's parameters are; the folder is made. E0901, E0295.
+// The file of the first contents of a project's parameters. Makes its folder. E0901, E0295.
 [[nodiscard]] Result<std::string> contents_path(const std::string& project);
 
 // Writes the project of a step, whose first weights are in contents_path(). E0289 the samples' features are more than the

@@ -20,13 +20,13 @@ void tell(const Listener& listener, const std::string& note) {
   if (listener.note) listener.note(note);
 }
 
-// Of the file that keeps them on the host: a sum is beside each.
+// The size of the file that keeps the features on the host: a checksum is stored beside each.
 int64_t feature_cache_bytes(const ir::Graph& training, int64_t samples) {
   return feature_bytes(training, samples) +
          samples * static_cast<int64_t>(training.inputs.size() * train::FeatureCache::kSealBytes);
 }
 
-// What would end the run later is told before anything is measured or planned: too few samples, samples that do not fit,
+// Refuses early, before anything is measured or planned, what would end the run later: too few samples, samples that do not fit,
 // labels that are no class, weights that are not the model's.
 Result<void> check_before_planning(const TrainingRequest& request, const data::TrainTest& data,
                                    const ir::Graph& training, const ir::Graph& model) {
@@ -44,7 +44,7 @@ Result<void> check_before_planning(const TrainingRequest& request, const data::T
 Result<Compiled> graphs_for_data(const TrainingRequest& request, const PlanRequest& plan, const Listener& listener,
                                  data::TrainTest& data) {
   ModelRequest model = request.model;
-  std::optional<Bytes>& most = model.options.feature_cache;
+  std::optional<pantoum::Bytes>& most = model.options.feature_cache;
   if (most && request.data.preparation.augmentation.any()) {
     tell(listener, "--augment changes the samples in every epoch: no features are kept");
     most.reset();
@@ -68,7 +68,7 @@ nlohmann::json question_of_request(const std::string& request) {
   return question;
 }
 
-// A plan of another question that stands where this one goes stays beside it.
+// If a plan of another question is at `path`, renames that plan to keep it.
 Result<void> keep_other_plan(const std::string& path, const problem::Plan& plan, const Listener& listener) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};

@@ -17,7 +17,7 @@ struct Listener {
   Dump dump = {};
   std::function<void(const std::string& note)> note = {};
   std::function<void(const std::string& warning)> warning = {};
-  // Of prepare_training: the plans are made, and nothing was written yet. Its error ends the use case.
+  // prepare_training calls it when the plans are made, before anything is written. Its error ends the use case.
   std::function<Result<void>(const Compiled& compiled, const data::TrainTest& data)> planned = {};
 };
 

@@ -31,7 +31,7 @@ Result<void> check_names(const Names& names, const Names& known, const char* opt
   return {};
 }
 
-problem::Question question_of(const PlanOptions& settings) {
+problem::Question question_asked(const PlanOptions& settings) {
   problem::Question question;
   if (settings.ram) question.budget = settings.ram->count();
   question.energy_limit = settings.energy_limit_j;
@@ -98,7 +98,7 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
   PANTOUM_TRY(plan::planners_named({settings.planner}));
   PlanRequest request{.device = device, .settings = std::move(settings)};
   const PlanOptions& asked = request.settings;
-  request.options.question = question_of(asked);
+  request.options.question = question_asked(asked);
   PANTOUM_TRY(set_objective(request));
   request.options.gap = asked.gap;
   request.options.time_limit = asked.time_limit.count();

@@ -51,7 +51,7 @@ struct RewriteOptions {
   std::map<std::string, std::string> classes = {};  // by op: the class of numerics that a checkpoint keeps to
 };
 
-// Made by plan_request() alone, which fills what stands between the settings and `batch`.
+// Only plan_request() makes it, and fills the members between `settings` and `batch`.
 struct PlanRequest {
   std::string device = "host";
   PlanOptions settings;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "emit/count.h"
@@ -58,5 +59,18 @@ struct FirmwareRun {
 // cannot be started; E0298 what counting needs is not there; those of emit::run_on_host.
 [[nodiscard]] Result<FirmwareRun> run_firmware(const FirmwareRunRequest& request,
                                                const std::function<void(uint64_t step, float loss)>& step_done);
+
+// Which runs of a project made what its storage holds. A schedule follows the number of steps that a run was told, so the
+// host needs the runs of before to compute what the device computed.
+
+struct FirmwareRuns {
+  std::vector<emit::Stretch> stretches;  // the last one is that of this run
+  bool are_known = true;                 // false: others ran in between, by make
+};
+
+// The runs of a training of `steps` steps that went on from step `resumed`.
+[[nodiscard]] FirmwareRuns firmware_runs(const std::string& folder, uint64_t resumed, uint64_t steps);
+// Keeps them beside the project's storage for the next run; `reached` is the last step that was done. E0901.
+[[nodiscard]] Result<void> keep_firmware_runs(const std::string& folder, const FirmwareRuns& runs, uint64_t reached);
 
 }  // namespace pantoum::pipeline

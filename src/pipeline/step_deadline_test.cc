@@ -1,4 +1,4 @@
-#include "pipeline/step_deadline.h"
+#include "pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,24 +1,182 @@
 #include "pipeline/sweep.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 
+#include "base/files.h"
+#include "base/json_reader.h"
 #include "base/json_text.h"
+#include "base/system_calls.h"
 #include "base/units.h"
 #include "check/claims.h"
-#include "pipeline/sweep_folder.h"
 #include "plan/attempts/attempts.h"
 #include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
+#include "problem/plan_json.h"
+#include "report/charts.h"
 
 namespace pantoum::pipeline {
+
 namespace {
+
+constexpr const char* kOwnFolder = "give another folder with -o, or remove this one";
+
+Failure cannot_write(const std::string& path) {
+  return fail("E0901", fmt::format("cannot write the file: {}", std::strerror(errno)), path,
+              "free some space or choose another place; what is finished is kept");
+}
+
+// E0280 with the keys in which the two questions differ.
+Result<void> same_question(std::string_view line, const report::SweepHead& head, const std::string& where) {
+  const bool is_json = base::parse_json(line, "E0281", where).has_value();  // and not too large
+  const auto old = is_json ? nlohmann::ordered_json::parse(line, nullptr, false) : nlohmann::ordered_json();
+  const auto own = report::to_json(head);
+  if (!old.is_object()) return fail("E0281", "the first line of the sweep is no question", where, kOwnFolder);
+  if (old == own) return {};
+  std::vector<std::string> notes;
+  for (const auto& [key, value] : own.items())
+    if (!old.contains(key) || old[key] != value)
+      notes.push_back(fmt::format("{}: {} there, {} asked for", key,
+                                  old.contains(key) ? base::ascii_json(old[key]) : "nothing", base::ascii_json(value)));
+  return fail("E0280", "the folder holds the sweep of another question", where, kOwnFolder, notes);
+}
+
+// The folder of a sweep: its rows as they come, its plans, and at the end its tables and pictures.
+class SweepFolder {
+ public:
+  // Makes the folder, or takes up the rows that an earlier run of the same question finished; a line cut short is
+  // dropped. E0280 it holds another question, or another program is writing there; E0281 it is damaged; E0901.
+  [[nodiscard]] static Result<SweepFolder> open(const std::string& path, const report::SweepHead& head);
+
+  [[nodiscard]] const std::vector<report::SweepRow>& rows() const { return rows_; }
+  [[nodiscard]] const report::SweepRow* find(const std::string& planner, problem::Bytes ram) const;
+  // The plan first, then the row: a row that is there has its plan. In place of an older one of its planner and budget.
+  [[nodiscard]] Result<void> add(const report::SweepRow& row, const problem::Plan* plan);
+  [[nodiscard]] Result<problem::Plan> plan_of(const report::SweepRow& row) const;
+  [[nodiscard]] Result<void> write_results(const report::Sweep& sweep) const;
+
+ private:
+  struct Log;
+  void keep(report::SweepRow row);
+  SweepFolder(std::string path, std::shared_ptr<Log> log) : path_(std::move(path)), log_(std::move(log)) {}
+  [[nodiscard]] std::string plan_path(const report::SweepRow& row) const;
+  [[nodiscard]] Result<void> read_rows(std::string_view text, const report::SweepHead& head);
+
+  std::string path_;
+  std::shared_ptr<Log> log_;
+  std::vector<report::SweepRow> rows_;
+};
+
+struct SweepFolder::Log {
+  int file = -1;
+  std::string path;
+  Log(int opened, std::string named) : file(opened), path(std::move(named)) {}
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log() { ::close(file); }
+
+  [[nodiscard]] Result<void> append(const std::string& line) const {
+    const std::string text = line + "\n";
+    if (!base::write_all(file, text) || base::uninterrupted([&] { return ::fdatasync(file); }) != 0)
+      return cannot_write(path);
+    return {};
+  }
+};
+
+// Files that a killed sweep had not finished; the folder is ours alone.
+void remove_parts(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> parts;
+  std::error_code ignored;
+  for (const auto& folder : {path, path / "plans"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      if (entry.path().extension().string().starts_with(".part")) parts.push_back(entry.path());
+  for (const auto& part : parts) std::filesystem::remove(part, ignored);
+}
+
+Result<SweepFolder> SweepFolder::open(const std::string& path, const report::SweepHead& head) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
+  if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");
+  const std::string name = (std::filesystem::path(path) / "sweep.jsonl").string();
+  const int file = base::uninterrupted(
+      [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666); });
+  if (file < 0) return cannot_write(name);
+  SweepFolder folder(path, std::make_shared<Log>(file, name));
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0)
+    return fail("E0280", "another program is writing this sweep", name, "wait for it, or give another folder with -o");
+  PANTOUM_ASSIGN(const std::string text, base::read_file(name));
+  const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  PANTOUM_TRY(folder.read_rows(std::string_view(text).substr(0, whole), head));
+  if (whole < text.size() && ::ftruncate(file, static_cast<off_t>(whole)) != 0) return cannot_write(name);
+  remove_parts(path);
+  if (whole == 0) PANTOUM_TRY(folder.log_->append(base::ascii_json(report::to_json(head))));
+  return folder;
+}
+
+Result<void> SweepFolder::read_rows(std::string_view text, const report::SweepHead& head) {
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (number == 1) {
+      PANTOUM_TRY(same_question(line, head, log_->path));
+      continue;
+    }
+    PANTOUM_ASSIGN(report::SweepRow row, report::parse_sweep_row(line, fmt::format("{}, line {}", log_->path, number)));
+    keep(std::move(row));
+  }
+  return {};
+}
+
+const report::SweepRow* SweepFolder::find(const std::string& planner, problem::Bytes ram) const {
+  for (const report::SweepRow& row : rows_)
+    if (row.planner == planner && row.ram_bytes == ram) return &row;
+  return nullptr;
+}
+
+Result<void> SweepFolder::add(const report::SweepRow& row, const problem::Plan* plan) {
+  if (plan != nullptr) PANTOUM_TRY(problem::write_plan(*plan, plan_path(row)));
+  PANTOUM_TRY(log_->append(base::ascii_json(report::to_json(row))));
+  keep(row);
+  return {};
+}
+
+void SweepFolder::keep(report::SweepRow row) {
+  for (report::SweepRow& old : rows_)
+    if (old.planner == row.planner && old.ram_bytes == row.ram_bytes) {
+      old = std::move(row);
+      return;
+    }
+  rows_.push_back(std::move(row));
+}
+
+Result<problem::Plan> SweepFolder::plan_of(const report::SweepRow& row) const {
+  return problem::read_plan(plan_path(row));
+}
+
+std::string SweepFolder::plan_path(const report::SweepRow& row) const {
+  return (std::filesystem::path(path_) / "plans" / fmt::format("{}-{}.plan.json", row.planner, row.ram_bytes)).string();
+}
+
+Result<void> SweepFolder::write_results(const report::Sweep& sweep) const {
+  const std::filesystem::path folder(path_);
+  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.csv").string(), report::to_csv(sweep)));
+  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.json").string(), base::json_text(report::to_json(sweep))));
+  return base::write_file_atomically((folder / "sweep.svg").string(), report::to_svg(sweep));
+}
 
 using problem::Bytes;
 using problem::CostGraph;
@@ -126,7 +284,7 @@ class Curve {
     return {};
   }
 
-  // Of the graph whose plan costs least; the last plan's graph where others cost the same.
+  // The best plan over all graphs. Among plans of the same cost, the last plan's graph wins.
   Result<problem::Plan> best_plan(const plan::PlanOptions& options, plan::Infeasible& none) const {
     Result<problem::Plan> best = planned(graphs_.front(), options, none);
     const size_t count = planner_.name == plan::kOwnPlanner ? graphs_.size() : 1;
@@ -195,7 +353,7 @@ class Curve {
   plan::Infeasible none_;              // of the largest budget that was proved infeasible
 };
 
-// By planner as planners() has them, budgets upward: the same whatever the order of the runs.
+// Sorts the rows by planner, in the order of planners(), then by budget: the order of the runs does not matter.
 std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
   const std::vector<plan::NamedPlanner> all = plan::planners();
   const auto rank = [&](const SweepRow& row) {
@@ -251,13 +409,76 @@ Result<SweptGraphs> with_kept_costs(SweptGraphs graphs, const std::string& folde
 Result<report::Sweep> run_sweep(const SweptGraphs& graphs, const SweepRequest& request) {
   PANTOUM_ASSIGN(report::SweepHead head, head_of(graphs.front(), request));
   PANTOUM_ASSIGN(SweepFolder folder, SweepFolder::open(request.folder, head));
-  // Times that were measured since make another question: a sweep goes on with those that it began with.
+  // Times that were measured later would change the question: a sweep keeps the times that it began with.
   for (size_t at = 0; request.keeps_costs && at < graphs.size(); ++at)
     PANTOUM_TRY(problem::write_cost_graph(graphs[at], kept_costs(request.folder, at)));
   PANTOUM_TRY(draw_curves(graphs, request, head, folder));
   report::Sweep sweep{.head = std::move(head), .rows = sorted(folder.rows())};
   PANTOUM_TRY(folder.write_results(sweep));
   return sweep;
+}
+
+namespace {
+
+constexpr int64_t kMostBudgets = 10000;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text) {
+    if (letter == separator)
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  }
+  return parts;
+}
+
+Failure no_range(const std::string& text, const std::string& option, const std::string& why) {
+  return fail("E0110", fmt::format("'{}' is no range of budgets: {}", text, why), option,
+              "write from, to and how many, as in 64KiB:1MiB:16, or a list as in 64KiB,128KiB");
+}
+
+// `count` budgets from `low` to `high`, in equal steps as far as whole bytes go.
+std::vector<int64_t> spread(int64_t low, int64_t high, int64_t count) {
+  const int64_t steps = count - 1, whole = (high - low) / steps, rest = (high - low) % steps;
+  std::vector<int64_t> budgets;
+  for (int64_t at = 0; at < count; ++at) budgets.push_back(low + whole * at + rest * at / steps);
+  return budgets;
+}
+
+Result<std::vector<int64_t>> parse_range(const std::string& text, const std::vector<std::string>& parts,
+                                         const std::string& option) {
+  PANTOUM_ASSIGN(const int64_t low, base::parse_bytes(parts[0], option));
+  PANTOUM_ASSIGN(const int64_t high, base::parse_bytes(parts[1], option));
+  if (low > high) return no_range(text, option, "it runs downward");
+  int64_t count = 0;
+  const std::string& number = parts[2];
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  if (error != std::errc{} || end != number.data() + number.size() || count < 2 || count > kMostBudgets)
+    return no_range(text, option, fmt::format("'{}' is no number of budgets (2 to {})", number, kMostBudgets));
+  return spread(low, high, count);
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> parse_budgets(const std::string& text, const std::string& option) {
+  const std::vector<std::string> range = split(text, ':');
+  std::vector<int64_t> budgets;
+  if (range.size() == 3) {
+    PANTOUM_ASSIGN(budgets, parse_range(text, range, option));
+  } else if (range.size() == 1) {
+    for (const std::string& part : split(text, ',')) {
+      PANTOUM_ASSIGN(budgets.emplace_back(), base::parse_bytes(part, option));
+    }
+  } else {
+    return no_range(text, option, "it has not three parts");
+  }
+  std::sort(budgets.begin(), budgets.end());
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+  if (budgets.front() == 0)
+    return fail("E0300", "a budget of 0 bytes", option,
+                "give the RAM that the step may use, as in --ram 64KiB:1MiB:16");
+  return budgets;
 }
 
 }  // namespace pantoum::pipeline

@@ -1,10 +1,12 @@
 // Budgets times planners: the Pareto curve of a training step.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "pipeline/pipeline.h"
 #include "plan/attempts/planners.h"
 #include "report/sweep_rows.h"
@@ -17,14 +19,14 @@ struct SweepRequest {
   std::vector<problem::Bytes> budgets;  // upward, each once
   std::vector<plan::NamedPlanner> planners;
   std::string folder;
-  bool keeps_costs = false;  // in the folder: times of this machine are others tomorrow
+  bool keeps_costs = false;  // write the costs to the folder, because this machine's times change from day to day
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
 };
 
 // What ties a sweep to its cost graph: SweepHead::question.
 [[nodiscard]] std::string question_of(const problem::CostGraph& graph);
 
-// Where a sweep's folder keeps its cost graphs.
+// The file in which a sweep's folder keeps a cost graph.
 [[nodiscard]] std::string kept_costs(const std::string& folder, size_t graph = 0);
 // The cost graphs that the sweep in `folder` began with, where they are of the same step; else `graphs`. E0220, E0201 a
 // file there that is none.
@@ -38,5 +40,12 @@ struct SweepRequest {
 // the first. Writes the folder's CSV, JSON and SVG, when stopped too.
 //   errors  E0280, E0281, E0901 of the folder; E0300 nothing is left of a budget; E0001 a plan that the checker rejects
 [[nodiscard]] Result<report::Sweep> run_sweep(const SweptGraphs& graphs, const SweepRequest& request);
+
+// Budgets as users write them for a sweep.
+
+// "64KiB:1MiB:16" (from, to, how many: equal steps), "64KiB,128KiB,1MiB", or one budget -> bytes, upward, each once.
+// E0110 a unit is missing, or the range is none (from > to, less than 2 or more than 10000 budgets); E0300 a budget of
+// 0.
+[[nodiscard]] Result<std::vector<int64_t>> parse_budgets(const std::string& text, const std::string& option);
 
 }  // namespace pantoum::pipeline

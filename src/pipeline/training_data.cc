@@ -39,10 +39,7 @@ Result<data::TrainTest> open_training_data(const DataRequest& request, const ir:
 }
 
 Result<data::TrainTest> open_training_data(const DataRequest& request, const data::Wanted& wanted) {
-  return data::open_data(request.path, wanted,
-                         {.cache_folder = request.options.cache_folder.value_or(""),
-                          .label_columns = request.options.label_columns,
-                          .test_path = request.options.test_path.value_or("")});
+  return data::open_data(request.path, wanted, request.options);
 }
 
 std::vector<data::LabelRange> label_ranges(const ir::Graph& training) {
@@ -111,12 +108,7 @@ int64_t feature_bytes(const ir::Graph& training, int64_t samples) {
 
 Result<data::Preparation> preparation_of(const TrainerOptions& options) {
   PANTOUM_TRY(settings::check(settings::fields_of(const_cast<TrainerOptions&>(options)), "TrainerOptions"));
-  const Augmentation& augment = options.augment;
-  data::Preparation made{
-      .augmentation = {.flip = augment.flip, .flip_vertically = augment.flip_vertically, .crop = augment.crop},
-      .shuffle = options.shuffle};
-  for (const Normalization& each : options.normalize) made.normalization.push_back({each.mean, each.deviation});
-  return made;
+  return data::Preparation{options.normalize, options.augment, options.shuffle};
 }
 
 int64_t prefetch_bytes(int64_t prefetch, const ir::Graph& training) {

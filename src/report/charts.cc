@@ -100,7 +100,7 @@ class Painter {
     return chart;
   }
 
-  // After paint.
+  // Call it after paint().
   [[nodiscard]] Series this_plan(problem::Bytes budget, double energy_j, double time_s) const {
     return {.label = "the plan of this page",
             .style = kThisPlanStyle,

@@ -1,13 +1,22 @@
 #include "report/explain.h"
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "base/foreign_text.h"
+#include "base/units.h"
 #include "problem/objective_values.h"
+#include "problem/cost_graph.h"
+#include "report/names.h"
+#include "report/words.h"
 
 namespace pantoum::report {
+
 namespace {
 
 constexpr double kWorth = 1e-9;  // a relative saving below this is rounding
@@ -87,8 +96,15 @@ bool Explanation::deadline_binds() const {
   return next.no_deadline && cheaper(plan, next.no_deadline->predicted);
 }
 
-Explanation explain(const problem::Plan& plan, const check::Found& found, const std::vector<check::Span>& spans,
-                    NextBytes next) {
+Result<CheckedPlan> check_plan(problem::Plan plan) {
+  CheckedPlan made{std::move(plan), {}, {}};
+  PANTOUM_ASSIGN(made.found, check::replay(made.plan.graph, made.plan, made.plan.question, &made.spans));
+  made.plan.predicted = {made.found.peak_bytes, made.found.arena_bytes, made.found.time_s, made.found.energy_j};
+  return made;
+}
+
+Explanation explain(const CheckedPlan& checked, NextBytes next) {
+  const auto& [plan, found, spans] = checked;
   Explanation why{.plan = plan, .found = found, .timeline = timeline_of(plan, spans), .next = std::move(next)};
   if (!plan.instructions.empty()) {
     why.peak_instruction = peak_of(plan);
@@ -98,6 +114,275 @@ Explanation explain(const problem::Plan& plan, const check::Found& found, const 
   why.paged = paged(why.timeline, why.energy);
   why.energy.idle_j = plan.graph.device.idle_w * found.time_s;
   return why;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T, class Show>
+Json list_of(const std::vector<T>& all, Show show) {
+  Json list = Json::array();
+  for (const T& each : all) list.push_back(show(each));
+  return list;
+}
+
+Json binds(const Explanation& why, const Names& names) {
+  const problem::Plan& plan = why.plan;
+  Json list = Json::array();
+  if (why.ram_binds() && !plan.instructions.empty())
+    list.push_back({{"what", "ram"},
+                    {"instruction", why.peak_instruction},
+                    {"does", names.of(plan.instructions[why.peak_instruction])},
+                    {"peak_bytes", why.found.peak_bytes},
+                    {"arena_bytes", why.found.arena_bytes},
+                    {"budget_bytes", plan.question.budget_bytes()}});
+  if (why.deadline_binds())
+    list.push_back({{"what", "deadline"},
+                    {"deadline_s", *plan.question.deadline},
+                    {"time_s", why.found.time_s},
+                    {"without",
+                     {{"energy_j", why.next.no_deadline->predicted.energy_j},
+                      {"time_s", why.next.no_deadline->predicted.time_s}}}});
+  return list;
+}
+
+Json at_peak(const Explanation& why, const Names& names) {
+  return list_of(why.at_peak, [&](const Resident& resident) {
+    Json entry{{"tensor", resident.tensor >= 0 ? Json(resident.tensor) : Json(nullptr)}};
+    if (resident.tensor >= 0) entry["name"] = names.tensor(resident.tensor);
+    entry["bytes"] = resident.bytes;
+    entry["role"] = name_of(resident.role);
+    return entry;
+  });
+}
+
+Json transfers(const Explanation& why, const Names& names) {
+  return list_of(why.timeline.transfers, [&](const Transfer& one) -> Json {
+    return {{"instruction", one.instruction},
+            {"direction", one.out ? "out" : "in"},
+            {"tensor", one.tensor},
+            {"name", names.tensor(one.tensor)},
+            {"bytes", one.bytes},
+            {"issue_s", one.issue_s},
+            {"begin_s", one.begin_s},
+            {"end_s", one.end_s},
+            {"energy_j", one.energy_j},
+            {"hidden_s", one.hidden_s},
+            {"stall_s", one.stall_s},
+            {"computes", list_of(one.computes, [&](const Overlap& overlap) -> Json {
+               return {{"instruction", overlap.instruction},
+                       {"op", names.op(why.plan.instructions[overlap.instruction].subject)},
+                       {"seconds", overlap.seconds}};
+             })}};
+  });
+}
+
+Json next(const Explanation& why) {
+  const problem::Predicted& own = why.plan.predicted;
+  return list_of(why.next.probes, [&](const Probe& probe) {
+    Json json = to_json(probe);
+    json["saves_j"] = own.energy_j - probe.predicted.energy_j;
+    json["saves_s"] = own.time_s - probe.predicted.time_s;
+    return json;
+  });
+}
+
+}  // namespace
+
+Json figures(const problem::Predicted& step) {
+  return {{"peak_bytes", step.peak_bytes}, {"time_s", step.time_s}, {"energy_j", step.energy_j}};
+}
+
+Json to_json(const Probe& probe) {
+  return {{"more", probe.more},
+          {"ram_bytes", probe.ram_bytes},
+          {"time_s", probe.predicted.time_s},
+          {"energy_j", probe.predicted.energy_j}};
+}
+
+Json to_json(const Energy& energy) {
+  return {{"first_j", energy.first_j},
+          {"again_j", energy.again_j},
+          {"paging_j", energy.paging_j},
+          {"idle_j", energy.idle_j}};
+}
+
+Json to_json(const ComputedAgain& entry, const Names& names) {
+  return {{"op", entry.op},
+          {"name", names.op(entry.op)},
+          {"times", entry.times},
+          {"seconds", entry.seconds},
+          {"energy_j", entry.energy_j}};
+}
+
+Json to_json(const Paged& entry, const Names& names) {
+  return {{"tensor", entry.tensor},
+          {"name", names.tensor(entry.tensor)},
+          {"bytes", entry.bytes},
+          {"out", entry.outs},
+          {"in", entry.ins},
+          {"seconds", entry.seconds},
+          {"hidden_s", entry.hidden_s},
+          {"stall_s", entry.stall_s},
+          {"energy_j", entry.energy_j}};
+}
+
+Json to_json(const Explanation& why) {
+  const Names names(why.plan.graph);
+  Json energy{{"total_j", why.found.energy_j}};
+  energy.update(to_json(why.energy));
+  return {
+      {"name", why.plan.graph.name},
+      {"device", why.plan.graph.device.name},
+      {"objective", name_of(why.plan.question.objective)},
+      {"energy_source", "modelled"},
+      {"time_source", problem::time_source(why.plan.graph.device)},
+      {"binds", binds(why, names)},
+      {"peak",
+       {{"instruction", why.peak_instruction}, {"bytes", why.found.peak_bytes}, {"holds", at_peak(why, names)}}},
+      {"time",
+       {{"makespan_s", why.found.time_s}, {"compute_s", why.timeline.compute_s}, {"stall_s", why.timeline.stall_s}}},
+      {"energy", std::move(energy)},
+      {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
+      {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
+      {"transfers", transfers(why, names)},
+      {"next_bytes", next(why)},
+      {"unplanned", figures(why.next.unplanned)}};
+}
+
+namespace {
+
+using base::show_bytes;
+
+constexpr size_t kMost = 10;  // lines of one kind
+
+// "label    first line", and the following ones below it.
+class Section {
+ public:
+  explicit Section(const char* label) : label_(label) {}
+  void line(const std::string& text) {
+    text_ += fmt::format("{:<10} {}\n", label_, base::one_line(text));
+    label_ = "";
+  }
+  // A line for each of the first ones, and how many there are more.
+  template <class T, class Show>
+  void list(const std::vector<T>& all, Show show) {
+    for (size_t at = 0; at < std::min(kMost, all.size()); ++at) line(show(all[at]));
+    if (all.size() > kMost) line(fmt::format("and {} more (--format json has all)", all.size() - kMost));
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  const char* label_;
+  std::string text_;
+};
+
+std::string binds_text(const Explanation& why, const Names& names) {
+  Section section("binds");
+  const problem::Plan& plan = why.plan;
+  if (why.ram_binds() && !plan.instructions.empty())
+    section.line(fmt::format("RAM: peak {}, arena {} of {}, at instruction {} of {}, {}",
+                             show_bytes(why.found.peak_bytes), show_bytes(why.found.arena_bytes),
+                             show_bytes(plan.question.budget_bytes()), why.peak_instruction, plan.instructions.size(),
+                             names.of(plan.instructions[why.peak_instruction])));
+  if (why.deadline_binds())
+    section.line(fmt::format("the deadline: {} of {}; without it {} in {}", show_time(why.found.time_s),
+                             show_time(*plan.question.deadline),
+                             show_energy(why.next.no_deadline->predicted.energy_j),
+                             show_time(why.next.no_deadline->predicted.time_s)));
+  if (section.text().empty()) section.line("nothing: with all the RAM in the world the step would cost the same");
+  return section.text();
+}
+
+std::string at_peak_text(const Explanation& why, const Names& names) {
+  Section section("at peak");
+  section.list(why.at_peak, [&](const Resident& resident) {
+    return fmt::format("{:>10}  {:<9} {}", show_bytes(resident.bytes), name_of(resident.role),
+                       resident.tensor >= 0 ? names.tensor(resident.tensor) : "");
+  });
+  return section.text();
+}
+
+std::string sums(const Explanation& why) {
+  Section time("time"), energy("energy");
+  time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
+                        show_time(why.timeline.compute_s), show_time(why.timeline.stall_s),
+                        base::one_line(problem::time_source(why.plan.graph.device))));
+  energy.line(fmt::format("{} = {} computing + {} computing again + {} paging + {} idle (modelled)",
+                          show_energy(why.found.energy_j), show_energy(why.energy.first_j),
+                          show_energy(why.energy.again_j), show_energy(why.energy.paging_j),
+                          show_energy(why.energy.idle_j)));
+  return time.text() + energy.text();
+}
+
+std::string again_text(const Explanation& why, const Names& names) {
+  Section section("again");
+  section.list(why.again, [&](const ComputedAgain& entry) {
+    return fmt::format("{:>10} {:>10}  {}x  {}", show_energy(entry.energy_j), show_time(entry.seconds), entry.times,
+                       names.op(entry.op));
+  });
+  return section.text();
+}
+
+std::string paged_text(const Explanation& why, const Names& names) {
+  Section section("paged");
+  section.list(why.paged, [&](const Paged& entry) {
+    return fmt::format("{:>10} {:>10}  {} hidden, {} waited for  {} out, {} in  {} {}", show_energy(entry.energy_j),
+                       show_time(entry.seconds), show_time(entry.hidden_s), show_time(entry.stall_s), entry.outs,
+                       entry.ins, show_bytes(entry.bytes), names.tensor(entry.tensor));
+  });
+  return section.text();
+}
+
+std::string hidden_by(const Transfer& one, const Explanation& why, const Names& names) {
+  if (one.computes.empty()) return "beside nothing";
+  const auto longest = std::max_element(one.computes.begin(), one.computes.end(),
+                                        [](const Overlap& a, const Overlap& b) { return a.seconds < b.seconds; });
+  std::string text = "beside " + names.op(why.plan.instructions[longest->instruction].subject);
+  if (one.computes.size() > 1) text += fmt::format(" and {} more", one.computes.size() - 1);
+  return text;
+}
+
+// The transfers that make the step wait, the longest wait first.
+std::string stalls(const Explanation& why, const Names& names) {
+  std::vector<const Transfer*> waits;
+  for (const Transfer& one : why.timeline.transfers)
+    if (one.stall_s > 0) waits.push_back(&one);
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const Transfer* a, const Transfer* b) { return a->stall_s > b->stall_s; });
+  Section section("waits");
+  section.list(waits, [&](const Transfer* one) {
+    return fmt::format("{:>10}  for {} {} at instruction {}: {:.6g} s to {:.6g} s, {}", show_time(one->stall_s),
+                       one->out ? "page_out" : "page_in", names.tensor(one->tensor), one->instruction, one->begin_s,
+                       one->end_s, hidden_by(*one, why, names));
+  });
+  if (waits.empty() && !why.timeline.transfers.empty()) section.line("none: every transfer runs beside computes");
+  return section.text();
+}
+
+std::string next_text(const Explanation& why) {
+  Section section("next bytes");
+  const auto saved = [&](const problem::Predicted& other) {
+    const problem::Objective objective = why.plan.question.objective;
+    return show_value(objective, value_of(why.plan) - value_of(why.plan.question, other));
+  };
+  for (const Probe& probe : why.next.probes)
+    section.line(probe.more == 0 ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))
+                                 : fmt::format("+{:.0f}% ({}) saves {}", probe.more * 100,
+                                               show_bytes(probe.ram_bytes - why.plan.question.budget_bytes()),
+                                               saved(probe.predicted)));
+  section.line(fmt::format("everything kept ({}) saves {}", show_bytes(why.next.unplanned.peak_bytes),
+                           saved(why.next.unplanned)));
+  return section.text();
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& why) {
+  const Names names(why.plan.graph);
+  return binds_text(why, names) + at_peak_text(why, names) + sums(why) + again_text(why, names) + paged_text(why, names) +
+         stalls(why, names) + next_text(why);
 }
 
 }  // namespace pantoum::report

@@ -9,10 +9,19 @@
 
 #include "check/replay.h"
 #include "problem/plan.h"
-#include "report/memory_trace.h"
 #include "report/timeline.h"
 
 namespace pantoum::report {
+
+// A plan that the checker accepts, with the checker's figures; the plan's prediction is these figures.
+struct CheckedPlan {
+  problem::Plan plan;
+  check::Found found;
+  std::vector<check::Span> spans;
+};
+
+// E08xx as check::replay.
+[[nodiscard]] Result<CheckedPlan> check_plan(problem::Plan plan);
 
 struct Probe {      // the same question, planned again
   double more = 0;  // 0.05: 5% more RAM
@@ -56,12 +65,17 @@ struct Explanation {
   [[nodiscard]] bool deadline_binds() const;  // without it the step would cost less
 };
 
-// The plan has passed the checker, whose figures and spans these are. `plan` outlives the answer.
-[[nodiscard]] Explanation explain(const problem::Plan& plan, const check::Found& found,
-                                  const std::vector<check::Span>& spans, NextBytes next);
+// `checked` outlives the answer.
+[[nodiscard]] Explanation explain(const CheckedPlan& checked, NextBytes next);
 
 // The dearest of everything, for people.
 [[nodiscard]] std::string to_text(const Explanation& why);
+// The parts as JSON, which the report has too.
+[[nodiscard]] nlohmann::ordered_json figures(const problem::Predicted& step);
+[[nodiscard]] nlohmann::ordered_json to_json(const Probe& probe);
+[[nodiscard]] nlohmann::ordered_json to_json(const Energy& energy);
+[[nodiscard]] nlohmann::ordered_json to_json(const ComputedAgain& entry, const class Names& names);
+[[nodiscard]] nlohmann::ordered_json to_json(const Paged& entry, const Names& names);
 // All of it.
 [[nodiscard]] nlohmann::ordered_json to_json(const Explanation& why);
 

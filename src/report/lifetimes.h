@@ -29,7 +29,7 @@ struct Bar {
   [[nodiscard]] bool in_ram() const { return how < How::kInStorage; }
 };
 
-// In the order in which they begin, by tensor within an instruction. The plan has passed the checker, whose spans these
+// The bars in the order in which they begin; within an instruction by tensor. The plan has passed the checker, whose spans these
 // are. Bytes are taken from the begin of a compute, the issue of a page_in; they are free from the issue of a free.
 [[nodiscard]] std::vector<Bar> lifetimes_of(const problem::Plan& plan, const std::vector<check::Span>& spans);
 

@@ -7,9 +7,14 @@
 #include <unordered_map>
 
 #include "problem/plan.h"
-#include "report/memory_trace.h"
+#include "report/timeline.h"
 
 namespace pantoum::report {
+
+[[nodiscard]] inline const char* name_of(Resident::Role role) {
+  constexpr const char* kNames[]{"held", "read", "written", "arriving", "leaving", "workspace", "staging"};
+  return kNames[static_cast<size_t>(role)];
+}
 
 class Names {
  public:
@@ -32,6 +37,10 @@ class Names {
         return "free " + tensor(step.subject);
     }
   }
+  // The tensor, or what the bytes are for.
+  [[nodiscard]] std::string of(const Resident& resident) const {
+    return resident.tensor >= 0 ? tensor(resident.tensor) : name_of(resident.role);
+  }
 
  private:
   using Table = std::unordered_map<int64_t, std::string>;
@@ -41,10 +50,5 @@ class Names {
   }
   Table tensors_, ops_;
 };
-
-[[nodiscard]] inline const char* name_of(Resident::Role role) {
-  constexpr const char* kNames[]{"held", "read", "written", "arriving", "leaving", "workspace", "staging"};
-  return kNames[static_cast<size_t>(role)];
-}
 
 }  // namespace pantoum::report

@@ -13,7 +13,6 @@
 #include "report/charts.h"
 #include "report/page_files.h"
 #include "report/report.h"
-#include "report/run_curves.h"
 #include "report/words.h"
 
 namespace pantoum::report {
@@ -263,8 +262,8 @@ std::string returned_tables(const Json& report) {
     table.rows(paged, kMostLines, [](const Json& each) -> Cells {
       return {each["name"],
               bytes(each["bytes"]),
-              show_count(each["outs"]),
-              show_count(each["ins"]),
+              show_count(each["out"]),
+              show_count(each["in"]),
               show_time(each["seconds"]),
               show_time(each["hidden_s"]),
               show_time(each["stall_s"]),
@@ -372,7 +371,7 @@ std::string more_ram(const Json& report) {
   return section("more-ram", "What more RAM buys", body);
 }
 
-// Of the end of a run, as its log names them and as a reader does.
+// The figures at the end of a run: their keys in the log, and what a reader calls them.
 constexpr std::array<std::pair<const char*, const char*>, 6> kEndMeasures{{{"final_loss", "last loss"},
                                                                            {"test_loss", "loss on the test set"},
                                                                            {"test_accuracy", "accuracy"},

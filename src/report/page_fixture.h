@@ -10,16 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "check/replay.h"
-#include "problem/plan.h"
+#include "report/explain.h"
 
 namespace pantoum::report {
-
-struct CheckedPlan {
-  problem::Plan plan;
-  check::Found found;
-  std::vector<check::Span> spans;
-};
 
 // Every name holds `name`.
 inline problem::Plan returning_plan(const std::string& name = "") {
@@ -63,12 +56,9 @@ inline problem::Plan returning_plan(const std::string& name = "") {
 }
 
 inline CheckedPlan checked(problem::Plan plan) {
-  CheckedPlan made{std::move(plan), {}, {}};
-  const auto found = check::replay(made.plan.graph, made.plan, made.plan.question, &made.spans);
-  EXPECT_TRUE(found) << (found ? "" : found.error().message + " at " + found.error().where);
-  if (found) made.found = *found;
-  made.plan.predicted = {made.found.peak_bytes, made.found.arena_bytes, made.found.time_s, made.found.energy_j};
-  return made;
+  Result<CheckedPlan> made = check_plan(std::move(plan));
+  EXPECT_TRUE(made) << (made ? "" : made.error().message + " at " + made.error().where);
+  return made ? *std::move(made) : CheckedPlan{};
 }
 
 }  // namespace pantoum::report

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "report/command.h"
 #include "report/kinds.h"
 #include "report/lifetimes.h"
 #include "report/page_fixture.h"
@@ -22,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Json report_of(const CheckedPlan& made, const std::string& log = "") {
-  ReportRequest request{.plan = made.plan, .found = made.found, .spans = made.spans, .version = "1", .plan_file = "p"};
+  ReportRequest request{.plan = made, .version = "1", .plan_file = "p"};
   if (!log.empty()) request.logs = {{"run.jsonl", log}};
   auto report = report_json(request);
   EXPECT_TRUE(report);
@@ -138,7 +137,7 @@ TEST(Page, AStepThatNeedsNothingBackSaysSo) {
 
 TEST(Trace, EventsOfATrackFollowEachOther) {
   const CheckedPlan made = checked(returning_plan());
-  const Json trace = trace_events(made.plan, made.spans);
+  const Json trace = trace_events(made);
   std::map<int, double> end;
   std::map<int, std::string> tracks;
   double counter = -1, most = 0;
@@ -219,7 +218,7 @@ TEST(Words, WhatIsProvedIsNeverTooGood) {
 }
 
 std::string answer_of(const CheckedPlan& made, size_t at, const std::vector<Probe>& probes = {}) {
-  ReportRequest request{.plan = made.plan, .found = made.found, .spans = made.spans, .version = "1", .plan_file = "p"};
+  ReportRequest request{.plan = made, .version = "1", .plan_file = "p"};
   if (!probes.empty()) request.next = NextBytes{.probes = probes, .no_deadline = {}, .unplanned = {}};
   return (*report_json(request))["questions"][at]["answer"];
 }

@@ -1,24 +1,27 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/foreign_text.h"
+#include "base/json_reader.h"
 #include "plan/planner.h"
 #include "problem/cost_graph.h"
 #include "problem/objective_values.h"
-#include "report/command.h"
 #include "report/kinds.h"
 #include "report/lifetimes.h"
-#include "report/memory_trace.h"
 #include "report/names.h"
 #include "report/report.h"
 #include "report/sweep_rows.h"
+#include "report/timeline.h"
 #include "report/words.h"
+#include "settings/fields.h"
 
 namespace pantoum::report {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,15 +81,15 @@ class ReportWriter {
  public:
   explicit ReportWriter(const ReportRequest& request)
       : request_(request),
-        plan_(request.plan),
+        plan_(request.plan.plan),
         names_(plan_.graph),
         kinds_(kinds_of(plan_.graph)),
         trace_(trace_memory(plan_)),
         unplanned_(unplanned_of(plan_)),
-        why_(explain(plan_, request.found, request.spans, request.next.value_or(NextBytes{}))) {
+        why_(explain(request.plan, request.next.value_or(NextBytes{}))) {
     for (size_t at = 0; at < plan_.graph.ops.size(); ++at) op_at_[plan_.graph.ops[at].id] = at;
     for (size_t at = 0; at < plan_.graph.tensors.size(); ++at) tensor_at_[plan_.graph.tensors[at].id] = at;
-    const double span = request.found.time_s;
+    const double span = request.plan.found.time_s;
     tick_s_ = span > 0 ? std::pow(10, std::floor(std::log10(span)) - 6) : 1e-9;
   }
 
@@ -94,7 +97,7 @@ class ReportWriter {
     const PlanOfRuns planned{.ops = plan_.graph.ops.size(),
                              .device = plan_.graph.device.name,
                              .budget_bytes = plan_.question.budget_bytes(),
-                             .arena_bytes = request_.found.arena_bytes};
+                             .arena_bytes = request_.plan.found.arena_bytes};
     PANTOUM_ASSIGN(Json runs, read_runs(request_.logs, &planned));
     Json json{{"schema", "pantoum.report/1"}, {"version", request_.version}};
     json["asked"] = asked();
@@ -102,8 +105,8 @@ class ReportWriter {
     json["memory"] = memory();
     json["schedule"] = schedule();
     json["costs"] = costs();
-    json["recomputed"] = recomputed();
-    json["paged"] = paged();
+    json["recomputed"] = rows_of(why_.again);
+    json["paged"] = rows_of(why_.paged);
     json["more_ram"] = more_ram();
     json["runs"] = std::move(runs["runs"]);
     json["notes"] = std::move(runs["notes"]);
@@ -137,7 +140,7 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json outcome() const {
-    const check::Found& found = request_.found;
+    const check::Found& found = request_.plan.found;
     Json json{{"status", plan_.status == problem::Status::kOptimal ? "optimal" : "feasible"},
               {"peak_bytes", found.peak_bytes},
               {"arena_bytes", found.arena_bytes},
@@ -174,10 +177,6 @@ class ReportWriter {
     return sum;
   }
 
-  static Json figures(const problem::Predicted& predicted) {
-    return {{"peak_bytes", predicted.peak_bytes}, {"time_s", predicted.time_s}, {"energy_j", predicted.energy_j}};
-  }
-
   // RAM as steps: (second, bytes from then on).
   static Json over_time(const std::vector<TracePoint>& trace, const std::vector<check::Span>& spans) {
     Json seconds = Json::array(), bytes = Json::array();
@@ -195,9 +194,8 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json memory() const {
-    Json json{{"planned", over_time(trace_, request_.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
-    if (unplanned_ && !unplanned_->spans.empty())
-      json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
+    Json json{{"planned", over_time(trace_, request_.plan.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
+    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
     if (!plan_.instructions.empty()) json["peak"] = peak();
     return json;
   }
@@ -211,7 +209,7 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json peak() const {
-    const check::Span& span = request_.spans[why_.peak_instruction];
+    const check::Span& span = request_.plan.spans[why_.peak_instruction];
     const problem::Instruction& step = plan_.instructions[why_.peak_instruction];
     Json holds = Json::array();
     std::map<std::string, std::pair<problem::Bytes, int64_t>> kinds;
@@ -256,7 +254,7 @@ class ReportWriter {
     std::map<Phase, std::pair<double, double>> spans;
     for (size_t at = 0; at < trace_.size(); ++at) {
       if (trace_[at].what != Do::kCompute || trace_[at].again) continue;
-      const check::Span& span = request_.spans[at];
+      const check::Span& span = request_.plan.spans[at];
       auto& [begin, end] =
           spans.emplace(kinds_.ops.at(trace_[at].subject), std::pair(span.begin_s, span.end_s)).first->second;
       end = std::max(end, span.end_s);
@@ -286,7 +284,7 @@ class ReportWriter {
 
   [[nodiscard]] Json bar_columns() const {
     Columns columns{"tensor", "how", "begin", "end", "by", "first", "last"};
-    for (const Bar& bar : lifetimes_of(plan_, request_.spans))
+    for (const Bar& bar : lifetimes_of(plan_, request_.plan.spans))
       columns.row({tensor_at_.at(bar.tensor), static_cast<int>(bar.how), ticks(bar.begin_s), ticks(bar.end_s),
                    place_of_op(bar.by), place_of_op(bar.first), place_of_op(bar.last)});
     return std::move(columns).json();
@@ -296,7 +294,7 @@ class ReportWriter {
     Columns columns{"op", "begin", "end", "again"};
     for (size_t at = 0; at < trace_.size(); ++at)
       if (trace_[at].what == Do::kCompute)
-        columns.row({op_at_.at(trace_[at].subject), ticks(request_.spans[at].begin_s), ticks(request_.spans[at].end_s),
+        columns.row({op_at_.at(trace_[at].subject), ticks(request_.plan.spans[at].begin_s), ticks(request_.plan.spans[at].end_s),
                      trace_[at].again ? 1 : 0});
     return std::move(columns).json();
   }
@@ -348,11 +346,7 @@ class ReportWriter {
              {{"first_s", std::max(0.0, why_.timeline.compute_s - again_s)},
               {"again_s", again_s},
               {"stall_s", why_.timeline.stall_s}}},
-            {"energy",
-             {{"first_j", why_.energy.first_j},
-              {"again_j", why_.energy.again_j},
-              {"paging_j", why_.energy.paging_j},
-              {"idle_j", why_.energy.idle_j}}},
+            {"energy", to_json(why_.energy)},
             {"transfers",
              {{"count", why_.timeline.transfers.size()},
               {"seconds", transfer_s},
@@ -361,38 +355,17 @@ class ReportWriter {
             {"kinds", std::move(kinds)}};
   }
 
-  [[nodiscard]] Json recomputed() const {
+  template <class Entry>
+  [[nodiscard]] Json rows_of(const std::vector<Entry>& all) const {
     Json list = Json::array();
-    for (const ComputedAgain& entry : why_.again)
-      list.push_back({{"name", names_.op(entry.op)},
-                      {"times", entry.times},
-                      {"seconds", entry.seconds},
-                      {"energy_j", entry.energy_j}});
-    return list;
-  }
-
-  [[nodiscard]] Json paged() const {
-    Json list = Json::array();
-    for (const Paged& entry : why_.paged)
-      list.push_back({{"name", names_.tensor(entry.tensor)},
-                      {"bytes", entry.bytes},
-                      {"outs", entry.outs},
-                      {"ins", entry.ins},
-                      {"seconds", entry.seconds},
-                      {"hidden_s", entry.hidden_s},
-                      {"stall_s", entry.stall_s},
-                      {"energy_j", entry.energy_j}});
+    for (const Entry& entry : all) list.push_back(to_json(entry, names_));
     return list;
   }
 
   [[nodiscard]] Json more_ram() const {
     Json probes = Json::array();
     if (request_.next)
-      for (const Probe& probe : request_.next->probes)
-        probes.push_back({{"more", probe.more},
-                          {"ram_bytes", probe.ram_bytes},
-                          {"time_s", probe.predicted.time_s},
-                          {"energy_j", probe.predicted.energy_j}});
+      for (const Probe& probe : request_.next->probes) probes.push_back(to_json(probe));
     return {{"probes", std::move(probes)},
             {"sweep", request_.sweep != nullptr ? sweep_json(*request_.sweep) : Json(nullptr)}};
   }
@@ -442,6 +415,65 @@ class ReportWriter {
 
 Result<Json> report_json(const ReportRequest& request) {
   return ReportWriter(request).write();
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using settings::Field;
+
+// The options of what a plan keeps under these fields, but those named in `without`. A value of another type than an
+// option's is none: plan files are a stranger's.
+template <class Options>
+std::string options_of(const Json& record, const std::vector<std::string>& without = {}) {
+  if (!record.is_object()) return "";
+  const nlohmann::json known(record);
+  Options options;
+  std::string words;
+  for (const Field& field : settings::fields_of(options)) {
+    base::JsonErrors errors{"E0230", "", {}};
+    if (!field.is_part && known.contains(field.key)) field.read(base::JsonNode(known.at(field.key), errors));
+    const bool is_out = std::find(without.begin(), without.end(), field.setting.name) != without.end();
+    if (errors.first || is_out || field.setting.option == nullptr || field.is_default()) continue;
+    for (const std::string& text : field.texts())
+      words += fmt::format(" {}{}", field.setting.option, field.takes_value ? " " + base::shell_word(text) : "");
+  }
+  return words;
+}
+
+// The question of a bare cost graph, as a plan of a model keeps it.
+Json request_of_question(const Json& asked) {
+  Json request = Json::object();
+  if (!asked.is_object()) return request;
+  const auto take = [&](const Json& from, const char* key, const char* as) {
+    if (from.contains(key) && !from[key].is_null()) request[as] = from[key];
+  };
+  take(asked, "budget_bytes", "ram_bytes");
+  take(asked, "most_energy_j", "energy_limit_j");
+  take(asked, "objective", "objective");
+  if (asked.contains("deadline_s") && !asked["deadline_s"].is_null())
+    request["deadline"] = {{"step_s", asked["deadline_s"]}};
+  if (asked.contains("freedoms") && asked["freedoms"].is_object())
+    for (const char* freedom : {"paging", "recomputing", "in_place", "reordering"})
+      take(asked["freedoms"], freedom, freedom);
+  return request;
+}
+
+}  // namespace
+
+std::string command_of(const Json& model, const Json& request, const Json& asked, Followed followed) {
+  if (!model.is_object())
+    return "pantoum plan --costgraph GRAPH.json" + options_of<PlanOptions>(request_of_question(asked)) +
+           " -o plan.json";
+  const bool trains = followed == Followed::kByTraining;
+  const bool has_path = model.contains("path") && model["path"].is_string();
+  std::string line = fmt::format("pantoum {} {}", trains ? "train" : "plan",
+                                 has_path ? base::shell_word(model["path"].get<std::string>()) : "MODEL.onnx");
+  line += options_of<ModelOptions>(model) + options_of<Device>(request);
+  if (trains)
+    return line + options_of<PlanOptions>(request, {"steps", "samples"}) + " --data DATA -o trained.safetensors";
+  const char* board = "\npantoum emit plan.json --target TARGET --data DATA -o project\npantoum run-firmware project";
+  return line + options_of<PlanOptions>(request) + " -o plan.json" + (followed == Followed::kByBoard ? board : "");
 }
 
 }  // namespace pantoum::report

@@ -1,4 +1,4 @@
-#include "report/run_curves.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/files.h"
 #include "base/json_reader.h"
 #include "base/units.h"
 
@@ -24,7 +25,7 @@ constexpr double kMostBytesShown = 9e18, kLeastArena = 16, kMostPadding = 64;
 constexpr std::array kMeasures{"train_loss", "test_loss", "test_accuracy", "test_top5", "test_mae", "test_perplexity"};
 constexpr std::array kStepMeasures{"loss", "lr"};
 constexpr std::array kDeviceFigures{"ram_bytes", "stack_bytes", "flash_bytes", "storage_written_bytes"};
-// Of the end of a run, as docs/training.md and docs/checkpoints.md tell them.
+// The figures at the end of a run. docs/training.md and docs/checkpoints.md explain them.
 constexpr std::array kEndFigures{"steps",
                                  "seconds",
                                  "budget_bytes",
@@ -70,7 +71,7 @@ struct Curve {
   void add(double step, double value) { steps.push_back(step), values.push_back(value); }
 };
 
-// In each part of the curve its first, least, most and last value; whatever is no number, too.
+// Keeps the first, least, most and last value of each part of the curve, and a value that is no number.
 Curve thinned(const Curve& curve) {
   const size_t part = curve.steps.size() * 4 / kMostCurvePoints + 1;
   if (curve.steps.size() <= kMostCurvePoints) return curve;
@@ -331,6 +332,15 @@ class LogReader {
 };
 
 }  // namespace
+
+Result<std::vector<NamedLog>> read_logs(const std::vector<std::string>& paths) {
+  std::vector<NamedLog> logs;
+  for (const std::string& path : paths) {
+    PANTOUM_ASSIGN(std::string text, base::read_file(path));
+    logs.push_back({path, std::move(text)});
+  }
+  return logs;
+}
 
 Result<nlohmann::ordered_json> read_runs(const std::vector<NamedLog>& logs, const PlanOfRuns* planned) {
   LogReader reader(planned);

@@ -1,4 +1,4 @@
-#include "report/run_curves.h"
+#include "report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

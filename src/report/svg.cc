@@ -100,7 +100,7 @@ double tick_step(double range, int count) {
   return 10 * power;
 }
 
-// As many digits as tell neighbours apart.
+// Shows the value with as many digits as tell neighbouring ticks apart.
 std::string shown(double value, double step) {
   const double size = std::max(std::abs(value), std::abs(step));
   if (size != 0 && (size >= 1e7 || std::abs(step) < 1e-5)) return fmt::format("{:.3g}", value);
@@ -140,7 +140,7 @@ std::string axes(const Chart& chart, const Frame& frame) {
                     base::html_text(chart.y_label));
 }
 
-// Of each run of points the one with the largest y, so that peaks stay; the first and the last always.
+// Keeps the point with the largest y of each run of points, so that peaks stay, and the first and the last point.
 std::vector<Point> thin(const std::vector<Point>& points) {
   if (points.size() <= kMostPoints) return points;
   const size_t run = points.size() / kMostPoints + 1;

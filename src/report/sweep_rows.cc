@@ -30,53 +30,50 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-void put_plan(const SweepRow& row, Json& json) {
-  const check::Found& found = row.found;
-  json["arena_bytes"] = found.arena_bytes;
-  json["peak_bytes"] = found.peak_bytes;
-  json["energy_j"] = found.energy_j;
-  json["time_s"] = found.time_s;
-  json["bound_energy_j"] = or_null(row.bound.energy_j);
-  json["bound_time_s"] = or_null(row.bound.time_s);
-  json["bound_edp_js"] = or_null(row.bound.edp_js);
-  if (row.bound.weighted) json["bound_weighted"] = *row.bound.weighted;
-  json["bound_order"] = row.bound.any_order ? "any" : "plan";
-  json["gap"] = row.gap;
-  json["recomputed"] = found.counts.recompute;
-  json["bytes_paged_in"] = found.bytes_in;
-  json["bytes_paged_out"] = found.bytes_out;
-  json["carried"] = row.carried;
-  json["seconds"] = row.seconds;
+// Visits the figures of a row with their names: written and read in this order.
+template <class Row, class Visit>
+void each_figure(Row& row, const Visit& visit) {
+  if (!row.has_plan()) {
+    visit("min_ram_bytes", row.none.min_ram_bytes);
+    visit("min_ram_bound_bytes", row.none.min_ram_bound_bytes);
+    visit("why", row.none.why);
+    return;
+  }
+  visit("arena_bytes", row.found.arena_bytes);
+  visit("peak_bytes", row.found.peak_bytes);
+  visit("energy_j", row.found.energy_j);
+  visit("time_s", row.found.time_s);
+  visit("bound_energy_j", row.bound.energy_j);
+  visit("bound_time_s", row.bound.time_s);
+  visit("bound_edp_js", row.bound.edp_js);
+  visit("bound_weighted", row.bound.weighted);
+  visit("gap", row.gap);
+  visit("recomputed", row.found.counts.recompute);
+  visit("bytes_paged_in", row.found.bytes_in);
+  visit("bytes_paged_out", row.found.bytes_out);
+  visit("carried", row.carried);
+  visit("seconds", row.seconds);
 }
 
-void put_none(const SweepRow& row, Json& json) {
-  json["min_ram_bytes"] = row.none.min_ram_bytes > 0 ? Json(row.none.min_ram_bytes) : Json(nullptr);
-  json["min_ram_bound_bytes"] = row.none.min_ram_bound_bytes;
-  json["why"] = row.none.why;
+void write(const SweepRow& row, Json& json) {
+  each_figure(row, [&]<class T>(const char* key, const T& value) {
+    if constexpr (std::is_same_v<T, std::optional<double>>) json[key] = or_null(value);
+    else json[key] = value;
+  });
+  if (row.has_plan()) json["bound_order"] = row.bound.any_order ? "any" : "plan";
+  if (row.has_plan() && !row.bound.weighted) json.erase("bound_weighted");
+  if (!row.has_plan() && row.none.min_ram_bytes <= 0) json["min_ram_bytes"] = nullptr;
 }
 
-void get_plan(const nlohmann::json& json, SweepRow& row) {
-  row.found.arena_bytes = json.at("arena_bytes");
-  row.found.peak_bytes = json.at("peak_bytes");
-  row.found.energy_j = json.at("energy_j");
-  row.found.time_s = json.at("time_s");
-  if (!json.at("bound_energy_j").is_null()) row.bound.energy_j = json.at("bound_energy_j");
-  if (!json.at("bound_time_s").is_null()) row.bound.time_s = json.at("bound_time_s");
-  if (!json.at("bound_edp_js").is_null()) row.bound.edp_js = json.at("bound_edp_js");
-  if (json.contains("bound_weighted")) row.bound.weighted = json.at("bound_weighted");
-  row.bound.any_order = json.at("bound_order") == "any";
-  row.gap = json.at("gap");
-  row.found.counts.recompute = json.at("recomputed");
-  row.found.bytes_in = json.at("bytes_paged_in");
-  row.found.bytes_out = json.at("bytes_paged_out");
-  row.carried = json.at("carried");
-  row.seconds = json.at("seconds");
-}
-
-void get_none(const nlohmann::json& json, SweepRow& row) {
-  if (!json.at("min_ram_bytes").is_null()) row.none.min_ram_bytes = json.at("min_ram_bytes");
-  row.none.min_ram_bound_bytes = json.at("min_ram_bound_bytes");
-  row.none.why = json.at("why");
+void read(const nlohmann::json& json, SweepRow& row) {
+  each_figure(row, [&]<class T>(const char* key, T& value) {
+    if (key == std::string_view("bound_weighted") && !json.contains(key)) return;
+    const nlohmann::json& found = json.at(key);
+    if (found.is_null() && (std::is_same_v<T, std::optional<double>> || key == std::string_view("min_ram_bytes"))) return;
+    if constexpr (std::is_same_v<T, std::optional<double>>) value = found.get<double>();
+    else value = found.get<T>();
+  });
+  if (row.has_plan()) row.bound.any_order = json.at("bound_order") == "any";
 }
 
 // A field of a row as CSV has it.
@@ -196,7 +193,7 @@ Json to_json(const SweepHead& head) {
 
 Json to_json(const SweepRow& row) {
   Json json{{"planner", row.planner}, {"ram_bytes", row.ram_bytes}, {"status", name_of(row.status)}};
-  row.has_plan() ? put_plan(row, json) : put_none(row, json);
+  write(row, json);
   return json;
 }
 
@@ -216,7 +213,7 @@ Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where
     while (known < kStatus.size() && status != kStatus[known]) ++known;
     if (known < kStatus.size()) {
       row.status = static_cast<SweepStatus>(known);
-      row.has_plan() ? get_plan(json, row) : get_none(json, row);
+      read(json, row);
       return row;
     }
   } catch (const nlohmann::json::exception&) {

@@ -63,7 +63,7 @@ struct Sweep {
 // A line of names, then one line per row; what a row does not have is empty.
 [[nodiscard]] std::string to_csv(const Sweep& sweep);
 
-// For people: one aligned line per row.
+// The rows for people: one aligned line each.
 [[nodiscard]] std::string to_text(const Sweep& sweep);
 
 }  // namespace pantoum::report

@@ -1,9 +1,12 @@
 #include "report/timeline.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 namespace pantoum::report {
+
 namespace {
 
 using check::Span;
@@ -86,6 +89,123 @@ class Reader {
 
 Timeline timeline_of(const problem::Plan& plan, const std::vector<Span>& spans) {
   return Reader(plan, spans).read();
+}
+
+namespace {
+
+class Tracer {
+ public:
+  explicit Tracer(const problem::Plan& plan) {
+    for (const problem::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
+    for (const problem::Op& op : plan.graph.ops) ops_[op.id] = &op;
+    for (const problem::Tensor& tensor : plan.graph.tensors)
+      if (tensor.start == problem::Home::kRam) enter(tensor.id, plan.initial.at(tensor.id));
+    staging_ = plan.graph.device.pager.staging_bytes;
+    now_ += staging_;
+  }
+
+  // Call it after step(instruction). It leaves out a tensor of no bytes.
+  [[nodiscard]] std::vector<Resident> residents(const problem::Instruction& instruction) const {
+    std::vector<Resident> found;
+    for (const auto& [tensor, offset] : at_)
+      if (bytes_.at(tensor) > 0)
+        found.push_back({.tensor = tensor, .bytes = bytes_.at(tensor), .role = role_of(tensor, instruction)});
+    if (staging_ > 0) found.push_back({.bytes = staging_, .role = Resident::Role::kStaging});
+    if (instruction.what == problem::Do::kCompute) {
+      const problem::Bytes workspace =
+          ops_.at(instruction.subject)->choices.at(static_cast<size_t>(instruction.choice)).workspace_bytes;
+      if (workspace > 0) found.push_back({.bytes = workspace, .role = Resident::Role::kWorkspace});
+    }
+    return found;
+  }
+
+  TracePoint step(const problem::Instruction& instruction) {
+    TracePoint point{.what = instruction.what, .subject = instruction.subject};
+    switch (instruction.what) {
+      case problem::Do::kCompute:
+        compute(instruction, point);
+        break;
+      case problem::Do::kPageIn:
+        enter(instruction.subject, instruction.at.at(0));
+        break;
+      case problem::Do::kFree:
+        leave(instruction.subject);
+        break;
+      case problem::Do::kPageOut:
+        break;
+    }
+    point.ram_bytes = std::max(point.ram_bytes, now_);
+    return point;
+  }
+
+ private:
+  void enter(int64_t tensor, problem::Bytes at) {
+    if (at_.emplace(tensor, at).second) now_ += bytes_[tensor];
+  }
+  void leave(int64_t tensor) {
+    if (at_.erase(tensor) > 0) now_ -= bytes_[tensor];
+  }
+
+  void compute(const problem::Instruction& instruction, TracePoint& point) {
+    const problem::Op& op = *ops_.at(instruction.subject);
+    const problem::Choice& choice = op.choices.at(static_cast<size_t>(instruction.choice));
+    point.again = !computed_.insert(op.id).second;
+    for (const auto& [output, input] : choice.overwrites) {
+      const int64_t source = op.inputs[static_cast<size_t>(input)];
+      const auto found = at_.find(source);
+      if (found != at_.end() && found->second == offset_of(choice, instruction, output) && bytes_[source] > 0)
+        leave(source);
+    }
+    for (size_t written = 0; written < choice.writes.size(); ++written)
+      enter(op.outputs[static_cast<size_t>(choice.writes[written])], instruction.at.at(written));
+    point.ram_bytes = now_ + choice.workspace_bytes;
+  }
+
+  [[nodiscard]] Resident::Role role_of(int64_t tensor, const problem::Instruction& instruction) const {
+    using Role = Resident::Role;
+    const bool own = instruction.subject == tensor;
+    if (instruction.what == problem::Do::kPageIn) return own ? Role::kArriving : Role::kHeld;
+    if (instruction.what == problem::Do::kPageOut) return own ? Role::kLeaving : Role::kHeld;
+    if (instruction.what == problem::Do::kFree) return Role::kHeld;
+    const problem::Op& op = *ops_.at(instruction.subject);
+    const problem::Choice& choice = op.choices.at(static_cast<size_t>(instruction.choice));
+    for (const int position : choice.writes)
+      if (op.outputs[static_cast<size_t>(position)] == tensor) return Role::kWritten;
+    for (const int position : choice.reads)
+      if (op.inputs[static_cast<size_t>(position)] == tensor) return Role::kRead;
+    return Role::kHeld;
+  }
+
+  static problem::Bytes offset_of(const problem::Choice& choice, const problem::Instruction& instruction, int output) {
+    const auto position = std::find(choice.writes.begin(), choice.writes.end(), output);
+    return position == choice.writes.end() ? -1
+                                           : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
+  }
+
+  std::unordered_map<int64_t, problem::Bytes> bytes_, at_;
+  std::unordered_map<int64_t, const problem::Op*> ops_;
+  std::set<int64_t> computed_;
+  problem::Bytes now_ = 0, staging_ = 0;
+};
+
+}  // namespace
+
+std::vector<TracePoint> trace_memory(const problem::Plan& plan) {
+  Tracer tracer(plan);
+  std::vector<TracePoint> points;
+  points.reserve(plan.instructions.size());
+  for (const problem::Instruction& instruction : plan.instructions) points.push_back(tracer.step(instruction));
+  return points;
+}
+
+std::vector<Resident> residents_at(const problem::Plan& plan, size_t instruction) {
+  Tracer tracer(plan);
+  for (size_t at = 0; at <= instruction; ++at) static_cast<void>(tracer.step(plan.instructions.at(at)));
+  std::vector<Resident> found = tracer.residents(plan.instructions.at(instruction));
+  std::sort(found.begin(), found.end(), [](const Resident& a, const Resident& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.tensor < b.tensor;
+  });
+  return found;
 }
 
 }  // namespace pantoum::report

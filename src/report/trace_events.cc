@@ -6,7 +6,6 @@
 
 #include "problem/cost_graph.h"
 #include "report/kinds.h"
-#include "report/memory_trace.h"
 #include "report/names.h"
 #include "report/timeline.h"
 
@@ -21,12 +20,16 @@ constexpr double kMicrosecond = 1e-6;
 
 class TraceWriter {
  public:
-  TraceWriter(const problem::Plan& plan, const std::vector<check::Span>& spans)
-      : plan_(plan), spans_(spans), names_(plan.graph), kinds_(kinds_of(plan.graph)), memory_(trace_memory(plan)) {
-    for (const problem::Op& op : plan.graph.ops) ops_[op.id] = &op;
-    for (const std::string& engine : plan.graph.device.engines) track(engine.empty() ? "engine" : engine);
-    if (plan.graph.device.engines.empty()) track("engine");
-    if (plan.graph.device.pager.mode != problem::PagerMode::kNone)
+  explicit TraceWriter(const CheckedPlan& checked)
+      : plan_(checked.plan),
+        spans_(checked.spans),
+        names_(plan_.graph),
+        kinds_(kinds_of(plan_.graph)),
+        memory_(trace_memory(plan_)) {
+    for (const problem::Op& op : plan_.graph.ops) ops_[op.id] = &op;
+    for (const std::string& engine : plan_.graph.device.engines) track(engine.empty() ? "engine" : engine);
+    if (plan_.graph.device.engines.empty()) track("engine");
+    if (plan_.graph.device.pager.mode != problem::PagerMode::kNone)
       out_ = track("page out"), in_ = track("page in"), stalls_ = track("stalls");
   }
 
@@ -138,8 +141,8 @@ class TraceWriter {
 
 }  // namespace
 
-nlohmann::ordered_json trace_events(const problem::Plan& plan, const std::vector<check::Span>& spans) {
-  return TraceWriter(plan, spans).write();
+nlohmann::ordered_json trace_events(const CheckedPlan& plan) {
+  return TraceWriter(plan).write();
 }
 
 }  // namespace pantoum::report

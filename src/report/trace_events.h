@@ -5,12 +5,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "check/replay.h"
-#include "problem/plan.h"
+#include "report/explain.h"
 
 namespace pantoum::report {
 
 // The JSON object format ("traceEvents"). Events of a track follow each other in time and do not overlap.
-[[nodiscard]] nlohmann::ordered_json trace_events(const problem::Plan& plan, const std::vector<check::Span>& spans);
+[[nodiscard]] nlohmann::ordered_json trace_events(const CheckedPlan& plan);
 
 }  // namespace pantoum::report

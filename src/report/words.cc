@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMostSeconds = 1e15, kMostBytes = 9e18;  // that are told, whatever a log says
+constexpr double kMostSeconds = 1e15, kMostBytes = 9e18;  // the largest values that are shown, even if a log has larger ones
 constexpr double kWorthTelling = 1e-3;                    // a relative saving below this is none
 
 std::string bytes(const Json& value) {
@@ -65,7 +65,7 @@ std::string beside_unlimited(const Json& outcome) {
   return fmt::format("{} the time and {} the energy of {}", show_ratio(time), show_ratio(energy), other);
 }
 
-// Of RAM: what the rest of the program takes, by --reserve.
+// The bytes of RAM that --reserve keeps for the rest of the program.
 int64_t reserved(const Json& report) {
   const Json& request = report["made_with"]["request"];
   const bool there = request.is_object() && request.contains("reserve_bytes") &&
@@ -88,7 +88,7 @@ std::string batch_of(const Json& report) {
                      asked["micro_batches"].get<int64_t>());
 }
 
-// Of what could be kept: what begins in storage stays there with whatever RAM.
+// Do some tensors begin in storage? They stay there, however much RAM there is.
 bool begins_in_storage(const Json& report) {
   return report["outcome"]["begins_in_storage_bytes"] > 0;
 }
@@ -221,7 +221,7 @@ std::string cost(const Json& report) {
   return text;
 }
 
-// Of what is spent: by `other` beside `own`.
+// The share of `own` that `other` saves.
 std::string saving(double own, double other) {
   if (!(own > 0 && other < own)) return "0%";
   return (own - other) / own < 1e-4 ? "under 0.01%" : show_percent((own - other) / own);
@@ -256,7 +256,7 @@ std::vector<const Json*> better_rows(const Json& report, double best) {
   return better;
 }
 
-// What searching on in the plan's own RAM gives is no merit of more RAM: it is told apart, and taken off.
+// A longer search in the plan's own RAM saves something too. Its saving is named separately, and not counted for more RAM.
 std::string searched_on(const Json& report, double own, double searched) {
   if (!(searched < own * (1 - kWorthTelling))) return "";
   return fmt::format("Searching on in the same RAM saves {} of the {}. Beside that: ", saving(own, searched),

@@ -71,6 +71,14 @@ std::string exact(Seconds seconds) {
 template <class T>
 struct Value;
 
+// Any value will do.
+struct Unchecked {
+  template <class T>
+  static Result<void> check(const T&, const Setting&, const std::string&) {
+    return {};
+  }
+};
+
 Json with_range(Json schema, const Setting& setting) {
   if (std::isfinite(setting.least)) schema[setting.above ? "exclusiveMinimum" : "minimum"] = setting.least;
   if (std::isfinite(setting.most)) schema[setting.below ? "exclusiveMaximum" : "maximum"] = setting.most;
@@ -78,7 +86,7 @@ Json with_range(Json schema, const Setting& setting) {
 }
 
 template <>
-struct Value<bool> {
+struct Value<bool> : Unchecked {
   static constexpr Type type = Type::flag;
   static Json schema(const Setting&) { return {{"type", "boolean"}}; }
   static Json json(bool value) { return value; }
@@ -90,7 +98,6 @@ struct Value<bool> {
     value = text != "off";
     return {};
   }
-  static Result<void> check(bool, const Setting&, const std::string&) { return {}; }
 };
 
 template <std::integral T>
@@ -156,45 +163,34 @@ struct Value<double> {
   }
 };
 
-template <>
-struct Value<Bytes> {
-  static constexpr Type type = Type::bytes;
-  static Json schema(const Setting& setting) { return Value<int64_t>::schema(setting); }
-  static Json json(Bytes value) { return value.count(); }
-  static void read(const JsonNode& node, Bytes& value, const Setting& setting) {
-    int64_t count = 0;
-    Value<int64_t>::read(node, count, setting);
-    value = Bytes(count);
+// A quantity whose unit is part of its type: as text with the unit, else as its number.
+template <class Quantity, Type kType, auto kParse>
+struct Counted {
+  static constexpr Type type = kType;
+  using Number = decltype(Quantity().count());
+  static constexpr const char* code = kType == Type::bytes ? "E0110" : "E0111";
+  static Json schema(const Setting& setting) { return Value<Number>::schema(setting); }
+  static Json json(Quantity value) { return value.count(); }
+  static void read(const JsonNode& node, Quantity& value, const Setting& setting) {
+    Number count{};
+    Value<Number>::read(node, count, setting);
+    value = Quantity(count);
   }
-  static Texts texts(Bytes value, const Setting&) { return {exact(value)}; }
-  static Result<void> set(Bytes& value, const std::string& text, const Setting& setting, const std::string& where) {
-    PANTOUM_ASSIGN(const int64_t count, base::parse_bytes(text, where));
-    value = Bytes(count);
+  static Texts texts(Quantity value, const Setting&) { return {exact(value)}; }
+  static Result<void> set(Quantity& value, const std::string& text, const Setting& setting, const std::string& where) {
+    PANTOUM_ASSIGN(const Number count, kParse(text, where));
+    value = Quantity(count);
     return check(value, setting, where);
   }
-  static Result<void> check(Bytes value, const Setting& setting, const std::string& where) {
-    return in_range(static_cast<double>(value.count()), setting, where, "E0110");
+  static Result<void> check(Quantity value, const Setting& setting, const std::string& where) {
+    return in_range(static_cast<double>(value.count()), setting, where, code);
   }
 };
 
 template <>
-struct Value<Seconds> {
-  static constexpr Type type = Type::seconds;
-  static Json schema(const Setting& setting) { return Value<double>::schema(setting); }
-  static Json json(Seconds value) { return value.count(); }
-  static void read(const JsonNode& node, Seconds& value, const Setting& setting) {
-    value = Seconds(node.number(setting.least, kMostNumber));
-  }
-  static Texts texts(Seconds value, const Setting&) { return {exact(value)}; }
-  static Result<void> set(Seconds& value, const std::string& text, const Setting& setting, const std::string& where) {
-    PANTOUM_ASSIGN(const double count, base::parse_seconds(text, where));
-    value = Seconds(count);
-    return check(value, setting, where);
-  }
-  static Result<void> check(Seconds value, const Setting& setting, const std::string& where) {
-    return in_range(value.count(), setting, where, "E0111");
-  }
-};
+struct Value<Bytes> : Counted<Bytes, Type::bytes, base::parse_bytes> {};
+template <>
+struct Value<Seconds> : Counted<Seconds, Type::seconds, base::parse_seconds> {};
 
 template <>
 struct Value<Deadline> {
@@ -251,7 +247,7 @@ struct Value<Deadline> {
 };
 
 template <>
-struct Value<std::string> {
+struct Value<std::string> : Unchecked {
   static constexpr Type type = Type::text;
   static Json schema(const Setting&) { return {{"type", "string"}}; }
   static Json json(const std::string& value) { return value; }
@@ -261,12 +257,11 @@ struct Value<std::string> {
     value = text;
     return {};
   }
-  static Result<void> check(const std::string&, const Setting&, const std::string&) { return {}; }
 };
 
 template <class T>
 requires std::is_enum_v<T>
-struct Value<T> {
+struct Value<T> : Unchecked {
   static constexpr Type type = Type::word;
   static Texts choices() {
     const auto names = names_of(T{});
@@ -285,7 +280,6 @@ struct Value<T> {
     value = static_cast<T>(found - names.begin());
     return {};
   }
-  static Result<void> check(T, const Setting&, const std::string&) { return {}; }
 
  private:
   static void take(const std::string& text, T& value, const JsonNode& node) {
@@ -570,7 +564,7 @@ struct Value<Optimizer> {
       text += "," + word;
     return {text};
   }
-  // Of the same optimizer, learning rate and weight decay stay: they may have been set before.
+  // Sets the optimizer from a word such as "adam,beta1=0.9".
   static Result<void> set(Optimizer& optimizer, const std::string& text, const Setting&, const std::string& where) {
     PANTOUM_ASSIGN(const base::Settings words, base::parse_settings(text, where, true));
     const Texts names = choices();

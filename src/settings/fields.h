@@ -61,7 +61,7 @@ struct Field {
   // The value as the option reads it, one text for each time that the option is given; empty: there is no value.
   std::function<std::vector<std::string>()> texts = {};
   std::function<void(const base::JsonNode& node)> read = {};
-  // From one value of the option. `where` names it in errors: E0110 to E0112, E0115 to E0117, E0121.
+  // Sets the field from one value of the option. `where` names the option in errors: E0110 to E0112, E0115 to E0117, E0121.
   std::function<Result<void>(const std::string& text, const std::string& where)> set = {};
   std::function<void()> clear = [] {};  // of a list, before its first value is set
   // Checks that the value is in its range; the errors are those of set().

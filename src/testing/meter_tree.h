@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::cost {

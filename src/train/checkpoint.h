@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,7 +30,7 @@ struct Progress {
   int64_t samples = 0;   // of an epoch's data set; 0: none yet
   std::string data;      // the data set's fingerprint; "": not known
   std::string kernels;   // of the run, as KernelSet names them; "": not known
-  std::string numerics;  // what the bits depend on beside the kernels (pipeline/numerics.h); not interpreted here
+  std::string numerics;  // what the bits depend on beside the kernels (pipeline/planned_step.h); not interpreted here
   int threads = 0;       // that computed; 0: not known
 };
 
@@ -61,5 +62,21 @@ struct EpochPlace {
 
 // E0243 where the file has no sums, or its metadata are missing, contradict each other or say what no run can have.
 [[nodiscard]] Result<Progress> read_progress(const weights::SafetensorFile& file);
+
+// Finds the checkpoint to resume from. A run keeps two: the newest, and beside it the one before.
+
+// The path of the checkpoint before the one at `path`: `path`.previous.
+[[nodiscard]] std::string previous_checkpoint(const std::string& path);
+
+struct ResumePoint {
+  std::string path;  // whole: all sums are right
+  Progress progress;
+  std::optional<Error> damaged;  // what is wrong with the newest one, where `path` is the one before
+};
+
+// The newest checkpoint that is whole: `path`, or the one before where `path` is damaged or gone. Memory: the header and 64 KiB.
+//   errors  where neither can be used, with what is wrong with both in the notes: E0201, E0240, E0241, E0244 damaged; E0243 it is no resume
+//           point
+[[nodiscard]] Result<ResumePoint> find_resume_point(const std::string& path);
 
 }  // namespace pantoum::train

@@ -14,7 +14,7 @@
 namespace pantoum::train {
 namespace {
 
-// Of a call that moves a part of what it is asked to, or nothing.
+// Repeats a call that may move only a part of the data, until all of it is moved; false: a call failed.
 template <class Move>
 bool move_all(std::span<std::byte> data, uint64_t at, Move move) {
   while (!data.empty()) {
@@ -31,7 +31,7 @@ std::span<std::byte> bytes_of(host::Seal& seal) {
   return std::as_writable_bytes(std::span(&seal, 1));
 }
 
-// In place of a seal, where nothing is encrypted. Of a row at its place: the same row at another has another.
+// A checksum that replaces the seal if nothing is encrypted. It depends on the row and on its place.
 host::Seal sum_of(uint64_t at, std::span<const std::byte> row) {
   host::Seal seal;
   const uint64_t sum = base::checksum_of(row, at + 1);

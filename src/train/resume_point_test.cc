@@ -1,4 +1,4 @@
-#include "train/resume_point.h"
+#include "train/checkpoint.h"
 
 #include <gmock/gmock.h>
 
@@ -29,7 +29,7 @@ class ResumePoints : public TrainFolder {
   }
 
   RunOptions options(uint64_t epochs) const {
-    return {.epochs = epochs, .checkpoint_every = 2, .checkpoint = path("point"), .evaluate_every_epoch = false};
+    return {.epochs = epochs, .checkpoint_every = 2, .checkpoint = path("point")};
   }
   // Opening fails with this code, or finds the checkpoint of this step.
   [[nodiscard]] static std::string found(const std::string& path) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/resume_point.h"
+#include "train/checkpoint.h"
 
 namespace pantoum::train {
 namespace {
@@ -33,7 +33,7 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   Result<RunSummary> go() {
-    if (options_.judge.judges() && (!tests() || !options_.evaluate_every_epoch))
+    if (options_.judge.judges() && !tests())
       return fail("E0262", "there is no test set to judge the epochs by", {},
                   "give a test set, or leave --early-stop and --keep-best out");
     PANTOUM_TRY(check_steps(per_epoch_, options_.epochs));
@@ -139,15 +139,15 @@ class Run {
 
   Result<void> end_epoch(uint64_t epoch, double mean_loss) {
     tell_of_steps(false);
-    if (options_.evaluate_every_epoch) PANTOUM_TRY(evaluate());
-    if (summary_.interrupted) return {};  // whoever resumes makes up for it
+    PANTOUM_TRY(evaluate());
+    if (summary_.interrupted) return {};  // a resumed run evaluates
     PANTOUM_TRY(judge());
     if (options_.log)
       options_.log({.kind = RunEvent::Kind::kEpoch,
                     .step = trainer_.steps_done(),
                     .epoch = epoch,
                     .mean_loss = mean_loss,
-                    .evaluation = options_.evaluate_every_epoch ? summary_.evaluation : std::nullopt,
+                    .evaluation = summary_.evaluation,
                     .best = options_.judge.judges() && trainer_.best_so_far().best_step == trainer_.steps_done(),
                     .seconds = seconds_since(start_)});
     return {};

@@ -14,13 +14,6 @@
 
 namespace pantoum::train {
 
-struct RunProgress {
-  uint64_t step = 0, total_steps = 0, epoch = 0;  // epoch: from 0
-  double loss = 0, lr = 0;
-  double samples_per_s = 0;  // of this run's steps so far, evaluations left out
-  double seconds = 0;        // since the run began
-};
-
 struct RunEvent {
   enum class Kind : uint8_t { kEpoch, kCheckpoint } kind{};
   uint64_t step = 0, epoch = 0;          // kEpoch: the epoch that ended
@@ -46,7 +39,7 @@ struct ProducedData {
   int64_t samples = 0;                  // of an epoch, for checkpoints; 0: those of its steps
 };
 
-// What stands where checkpoints are written when a run begins.
+// Which file is at the path of the checkpoints when a run begins.
 enum class OldCheckpoint : uint8_t {
   kForeign,  // nothing, or another run's: the first checkpoint replaces it, and the one before it goes
   kOwn,      // what this run was resumed from: it becomes the one before
@@ -56,12 +49,11 @@ enum class OldCheckpoint : uint8_t {
 struct RunOptions {
   uint64_t epochs = 1;            // in all, those before a resume included
   uint64_t checkpoint_every = 0;  // steps; 0: only when interrupted or out of time
-  std::string checkpoint;         // where the newest is, and the one before (resume_point.h); "": none is written
+  std::string checkpoint;         // where the newest is, and the one before (checkpoint.h); "": none is written
   OldCheckpoint old_checkpoint = OldCheckpoint::kForeign;
-  bool evaluate_every_epoch = true;
   JudgeOptions judge = {};
   double max_seconds = 0;  // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
-  std::function<void(const RunProgress&)> progress;  // after every step
+  std::function<void(const FitProgress&)> progress;  // after every step
   std::function<void(const RunEvent&)> log;
   std::function<void()> on_evaluated;  // before every batch of an evaluation
   // Before a step that follows something else (true), and before something else that follows steps (false): an

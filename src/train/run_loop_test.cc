@@ -27,7 +27,7 @@ TEST_F(RunTraining, RunsEveryEpochAndLearns) {
   const auto summary = run_training(*trained, data(300, 100),
                                     {.epochs = 12,
                                      .progress =
-                                         [&](const RunProgress& at) {
+                                         [&](const FitProgress& at) {
                                            EXPECT_EQ(at.total_steps, 900U);
                                            steps.push_back(at.step);
                                          },
@@ -53,7 +53,7 @@ TEST_F(RunTraining, TellsWhenStepsBeginAndWhenSomethingElseDoes) {
                            {.epochs = 2,
                             .checkpoint_every = 2,
                             .checkpoint = path("point"),
-                            .progress = [&](const RunProgress&) { told += 's'; },
+                            .progress = [&](const FitProgress&) { told += 's'; },
                             .log = [&](const RunEvent& event) { told += event.evaluation ? 'e' : 'c'; },
                             .on_evaluated = [&] { told += '.'; },
                             .on_steps = [&](bool steps) { told += steps ? '(' : ')'; }}));
@@ -87,7 +87,7 @@ TEST_F(RunTraining, BatchesMadeAheadChangeNothing) {
                                       {.epochs = 3,
                                        .checkpoint = path("point"),
                                        .progress =
-                                           [&](const RunProgress& progress) {
+                                           [&](const FitProgress& progress) {
                                              if (progress.step == at) stop.request_stop();
                                            },
                                        .stop = stop.get_token()});
@@ -150,7 +150,7 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
                                     {.epochs = 3,
                                      .checkpoint = path("point"),
                                      .progress =
-                                         [&](const RunProgress& progress) {
+                                         [&](const FitProgress& progress) {
                                            if (progress.step == at) stop.request_stop();
                                          },
                                      .stop = stop.get_token()});
@@ -274,10 +274,10 @@ TEST_F(RunTraining, ACheckpointThatCannotBeWrittenIsAnError) {
 void train_in_child(Trainer& trainer, const data::TrainTest& data, const std::string& point, const std::string& end) {
   if (std::filesystem::exists(point) && !trainer.resume(point)) ::_exit(2);
   const timespec nap{0, 200'000};  // so that the run lasts long enough to be killed in its midst
-  const auto slow = [&nap](const RunProgress&) { ::nanosleep(&nap, nullptr); };
+  const auto slow = [&nap](const FitProgress&) { ::nanosleep(&nap, nullptr); };
   if (!run_training(
           trainer, data,
-          {.epochs = 20, .checkpoint_every = 3, .checkpoint = point, .evaluate_every_epoch = false, .progress = slow}))
+          {.epochs = 20, .checkpoint_every = 3, .checkpoint = point, .progress = slow}))
     ::_exit(3);
   ::_exit(trainer.save(end) ? 0 : 4);
 }

@@ -36,7 +36,7 @@ struct PlanTensor {
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
 };
 
-// One loss: its targets, and where the evaluation tells what it measures (f32).
+// One loss: its targets, and the outputs of the evaluation that measure it (f32).
 struct LossTensors {
   PlanTensor label;
   std::optional<PlanTensor> loss, correct, top5, absolute_error;  // [], [2], [2], []

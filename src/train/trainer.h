@@ -15,12 +15,45 @@
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/preparation.h"
+#include "host/engine.h"
 #include "pantoum/pantoum.h"
-#include "train/final_gradients.h"
+#include "pantoum/trainer.hpp"
 #include "train/schedule.h"
+#include "train/tensor_table.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::train {
+
+// Tells when each gradient of a step is final, while the program that makes them still runs.
+
+// `sum` is one of TensorTable::sums; `data` is all of it, or empty where it lives in storage. What is written there
+// lasts until the update. Called on the trainer's thread, between two instructions; must not throw.
+using OnGradient = std::function<void(const PlanTensor& sum, std::span<std::byte> data)>;
+
+// Runs a program and calls back with each sum as soon as the program neither writes nor reads it any more. Sums in RAM come in the order of
+// the program; those in storage, or read back from it, after the program.
+class FinalGradients {
+ public:
+  // E0253 a program that the table's plan does not hold.
+  [[nodiscard]] static Result<FinalGradients> of(const pt_plan& plan, uint32_t program,
+                                                 const std::vector<PlanTensor>& sums);
+
+  // `on_gradient` may be empty. Allocates nothing.
+  [[nodiscard]] pt_status run(host::Engine& engine, const pt_scalars& scalars, const OnGradient& on_gradient);
+
+ private:
+  struct Event {
+    uint32_t instruction;
+    PlanTensor sum;
+    std::span<std::byte> data = {};
+  };
+  void tell(uint32_t instruction);
+
+  uint32_t program_ = 0;
+  std::vector<Event> events_;  // in order
+  size_t told_ = 0;
+  const OnGradient* on_gradient_ = nullptr;
+};
 
 struct PlanTensor;
 struct TensorTable;
@@ -39,8 +72,8 @@ struct TrainerOptions {
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   std::string kernel_name = {};              // KernelSet::name(), kept in checkpoints; "": not known
   std::string numerics = {};                 // as Progress has it: a resume of another is refused
-  bool other_kernels = false;                // resume what other kernels computed: the bits are others from then on
-  std::string data = {};                     // the training set's fingerprint (data/fingerprint.h); "": not known
+  bool other_kernels = false;                // resume from other kernels: bits may differ from then on
+  std::string data = {};                     // the training set's fingerprint (data/dataset.h); "": not known
   int64_t samples = 0;                       // of the training set; 0: not known
   const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
@@ -53,13 +86,9 @@ struct TrainerOptions {
 
 enum { kMaxLosses = 8 };
 
-struct StepStats {
-  uint64_t step = 0;  // 1 for the first
-  double loss = 0;
-  double lr = 0;  // that the step was made with
-};
+using pantoum::StepStats;
 
-// Of one loss; what was not measured is not there.
+// The evaluation of one loss. A measure that was not taken is absent.
 struct TermEvaluation {
   double loss = 0;  // weighted
   std::optional<double> accuracy, top5, mean_absolute_error;
@@ -119,7 +148,7 @@ class Trainer {
                                                               std::span<uint32_t> indices) = 0;
 
   // Runs the frozen backbone once on every sample of `data` and keeps what it gives, for steps on that in place of
-  // `data`, which outlives it. The file is made in `folder` ("": where page files are); it goes with the data set.
+  // `data`, which outlives it. The file is made in `folder` ("": where page files are), and removed with the data set.
   // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902, E0908 the file; E0999 `stop`.
   [[nodiscard]] virtual Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
                                                             std::stop_token stop) = 0;
@@ -145,7 +174,7 @@ class Trainer {
                                                     const std::function<bool()>& go_on = {}) = 0;
   // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale,
   // plan_hash, batch, micro_batches, shuffle, samples, data, kernels, threads, thread_independent, epoch, position, and
-  // sums. Atomic; `kept`: the new name of the file that stands there ("": it goes). Memory: the header and 64 KiB.
+  // sums. Atomic; `kept`: the new name of the file at `path` ("": that file is replaced). Memory: the header and 64 KiB.
   // E0901, E0903.
   [[nodiscard]] virtual Result<void> save(const std::string& path, const std::string& kept = "") = 0;
   // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model, plan, data
@@ -166,7 +195,7 @@ class Trainer {
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
   virtual void set_lr(double lr) = 0;
-  // Of the whole training: what schedules and shares of it refer to. 0: not known.
+  // Sets the number of steps of the whole training, which schedules and shares refer to. 0: not known.
   virtual void set_total_steps(uint64_t steps) = 0;
   [[nodiscard]] virtual BestSoFar best_so_far() const = 0;
   virtual void set_best_so_far(const BestSoFar& best_so_far) = 0;

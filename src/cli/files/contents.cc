@@ -158,78 +158,44 @@ Contents contents_of(const std::string& path) {
   return text_contents(ends);
 }
 
-// why: a table of cases.
 std::string name_of(Contents contents) {
-  switch (contents) {
-    case kUnknown:
-    case kStream:
-      return "";
-    case kEmpty:
-      return "an empty file";
-    case kFolder:
-      return "a folder";
-    case kSavedModel:
-      return "a TensorFlow SavedModel";
-    case kTorchZip:
-      return "a PyTorch checkpoint";
-    case kTorchScript:
-      return "a TorchScript program";
-    case kTorchExport:
-      return "a program of torch.export";
-    case kPickle:
-      return "a Python pickle, as older PyTorch writes";
-    case kSafetensors:
-      return "a safetensors file: weights";
-    case kTorchGraph:
-      return "a torch graph: a module, captured";
-    case kTflite:
-      return "a TensorFlow Lite model";
-    case kHdf5:
-      return "an HDF5 file, as Keras writes";
-    case kKerasZip:
-      return "a Keras model";
-    case kNpz:
-      return "an NPZ file: arrays";
-    case kZip:
-      return "a ZIP archive";
-    case kTar:
-      return "a TAR archive";
-    case kGzip:
-      return "a gzip file";
-    case kIni:
-      return "an INI file, as NNTrainer has them";
-    case kOnnxText:
-      return "ONNX written as text";
-    case kOrt:
-      return "a model of ONNX Runtime's own format";
-    case kGguf:
-      return "a GGUF file";
-    case kPlan:
-      return "a plan";
-    case kBinaryPlan:
-      return "a binary plan";
-    case kRefusal:
-      return "a refusal";
-    case kCostGraph:
-      return "a cost graph";
-    case kSweep:
-      return "a sweep";
-    case kRunLog:
-      return "a run log";
-    case kJson:
-      return "JSON";
-    case kNpy:
-      return "an NPY file: an array";
-    case kImage:
-      return "a picture";
-    case kProgram:
-      return "a compiled program";
-    case kMarkup:
-      return "HTML or XML";
-    case kLfsPointer:
-      return "a Git LFS pointer";
-  }
-  return "";
+  constexpr std::array kNames{
+      "",
+      "",
+      "an empty file",
+      "a folder",
+      "a TensorFlow SavedModel",
+      "a PyTorch checkpoint",
+      "a TorchScript program",
+      "a program of torch.export",
+      "a Python pickle, as older PyTorch writes",
+      "a safetensors file: weights",
+      "a torch graph: a module, captured",
+      "a TensorFlow Lite model",
+      "an HDF5 file, as Keras writes",
+      "a Keras model",
+      "an NPZ file: arrays",
+      "a ZIP archive",
+      "a TAR archive",
+      "a gzip file",
+      "an INI file, as NNTrainer has them",
+      "ONNX written as text",
+      "a model of ONNX Runtime's own format",
+      "a GGUF file",
+      "a plan",
+      "a binary plan",
+      "a refusal",
+      "a cost graph",
+      "a sweep",
+      "a run log",
+      "JSON",
+      "an NPY file: an array",
+      "a picture",
+      "a compiled program",
+      "HTML or XML",
+      "a Git LFS pointer"};
+  static_assert(kNames.size() == static_cast<size_t>(kLfsPointer) + 1);
+  return kNames[static_cast<size_t>(contents)];
 }
 
 // why: a table of cases.

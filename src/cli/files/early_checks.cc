@@ -106,7 +106,7 @@ bool is_text_or(Contents found, Contents wanted) {
   return found == wanted || found == kStream || found == kJson;
 }
 
-// A damaged file has no marks either: its reader tells what is wrong.
+// A damaged file has no marks either: its reader says what is wrong.
 bool is_binary(Contents found) {
   return found == kSafetensors || found == kUnknown || found == kStream || found == kEmpty;
 }
@@ -147,7 +147,7 @@ Result<void> check_contents(const Given& given) {
 }
 
 Result<void> check_checkpoint(const Given& given) {
-  // Where the newest one is gone or damaged, the one before it serves.
+  // If the newest checkpoint is gone or damaged, the one before it is used.
   if (exists(given.value + ".previous")) return {};
   return check_contents(given);
 }

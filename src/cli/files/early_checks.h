@@ -1,4 +1,4 @@
-// What can be told of files, folders and devices before any work is done.
+// Checks files, folders and devices before any work is done.
 #pragma once
 
 #include <string>

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/files.h"
 #include "base/owned_file.h"
@@ -58,22 +56,11 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 }  // namespace
 
-Streams::~Streams() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-}
-
-Result<std::string> Streams::path_of(const char* name) {
-  if (folder_.empty()) {
-    std::error_code error;
-    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    std::string made = (error ? std::filesystem::path("/tmp") : parent) / "pantoum-XXXXXX";
-    if (::mkdtemp(made.data()) == nullptr)
-      return fail("E0901", "cannot make a temporary folder: " + base::system_reason(), made,
-                  "name another folder for temporary files in TMPDIR");
-    folder_ = made;
+Result<std::string> Streams::path_of(const std::string& name) {
+  if (!folder_) {
+    PANTOUM_ASSIGN(folder_, base::TemporaryPath::create(""));
   }
-  return folder_ + "/" + name;
+  return folder_->path() + name;
 }
 
 Result<void> Streams::take_input(Given& given) {
@@ -87,9 +74,9 @@ Result<void> Streams::take_input(Given& given) {
 
 Result<void> Streams::take_pipe(Given& given) {
   const base::OwnedFile file(::open(given.value.c_str(), O_RDONLY | O_CLOEXEC), given.value, 0);
-  if (file.descriptor() < 0) return {};  // whoever opens it next tells why
+  if (file.descriptor() < 0) return {};  // the code that opens it next reports why
   PANTOUM_ASSIGN(const std::string text, all_of(file.descriptor(), given.value));
-  PANTOUM_ASSIGN(const std::string path, path_of(fmt::format("pipe-{}", pipes_.size()).c_str()));
+  PANTOUM_ASSIGN(const std::string path, path_of(fmt::format("pipe-{}", pipes_.size())));
   pipes_.emplace_back(path, given.value);
   given.value = path;
   return base::write_file_atomically(path, text);

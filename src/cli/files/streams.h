@@ -1,10 +1,12 @@
 // "-": standard output in place of one file that is written, standard input in place of one that is read.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/output_folder.h"
 #include "base/result.h"
 #include "cli/line/facts.h"
 
@@ -13,11 +15,6 @@ namespace pantoum::cli {
 // Files of a private folder stand for the streams while a verb works: it reads and writes them as any other.
 class Streams {
  public:
-  Streams() = default;
-  ~Streams();
-  Streams(const Streams&) = delete;
-  Streams& operator=(const Streams&) = delete;
-
   // Puts names of files in the place of each "-". E0117: two outputs, or an output beside --format json, would share
   // standard output; an option that makes more than one file, or a folder. E0201, E0901.
   [[nodiscard]] Result<void> replace(std::vector<Given>& given);
@@ -27,10 +24,11 @@ class Streams {
   [[nodiscard]] std::string with_names(std::string text) const;
 
  private:
-  std::string folder_, input_, output_;
+  std::shared_ptr<const base::TemporaryPath> folder_;
+  std::string input_, output_;
   std::vector<std::pair<std::string, std::string>> pipes_;  // what stands for it, and its name
 
-  [[nodiscard]] Result<std::string> path_of(const char* name);
+  [[nodiscard]] Result<std::string> path_of(const std::string& name);
   [[nodiscard]] Result<void> take_input(Given& given);
   [[nodiscard]] Result<void> take_pipe(Given& given);
   [[nodiscard]] Result<void> take_output(Given& given, bool json);

@@ -1,4 +1,4 @@
-#include "cli/line/completion.h"
+#include "cli/line/manual.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

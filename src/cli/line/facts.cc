@@ -10,17 +10,11 @@ namespace {
 
 constexpr int64_t kEndless = 1'000'000'000;  // a limit above it says nothing to a user
 
-constexpr std::array<std::pair<Kind, const char*>, 27> kWords{
-    {{Kind::kText, "TEXT"},       {Kind::kWord, "WORD"},       {Kind::kWhole, "N"},
-     {Kind::kReal, "NUMBER"},     {Kind::kBytes, "BYTES"},     {Kind::kDuration, "DURATION"},
-     {Kind::kEnergy, "ENERGY"},   {Kind::kPercent, "PERCENT"},
-     {Kind::kBudgets, "BUDGETS"}, {Kind::kGlob, "GLOB"},       {Kind::kModel, "FILE"},
-     {Kind::kPlan, "FILE"},       {Kind::kAnswer, "FILE"},     {Kind::kCostGraph, "FILE"},
-     {Kind::kWeights, "FILE"},    {Kind::kCheckpoint, "FILE"}, {Kind::kLog, "FILE"},
-     {Kind::kData, "PATH"},       {Kind::kProject, "DIR"},     {Kind::kSweep, "DIR"},
-     {Kind::kDevice, "DEVICE"},   {Kind::kBoard, "BOARD"},     {Kind::kOutput, "FILE"},
-     {Kind::kOutputOne, "FILE"},  {Kind::kFolder, "DIR"},      {Kind::kPageFolder, "DIR"},
-     {Kind::kMeter, "METER"}}};
+// What --help calls a value, by kind.
+constexpr std::array kWords{"TEXT", "WORD",   "N",      "NUMBER", "BYTES", "DURATION", "ENERGY", "PERCENT", "BUDGETS", "GLOB",
+                            "METER", "FILE",  "FILE",   "FILE",   "FILE",  "FILE",     "FILE",   "FILE",    "PATH",    "DIR",
+                            "DIR",   "DEVICE", "BOARD", "FILE",   "FILE",  "DIR",      "DIR",    "FILE"};
+static_assert(kWords.size() == static_cast<size_t>(Kind::kStore) + 1);
 
 }  // namespace
 
@@ -71,9 +65,7 @@ std::string VerbFacts::path() const {
 std::string value_word(const OptionFacts& option) {
   if (option.flag) return "";
   if (option.positional()) return option.name();
-  const auto* const known =
-      std::find_if(kWords.begin(), kWords.end(), [&](const auto& word) { return word.first == option.kind; });
-  return known == kWords.end() ? "FILE" : known->second;
+  return kWords[static_cast<size_t>(option.kind)];
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -110,7 +110,7 @@ struct Given {
 // "a, b or c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& names);
 
-// Where a whole number lies, in words: "1 or more", "from 0 to 64"; "" where any will do.
+// The range of a whole number in words: "1 or more", "from 0 to 64"; "" if every number is allowed.
 [[nodiscard]] std::string range_words(const OptionFacts& option);
 
 }  // namespace pantoum::cli

@@ -54,7 +54,7 @@ std::string heading(const std::string& text) {
   return "\n" + in(Ink::kHeading, text + ":", is_painted(STDOUT_FILENO)) + "\n";
 }
 
-// A command too long for a line goes on in the next, as a shell reads it.
+// Breaks a command that is too long for a line, as a shell reads it.
 std::string command(std::string_view text, size_t width) {
   std::string line = "  " + std::string(text), all;
   while (line.size() > width) {

@@ -21,10 +21,10 @@ namespace pantoum::cli {
 // The options of a group, in the order in which the verb has them; `all`: not those alone that stand in --help.
 [[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group, bool all = true);
 
-// What stands above the options of a group.
+// The title above the options of a group.
 [[nodiscard]] std::string title_of(const std::string& group);
 
-// What stands behind "pantoum" in the lines that say how a verb is called.
+// The words behind "pantoum" in the usage lines of a verb.
 [[nodiscard]] std::vector<std::string> usages_of(const VerbFacts& verb);
 
 // The name by which the table of verbs knows it: "devices show".

@@ -13,7 +13,7 @@
 namespace pantoum::cli {
 namespace {
 
-// As text of mdoc: no line begins with a dot or an apostrophe, and a backslash is a letter.
+// Escapes text for mdoc, so that no line begins with a dot or an apostrophe, and a backslash is printed.
 std::string roff(const std::string& text) {
   std::string safe;
   for (const char letter : text) {
@@ -42,7 +42,7 @@ std::string page_name(const VerbFacts& verb) {
   return name;
 }
 
-// In a call of a macro: words that are macros, and punctuation, would be read as such.
+// Escapes an argument of a macro, which mdoc would otherwise read as another macro or as punctuation.
 std::string argument(const std::string& text) {
   return "\\&" + roff(text);
 }

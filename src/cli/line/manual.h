@@ -15,4 +15,9 @@ namespace pantoum::cli {
 // docs/cli.md.
 [[nodiscard]] std::string reference_page(const ProgramFacts& program);
 
+// Scripts that complete verbs, options and their values in a shell, made from the options themselves.
+
+// `shell`: bash, zsh or fish; "" of any other.
+[[nodiscard]] std::string completion_script(const std::string& shell, const ProgramFacts& program);
+
 }  // namespace pantoum::cli

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/line/completion.h"
 #include "cli/line/options.h"
 
 namespace pantoum::cli {

@@ -42,11 +42,7 @@ std::string check_finite(const std::string& text) {
 template <class Number>
 Number number_of(const std::string& text) {
   Number number{};
-  if constexpr (std::is_floating_point_v<Number>) {
-    number = std::strtod(text.c_str(), nullptr);
-  } else {
-    std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), text.data() + text.size(), number);
-  }
+  std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), text.data() + text.size(), number);
   return number;
 }
 
@@ -70,28 +66,15 @@ OptionFacts* add_facts(VerbFacts& verb, const std::string& name, const std::stri
 }
 
 template <class Number>
-Option added(VerbFacts& verb, const std::string& name, const std::string& help, std::optional<Number> usual,
-             std::function<void(Number)> put) {
-  constexpr bool kWhole = !std::is_floating_point_v<Number>;
-  OptionFacts* facts = add_facts(verb, name, help, kWhole ? Kind::kWhole : Kind::kReal);
-  if (usual && *usual != Number{}) facts->shown_default = fmt::format(" {}", *usual);
-  if constexpr (kWhole) facts->checks.emplace_back(check_whole<Number>);
-  else facts->checks.emplace_back(check_finite);
-  facts->puts.push_back([put = std::move(put)](const std::string& text, const std::string&) -> Result<void> {
-    put(number_of<Number>(text));
+Option added(VerbFacts& verb, const std::string& name, Number& value, const std::string& help) {
+  OptionFacts* facts = add_facts(verb, name, help, Kind::kWhole);
+  if (value != 0) facts->shown_default = fmt::format(" {}", value);
+  facts->checks.emplace_back(check_whole<Number>);
+  facts->puts.push_back([&value](const std::string& text, const std::string&) -> Result<void> {
+    value = number_of<Number>(text);
     return {};
   });
   return Option(facts);
-}
-
-template <class Number>
-Option added(VerbFacts& verb, const std::string& name, Number& value, const std::string& help) {
-  return added<Number>(verb, name, help, value, [&value](Number number) { value = number; });
-}
-
-template <class Number>
-Option added(VerbFacts& verb, const std::string& name, std::optional<Number>& value, const std::string& help) {
-  return added<Number>(verb, name, help, std::nullopt, [&value](Number number) { value = number; });
 }
 
 // ---- settings ----
@@ -198,13 +181,6 @@ Option& Option::required(const std::string& unless) {
   return *this;
 }
 
-Option& Option::positive() {
-  facts_->checks.emplace_back([](const std::string& text) {
-    return std::strtod(text.c_str(), nullptr) > 0 ? "" : fmt::format("{} is not above 0", text);
-  });
-  return *this;
-}
-
 Option& Option::within(int64_t least, int64_t most) {
   facts_->within = {least, most};
   facts_->checks.emplace_back([least, most](const std::string& text) -> std::string {
@@ -231,11 +207,6 @@ Option& Option::known(const std::vector<std::string>& names) {
 
 Option& Option::separated_by(char separator) {
   facts_->separator = separator;
-  return *this;
-}
-
-Option& Option::one_value_each() {
-  facts_->greedy = false;
   return *this;
 }
 
@@ -281,27 +252,11 @@ Option Verb::add_option(const std::string& name, std::vector<std::string>& value
   return Option(facts);
 }
 
-Option Verb::add_option(const std::string& name, int& value, const std::string& help) {
-  return added(*facts_, name, value, help);
-}
-
 Option Verb::add_option(const std::string& name, int64_t& value, const std::string& help) {
   return added(*facts_, name, value, help);
 }
 
 Option Verb::add_option(const std::string& name, uint64_t& value, const std::string& help) {
-  return added(*facts_, name, value, help);
-}
-
-Option Verb::add_option(const std::string& name, double& value, const std::string& help) {
-  return added(*facts_, name, value, help);
-}
-
-Option Verb::add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help) {
-  return added(*facts_, name, value, help);
-}
-
-Option Verb::add_option(const std::string& name, std::optional<double>& value, const std::string& help) {
   return added(*facts_, name, value, help);
 }
 

@@ -23,13 +23,11 @@ class Option {
  public:
   explicit Option(OptionFacts* facts) : facts_(facts) {}
   Option& required(const std::string& unless = "");  // not where the option `unless` is given
-  Option& positive();                           // > 0
   Option& within(int64_t least, int64_t most);  // least <= value <= most
   Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);
   Option& known(const std::vector<std::string>& names);  // to suggest and complete; other words are let through
   Option& separated_by(char separator);                  // one word gives several values
-  Option& one_value_each();                              // --name A --name B, not --name A B
   Option& described(const std::string& help);            // in place of the help it has
   Option& is(Kind kind);                                 // in place of what option_table.h says of its name
   Option& shown(Shown shown);                            // in --help-all alone, or in the group for research
@@ -49,12 +47,8 @@ class Verb {
 
   Option add_option(const std::string& name, std::string& value, const std::string& help = "");
   Option add_option(const std::string& name, std::vector<std::string>& value, const std::string& help = "");
-  Option add_option(const std::string& name, int& value, const std::string& help = "");
   Option add_option(const std::string& name, int64_t& value, const std::string& help = "");
   Option add_option(const std::string& name, uint64_t& value, const std::string& help = "");
-  Option add_option(const std::string& name, double& value, const std::string& help = "");
-  Option add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help = "");
-  Option add_option(const std::string& name, std::optional<double>& value, const std::string& help = "");
   Option add_flag(const std::string& name, bool& value, const std::string& help = "");
   // The settings that have an option, but those named in `without`. An option that is there already sets these too.
   void add_settings(settings::Fields fields, const std::vector<std::string>& without = {});

@@ -3,16 +3,60 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
+#include <string_view>
 
 #include "cli/line/option_table.h"
 #include "cli/line/suggestions.h"
-#include "cli/line/units_in_words.h"
 #include "cli/line/verb_table.h"
 
 namespace pantoum::cli {
+
 namespace {
+
+constexpr std::array<std::string_view, 16> kByteUnits{"b",  "k",   "kb", "kib", "m",   "mb",   "mib",   "g",
+                                                      "gb", "gib", "t",  "tb",  "tib", "byte", "bytes", "ki"};
+constexpr std::array<std::string_view, 19> kTimeUnits{"ns",      "us",   "ms",    "s",    "sec",    "secs",    "second",
+                                                      "seconds", "m",    "min",   "mins", "minute", "minutes", "h",
+                                                      "hr",      "hour", "hours", "d",    "x"};
+constexpr std::array<std::string_view, 7> kEnergyUnits{"uj", "mj", "j", "kj", "wh", "joule", "joules"};
+
+// The last characters of `value` are a number, and nothing stands behind it.
+bool ends_in_number(const std::string& value) {
+  const size_t begin = value.find_last_of("=:,") == std::string::npos ? 0 : value.find_last_of("=:,") + 1;
+  const std::string_view number = std::string_view(value).substr(begin);
+  return !number.empty() && std::all_of(number.begin(), number.end(), [](unsigned char letter) {
+    return std::isdigit(letter) != 0 || letter == '.' || letter == ',';
+  });
+}
+
+template <size_t N>
+bool has(const std::array<std::string_view, N>& units, std::string_view unit) {
+  return std::find(units.begin(), units.end(), unit) != units.end();
+}
+
+// Is `next` the unit that `value` lacks, for an option of this kind? Known units count, and what people write for them: so
+// "64 M" is refused for its unit, and not as an unexpected word.
+bool is_unit_of(const std::string& value, const std::string& next, Kind kind) {
+  if (!ends_in_number(value)) return false;
+  std::string unit = next;
+  for (char& letter : unit) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  switch (kind) {
+    case Kind::kBytes:
+    case Kind::kBudgets:
+      return has(kByteUnits, unit);
+    case Kind::kDuration:
+      return has(kTimeUnits, unit);
+    case Kind::kEnergy:
+      return has(kEnergyUnits, unit);
+    case Kind::kPercent:
+      return unit == "%" || unit == "percent";
+    default:
+      return false;
+  }
+}
 
 constexpr const char* kSeeHelp = "pantoum --help lists the verbs";
 
@@ -288,7 +332,7 @@ class Reader {
   }
 };
 
-// The verb stands first. What else stands there is told for what it is.
+// The verb must be the first word. Explains what another first word is.
 Failure no_verb(const ProgramFacts& program, const std::vector<std::string>& words) {
   const std::string& word = words.front();
   if (const std::string mark = typeset_mark(word); !mark.empty())

@@ -14,7 +14,7 @@ namespace pantoum::cli {
 // What a dashed word of `verb` should have been: the spelling of an option, or which verbs have it.
 [[nodiscard]] std::string likely_option(const std::string& word, const VerbFacts& verb);
 
-// The verb that `word` should have been; "": none is near.
+// The verb that `word` was probably meant to be; "": no verb is similar.
 [[nodiscard]] std::string likely_verb(const std::string& word, const VerbFacts& program);
 
 // Dashes and quotation marks that are none of a keyboard's, at the beginning of `word`: what they are called; "": none.

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/foreign_text.h"
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 namespace pantoum::cost {
 namespace {

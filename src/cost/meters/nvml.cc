@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/foreign_text.h"
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 namespace pantoum::cost {
 namespace {

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 namespace pantoum::cost {
 
-// "powercap", "perf", "nvml", "hwmon", "battery", each also with a colon and a filter (sources.h); "auto": the first of
+// "powercap", "perf", "nvml", "hwmon", "battery", each also with a colon and a filter (meter.h); "auto": the first of
 // powercap, perf, hwmon and battery that works (never a GPU, because nothing is computed on it).
 //   errors  E0272 there is no such meter here, or it may not be read: with what to do; for "auto" the notes give each meter's reason;
-//           E0124 no such word, or that of a recording, which is read when the run is over (recording.h)
+//           E0124 an unknown word, or the word of a recording, which is read when the run is over (recording.h)
 [[nodiscard]] Result<std::unique_ptr<EnergyMeter>> open_meter(const std::string& word, const MeterPlace& place = {});
 
 struct MeterFinding {

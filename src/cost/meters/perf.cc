@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/foreign_text.h"
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 namespace pantoum::cost {
 namespace {

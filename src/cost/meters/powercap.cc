@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "base/foreign_text.h"
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 namespace pantoum::cost {
 namespace {

@@ -26,7 +26,7 @@ constexpr ByQuantity<std::string_view> kSymbols{{"s", "w", "a", "v"}},
 constexpr ByQuantity<std::array<std::string_view, 2>> kUnitNames{
     {{{"second", "sec"}, {"watt", "watt"}, {"ampere", "amp"}, {"volt", "volt"}}}};
 
-// By quantity: words that are units which are not known here, and no other words of a name. ("min" may be either.)
+// Words, by quantity, that are units which this program does not know. ("min" may be a unit or a least value.)
 constexpr ByQuantity<std::string_view> kOtherUnits{
     {" m min mins minute minutes h hr hrs hour hours d day days ks ps tick ticks cycles jiffies ",
      " kw gw pw kilowatt kilowatts megawatt megawatts hp va kva dbm wh kwh mwh ", " ka pa fa ah mah kiloamp kiloamps ",
@@ -210,7 +210,7 @@ Result<double> scale_of(const std::vector<std::string>& names, size_t at, Quanti
                   known_units(quantity), name_of(quantity)));
 }
 
-// The column that the word names, else the one that a name tells; none where neither does.
+// The column that the word names, else the column whose name fits the quantity; none if there is no such column.
 Result<std::optional<RecordedColumn>> find_column(const std::vector<std::string>& names, const RecordingWord& word,
                                                   Quantity quantity) {
   std::optional<size_t> at;

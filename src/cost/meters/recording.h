@@ -44,7 +44,7 @@ struct RecordingWord {
 };
 
 [[nodiscard]] bool is_recording(const std::string& word);  // csv:...
-// E0124 an unknown key, a key that stands twice, no file, an unknown unit, or a number that is none.
+// E0124 an unknown key, a key that stands twice, no file, an unknown unit, or a text in place of a number.
 [[nodiscard]] Result<RecordingWord> read_recording_word(const std::string& word);
 
 struct RecordedWindow {

@@ -16,7 +16,7 @@ constexpr std::string_view kPrefix = "csv:";
 constexpr const char* kKeys =
     "keys are time, power, current, voltage, volts, trigger, gap, time_unit, power_unit, current_unit, voltage_unit";
 
-// Where the word keeps the text of a key; null: the key has no text.
+// The field of `word` that holds the text of a key; null: the key has no text.
 std::string* text_of(RecordingWord& word, std::string_view key) {
   if (key == "trigger") return &word.trigger;
   for (const Quantity quantity : kQuantities) {
@@ -31,7 +31,7 @@ bool is_key(std::string_view name) {
   return name == "volts" || name == "gap" || text_of(word, name) != nullptr;
 }
 
-// Where the next ",key=" begins, at `from` or later. (Names of files and columns may hold other commas.)
+// The position of the next ",key=" at `from` or later. (Names of files and columns may hold other commas.)
 size_t next_key(const std::string& text, size_t from) {
   for (size_t comma = text.find(',', from); comma != std::string::npos; comma = text.find(',', comma + 1)) {
     const size_t equals = text.find('=', comma);

@@ -1,4 +1,4 @@
-#include "cost/meters/sources.h"
+#include "cost/meters/meter.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
