@@ -8,6 +8,7 @@ from typing import Any
 
 from pantoum import _core
 from pantoum.errors import expect
+from pantoum.model import refuse_stand_ins
 from pantoum.planning import Plan, device_of
 from pantoum.quantities import PathLike, structure_of
 
@@ -61,4 +62,6 @@ def emit_project(plan: Plan | PathLike, folder: PathLike, options: dict[str, Any
     if isinstance(plan, (str, bytes, os.PathLike)):
         return FirmwareSizes(**_core.emit_file(plan, folder, asked))
     expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=..., device=...)")
+    if not options.get("weights"):
+        refuse_stand_ins(plan.model._stand_ins if plan.model else ())
     return FirmwareSizes(**_core.emit_plan(plan._core, folder, asked))

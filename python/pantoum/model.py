@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from pantoum import _core
-from pantoum.errors import DeviceError, UsageError, expect, path_bytes
+from pantoum.errors import DeviceError, InvalidInput, UsageError, expect, path_bytes
 from pantoum.options import KINDS, OPTIMIZERS, Loss, Losses, Optimizer
 from pantoum.quantities import Options, PathLike, structure_of
 
@@ -21,6 +21,7 @@ class Model:
 
     def __init__(self, handle: _core.Model, source: PathLike | None, options: Options) -> None:
         self._core = handle
+        self._stand_ins: list[str] = []  # tensors whose contents are zeros that stand in for missing values
         self._source = source
         self._options = options
 
@@ -61,7 +62,9 @@ class Model:
     def with_options(self, **changes: Any) -> Model:
         """The same model, trained in another way: what is named here is changed, all else stays."""
         options = _said({**self._options, **changes})
-        return Model(self._core.with_options(_core_options(options)), self._source, options)
+        model = Model(self._core.with_options(_core_options(options)), self._source, options)
+        model._stand_ins = self._stand_ins
+        return model
 
     def inspect(self) -> _core.ModelInfo:
         """Every node and weight, and whether it trains. Cost: one import of the file."""
@@ -106,6 +109,14 @@ def _from_bytes(contents: bytes, options: Options) -> Model:
 
 def _said(options: Options) -> Options:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def refuse_stand_ins(names: Sequence[str]) -> None:
+    """InvalidInput E0262 where these tensors of a torch module had no values when it was captured."""
+    if names:
+        message = f"{len(names)} tensors of the module have no values: it can be planned, not trained"
+        advice = "give the module memory and values: module.to_empty(device='cpu'), then its weights"
+        raise InvalidInput("E0262", message, "", advice, names[:20])
 
 
 def _core_options(options: Options) -> _core.ModelOptions:

@@ -6,7 +6,7 @@ import dataclasses
 import numbers
 import os
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from pantoum.data import (
 from pantoum.errors import InvalidInput, UsageError, expect, text_of
 from pantoum.fitting import Data, History, batches_of, figures_of, fit, mean_of
 from pantoum.keywords import TrainerKeywords
+from pantoum.model import refuse_stand_ins
 from pantoum.planning import Plan
 from pantoum.quantities import Options, PathLike, structure_of
 
@@ -68,6 +69,8 @@ class Trainer(TrainerKeywords):
 
     def _open(self, plan: Plan, weights: PathLike | None, lr: float | None, options: Options) -> None:
         expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=...)")
+        if weights is None:
+            refuse_stand_ins(plan.model._stand_ins if plan.model else ())
         if "normalize" in options:
             options["normalize"] = _pairs(options["normalize"])
         asked = structure_of(_core.TrainerOptions, options)
@@ -251,9 +254,12 @@ class Trainer(TrainerKeywords):
             InvalidInput: E0262 shape, type, a name too many or too few.
         """
         expect(state, Mapping, "state", "give a dict of arrays by name")
+        weights = [tensor.name for tensor in self.tensors if not tensor.is_state]
+        self._load(state, [name for name in weights if strict and name not in state])
+
+    def _load(self, state: Mapping[str, ArrayLike], missing: Sequence[str]) -> None:
         known = {tensor.name: tensor for tensor in self.tensors}
         unknown = [str(name) for name in state if name not in known]
-        missing = [name for name, tensor in known.items() if strict and not tensor.is_state and name not in state]
         if unknown or missing:
             notes = [f"no such tensor: {name}" for name in unknown] + [f"missing: {name}" for name in missing]
             raise InvalidInput(

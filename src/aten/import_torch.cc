@@ -95,19 +95,20 @@ class Importer {
     const bool trains = is_real && (stored.trains || base::matches_any(options_.train, stored.name)) &&
                         !base::matches_any(options_.freeze, stored.name);
     const ValueId id = is_real ? builder().parameter(stored.name, stored.value.type, std::move(data), trains)
-                               : builder().constant(stored.name, stored.value.type, std::move(data));
+                               : builder().constant(stored.name, stored.value.type, std::move(data), true);
     build_.values[stored.value.name] = id;
     if (trains) info_.parameter_count += stored.value.type.elements();
     tell(stored, trains ? "yes" : "no", stored.trains ? "a parameter" : "requires_grad is off");
     return {};
   }
 
-  // A buffer that no step changes is a constant.
-  Result<void> add_buffer(const Stored& stored) {
+  // A buffer that no step changes is a constant. `of_model`: false for the numbers that the captured code writes out.
+  Result<void> add_buffer(const Stored& stored, bool of_model) {
     PANTOUM_ASSIGN(ir::Data data, contents(stored));
     const bool moves = !stored.becomes.empty() && stored.becomes != stored.value.name;
-    build_.values[stored.value.name] = moves ? builder().buffer(stored.name, stored.value.type, std::move(data))
-                                             : builder().constant(stored.name, stored.value.type, std::move(data));
+    build_.values[stored.value.name] =
+        moves ? builder().buffer(stored.name, stored.value.type, std::move(data))
+              : builder().constant(stored.name, stored.value.type, std::move(data), of_model);
     tell(stored, "no", moves ? "a buffer that the forward moves" : "a buffer");
     return {};
   }
@@ -119,7 +120,7 @@ class Importer {
           build_.problems[stored.value.name] = fmt::format("'{}' is {}", stored.name, ir::to_text(stored.value.type));
           continue;
         }
-        PANTOUM_TRY(list == &torch_.parameters ? add_parameter(stored) : add_buffer(stored));
+        PANTOUM_TRY(list == &torch_.parameters ? add_parameter(stored) : add_buffer(stored, list == &torch_.buffers));
       }
     return {};
   }

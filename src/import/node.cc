@@ -128,7 +128,8 @@ Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
   if (tensor.type.shape.size() > PT_MAX_RANK)
     return unsupported(fmt::format("'{}' has more than {} dimensions", operand.name, int{PT_MAX_RANK}));
   operand.id = operand.weight ? lowering.builder.parameter(operand.name, tensor.type, tensor.data)
-                              : lowering.builder.constant(operand.name, tensor.type, tensor.data);
+                              : lowering.builder.constant(operand.name, tensor.type, tensor.data,
+                                                          lowering.model.initializers.contains(operand.name));
   return operand.id;
 }
 

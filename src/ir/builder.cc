@@ -75,8 +75,10 @@ ValueId Builder::buffer(std::string name, TensorType type, Data data) {
   return value(std::move(name), std::move(type), Role::kBuffer, std::move(data));
 }
 
-ValueId Builder::constant(std::string name, TensorType type, Data data) {
-  return value(std::move(name), std::move(type), Role::kConstant, std::move(data));
+ValueId Builder::constant(std::string name, TensorType type, Data data, bool of_model) {
+  const ValueId id = value(std::move(name), std::move(type), Role::kConstant, std::move(data));
+  graph_.value(id).of_model = of_model;
+  return id;
 }
 
 ValueId Builder::constant_f32(std::string name, Shape shape, std::vector<float> values) {

@@ -21,7 +21,7 @@ class Builder {
   ValueId parameter(std::string name, TensorType type, Data data, bool trainable = true);
   ValueId state(std::string name, TensorType type);  // zeros
   ValueId buffer(std::string name, TensorType type, Data data);
-  ValueId constant(std::string name, TensorType type, Data data);
+  ValueId constant(std::string name, TensorType type, Data data, bool of_model = false);
   ValueId constant_f32(std::string name, Shape shape, std::vector<float> values);
   ValueId constant_i64(std::string name, Shape shape, std::vector<int64_t> values);
 

@@ -59,6 +59,7 @@ struct Value {
   TensorType type;
   Role role = Role::kActivation;
   bool trainable = false;  // kParameter alone
+  bool of_model = false;   // kConstant: the model names it, so the model's state has it; false: the compiler made it
   Data data;               // constants, parameters and buffers: their initial values; null: zeros
   OpId producer = kNone;   // the op that writes it
   ValueId next = kNone;    // its successor after the step's update

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "pipeline/pipeline.h"
 #include "weights/match_weights.h"
@@ -82,9 +83,14 @@ Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training
                                                        const std::string& path) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
   std::vector<weights::SafetensorSource> sources;
-  for (const ir::Value& value : training.values)
-    if (has_initial_value(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
-  PANTOUM_TRY(weights::write_safetensors(path, sources, {}));
+  std::set<std::string> constants;
+  for (const ir::Value& value : training.values) {
+    if (!has_initial_value(value)) continue;
+    sources.push_back(source_of(value, given ? &*given : nullptr));
+    if (value.role == ir::Role::kConstant && !value.of_model) constants.insert(value.name);
+  }
+  PANTOUM_TRY(
+      weights::write_safetensors(path, sources, {{weights::kConstantsKey, weights::constants_text(constants)}}));
   return given ? given->match.notes : std::vector<std::string>();
 }
 

@@ -8,6 +8,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "weights/safetensors.h"
@@ -34,22 +36,45 @@ void check_tensor(const weights::SafetensorFile& file, const PlanTensor& tensor,
   }
 }
 
-Result<void> load_tensor(const weights::SafetensorFile& file, const PlanTensor& tensor, host::Engine& engine,
+// The first element of the tensor's bytes that is not finite; none where the tensor holds no reals.
+std::optional<size_t> not_finite(const PlanTensor& tensor, std::span<const std::byte> piece) {
+  if (tensor.dtype != base::DType::kF32) return std::nullopt;
+  for (size_t at = 0; at + sizeof(float) <= piece.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, piece.data() + at, sizeof value);
+    if (!std::isfinite(value)) return at / sizeof(float);
+  }
+  return std::nullopt;
+}
+
+Result<void> load_tensor(const weights::SafetensorFile& file, PlanTensor& tensor, host::Engine& engine,
                          std::span<std::byte> piece) {
   const weights::SafetensorEntry* entry = file.find(tensor.name);
+  tensor.finite = true;
   if (entry == nullptr) std::fill(piece.begin(), piece.end(), std::byte{0});
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
     const auto part = piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)));
     if (entry != nullptr) PANTOUM_TRY(weights::read_tensor(file, *entry, at, part));
+    tensor.finite = tensor.finite && !not_finite(tensor, part);
     PANTOUM_TRY(engine.write(tensor.index, at, part));
   }
   return {};
 }
 
+// What a file gets of a tensor. Reading fails with E0701 where training made a value that is not finite: a buffer that began with an infinity
+// may keep it.
 weights::SafetensorSource source_of(const PlanTensor& tensor, host::Engine& engine) {
   return {tensor.name, tensor.dtype, tensor.shape,
-          [&engine, index = tensor.index](uint64_t at, std::span<std::byte> piece) {
-            return engine.read(index, at, piece);
+          [&engine, &tensor](uint64_t at, std::span<std::byte> piece) -> Result<void> {
+            PANTOUM_TRY(engine.read(tensor.index, at, piece));
+            if (!tensor.changes || !tensor.finite) return {};
+            if (const auto element = not_finite(tensor, piece))
+              return fail(
+                  "E0701",
+                  fmt::format("'{}' is not finite (element {}): nothing was saved", tensor.name, at / 4 + *element),
+                  tensor.name,
+                  "a smaller learning rate, or a bound for gradients (--clip-norm); go back to the last file");
+            return {};
           }};
 }
 
@@ -130,11 +155,13 @@ Result<void> check_progress(const weights::SafetensorFile& file, const Progress&
 
 }  // namespace
 
-Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
+Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, Source source,
                            const char* code) {
   std::vector<std::string> problems;
   for (const PlanTensor& tensor : table.weights) check_tensor(file, tensor, true, problems);
-  for (const PlanTensor& tensor : table.states) check_tensor(file, tensor, states_too, problems);
+  for (const PlanTensor& tensor : table.constants)
+    if (source == Source::kPlan) check_tensor(file, tensor, true, problems);
+  for (const PlanTensor& tensor : table.states) check_tensor(file, tensor, source == Source::kResumePoint, problems);
   if (problems.empty()) return {};
   const size_t count = problems.size();
   if (count > kMaxNotes) {
@@ -147,10 +174,12 @@ Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTabl
               file.path, "give weights of this very model", std::move(problems));
 }
 
-Result<void> load_tensors(const weights::SafetensorFile& file, const TensorTable& table, host::Engine& engine,
+Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine, Source source,
                           std::span<std::byte> piece) {
-  for (const PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
-  for (const PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  for (PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  for (PlanTensor& tensor : table.constants)
+    if (source == Source::kPlan) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  for (PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   return clear_sums(table, engine, piece);
 }
 

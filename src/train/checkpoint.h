@@ -43,20 +43,25 @@ struct EpochPlace {
 };
 [[nodiscard]] EpochPlace place_of(const Progress& progress);
 
-// Checks that every weight (with `states_too`: and every state) is in the file with its shape and type; states that are there must fit in
-// any case. The error has the code `code` and names every tensor that is missing or does not fit.
-[[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
+// Where tensors come from: the plan's own first weights have every weight and constant, a resume point every weight and
+// state, a file of weights every weight. Constants belong to the plan: no other file changes them.
+enum class Source { kPlan, kResumePoint, kWeights };
+
+// Checks that the file has the tensors that `source` asks for with their shapes and types; states that are there must fit in any case. The
+// error has the code `code` and names every tensor that is missing or does not fit.
+[[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, Source source,
                                          const char* code);
 
-// Copies checked tensors into the session. States that the file lacks, and sums, become zeros. `piece`: the buffer for copying. E0241,
+// Copies checked tensors into the session, and notes which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the buffer for copying. E0241,
 // E0903.
-[[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, const TensorTable& table,
-                                        host::Engine& engine, std::span<std::byte> piece);
+[[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
+                                        Source source, std::span<std::byte> piece);
 
 // Makes the sums of gradients zero. E0903.
 [[nodiscard]] Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece);
 
-// Atomic. `kept`: the new name of the file that stands at `path`; "": that file is replaced. E0901, E0903.
+// Atomic. `kept`: the new name of the file that stands at `path`; "": that file is replaced. E0701 a step made a weight or state that is
+// not finite: the file that stands at `path` stays. E0901, E0903.
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
                                            const Progress& progress, const std::string& kept = "");
 

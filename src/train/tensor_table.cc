@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/plan_bytes.h"
 #include "train/trainer.h"
@@ -38,7 +39,10 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
 class TableMaker {
  public:
   TableMaker(const InputNames& names, const weights::SafetensorFile& weights)
-      : input_names_(names.inputs), feature_names_(names.features), weights_(weights) {}
+      : input_names_(names.inputs),
+        feature_names_(names.features),
+        weights_(weights),
+        constants_(weights::constants_of(weights)) {}
 
   Result<TensorTable> make(const pt_plan& plan) {
     const std::vector<Named> named = named_tensors(plan);
@@ -55,6 +59,7 @@ class TableMaker {
  private:
   const std::vector<std::string>&input_names_, &feature_names_;
   const weights::SafetensorFile& weights_;
+  const std::set<std::string> constants_;
   TensorTable table_;
 
   Result<void> find_programs(const pt_plan& plan) {
@@ -103,7 +108,7 @@ class TableMaker {
     } else if (input_names_.empty() && looks_like_input(entry)) {
       table_.inputs.push_back(entry.tensor);
     } else {
-      table_.weights.push_back(entry.tensor);
+      (constants_.contains(name) ? table_.constants : table_.weights).push_back(entry.tensor);
     }
   }
 

@@ -32,6 +32,7 @@ struct PlanTensor {
   base::Shape shape;
   uint64_t bytes = 0;    // payload
   bool changes = false;  // a step replaces it
+  bool finite = true;    // f32: every value was finite when training began
 
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
 };
@@ -43,10 +44,11 @@ struct LossTensors {
 };
 
 struct TensorTable {
-  std::vector<PlanTensor> weights;  // parameters, buffers, constants
-  std::vector<PlanTensor> states;   // "optim..."
-  std::vector<PlanTensor> sums;     // "accumulated...": zeros between steps
-  std::vector<PlanTensor> inputs;   // in the model's order; their first dimension is the batch
+  std::vector<PlanTensor> weights;    // parameters and buffers: the names of the model, and nothing else
+  std::vector<PlanTensor> constants;  // what the compiler made: filled once from the plan's own weights, never saved
+  std::vector<PlanTensor> states;     // "optim..."
+  std::vector<PlanTensor> sums;       // "accumulated...": zeros between steps
+  std::vector<PlanTensor> inputs;     // in the model's order; their first dimension is the batch
   // What a step reads in place of the model's inputs, and where the features program leaves it. Empty: nothing is kept.
   std::vector<PlanTensor> features, made_features;
   std::vector<LossTensors> terms;  // in the order of the losses
@@ -64,6 +66,7 @@ struct InputNames {
   const std::vector<std::string>& features;  // a model's input may be one too
 };
 
+// `weights`: the plan's own file of first weights, whose metadata name the constants (weights::kConstantsKey).
 // E0253 with what the plan lacks for training (program "train", or "gradients" and "update"; tensors "label" and "loss", an input, features).
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                                     const weights::SafetensorFile& weights);

@@ -183,7 +183,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(engine_->start());
     attach(batch_, step_inputs());
     attach(model_batch_, table_.inputs);
-    PANTOUM_TRY(load_tensors(weights, table_, *engine_, piece_));
+    PANTOUM_TRY(load_tensors(weights, table_, *engine_, Source::kPlan, piece_));
     engine_->begin_measuring();
     return queue_ ? queue_->map() : Result<void>{};
   }
@@ -259,9 +259,9 @@ class PlanTrainer final : public Trainer {
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     PANTOUM_TRY(check_same_run(progress, path));
-    PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
+    PANTOUM_TRY(check_tensors(file, table_, Source::kResumePoint, "E0243"));
     made_.reset();
-    PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
+    PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kResumePoint, piece_));
     progress.plan_hash = progress_.plan_hash;
     progress.numerics = progress_.numerics;
     progress.kernels = progress_.kernels;  // what computes from now on
@@ -274,9 +274,9 @@ class PlanTrainer final : public Trainer {
 
   Result<void> load(const std::string& path) override {
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
-    PANTOUM_TRY(check_tensors(file, table_, false, "E0242"));
+    PANTOUM_TRY(check_tensors(file, table_, Source::kWeights, "E0242"));
     made_.reset();
-    PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
+    PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kWeights, piece_));
     progress_.step = 0;
     progress_.best_so_far = {};
     return {};
@@ -503,8 +503,7 @@ Result<data::Dataset> PlanTrainer::make_features(const data::Dataset& data, cons
     made.push_back(view_of(table_.features[feature]));
     made.back().data = bytes_of(table_.made_features[feature]);
   }
-  PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache,
-                 FeatureCache::create(folder, data.count(), made, encrypt_));
+  PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache, FeatureCache::create(folder, data.count(), made, encrypt_));
   // An input that the head reads too is kept before the backbone runs, which may put other things in its place.
   const auto keep = [&](bool inputs, int64_t begin, int64_t rows) -> Result<void> {
     for (size_t feature = 0; feature < made.size(); ++feature)
@@ -603,7 +602,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                       .kernels = options.kernels,
                                                       .pool = options.pool}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
-  PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
+  PANTOUM_TRY(check_tensors(file, table, Source::kPlan, "E0242"));
   if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program && !table.update_program))
     return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
                 {}, "plan the model again with --accumulate");

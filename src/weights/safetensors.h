@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,13 @@ Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, 
 // short since.
 Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
                          std::span<std::byte> data);
+
+// The metadata key of a file of first weights under which it names its constants, as a JSON list: tensors that the compiler made and the model
+// does not name.
+inline constexpr const char* kConstantsKey = "constants";
+// These names; none where the file has no such list.
+[[nodiscard]] std::set<std::string> constants_of(const SafetensorFile& file);
+[[nodiscard]] std::string constants_text(const std::set<std::string>& names);
 
 // What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
 struct SafetensorSource {

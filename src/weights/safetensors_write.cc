@@ -138,4 +138,19 @@ Result<void> write_safetensors(const std::string& path, const std::vector<Safete
   return file.commit(kept);
 }
 
+std::set<std::string> constants_of(const SafetensorFile& file) {
+  const auto text = file.metadata.find(kConstantsKey);
+  if (text == file.metadata.end()) return {};
+  const nlohmann::json names = nlohmann::json::parse(text->second, nullptr, false);
+  std::set<std::string> constants;
+  if (names.is_array())
+    for (const nlohmann::json& name : names)
+      if (name.is_string()) constants.insert(name.get<std::string>());
+  return constants;
+}
+
+std::string constants_text(const std::set<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace pantoum::weights

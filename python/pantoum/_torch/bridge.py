@@ -81,13 +81,13 @@ def model_of_graph(
         contents = io.BytesIO()
         graph.write(contents)
         model = TorchModel.from_bytes(contents.getvalue(), **known)
-        model.graph = graph
+        model.graph, model._stand_ins = graph, graph.stand_ins
         return model
     descriptor, path = tempfile.mkstemp(suffix=".safetensors", prefix="pantoum-")
     os.close(descriptor)
     graph.save(path)
     model = TorchModel.from_file(path, **known)
-    model.graph = graph
+    model.graph, model._stand_ins = graph, graph.stand_ins
     weakref.finalize(model, _remove, path)
     return model
 

@@ -15,11 +15,12 @@ from torch.export.graph_signature import InputKind, OutputKind
 from pantoum.errors import UsageError
 
 from .binding import bind
-from .graph_file import Document, TorchGraph
+from .graph_file import Document, TorchGraph, dtype_name
 from .losses import LossChoice, as_function, choose_loss, derived_target
 from .nodes import NodeWriter, Value
 from .problems import Problems
-from .structure import named_tensors
+from .state import ModuleState, has_values, span_of, without_values
+from .structure import named_tensors, tensors_of
 from .trace import Call, Traced, output_likes, trace
 
 
@@ -51,13 +52,17 @@ def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = Non
     call, problems = Call(bound.args, bound.kwargs), Problems()
     refuse_shared_memory(module, problems)
     problems.raise_any(name)
+    stand_ins = [*without_values(module), *(without_values(loss) if isinstance(loss, nn.Module) else ())]
     with on_cpu(module) as given:
-        call.has_values = given is module
+        call.has_values = given is module and all(has_values(t) for _, t in tensors_of((bound.args, bound.kwargs)))
         if choice.captured:
             call.target = _target(given, call, choice, bound.target, name)
             call.loss, call.own_loss = as_function(choice), choice.function is None
             call.loss_module = choice.function if isinstance(choice.function, nn.Module) else None
-        return write_graph(given, trace(given, call, name), name)
+        graph = write_graph(given, trace(given, call, name), name)
+        computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
+        graph.state, graph.stand_ins = ModuleState.of(given, computed), stand_ins
+        return graph
 
 
 def _target(module: nn.Module, call: Call, choice: LossChoice, target: Any, name: str) -> Any:
@@ -88,11 +93,18 @@ def plain_module(module: Any) -> nn.Module:
 
 @contextlib.contextmanager
 def on_cpu(module: nn.Module) -> Iterator[nn.Module]:
-    """The module itself; of one on the meta device, a copy whose memory is never touched."""
-    if not any(tensor.device.type == "meta" for tensor in (*module.parameters(), *module.buffers())):
+    """The module itself. Where tensors of it have no values (meta device, storage given back): a copy of the module in
+    which zeros stand in for these tensors."""
+    if not without_values(module):
         yield module
         return
-    yield copy.deepcopy(module).to_empty(device="cpu")
+    same: dict[int, Any] = {}  # what stands for each tensor in the copy: itself, or zeros
+    for tensor in named_tensors(module).values():
+        same[id(tensor)] = tensor
+        if not has_values(tensor) and not nn.parameter.is_lazy(tensor):
+            made = torch.zeros(tensor.shape, dtype=tensor.dtype)
+            same[id(tensor)] = nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else made
+    yield copy.deepcopy(module, same)
 
 
 def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
@@ -129,7 +141,7 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     contents = {**sections.contents, **{key: value for key, value in writer.contents.items() if key in kept}}
     narrowed = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in writer.narrowed))
     notes = [*traced.notes, *sections.notes, *[f"{narrowed}: computed as float32"] * bool(narrowed)]
-    return TorchGraph(document, contents, [*notes, *freeze_unreached(document)])
+    return TorchGraph(document, contents, notes=[*notes, *freeze_unreached(document)])
 
 
 class _Sections:
@@ -145,6 +157,7 @@ class _Sections:
         self.loss: str | None = None
         self.notes: list[str] = []
         self.specs = {spec.arg.name: spec for spec in traced.program.graph_signature.input_specs}
+        self.changed = set(traced.program.graph_signature.buffers_to_mutate.values())
         self.batch = _batch(list(traced.inputs))
         self.shared: dict[int, Value] = {}
         self.own = named_tensors(module)
@@ -159,6 +172,8 @@ class _Sections:
                 self.writer.problems.add(what, "", "use the parameter itself in forward, and its detach() there")
             self.writer.env[node] = constant
             return
+        if not node.users and dtype_name(like.dtype) is None and spec.target not in self.changed:
+            return  # nothing reads a tensor whose type is not computed with: it keeps its value
         tensor = self.own.get(name)
         if tensor is not None and id(tensor) in self.shared:
             self.writer.env[node] = self.shared[id(tensor)]
@@ -286,16 +301,20 @@ def refuse_shared_memory(module: nn.Module, problems: Problems) -> None:
             if isinstance(value, Tensor) and _has_memory(value):
                 named.setdefault(id(value), (f"{path}.{name}" if path else name, value))
     tensors = sorted(named.values(), key=lambda pair: (_storage(pair[1]), int(pair[1].storage_offset())))
+    for name, tensor in named.values():
+        if tensor.is_inference():
+            what = f"{name} was made in inference mode, which keeps no gradients"
+            problems.add(what, "", "make the module outside of it")
     end, last = 0, ("", -1, False)
     for name, tensor in tensors:
-        if tensor.requires_grad and _span(tensor) < tensor.numel():
+        if tensor.requires_grad and span_of(tensor) < tensor.numel():
             problems.add(f"elements of parameter {name} share their memory", "", "contiguous() gives each its own")
         begin, trains = int(tensor.storage_offset()), isinstance(tensor, nn.Parameter) and tensor.requires_grad
         before, storage, trained = last
         if storage == _storage(tensor) and begin < end and (trains or trained):
             problems.add(f"{before} and {name} share their memory, and are two tensors", "", _ADVICE)
-        if storage != _storage(tensor) or begin + _span(tensor) > end:
-            end, last = begin + _span(tensor), (name, _storage(tensor), trains)
+        if storage != _storage(tensor) or begin + span_of(tensor) > end:
+            end, last = begin + span_of(tensor), (name, _storage(tensor), trains)
 
 
 def is_of_trained(constant: Tensor, module: nn.Module) -> bool:
@@ -304,11 +323,6 @@ def is_of_trained(constant: Tensor, module: nn.Module) -> bool:
         parameter.requires_grad and _has_memory(parameter) and _storage(parameter) == _storage(constant)
         for parameter in module.parameters()
     )
-
-
-def _span(tensor: Tensor) -> int:
-    """Elements from its first to its last one."""
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _storage(tensor: Tensor) -> int:

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, TypeAlias
 import torch
 from torch import Tensor
 
+from .state import ModuleState
+
 FORMAT = "pantoum.torch_graph/1"
 GRAPH = "pantoum.graph"  # the u8 tensor that holds the graph as JSON
 
@@ -49,6 +51,10 @@ class TorchGraph:
 
     document: Document
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    state: ModuleState = field(default_factory=ModuleState)
+    """The names of `module.state_dict()`. They are no part of the file."""
+    stand_ins: list[str] = field(default_factory=list)
+    """Parameters and buffers that had no values when they were captured: their contents are zeros, for plans alone."""
     notes: list[str] = field(default_factory=list)
     """Sentences about what the capture changed or assumed, such as types that became f32."""
 
@@ -98,9 +104,6 @@ class TorchGraph:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The contents as the file has them: of the compiler's type, on the CPU, contiguous; zeros where the tensor
-    has none (meta)."""
+    """The contents as the file has them: of the compiler's type, on the CPU, contiguous."""
     dtype = STORED[DTYPES[tensor.dtype]]
-    if tensor.device.type == "meta":
-        return torch.zeros(tensor.shape, dtype=dtype)
     return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()

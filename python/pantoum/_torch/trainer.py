@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pantoum.data import NUMPY_TYPES, as_numpy, is_array
-from pantoum.errors import InvalidInput
+from pantoum.data import NUMPY_TYPES, Array, ArrayLike, as_numpy, is_array
+from pantoum.errors import InvalidInput, expect
 from pantoum.fitting import History
 from pantoum.planning import Plan
 from pantoum.trainer import Trainer
@@ -18,6 +18,7 @@ from pantoum.trainer import Trainer
 from .capture import plain_module
 from .graph_file import TorchGraph
 from .optimizers import LOSS
+from .state import cannot_be_written
 from .structure import named_tensors, tensors_of
 
 
@@ -28,7 +29,9 @@ class TorchTrainer(Trainer):
         super().__init__(plan, **options)
         self._names = [entry["name"] for entry in graph.document["inputs"]]
         self._captured = graph.document["loss"] is not None
-        self._state = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
+        self._computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
+        self._trained = {entry["name"] for entry in graph.document["parameters"] if entry["trains"]}
+        self._module_state = graph.state
 
     def step(self, *batch: Any) -> float:
         return super().step(*self._adapted(batch[0] if len(batch) == 1 else batch))
@@ -41,18 +44,52 @@ class TorchTrainer(Trainer):
     def evaluate(self, data: Any, target: Any = None) -> dict[str, float]:
         return super().evaluate(self._data(data if target is None else (data, target)))
 
+    def state_dict(self, *, optimizer: bool = False) -> dict[str, Array]:
+        """Copies of all tensors that `module.state_dict()` has, under its names, whatever the budget; of a loss module
+        also its parameters, as "loss_module.NAME". `optimizer`: the optimizer's states too."""
+        read = {tensor.name: self._read(tensor) for tensor in self.tensors if optimizer or not tensor.is_state}
+        known = self._module_state
+        state = {
+            name: as_numpy(known.contents[name], name) if name in known.contents else read[known.sources[name]]
+            for name in known.names
+        }
+        others = set(known.sources.values()) | known.unnamed
+        return state | {name: array for name, array in read.items() if name not in others}
+
+    def load_state_dict(self, state: Mapping[str, ArrayLike], *, strict: bool = True) -> None:
+        """Writes tensors by the names of `module.state_dict()`; all are checked before the first is written. Tied names
+        have to hold equal values. Buffers that are not persistent may be given by name, and are never missing.
+
+        Raises:
+            InvalidInput: E0262 shape, type, a name too many or too few, or tied names with different values.
+        """
+        expect(state, Mapping, "state", "give a dict of arrays by name")
+        known = self._module_state
+        given: dict[str, ArrayLike] = {}
+        for name, value in state.items():
+            source = known.sources.get(name, name)
+            if source in given and not np.array_equal(as_numpy(given[source], source), as_numpy(value, name)):
+                message = f"'{name}' and '{source}' are one tensor of the module, and their values differ"
+                raise InvalidInput("E0262", message, "load_state_dict", "give equal values, or one of the names")
+            if name not in known.contents:
+                given[source] = value
+        of_loss = [tensor.name for tensor in self.tensors if tensor.name.startswith(f"{LOSS}.")]
+        self._load(given, [name for name in (*known.names, *of_loss) if strict and name not in state])
+
     def copy_to(self, module: nn.Module, loss: nn.Module | None = None) -> None:
         """Writes parameters and buffers into the module that was compiled, by name; a shared one once. Those of a loss
         module go into `loss`.
 
         Raises:
-            InvalidInput: E0262, the module has no such tensor, or one of another shape: nothing has changed then.
+            InvalidInput: E0262, the module has no such tensor, one of another shape, or one that cannot be written (no
+                memory, made in inference mode, expanded); E0701, a trained tensor is not finite. Nothing has changed
+                then.
         """
         module = plain_module(module)
         own = named_tensors(module)
         if loss is not None:
             own |= {f"{LOSS}.{name}": tensor for name, tensor in named_tensors(loss).items()}
-        trained = [tensor for tensor in self.tensors if tensor.name in self._state and not tensor.is_state]
+        trained = [tensor for tensor in self.tensors if tensor.name in self._computed and not tensor.is_state]
         trained = [tensor for tensor in trained if tensor.name in own or not tensor.name.startswith(f"{LOSS}.")]
         problems = [
             f"{tensor.name}: {list(tensor.shape)} here, {_shape(own.get(tensor.name))} in the module"
@@ -62,6 +99,17 @@ class TorchTrainer(Trainer):
         if problems:
             message = "the trainer's tensors are not those of this module"
             raise InvalidInput("E0262", message, type(module).__name__, "give the module that was compiled", problems)
+        refused = [(tensor.name, cannot_be_written(own[tensor.name])) for tensor in trained]
+        problems = [f"{name} {why}" for name, why in refused if why is not None]
+        if problems:
+            message = "tensors of this module cannot be written"
+            advice = "give the module memory (to_empty on the meta device), or clone() these tensors"
+            raise InvalidInput("E0262", message, type(module).__name__, advice, problems)
+        learned = [each.name for each in trained if each.name in self._trained]
+        spoilt = [name for name in learned if not np.isfinite(self.read(name)).all()]
+        if spoilt:
+            message, advice = "trained tensors are not finite", "a smaller learning rate; go back to a checkpoint"
+            raise InvalidInput("E0701", message, type(module).__name__, advice, spoilt[:20])
         with torch.no_grad():
             for tensor in trained:
                 own[tensor.name].copy_(torch.from_numpy(self.read(tensor.name)).reshape(own[tensor.name].shape))
