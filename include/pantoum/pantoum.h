@@ -43,7 +43,8 @@ typedef enum pt_status {
   PT_E_FULL = 6,     /* the storage is full; as PT_E_IO */
   PT_E_DATA = 7,     /* an index in the data is out of range (a label, a gather index) */
   PT_E_STATE = 8,    /* the session failed earlier, or the tensor is not where the call needs it */
-  PT_E_DAMAGED = 9   /* the storage gave back other bytes than were written; as PT_E_IO */
+  PT_E_DAMAGED = 9,  /* the storage gave back other bytes than were written; as PT_E_IO */
+  PT_E_NUMBER = 10   /* a loss, weight or state is not finite; what was stored before stays */
 } pt_status;
 
 /* A constant text for a status, for messages; "" when built with PT_NO_TEXT. */

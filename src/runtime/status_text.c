@@ -27,6 +27,8 @@ const char* pt_status_text(pt_status status) {
       return "the session failed earlier, or the tensor is not where the call needs it";
     case PT_E_DAMAGED:
       return "the storage gave back other bytes than were written";
+    case PT_E_NUMBER:
+      return "a loss, weight or state is not finite";
   }
   return "unknown status";
 #endif

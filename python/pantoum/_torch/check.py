@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from pantoum.errors import Error, named_options
 from pantoum.keywords import plan as make_plan
-from pantoum.model import losses_of, optimizer_of
+from pantoum.model import losses_of, optimizer_of, refuse_stand_ins
 from pantoum.options import Sgd
 from pantoum.quantities import Options, Size
 

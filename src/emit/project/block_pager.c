@@ -82,6 +82,7 @@ static pt_status page_out(void* context, uint64_t at, const void* data, size_t b
   const uint8_t* from = (const uint8_t*)data;
   pt_status status = in_range(pager, at, bytes);
   (void)ticket, (void)after;
+  if (status == PT_OK && pager->may_write != NULL) status = pager->may_write(pager->owner, at, data, bytes);
   while (status == PT_OK && bytes > 0) {
     uint32_t skip;
     const size_t part = next_part(at, bytes, &skip);

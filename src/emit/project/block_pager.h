@@ -14,6 +14,9 @@ typedef struct pt_block_pager {
   uint32_t first, count;  /* the blocks that the plan's storage lies in */
   uint32_t* sums;         /* pt_block_sum of each of them, 0: not written yet; NULL: blocks are not checked */
   uint64_t bytes_written; /* whole blocks, since it was opened: they take flash endurance */
+  /* Asked before a write; what it refuses is not written. NULL: all is. */
+  pt_status (*may_write)(void* owner, uint64_t at, const void* data, size_t bytes);
+  void* owner;
 } pt_block_pager;
 
 /* The CRC-32 of a block, which 0 is none of. */

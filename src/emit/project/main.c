@@ -33,6 +33,7 @@ static pt_status train(void) {
   while (trainer.step < STEPS) {
     float loss = 0;
     status = pt_trainer_step(&trainer, &samples, &loss);
+    if (status == PT_E_NUMBER) print_step(&trainer, loss);
     if (status != PT_OK) return status;
     if (trainer.blocks != NULL && (trainer.step % COMMIT_EVERY == 0 || trainer.step == STEPS))
       status = pt_trainer_commit(&trainer);
@@ -66,7 +67,8 @@ int main(void) {
   if (status != PT_OK) return stop("train", status);
   status = test();
   if (status != PT_OK) return stop("test", status);
-  print_state(&trainer);
+  status = print_state(&trainer);
+  if (status != PT_OK) return stop("state", status);
   print_usage(&trainer);
   return 0;
 }

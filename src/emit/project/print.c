@@ -117,12 +117,14 @@ void print_evaluation(float loss, uint32_t right, uint32_t counted) {
   print_text("\n");
 }
 
-void print_state(pt_trainer* trainer) {
+pt_status print_state(pt_trainer* trainer) {
   uint32_t crc = 0;
-  if (pt_trainer_state(trainer, &crc) != PT_OK) return;
+  const pt_status status = pt_trainer_state(trainer, &crc);
+  if (status != PT_OK) return status;
   print_text("state ");
   print_hex(crc);
   print_text("\n");
+  return PT_OK;
 }
 
 void print_usage(const pt_trainer* trainer) {

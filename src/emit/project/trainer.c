@@ -4,6 +4,54 @@
 
 #include "runtime/plan_bytes.h"
 
+/* ---- what is not finite is not stored ---- */
+
+static int is_finite(const void* data, uint64_t bytes) {
+  const uint8_t* at = (const uint8_t*)data;
+  for (; bytes >= 4; bytes -= 4, at += 4)
+    if ((pt_load_u32(at) & 0x7f800000u) == 0x7f800000u) return 0;
+  return 1;
+}
+
+/* Do steps change the tensor, is it of floats, and were its first values finite? A buffer that begins with an infinity may keep it. */
+static int must_be_finite(const pt_trainer* trainer, uint32_t tensor, const pt_tensor_info* info) {
+  const pt_model* model = trainer->model;
+  const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
+  const uint32_t pair = pt_load_u32(record + PT_TENSOR_PAIR);
+  uint32_t content;
+  if (info->dtype != PT_F32 || pair == PT_NOWHERE) return 0;
+  if ((record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) tensor = pair;
+  for (content = 0; content < model->content_count; ++content)
+    if (model->contents[content].tensor == tensor && model->contents[content].data != NULL)
+      return is_finite(model->contents[content].data, model->contents[content].bytes);
+  return 1;
+}
+
+/* Of a transfer to storage: it begins with the slot of a tensor. */
+static pt_status may_write(void* owner, uint64_t at, const void* data, size_t bytes) {
+  const pt_trainer* trainer = (const pt_trainer*)owner;
+  uint32_t tensor;
+  for (tensor = 0; tensor < trainer->plan.tensor_count; ++tensor) {
+    const uint32_t slot = pt_load_u32(pt_tensor_record(&trainer->plan, tensor) + PT_TENSOR_STORAGE);
+    pt_tensor_info info;
+    if (slot == PT_NOWHERE || (uint64_t)slot * trainer->plan.align_bytes != at) continue;
+    if (pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK || !must_be_finite(trainer, tensor, &info)) continue;
+    return is_finite(data, info.payload < bytes ? info.payload : bytes) ? PT_OK : PT_E_NUMBER;
+  }
+  return PT_OK;
+}
+
+static pt_status check_ram(pt_trainer* trainer) {
+  uint32_t tensor;
+  for (tensor = 0; tensor < trainer->plan.tensor_count; ++tensor) {
+    const void* data = pt_session_data(trainer->session, tensor);
+    pt_tensor_info info;
+    if (data == NULL || pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK) continue;
+    if (must_be_finite(trainer, tensor, &info) && !is_finite(data, info.payload)) return PT_E_NUMBER;
+  }
+  return PT_OK;
+}
+
 /* ---- opening ---- */
 
 static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
@@ -47,6 +95,8 @@ static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   trainer->pager.first = PT_RECORD_BLOCKS;
   trainer->pager.count = pt_plan_blocks(&trainer->plan);
   trainer->pager.sums = memory->sums;
+  trainer->pager.may_write = may_write;
+  trainer->pager.owner = trainer;
   if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
   pt_features_open(&trainer->features, blocks, journal_blocks, trainer->model->features, trainer->model->feature_count,
                    memory->sums != NULL, memory->buffer);
@@ -220,6 +270,7 @@ pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float*
   ++trainer->step;
   trainer->training_written += bytes_written(trainer) - before;
   take_result(trainer, trainer->model->loss, loss, 1);
+  if (!is_finite(loss, sizeof *loss)) return PT_E_NUMBER;
   return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
 }
 
@@ -228,7 +279,8 @@ pt_status pt_trainer_commit(pt_trainer* trainer) {
   pt_status status;
   if (trainer->blocks == NULL) return PT_E_STATE;
   if (trainer->committed == trainer->step) return PT_OK;
-  status = pt_journal_commit(&trainer->journal, trainer->step);
+  status = check_ram(trainer);
+  if (status == PT_OK) status = pt_journal_commit(&trainer->journal, trainer->step);
   trainer->training_written += bytes_written(trainer) - before;
   if (status == PT_OK) trainer->committed = trainer->step;
   return status;

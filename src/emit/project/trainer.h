@@ -85,11 +85,13 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
  * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no space for so many samples. */
 pt_status pt_trainer_keep_features(pt_trainer* trainer, const pt_samples* samples);
 /* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. PT_E_STATE: a model
- * with features, and these samples' are not kept. After a failure the trainer is to be opened again: the storage is as
+ * with features, and these samples' are not kept. PT_E_NUMBER: the loss, or a weight or state that goes to storage, is
+ * not finite. After a failure the trainer is to be opened again: the storage is as
  * the last commit left it. */
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
 /* The steps so far outlive a loss of power. Where state lives in storage, it follows every step; what is committed
- * already is not written again. */
+ * already is not written again. PT_E_NUMBER: a weight or state is not finite, and nothing was stored; those in RAM are
+ * spoilt. */
 pt_status pt_trainer_commit(pt_trainer* trainer);
 /* Loss (a mean) and right answers over whole batches of the samples. */
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
