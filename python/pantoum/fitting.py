@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import inspect
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -51,11 +52,25 @@ def fit(
         most = None if steps_per_epoch is None else whole_of(steps_per_epoch, "steps_per_epoch", 1)
         limit = seconds_of(options["max_time"], "max_time") if "max_time" in options else math.inf
         saving = options.get("checkpoint"), options.get("checkpoint_every") or 0
-        return fitting.over_batches(data, most, validation, saving, limit)
+        with checkpoint_after_interrupt(trainer, options.get("checkpoint")):
+            return fitting.over_batches(data, most, validation, saving, limit)
     if steps_per_epoch is not None:
         advice = "leave it out, or give an iterable of batches"
         raise UsageError("E0116", "an epoch of arrays is all of them", "steps_per_epoch", advice)
-    return fitting.over_dataset(whole, validation, asked)
+    with checkpoint_after_interrupt(trainer, options.get("checkpoint")):
+        return fitting.over_dataset(whole, validation, asked)
+
+
+@contextlib.contextmanager
+def checkpoint_after_interrupt(trainer: Trainer, path: PathLike | None) -> Iterator[None]:
+    """Saves the trainer to `path` when Ctrl-C ends what is inside, at whatever moment: in a step, in a callback, before
+    the first step or after the last one."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if path is not None:
+            trainer.save(path)
+        raise
 
 
 class Fit:
@@ -138,9 +153,6 @@ class Fit:
                 if self._trainer.stop_training or history.out_of_time:
                     history.stopped = self._trainer.stop_training
                     break
-        except KeyboardInterrupt:
-            self._save(checkpoint[0])
-            raise
         finally:
             self._shown.close()
         if history.stopped or history.out_of_time or checkpoint[1] > 0:

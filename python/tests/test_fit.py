@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -303,3 +304,59 @@ def test_data_sets_of_files(plan: pantoum.Plan, data: Data, tmp_path: pathlib.Pa
         assert trainer.fit(train).history == other.fit(data).history
     with pytest.raises(pantoum.InvalidInput):
         pantoum.Dataset.open(tmp_path / "none", plan)
+
+
+class Interrupts(pantoum.Callback):
+    """Presses Ctrl-C at one moment of a fit; counts the moments."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.moment = at, 0
+
+    def _pass(self) -> None:
+        self.moment += 1
+        if self.moment == self.at:
+            signal.raise_signal(signal.SIGINT)
+
+    def on_train_begin(self, *_: Any) -> None:
+        self._pass()
+
+    def on_epoch_begin(self, *_: Any) -> None:
+        self._pass()
+
+    def on_batch_end(self, *_: Any) -> None:
+        self._pass()
+
+    def on_epoch_end(self, *_: Any) -> None:
+        self._pass()
+
+    def on_train_end(self, *_: Any) -> None:
+        self._pass()
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_ctrl_c_at_every_moment_of_a_fit_leaves_a_checkpoint_to_go_on_from(
+    plan: pantoum.Plan, data: Data, batches: bool, tmp_path: pathlib.Path
+) -> None:
+    few = data[0][: 3 * BATCH], data[1][: 3 * BATCH]
+    given: Any = batches_of(few) if batches else few
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for at in range(1, 100):
+            path, interrupts = tmp_path / f"{at}.safetensors", Interrupts(at)
+            with pantoum.Trainer(plan) as trainer:
+                ended = False
+                try:
+                    trainer.fit(given, epochs=2, checkpoint=path, callbacks=interrupts)
+                    ended = interrupts.moment < at
+                except KeyboardInterrupt:
+                    pass
+                if ended:
+                    break
+                assert path.exists(), at
+                steps = trainer.steps_done
+            with pantoum.Trainer(plan) as trainer:
+                trainer.resume(path)
+                assert trainer.steps_done == steps, at
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert at == 12 + 1  # on_train_begin, on_train_end, and twice: on_epoch_begin, three batches, on_epoch_end
