@@ -89,18 +89,18 @@ class Callbacks {
 Result<train::RunOptions> run_options(const FitOptions& options, const std::string& resumed_from,
                                       Callbacks& callbacks) {
   PANTOUM_TRY(settings::check(settings::fields_of(const_cast<FitOptions&>(options)), "FitOptions"));
-  train::RunOptions made{
-      .epochs = options.epochs,
-      .checkpoint_every = options.checkpoint_every.value_or(0),
-      .checkpoint = options.checkpoint.value_or(""),
-      .old_checkpoint = options.checkpoint && *options.checkpoint == resumed_from ? train::OldCheckpoint::kOwn
-                                                                                 : train::OldCheckpoint::kForeign,
-      .judge = {.by_accuracy = options.judge == Judge::accuracy,
-                .patience = options.patience.value_or(0),
-                .best = options.keep_best.value_or("")},
-      .max_seconds = options.max_time.value_or(Seconds(0)).count(),
-      .on_evaluated = options.on_evaluated,
-      .stop = options.stop};
+  train::RunOptions made{.epochs = options.epochs,
+                         .checkpoint_every = options.checkpoint_every.value_or(0),
+                         .checkpoint = options.checkpoint.value_or(""),
+                         .old_checkpoint = options.checkpoint && *options.checkpoint == resumed_from
+                                               ? train::OldCheckpoint::kOwn
+                                               : train::OldCheckpoint::kForeign,
+                         .judge = {.by_accuracy = options.judge == Judge::accuracy,
+                                   .patience = options.patience.value_or(0),
+                                   .best = options.keep_best.value_or("")},
+                         .max_seconds = options.max_time.value_or(Seconds(0)).count(),
+                         .on_evaluated = options.on_evaluated,
+                         .stop = options.stop};
   made.progress = [&callbacks](const FitProgress& progress) { callbacks.step(progress); };
   made.log = [&callbacks](const train::RunEvent& event) { callbacks.event(event); };
   return made;
@@ -180,10 +180,11 @@ Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options)
   auto impl = std::make_unique<Impl>(Impl{.plan = plan, .page_folder = options.page_file.value_or("")});
   // Threads of its own: trainers of one plan run side by side.
   using Choice = host::KernelSet::Choice;
-  PANTOUM_ASSIGN(impl->kernels,
-                 host::KernelSet::open(planned.step.kernels->back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable,
-                                       planned.step.threads));
-  PANTOUM_ASSIGN(const train::TrainerOptions settings, pipeline::trainer_options(planned.step, *impl->kernels, options));
+  PANTOUM_ASSIGN(impl->kernels, host::KernelSet::open(
+                                    planned.step.kernels->back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable,
+                                    planned.step.threads));
+  PANTOUM_ASSIGN(const train::TrainerOptions settings,
+                 pipeline::trainer_options(planned.step, *impl->kernels, options));
   PANTOUM_ASSIGN(impl->trainer, train::Trainer::create(planned.step.binary, planned.weights->path(), settings));
   if (options.weights) PANTOUM_TRY(impl->trainer->load(*options.weights));
   return Trainer(std::move(impl));
@@ -192,6 +193,7 @@ Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options)
 // Runs `half`, which takes the batches of a step from the feed, on what a caller gave.
 template <class Half>
 Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where, const Half& half) {
+  PANTOUM_TRY(trainer->own_process());
   if (!planned().step.features.empty())
     return fail("E0105", "a plan with a feature cache trains on a data set", where, "use Trainer::fit");
   PANTOUM_ASSIGN(const int64_t samples, api::check_arrays(planned().batch, batch));
@@ -230,11 +232,13 @@ Result<StepStats> Trainer::gradients(const Batch& batch, const OnGradient& on_gr
 }
 
 Result<StepStats> Trainer::update() {
+  PANTOUM_TRY(impl_->trainer->own_process());
   const std::unique_lock turn = impl_->kernels->turn();
   return impl_->trainer->update();
 }
 
 Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options, const Dataset& test) {
+  PANTOUM_TRY(impl_->trainer->own_process());
   Callbacks callbacks(options);
   PANTOUM_ASSIGN(train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
   const data::Dataset whole = api::shared(train);  // what a frozen backbone gives refers to it
@@ -252,6 +256,7 @@ Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options,
 }
 
 Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, const Dataset& test) {
+  PANTOUM_TRY(impl_->trainer->own_process());
   if (!producer) return fail("E0120", "there is no producer", "Trainer::fit");
   if (!impl_->planned().step.features.empty())
     return fail("E0105", "a plan with a feature cache trains on a data set", "Trainer::fit", "give it a data set");
@@ -266,6 +271,7 @@ Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, co
 }
 
 Result<Evaluation> Trainer::evaluate(const Dataset& data, const std::function<bool()>& go_on) {
+  PANTOUM_TRY(impl_->trainer->own_process());
   const std::unique_lock turn = impl_->kernels->turn();
   PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data), go_on));
   return public_evaluation(evaluation);

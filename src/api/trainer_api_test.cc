@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "api/fixture.h"
@@ -17,6 +21,17 @@ using testing::Not;
 
 Plan planned(const PlanOptions& options = quick(), const ModelOptions& model = {.batch = kBatch}) {
   return Plan::make(classifier(model).value(), device("host"), options).value();
+}
+
+size_t contents_bytes(const TensorInfo& tensor) {
+  size_t bytes = element_size(tensor.dtype);
+  for (const int64_t extent : tensor.shape) bytes *= static_cast<size_t>(extent);
+  return bytes;
+}
+
+template <class Answer>
+std::string code(const Result<Answer>& answer) {
+  return answer ? "" : answer.error().code;
 }
 
 std::string temporary(const std::string& name) {
@@ -348,6 +363,58 @@ TEST(PlanApi, SaysWhatTheReserveTakesOff) {
   const Result<Plan> plan = Plan::make(classifier().value(), device("host"), options);
   ASSERT_FALSE(plan);
   EXPECT_THAT(to_text(plan.error()), HasSubstr("reserve"));
+}
+
+// In a child process every call has to return E0108, and everything can be destroyed; 20 seconds end a child that waits.
+int code_of_child(const std::function<bool()>& is_right) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    ::_exit(is_right() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(TrainerApi, AForkedProcessIsRefusedAndTheParentGoesOn) {
+  for (const int64_t ram : {1 << 20, 12 << 10}) {  // all in RAM, and paged
+    PlanOptions options = quick();
+    options.ram = Bytes(ram);
+    options.threads = 2;
+    Plan plan = planned(options);
+    EXPECT_EQ(plan.facts().bytes_paged_in > 0, ram == 12 << 10);
+    const Points batch = points(kBatch, 1);
+    const Dataset data = Dataset::from_arrays(plan, {batch.x, batch.y}).value();
+    const std::vector<double> wanted = losses_of(plan, 8).value();
+    std::optional<Trainer> trainer = Trainer::create(plan).value();
+    const std::string tensor = trainer->tensors()[0].name, file = temporary("forked.safetensors");
+    std::vector<std::byte> bytes(contents_bytes(trainer->tensors()[0]));
+    ASSERT_TRUE(trainer->save(file));
+    const std::vector<std::function<std::string()>> calls{[&] {
+                                                            return code(trainer->step({batch.x, batch.y}));
+                                                          },
+                                                          [&] { return code(trainer->fit(data)); },
+                                                          [&] { return code(trainer->evaluate(data)); },
+                                                          [&] { return code(trainer->save(file)); },
+                                                          [&] { return code(trainer->resume(file)); },
+                                                          [&] { return code(trainer->read(tensor, bytes)); },
+                                                          [&] { return code(trainer->write(tensor, bytes)); }};
+    for (size_t at = 0; at < calls.size(); ++at) {  // before each step of the parent
+      EXPECT_EQ(code_of_child([&] { return calls[at]() == "E0108"; }), 0) << at;
+      EXPECT_EQ(code_of_child([&] {
+                  trainer.reset();
+                  plan = planned();  // another plan, made in the child, trains there
+                  return losses_of(plan, 1).has_value();
+                }),
+                0)
+          << at;
+      const Points own = points(kBatch, static_cast<uint32_t>(at));
+      const Result<StepStats> stats = trainer->step({own.x, own.y});
+      ASSERT_TRUE(stats) << to_text(stats.error());
+      EXPECT_EQ(stats->loss, wanted[at]);
+    }
+  }
 }
 
 }  // namespace

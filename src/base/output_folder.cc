@@ -109,6 +109,7 @@ Result<std::shared_ptr<const TemporaryPath>> TemporaryPath::create(const std::st
 }
 
 TemporaryPath::~TemporaryPath() {
+  if (process_ != ::getpid()) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }

@@ -1,6 +1,9 @@
 // A folder for output. Nothing is written outside of it: no symbolic link below it is followed.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,7 +41,8 @@ class TemporaryPath {
  public:
   // The folder is made, the file is not. E0901.
   [[nodiscard]] static Result<std::shared_ptr<const TemporaryPath>> create(const std::string& name);
-  TemporaryPath(std::string folder, const std::string& name) : folder_(std::move(folder)), path_(folder_ + "/" + name) {}
+  TemporaryPath(std::string folder, const std::string& name)
+      : folder_(std::move(folder)), path_(folder_ + "/" + name) {}
   ~TemporaryPath();
   TemporaryPath(const TemporaryPath&) = delete;
   TemporaryPath& operator=(const TemporaryPath&) = delete;
@@ -46,6 +50,7 @@ class TemporaryPath {
 
  private:
   std::string folder_, path_;
+  ::pid_t process_ = ::getpid();  // a process that is forked from this one leaves the folder alone
 };
 
 }  // namespace pantoum::base

@@ -1,5 +1,7 @@
 // The C library through its header alone, on the tiny plan.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -359,6 +361,34 @@ TEST_F(TrainC, CallsOnOneTrainerWaitForEachOther) {
   pt_train_usage usage = {.size = sizeof usage};
   ASSERT_EQ(pt_train_get_usage(trainer, &usage), 0);
   EXPECT_EQ(usage.steps, 100U);
+}
+
+TEST_F(TrainC, AForkedProcessIsRefusedAndTheParentGoesOn) {
+  pt_trainer* const trainer = open();
+  const Batch batch = batch_of(4);
+  const auto data = batch.data();
+  const double first = step(trainer, batch);
+  const std::string file = path("forked");
+  for (int call = 0; call < 5; ++call) {
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      pt_train_result result = {.size = sizeof result};
+      float values[3] = {};
+      int code = 108;
+      if (call == 0) code = pt_train_step(trainer, data.data(), data.size(), &result);
+      if (call == 1) code = pt_train_save(trainer, file.c_str());
+      if (call == 2) code = pt_train_resume(trainer, file.c_str());
+      if (call == 3) code = pt_train_get(trainer, "b", values, sizeof values);
+      if (code != 108) ::_exit(1);
+      pt_train_close(trainer);
+      ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << call;
+  }
+  EXPECT_LT(step(trainer, batch), first);
 }
 
 }  // namespace

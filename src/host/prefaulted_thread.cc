@@ -1,6 +1,7 @@
 #include "host/prefaulted_thread.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstddef>
 
@@ -43,13 +44,14 @@ void* PrefaultedThread::run(void* self) {
 bool PrefaultedThread::start(Body body, void* arg) {
   body_ = body;
   arg_ = arg;
+  process_ = ::getpid();
   started_ = create(&thread_, run, this);
   if (started_) is_warm_.wait(0);
   return started_;
 }
 
 void PrefaultedThread::join() {
-  if (started_) pthread_join(thread_, nullptr);
+  if (started_ && process_ == ::getpid()) pthread_join(thread_, nullptr);
   started_ = false;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -19,6 +20,7 @@ class PrefaultedThread {
   // Signals stay with the process's other threads.
   [[nodiscard]] bool start(Body body, void* arg);
   bool started() const { return started_; }
+  // Waits for the end of the body. In a process that was forked from the one that started the thread there is no thread: join() returns.
   void join();
 
  private:
@@ -28,6 +30,7 @@ class PrefaultedThread {
   void* arg_ = nullptr;
   std::atomic<uint32_t> is_warm_{0};
   pthread_t thread_{};
+  pid_t process_ = 0;  // that started it
   bool started_ = false;
 };
 

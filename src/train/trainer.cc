@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
+
 #include <utility>
 
 #include "data/batch_loader.h"
@@ -171,7 +173,15 @@ class PlanTrainer final : public Trainer {
       batch_.push_back(view_of(term.label));
     }
   }
-  ~PlanTrainer() override { end_feed(); }
+  // In a forked process the threads are gone, and the page file is the parent's: what uses them is left alone, never destroyed.
+  ~PlanTrainer() override {
+    if (own_process()) {
+      end_feed();
+    } else {
+      static_cast<void>(engine_.release());
+      static_cast<void>(queue_.release());
+    }
+  }
   PlanTrainer(const PlanTrainer&) = delete;
   PlanTrainer& operator=(const PlanTrainer&) = delete;
 
@@ -208,17 +218,20 @@ class PlanTrainer final : public Trainer {
   }
 
   Result<StepStats> step() override {
+    PANTOUM_TRY(own_process());
     if (!producer_) return fail("E0001", "internal: a step without a feed");
     return run_step([&](uint64_t micro_batch) { return next_batch(micro_batch); });
   }
 
   Result<StepStats> gradients(const OnGradient& on_gradient) override {
+    PANTOUM_TRY(own_process());
     if (!table_.update_program) return no_such_programs();
     if (!producer_) return fail("E0001", "internal: a step without a feed");
     return run_gradients([&](uint64_t micro_batch) { return next_batch(micro_batch); }, on_gradient);
   }
 
   Result<StepStats> update() override {
+    PANTOUM_TRY(own_process());
     if (!table_.update_program) return no_such_programs();
     if (!made_) return fail("E0105", "an update without gradients", "update", "make the gradients of a batch first");
     const StepStats made = *std::exchange(made_, std::nullopt);
@@ -235,6 +248,7 @@ class PlanTrainer final : public Trainer {
   }
 
   Result<StepStats> step(const data::Dataset& data, std::span<const uint32_t> indices) override {
+    PANTOUM_TRY(own_process());
     PANTOUM_TRY(step_loader_.bind(data, batch_));
     if (indices.size() != static_cast<size_t>(batch()))
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
@@ -252,10 +266,12 @@ class PlanTrainer final : public Trainer {
   Result<Evaluation> evaluate(const data::Dataset& data, const std::function<bool()>& go_on) override;
 
   Result<void> save(const std::string& path, const std::string& kept) override {
+    PANTOUM_TRY(own_process());
     return save_checkpoint(path, table_, *engine_, progress_, kept);
   }
 
   Result<void> resume(const std::string& path) override {
+    PANTOUM_TRY(own_process());
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     PANTOUM_TRY(check_same_run(progress, path));
@@ -273,6 +289,7 @@ class PlanTrainer final : public Trainer {
   }
 
   Result<void> load(const std::string& path) override {
+    PANTOUM_TRY(own_process());
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_TRY(check_tensors(file, table_, Source::kWeights, "E0242"));
     made_.reset();
@@ -282,11 +299,19 @@ class PlanTrainer final : public Trainer {
     return {};
   }
 
+  Result<void> own_process() const override {
+    if (process_ == ::getpid()) return {};
+    return fail("E0108", "this process was forked from the one that made the trainer, and lacks its threads", {},
+                "make a trainer in the new process, or fork before");
+  }
+
   const TensorTable& tensors() const override { return table_; }
   Result<void> read(const PlanTensor& tensor, std::span<std::byte> data) override {
+    PANTOUM_TRY(own_process());
     return engine_->read(tensor.index, 0, data);
   }
   Result<void> write(const PlanTensor& tensor, std::span<const std::byte> data) override {
+    PANTOUM_TRY(own_process());
     return engine_->write(tensor.index, 0, data);
   }
   std::span<std::byte> view(const PlanTensor& tensor) override {
@@ -320,6 +345,7 @@ class PlanTrainer final : public Trainer {
   }
 
  private:
+  const ::pid_t process_ = ::getpid();
   std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
   Progress progress_;
@@ -496,6 +522,7 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
 
 Result<data::Dataset> PlanTrainer::make_features(const data::Dataset& data, const std::string& folder,
                                                  std::stop_token stop) {
+  PANTOUM_TRY(own_process());
   if (table_.features.empty()) return fail("E0105", "the plan holds no program 'features'", {}, "plan the model again");
   PANTOUM_TRY(loader_.bind(data, model_batch_));
   std::vector<data::BatchView> made;  // the types that a step reads, where the program leaves them
@@ -570,6 +597,7 @@ Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, Evaluation
 }
 
 Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data, const std::function<bool()>& go_on) {
+  PANTOUM_TRY(own_process());
   const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
   if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},

@@ -61,9 +61,9 @@ struct TensorTable;
 struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
-  int threads = 0;            // 0: all cores
-  bool direct_io = true;      // O_DIRECT; falls back, and says so, where the file system refuses it
-  bool encrypt = true;        // page file and feature cache
+  int threads = 0;        // 0: all cores
+  bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
+  bool encrypt = true;    // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
   Schedule schedule = {};     // of lr
@@ -118,9 +118,9 @@ struct Usage {                                                     // exact figu
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   uint64_t storage_bytes = 0;  // of the page file; 0: nothing is paged
   bool direct_io = false;
-  std::string io_backend;               // "io_uring", "threads"; "": nothing is paged
-  std::string cipher = "off";           // of what is paged out
-  uint64_t encryption_bytes = 0;        // in RAM beside the arena: the seals of the page file's blocks, and staging
+  std::string io_backend;         // "io_uring", "threads"; "": nothing is paged
+  std::string cipher = "off";     // of what is paged out
+  uint64_t encryption_bytes = 0;  // in RAM beside the arena: the seals of the page file's blocks, and staging
 };
 
 // Owns the arena, the page file, the session and the thread pool. Nothing is allocated by step() and evaluate().
@@ -182,6 +182,9 @@ class Trainer {
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   // Begins again with other weights, as create() takes them: step 0. E0240 to E0244 (nothing is changed then); E0903.
   [[nodiscard]] virtual Result<void> load(const std::string& weights) = 0;
+  // E0108 this process was forked from the one that made the trainer: every call that can fail fails so, in place of waiting for threads that
+  // are not there. The trainer may be destroyed.
+  [[nodiscard]] virtual Result<void> own_process() const = 0;
   // What the plan holds.
   [[nodiscard]] virtual const TensorTable& tensors() const = 0;
   // Copies all of a weight or state of tensors() out or in, between steps, wherever it lives; as many bytes as it has.
