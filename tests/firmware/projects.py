@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(workshop.ROOT, "tests", "e2e"))
 from house import House, make_data, onnx_model, onnx_node, onnx_tensor  # noqa: E402
 
 ABSENT = workshop.missing_tools()
-E_PLAN, E_VERSION, E_KERNEL, E_IO, E_FULL = 2, 3, 4, 5, 6
+E_PLAN, E_VERSION, E_KERNEL, E_IO, E_FULL, E_NUMBER = 2, 3, 4, 5, 6, 10
 
 
 def network(path, channels=8):
@@ -40,9 +40,9 @@ class Projects(House):
         make_data(os.path.join(cls.folder, "data"), 40, 16)
         network(os.path.join(cls.folder, "net.onnx"))
 
-    def plan(self, name, *words):
+    def plan(self, name, *words, lr=0.05):
         path = self.path(f"{name}.plan.json")
-        self.succeed("plan", self.path("net.onnx"), "--device", "m4", "--effort", 4, "--lr", "0.05", *words, "-o", path)
+        self.succeed("plan", self.path("net.onnx"), "--device", "m4", "--effort", 4, "--lr", lr, *words, "-o", path)
         return path
 
     def emit(self, plan, name, target, *words, steps=12, stack="4KiB"):

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from projects import E_FULL, E_IO, E_KERNEL, E_PLAN, E_VERSION, Projects
+from projects import E_FULL, E_IO, E_KERNEL, E_NUMBER, E_PLAN, E_VERSION, Projects
 from house import onnx_model, onnx_node, onnx_tensor, some
 
 
@@ -156,6 +156,28 @@ class Storage(Projects):
             self.assertIn(f": status {E_IO}\n", self.make_run(self.path(f"flip-{name}-here")).stdout)
             bare = self.path(f"flip-{name}-0")
             self.assertIn(f"open: status {E_VERSION}", self.run_on(bare, found[-1])[2])
+
+    def test_a_damaged_block_is_a_status_where_no_step_is_left(self):
+        plan = self.plan("flip-last", "--batch", 4, "--reserve", "8KiB", "--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux")
+        folder, _ = self.emit(plan, "flip-last", ("posix",), "--check-blocks", steps=9)
+        (_, code, good, _), *runs = self.flip_each_block(folder, 9)
+        self.assertEqual((code, good[-1].split(" ")[0]), (0, "state"))
+        self.assertEqual({code for _, code, lines, _ in runs if lines[-len(good):] != good}, {E_IO})
+
+    def test_what_is_not_finite_is_not_stored(self):
+        cases = {"paged": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
+        for name, words in cases.items():
+            plan = self.plan(f"diverges-{name}", "--batch", 4, "--reserve", "8KiB", *words, lr=1e30)
+            folder, _ = self.emit(plan, f"diverges-{name}", ("posix",), steps=40)
+            image = os.path.join(folder, "storage.img")
+            for _ in range(2):  # a later run goes on from what was finite, and ends there again
+                done = self.make_run(folder, "MORE=-DTELL_EVERY=1")
+                self.assertIn(f"train: status {E_NUMBER}\n", done.stdout, done.stderr)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertNotRegex(done.stdout.replace(done.stdout.splitlines()[-2], ""), "nan|inf", "the last loss alone is not finite")
+            with open(image, "rb") as file:
+                self.assertGreater(len(file.read()), 0)
+            self.assertTrue("resumed 1" in done.stdout or name == "ram", done.stdout)
 
     def edit(self, folder, name, pattern, new):
         path = os.path.join(folder, "model", name)
