@@ -44,6 +44,25 @@ def reads(self: nn.Module, y: Tensor) -> Tensor:
     return y * y[0, 0].item()
 
 
+def waits(self: nn.Module, y: Tensor) -> Tensor:
+    while (y < 2).any():
+        y = y + 1
+    return y
+
+
+def waits_for_a_break(self: nn.Module, y: Tensor) -> Tensor:
+    while True:
+        if not (y < 2).any():
+            return y
+        y = y + 1
+
+
+def waits_for_a_number(self: nn.Module, y: Tensor) -> Tensor:
+    while y.sum().item() > 0.1:
+        y = y / 2
+    return y
+
+
 def selects(self: nn.Module, y: Tensor) -> Tensor:
     return y[y > 0]
 
@@ -108,6 +127,9 @@ def inverts(self: nn.Module, y: Tensor) -> Tensor:
 REFUSED = {
     branches: "a branch of Python depends on the data",
     reads: "is read into Python",
+    waits: "a branch of Python depends on the data",
+    waits_for_a_break: "a branch of Python depends on the data",
+    waits_for_a_number: "is read into Python",
     selects: "depends on the data",
     places: "depends on the data",
     packs: "packed sequences",

@@ -3,6 +3,7 @@ its place."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,6 +21,7 @@ from .replacements import UNCHECKED, adaptive_log_softmax, cumulative_batch_norm
 
 _READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
 _UNKNOWN = ("DataDependent", "data-dependent", "not supported for tensor subclasses")
+_READS_OF_A_LINE = 100  # then the forward stops there: a loop may wait for a value
 _MASKS = "compute with masks of a fixed shape, or choose outside of forward"
 _IN_PLACE = {
     "__setitem__",
@@ -74,6 +76,7 @@ class Guard(TorchFunctionMode):
         self.windows: set[int] = set()  # the memory of what as_strided took, and gave
         self.known = Known()
         self.notes: list[str] = []
+        self.reads: collections.Counter[str] = collections.Counter()  # of values that the data decide, by place
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -124,7 +127,8 @@ class Guard(TorchFunctionMode):
         return id(tensor) in self.read
 
     def _read(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Reads a value into Python, which is allowed where the value is known."""
+        """Reads a value into Python, which is allowed where the value is known. Elsewhere the answer is made up, and
+        later problems are found too: a branch is taken the first time and not again, which ends `while` loops."""
         try:
             answer = function(*args, **kwargs)
         except Exception as error:
@@ -141,10 +145,18 @@ class Guard(TorchFunctionMode):
             if name == "__bool__"
             else f"a value of the data is read into Python ({name.strip('_')})"
         )
-        self.problems.here(what, "torch.where, masks, or a choice outside of forward")
-        if name in ("tolist", "numpy", "__array__"):
+        place = place_now()
+        self.problems.add(what, place, "torch.where, masks, or a choice outside of forward")
+        self.reads[place] += 1
+        if name in ("tolist", "numpy", "__array__") or self.reads[place] > _READS_OF_A_LINE:
             raise Stop
-        return True if name == "__bool__" else 1.0 if args[0].is_floating_point() and name != "__int__" else 1
+        return (
+            self.reads[place] == 1
+            if name == "__bool__"
+            else 1.0
+            if args[0].is_floating_point() and name != "__int__"
+            else 1
+        )
 
     def _toggled(self, function: Any, args: Any) -> None:
         """Refuses a change of requires_grad: a step has one set of parameters that train."""
