@@ -14,6 +14,7 @@ from pantoum._torch import capture  # noqa: E402
 from pantoum._torch.binding import bind  # noqa: E402
 from pantoum._torch.losses import choose_loss  # noqa: E402
 from pantoum._torch.optimizers import choose_optimizer  # noqa: E402
+from samples import MODELLED  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
@@ -62,6 +63,41 @@ def test_an_example_that_does_not_fit_or_could_mean_two_things_is_refused(exampl
 
 def test_a_target_beside_the_example_ends_the_doubt() -> None:
     assert len(bind(Two(), (X, X), Y, True).args) == 2
+
+
+class Named(nn.Module):
+    """Its arguments have names that a training step has too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, loss: Tensor, label: Tensor) -> Tensor:
+        return F.cross_entropy(self.layer(loss), label)
+
+
+def test_arguments_may_be_called_label_and_loss() -> None:
+    module = Named()
+    wanted = module(X, Y).item()
+    with pantoum.compile(module, (X, Y), plan_options=MODELLED) as trainer:
+        assert trainer.step({"label": Y, "loss": X}) == pytest.approx(wanted, rel=1e-5)
+        assert trainer.step(X, Y) < wanted
+
+
+@pytest.mark.parametrize(
+    ("loss", "has_target"),
+    [
+        (lambda output: output.sum(), False),
+        (lambda output, temperature=0.5: (output / temperature).sum(), False),
+        (lambda output, target: (output - target).sum(), True),
+        (lambda output, target=None, scale=2.0: (output - target).sum() * scale, True),
+        (lambda *both: (both[0] - both[1]).sum(), True),
+    ],
+)
+def test_a_second_argument_with_a_value_is_no_target(loss: Any, has_target: bool) -> None:
+    assert choose_loss(loss).needs_target == has_target
+    targets = [entry["target"] for entry in capture(nn.Linear(4, 3), X, loss).document["inputs"]]
+    assert targets == ([False, True] if has_target else [False])
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse", "Cross-Entropy", "nll_loss"])

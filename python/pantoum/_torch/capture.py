@@ -15,7 +15,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from pantoum.errors import UsageError
 
 from .binding import bind
-from .graph_file import Document, TorchGraph, dtype_name
+from .graph_file import Document, TorchGraph, dtype_name, input_name
 from .losses import LossChoice, as_function, choose_loss, derived_target
 from .nodes import NodeWriter, Value
 from .problems import Problems
@@ -195,7 +195,9 @@ class _Sections:
             index = len(self.inputs)
             target = index >= len(self.traced.inputs) - self.traced.targets
             batch = len(like.shape) > 0 and like.shape[0] == self.batch
-            self.inputs.append({**entry, "name": self.traced.input_names[index], "target": target, "batch": batch})
+            self.inputs.append(
+                {**entry, "name": input_name(self.traced.input_names[index]), "target": target, "batch": batch}
+            )
         elif spec.kind != InputKind.TOKEN:
             self.writer.problems.add(f"an input of kind {spec.kind.name} cannot be kept")
 

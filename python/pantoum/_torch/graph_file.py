@@ -40,6 +40,14 @@ STORED = {
 }
 
 
+def input_name(name: str) -> str:
+    """The name of an input in the graph: a training step has names of its own, which an argument of forward may
+    have too."""
+    first, *rest = name.split(".")
+    own = first in ("label", "loss", "eval", "optim", "accumulate", "accumulated")
+    return ".".join([first + "_" * own, *rest])
+
+
 def dtype_name(dtype: torch.dtype) -> str | None:
     """The compiler's name of a type, or None where it has none."""
     return DTYPES.get(dtype)

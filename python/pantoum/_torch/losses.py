@@ -62,7 +62,7 @@ class LossChoice:
 
     @property
     def needs_target(self) -> bool:
-        return self.named is not None or (self.function is not None and _positional(self.function) > 1)
+        return self.named is not None or (self.function is not None and _takes_target(self.function))
 
 
 def choose_loss(loss: Any) -> LossChoice:
@@ -100,12 +100,23 @@ def _by_name(name: str) -> LossChoice:
     )
 
 
-def _positional(function: Callable[..., Any], required: bool = False) -> int:
-    """The number of positional arguments that a loss takes, or requires; 2 where its signature is not known."""
-    parameters = parameters_of(function.forward if isinstance(function, nn.Module) else function)
-    if parameters is None or (not required and any(p.kind == p.VAR_POSITIONAL for p in parameters)):
-        return 2
-    return sum(not required or p.default is p.empty for p in positional(parameters))
+def _takes_target(function: Callable[..., Any]) -> bool:
+    """Whether a loss has a second argument that is no option: `temperature=0.1` is one."""
+    parameters = parameters_of(_called(function))
+    if parameters is None or any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return True
+    second = positional(parameters)[1:2]
+    return bool(second) and (second[0].default is None or second[0].default is second[0].empty)
+
+
+def _required(function: Callable[..., Any]) -> int:
+    """The number of positional arguments that a loss requires; 2 where its signature is not known."""
+    parameters = parameters_of(_called(function))
+    return 2 if parameters is None else sum(p.default is p.empty for p in positional(parameters))
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.forward if isinstance(function, nn.Module) else function
 
 
 def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
@@ -117,7 +128,7 @@ def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
     def loss(output: Any, target: Any) -> Any:
         if not choice.needs_target:
             return function(output)
-        wanted = _positional(function, required=True)
+        wanted = _required(function)
         targets = target if isinstance(target, (tuple, list)) else [target]
         if targets is target and wanted == 1 + len(targets) > 2:
             return function(output, *targets)

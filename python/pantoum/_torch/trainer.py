@@ -16,7 +16,7 @@ from pantoum.planning import Plan
 from pantoum.trainer import Trainer
 
 from .capture import plain_module
-from .graph_file import TorchGraph
+from .graph_file import TorchGraph, input_name
 from .optimizers import LOSS
 from .state import cannot_be_written
 from .structure import named_tensors, tensors_of
@@ -130,11 +130,9 @@ class TorchTrainer(Trainer):
         """The arrays of a batch, as the plan wants them: by name, one sample where a step has one, a label where
         nothing reads it."""
         wanted = self.plan.batch
-        given = (
-            [batch[name] for name in self._names]
-            if isinstance(batch, Mapping) and set(self._names) <= set(batch)
-            else list(_arrays(batch))
-        )
+        named = {input_name(str(name)): value for name, value in batch.items()} if isinstance(batch, Mapping) else {}
+        by_name = bool(named) and set(self._names) <= set(named)
+        given = [named[name] for name in self._names] if by_name else list(_arrays(batch))
         arrays = [as_numpy(value, tensor.name) for value, tensor in zip(given, wanted, strict=False)] + given[
             len(wanted) :
         ]
