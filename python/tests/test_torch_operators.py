@@ -103,9 +103,39 @@ def slices(y: Tensor) -> Tensor:
     return both(part, scores, turned)
 
 
+def diagonals(y: Tensor) -> Tensor:
+    tall = (y.T * 2).fill_diagonal_(0.5)
+    cube = (y[:2, :2, None] * y[0, :2]).fill_diagonal_(-1)
+    other = (y[:, None].sum(-1) == y.sum(-1)[None]).fill_diagonal_(False)
+    wrapped = (y @ y.T).fill_diagonal_(3, wrap=True)
+    return both(tall, cube, wrapped, y.sum(1).masked_fill(other.any(1), 0))
+
+
+def priors(y: Tensor) -> Tensor:
+    """Densities by the factor of a constant matrix."""
+    spread = torch.eye(6) * 0.5 + 0.1
+    normal = torch.distributions.MultivariateNormal(torch.ones(6), spread)
+    several = torch.distributions.MultivariateNormal(torch.zeros(4, 6), scale_tril=torch.tril(spread))
+    return both(normal.log_prob(y), several.log_prob(y), torch.linalg.solve_triangular(spread, y.T, upper=True))
+
+
 @pytest.mark.parametrize(
     "function",
-    [extremes, running, distances, reductions, searches, masks, repeats, puts, variances, windows, slices],
+    [
+        extremes,
+        running,
+        distances,
+        reductions,
+        searches,
+        masks,
+        repeats,
+        puts,
+        variances,
+        windows,
+        slices,
+        diagonals,
+        priors,
+    ],
 )
 def test_operators_are_as_in_pytorch(function: Callable[[Tensor], Tensor]) -> None:
     torch.manual_seed(0)

@@ -124,6 +124,18 @@ def inverts(self: nn.Module, y: Tensor) -> Tensor:
     return torch.linalg.inv(y[:4])
 
 
+def factors(self: nn.Module, y: Tensor) -> Tensor:
+    return torch.linalg.cholesky(y.T @ y + torch.eye(4))
+
+
+def solves(self: nn.Module, y: Tensor) -> Tensor:
+    return torch.linalg.solve(y[:4] + torch.eye(4), y.T)
+
+
+def weighs(self: Any, y: Tensor) -> Tensor:
+    return y - torch.slogdet(self.layer.weight)[1]
+
+
 REFUSED = {
     branches: "a branch of Python depends on the data",
     reads: "is read into Python",
@@ -142,7 +154,10 @@ REFUSED = {
     writes_parameter: "a trained parameter in place",
     transforms: "complex numbers",
     narrows: "the type int8",
-    inverts: "cannot be captured",
+    inverts: "linalg.inv of a matrix",
+    factors: "linalg.cholesky of a matrix",
+    solves: "linalg.solve of a matrix",
+    weighs: "linalg.slogdet of a matrix",
 }
 
 

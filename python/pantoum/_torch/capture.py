@@ -211,7 +211,8 @@ class _Sections:
         output: Any = next(node for node in self.traced.program.graph.nodes if node.op == "output")
         users: list[Any] = []
         for arg, spec in zip(output.args[0], self.traced.program.graph_signature.output_specs, strict=True):
-            value = self.writer.value(self.writer.env[arg]) if hasattr(arg, "op") else None
+            made = hasattr(arg, "op") and spec.kind != OutputKind.TOKEN
+            value = self.writer.value(self.writer.env[arg]) if made else None
             if spec.kind == OutputKind.USER_OUTPUT:
                 users.append(value)
             else:

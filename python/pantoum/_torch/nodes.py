@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -166,6 +167,9 @@ class NodeWriter:
             return
         if not isinstance(node.target, torch._ops.OpOverload):
             effect = next((str(arg) for arg in node.args if isinstance(arg, torch._ops.OpOverload)), "")
+            if "linalg_check_errors" in effect:  # the factorization beside it is refused, unless its matrix is known
+                self.env[node] = node.meta.get("val")
+                return
             name = effect or getattr(node.target, "__name__", str(node.target))
             self.problems.add(
                 f"{name} cannot be captured",
@@ -204,6 +208,13 @@ class NodeWriter:
         known = self._known(node, name, args, kwargs, like)
         if known is not None:
             return known
+        if name == "linalg_solve_triangular" and _is_known_factor(*args[:2]) and kwargs.get("left", True):
+            return self.emit(
+                f"aten.{_PRODUCTS[args[0].dim()]}", [_inverse(args[0], kwargs), args[1]], {}, like, node.name
+            )
+        if _FACTORS.fullmatch(name):
+            plain = re.sub("^_?linalg_", "linalg.", name).removesuffix("_ex")
+            self.problems.add(f"{plain} of a matrix that the data or the parameters make", self._place, _FACTORED)
         if name in _SAME:
             return args[0]
         if name in _VIEWS:
@@ -241,6 +252,30 @@ class NodeWriter:
             if name in _VIEWS:  # what is known may be laid out in another way
                 return args[0].reshape(like.shape)
             return node.target(*args, **{key: arg for key, arg in kwargs.items() if key not in _LEFT_OUT})
+
+
+# Of factorizations and of what is computed by one.
+_FACTORS = re.compile(
+    "_?linalg_(cholesky|inv|lu|lu_factor|lu_solve|ldl_factor|ldl_solve|solve|det|slogdet|eigh|eig|eigvals|svd|lstsq)(_ex)?"
+    "|linalg_(qr|householder_product|matrix_exp|pinv|solve_triangular)|cholesky(_solve|_inverse)?|triangular_solve"
+    "|lu_unpack|geqrf|ormqr"
+)
+_FACTORED = "a factor as the parameter, as L of L @ L.T, or a closed form; of a constant matrix it can be captured"
+_PRODUCTS = {2: "mm.default", 3: "bmm.default"}
+
+
+def _is_known_factor(factor: Any, other: Any) -> bool:
+    """A constant triangular matrix, or as many of them as the other operand has: a prior has a factor of this kind."""
+    return (
+        isinstance(factor, Tensor) and factor.dim() in _PRODUCTS and list(factor.shape[:-1]) == list(other.shape[:-1])
+    )
+
+
+def _inverse(factor: Tensor, kwargs: Document) -> Tensor:
+    one = torch.eye(factor.shape[-1], dtype=torch.float64).expand(factor.shape)
+    options = {key: kwargs[key] for key in ("upper", "unitriangular") if key in kwargs}
+    inverse: Tensor = torch.linalg.solve_triangular(factor.double(), one, **options)
+    return inverse.to(factor.dtype)
 
 
 def _handles(value: Any) -> Any:

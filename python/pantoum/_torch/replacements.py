@@ -177,6 +177,18 @@ def as_strided(
     return _in_memory(input).reshape(-1).index_select(0, places.reshape(-1)).reshape(tuple(size))
 
 
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:  # noqa: A002
+    """By a mask, where PyTorch writes through a strided view."""
+    places = [
+        torch.arange(extent).view(*([1] * axis), -1, *([1] * (input.dim() - axis - 1)))
+        for axis, extent in enumerate(input.shape)
+    ]
+    mask = places[0] == places[1]
+    for place in places[2:]:
+        mask = mask & (places[0] == place)
+    return input.masked_fill_(mask, fill_value)
+
+
 def _in_memory(x: Tensor) -> Tensor:
     """The tensor with its dimensions in the order of their strides."""
     return x.permute(sorted(range(x.dim()), key=lambda d: -x.stride()[d]))
@@ -190,6 +202,12 @@ def _fills_its_memory(given: Options) -> bool:
         and x.untyped_storage().nbytes() == x.numel() * x.element_size()
         and all(isinstance(number, int) for number in (*given["size"], *given["stride"]))
     )
+
+
+def _ends_once(given: Options) -> bool:
+    """A diagonal that does not begin again below the last column."""
+    x = given["input"]
+    return x.dim() > 1 and (not given.get("wrap", False) or x.shape[0] <= x.shape[1] + 1)
 
 
 def _bags_are_equal(given: Options) -> bool:
@@ -211,6 +229,7 @@ _FUNCTIONS: dict[Any, tuple[Callable[[Options], bool], Callable[..., Tensor]]] =
     F.ctc_loss: (_labels_are_padded, ctc_loss),
     torch.as_strided: (_fills_its_memory, as_strided),
     Tensor.as_strided: (_fills_its_memory, as_strided),
+    Tensor.fill_diagonal_: (_ends_once, fill_diagonal_),
     F.instance_norm: (_keeps_statistics, instance_norm),
 }
 # Checks of the data that PyTorch makes and a captured step does not.
@@ -218,9 +237,9 @@ UNCHECKED = {
     F.gaussian_nll_loss: "that no variance is below 0",
     F.ctc_loss: "that no length is beyond its frames or labels",
 }
+_WITHOUT_SIGNATURE = {"as_strided": as_strided, "fill_diagonal_": fill_diagonal_}
 _SIGNATURES = {
-    function: inspect.signature(as_strided if function.__name__ == "as_strided" else function)
-    for function in _FUNCTIONS
+    function: inspect.signature(_WITHOUT_SIGNATURE.get(function.__name__, function)) for function in _FUNCTIONS
 }
 
 
