@@ -118,7 +118,8 @@ class Guard(TorchFunctionMode):
             self.known.follow(function, operands, changed, answer)
         if name in ("detach", "detach_") and args[0].requires_grad:
             self.detached[_storage(answer)] = answer
-        if isinstance(answer, Tensor) and any(isinstance(size, torch.SymInt) for size in answer.shape):
+        made = [each for each in (answer if isinstance(answer, tuple) else [answer]) if isinstance(each, Tensor)]
+        if any(isinstance(size, torch.SymInt) for each in made for size in each.shape):
             self.problems.stop(f"the shape of what {name} gives depends on the data", _MASKS)
         return answer
 
