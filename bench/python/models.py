@@ -5,7 +5,8 @@ usage: models.py [--out FOLDER] [NAME ...]
 
 Of each: loss, every gradient and five optimizer steps against PyTorch's (`pantoum.check`); then ten steps in half
 the RAM of the unplanned step, whose weights are compared with those of ten unplanned steps, to the bit. Where no plan
-fits in half, the next larger share is taken, and the row says so. A model that fails is named, with what was raised.
+fits in half, the next larger share is taken, and the row says so. A model that cannot be trained here has to be refused
+with the line of its file. A model that fails is named, with what was raised.
 """
 
 from __future__ import annotations
@@ -111,8 +112,11 @@ def measure(name: str) -> dict[str, Any]:
         answer |= in_half(case)
         if answer["different"]:
             answer["problem"] += f"planned and unplanned steps differ in {', '.join(answer['different'][:3])}"
+        if case.refused is not None:
+            answer["problem"] = "it is not refused"
     except pantoum.Error as error:
-        answer["problem"] = str(error)
+        answer["problem"] = str(error) if case.refused is None else case.refused.missing(error, case.module())
+        answer["refused"] = case.refused is not None
     answer["ok"] = not answer["problem"]
     answer["seconds"] = time.monotonic() - begin
     return answer
@@ -121,6 +125,8 @@ def measure(name: str) -> dict[str, Any]:
 def told(row: dict[str, Any]) -> str:
     if not row["ok"]:
         return f"MISS {row['name']}: {row['problem'].splitlines()[0]}"
+    if row.get("refused"):
+        return f"ok   {row['name']}: refused with its line ({row['seconds']:.1f} s)"
     least = ", no plan fits in half" if row["half_proved_infeasible"] else ""
     return (
         f"ok   {row['name']}: loss {row['loss']:.0e}, gradients {row['gradients']:.0e}, bits equal"
