@@ -1,4 +1,4 @@
-// Forward graph -> training graph: loss, gradients, optimizer step, as ops of one graph. And the evaluation graph.
+// Makes the training graph (loss, gradients and optimizer as ops of one graph) and the evaluation graph from the forward graph.
 #pragma once
 
 #include <string>
@@ -39,60 +39,57 @@ enum class Loss {
   kCrossEntropy,      // logits [N,C,..] and labels i64 [N,..]
   kSoftCrossEntropy,  // logits and a probability for each class
   kNll,               // log-probabilities [N,C,..] and labels
-  kMse,               // from here on: targets of the output's type
+  kMse,               // this loss and those below it: a target of the output's type
   kL1,
   kSmoothL1,
   kBceWithLogits,
   kKlDiv,    // log-probabilities and probabilities
-  kCaptured  // the model computes it itself (ir::kCapturedLoss): there is no target beside its inputs
+  kCaptured  // the model computes the loss itself (ir::kCapturedLoss), and all targets are inputs of the model
 };
 using LossTerm = ::pantoum::Loss;
-[[nodiscard]] Loss kind_of(const LossTerm& term);     // its name is known
-[[nodiscard]] bool has_labels(const LossTerm& term);  // classes as labels
+[[nodiscard]] Loss kind_of(const LossTerm& term);     // the term's name has to be one of kLossNames
+[[nodiscard]] bool has_labels(const LossTerm& term);  // returns whether the target is a class label
 
-// Gradients alone, as outputs of the graph: an update without a name (tests).
+// For tests: the graph has no updates, and the gradients are its outputs. Becomes a CustomUpdate without a name.
 struct NoOptimizer {
   operator Optimizer() const { return CustomUpdate{}; }
 };
 
-// What is read of them here: losses, optimizer and decays, freeze, clipping, accumulate, split_update, metrics.
+// The functions below read these options: losses, optimizer and decays, freeze, clipping, accumulate, split_update, metrics.
 using TrainingOptions = ::pantoum::ModelOptions;
 
-// Freezes the parameters that the globs name. E0104 with all globs that name none.
+// Freezes the parameters that the globs match. E0104: a glob matches no parameter; the error lists all such globs.
 [[nodiscard]] Result<void> freeze(Graph& forward, const std::vector<std::string>& globs);
 
-// The training step. Results: [loss]. The targets are the inputs "label", or with several terms "label.<output>". Every
-// trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", what being momentum; adam_m, adam_v;
-// square, mean, momentum; sum. With NoOptimizer the gradients are outputs named "grad.<p>".
-//   * The update of a parameter follows the sum of all its gradients at once in the order of ops, so that gradients
-//   need not live together.
-//   * The backward stops where nothing below it trains. Ops outside the step's results and updates are dropped.
-//   * batch_norm gets batch_norm_stats (recompute = false) for its running statistics; updates have recompute = false.
-//   * With `accumulate` micro-batches every trained parameter has a state "accumulated.<p>", which make_accumulation's
-//   steps fill and this one empties: the update sees the mean of all gradients. The parts of a clipped norm are the
-//   gradients' norms, so that the norm of all is one of few numbers.
-// Errors: E0402 an op on the way has no gradient (all of them as notes); E0403 the output does not fit the loss, or is
-// not there; E0104 a glob that names no parameter; E0405 nothing trains.
+// Returns the training step. Results: [loss]. The targets are the inputs "label" or, with several terms, "label.<output>". Every
+// trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", where <what> is momentum; adam_m, adam_v; square, mean, momentum; or
+// sum. With NoOptimizer the gradients are outputs named "grad.<p>".
+//   * In the order of ops, the update of a parameter comes directly after the sum of its gradients, so that RAM need not hold all gradients together.
+//   * The backward pass has no ops for values that depend on no trained parameter. Ops that no result and no update needs are dropped.
+//   * For each batch_norm, an op batch_norm_stats updates the running statistics. This op and all updates have recompute = false.
+//   * With `accumulate` micro-batches every trained parameter has a state "accumulated.<p>". The steps of make_accumulation add to this state, and
+//   this step empties it: the update uses the mean of all gradients. Clipping computes the norm of all gradients from one norm per gradient.
+// Errors: E0402: an op between a trained parameter and the loss has no gradient (the notes list all such ops); E0403: the output does not fit the
+// loss, or does not exist; E0104: a glob matches no parameter; E0405: no parameter trains.
 [[nodiscard]] Result<Graph> make_training(const Graph& forward, const TrainingOptions& options);
 
-// The step of all micro-batches but the last (with split_update, of all): adds the gradients to "accumulated.<p>". Results: [loss]. Errors as
-// above.
+// Returns the step for every micro-batch except the last (with split_update: for every micro-batch), which adds the gradients to "accumulated.<p>".
+// Results: [loss]. Errors: those of make_training.
 [[nodiscard]] Result<Graph> make_accumulation(const Graph& forward, const TrainingOptions& options);
 
-// With split_update a step is make_accumulation's for every micro-batch, and then this: the mean of the states of
-// `gradients`, clipping and the optimizer. No inputs, no results. Both together give the bits of make_training's step, but
-// where plain SGD trains an embedding: the fused update adds row after row.
+// Returns the update of a step with split_update. Such a step runs make_accumulation's graph (`gradients`) for every micro-batch and then this graph,
+// which computes the mean of the accumulated states, clips the gradients and runs the optimizer. This graph has no inputs and no results. The two
+// graphs give the same bits as make_training's step, except if plain SGD trains an embedding, where the fused update adds row after row.
 [[nodiscard]] Result<Graph> make_update(const Graph& gradients, const TrainingOptions& options);
 
-// The evaluation step, same parameters and buffers by name: batch norm by its running statistics, no dropout. Results:
-// "loss", the weighted sum; with several terms each one's weighted "loss.<output>"; for every term with labels
-// "count_correct"; then the metrics "count_top5" and "mean_absolute_error"; with several terms under names that end in
-// ".<output>".
+// Returns the evaluation step. Its parameters and buffers have the same names as in training; batch norm uses its running statistics, and there is no
+// dropout. Results: "loss", the weighted sum; with several terms, the weighted "loss.<output>" of each term; "count_correct" for every term with
+// labels; then the metrics "count_top5" and "mean_absolute_error". With several terms, the names of counts and metrics end in ".<output>".
 [[nodiscard]] Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options);
 
-// The forward program alone, same parameters and buffers by name: batch norm by its running statistics, no dropout, no
-// loss. Results: the model's outputs. `fixed`: parameters and buffers are constants, so that what is computed of them
-// alone may be computed once.
+// Returns the forward program without a loss. Its parameters and buffers have the same names as in training; batch norm uses its running statistics,
+// and there is no dropout. Results: the model's outputs. `fixed`: parameters and buffers become constants, so that values which depend only on them
+// can be computed once.
 [[nodiscard]] Result<Graph> make_inference(const Graph& forward, bool fixed);
 
 }  // namespace pantoum::autodiff

@@ -1,4 +1,4 @@
-// Sums that find damaged bytes: XXH3 with 64 bits, of the library xxHash.
+// Checksums that detect damaged bytes: 64-bit XXH3 of the library xxHash.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ struct XXH3_state_s;
 
 namespace pantoum::base {
 
-// The sum of bytes that come piece by piece. A seed that depends on their place also finds bytes in the wrong place. The sum finds damage;
-// it does not keep out a forger.
+// Computes the checksum of bytes that arrive piece by piece. If the seed depends on the position of the bytes, the checksum also detects bytes at a
+// wrong position. The checksum is not cryptographic: it does not detect forged bytes.
 class Checksum {
  public:
   explicit Checksum(uint64_t seed = 0);
   void add(std::span<const std::byte> bytes);
-  [[nodiscard]] uint64_t value() const;  // of all bytes so far
+  [[nodiscard]] uint64_t value() const;  // of all bytes added so far
 
  private:
   struct Free {
@@ -26,10 +26,10 @@ class Checksum {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-// The sum of bytes that are all in memory. No allocation.
+// Returns the checksum of `bytes`. Allocates nothing.
 [[nodiscard]] uint64_t checksum_of(std::span<const std::byte> bytes, uint64_t seed = 0);
 
-// 16 hexadecimal digits.
+// Returns `sum` as 16 hexadecimal digits.
 [[nodiscard]] std::string checksum_text(uint64_t sum);
 
 }  // namespace pantoum::base

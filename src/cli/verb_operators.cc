@@ -96,7 +96,7 @@ std::string row_of(const ir::OpDef& def) {
                      yes_or_no(def.in_place != nullptr), yes_or_no(def.recompute));
 }
 
-// The operators of torch graphs, in the order of their names.
+// Returns the operators of torch graphs by name; the value is whether a gradient passes the operator.
 std::map<std::string, bool> aten_operators() {
   std::map<std::string, bool> all;
   for (const auto& [name, entry] : aten::all_operators()) all.emplace(name, entry->gradient);

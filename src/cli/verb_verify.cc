@@ -42,7 +42,7 @@ size_t cases_of(const problem::Plan& plan) {
   return plan.certificate ? plan.certificate->cases.size() / 2 + 1 : 1;
 }
 
-// What a plan of the question may not do; "" where it may do all.
+// Returns, as words, the freedoms that the question denies a plan; "" if it denies none.
 std::string restrictions(const problem::Freedoms& freedoms) {
   std::string text;
   const auto without = [&](bool allowed, const char* what) {
@@ -85,7 +85,8 @@ std::string proof_line(const problem::Plan& plan, const check::Judgement& judged
 }
 
 nlohmann::ordered_json claims_json(const problem::Plan& plan) {
-  return {{"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", to_json(plan.bound)}};
+  return {
+      {"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", to_json(plan.bound)}};
 }
 
 nlohmann::ordered_json proved_json(const problem::Plan& plan, const check::Judgement& judged) {
@@ -97,7 +98,7 @@ nlohmann::ordered_json proved_json(const problem::Plan& plan, const check::Judge
           {"certificates", judged.proved.certificates}};
 }
 
-// The proved bound of the plan's objective.
+// Returns the proved bound of the plan's objective, the size of its proof, and the gap.
 nlohmann::ordered_json bound_json(const problem::Plan& plan, const check::Judgement& judged) {
   return {{key_of(plan.question.objective), judged.bound},
           {"rows", rows_of(plan)},

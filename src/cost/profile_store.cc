@@ -11,10 +11,12 @@
 namespace pantoum::cost {
 namespace {
 
-// Anybody may have made the file: SQLite trusts no function that its schema calls, and each question ends.
+// Anybody may have made the file, so SQLite must not trust functions that the file's schema calls, and every query has a limit of steps.
 constexpr const char* kGuards = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF;";
-constexpr int kTurn = 1 << 14,
-              kMostTurns = 64;  // kTurn: steps of SQLite's machine; kMostTurns: for one question, or one of its rows
+constexpr int
+    kTurn = 1 << 14,
+    kMostTurns =
+        64;  // a query, or one of its rows, may take kMostTurns turns of kTurn steps of SQLite's virtual machine
 constexpr int kBusyMilliseconds = 250;
 constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
 
@@ -28,7 +30,7 @@ constexpr const char* kMakeLinks =
     "CREATE TABLE IF NOT EXISTS links(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
     " engine_s REAL NOT NULL, engine_s_per_byte REAL NOT NULL, n INTEGER NOT NULL);";
 
-// Names of columns, and whether they are of the primary key.
+// The names of a table's columns, each with whether the column belongs to the primary key.
 using Columns = std::set<std::pair<std::string, bool>>;
 const Columns kCostColumns{
     {"machine", true},    {"engine", true},  {"op", true},       {"algorithm", true}, {"operands", true},
@@ -41,7 +43,7 @@ constexpr const char* kFigures = "seconds, low_s, high_s, warm_s, runs, workspac
 constexpr int kFigureColumns = 8;
 constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, attributes, threads";
 
-// Whether a value can be a measurement; anything else in the file is measured again.
+// is_time and is_link return whether a value can be a measurement. Every other value in the file counts as absent, and is measured again.
 bool is_time(double seconds) {
   return std::isfinite(seconds) && seconds > 0 && seconds < kMostSeconds;
 }
@@ -63,8 +65,8 @@ class SqliteStore final : public ProfileStore {
     sqlite3_progress_handler(database_.get(), kTurn, take_turn, &turns_);
   }
 
-  // Checks that the tables are a store's (E0275). The reading ends before anything is written: of two processes that read at the same
-  // time only one could begin to write.
+  // Checks that the tables are those of a profile store. E0275: they are not. The query ends before anything is written, because of two processes
+  // that read at the same time only one could begin to write.
   Result<void> look_inside() {
     PANTOUM_TRY(execute(kGuards));
     PANTOUM_ASSIGN(const Statement query,
@@ -81,7 +83,7 @@ class SqliteStore final : public ProfileStore {
     return has_links_ ? check_columns("links", kLinkColumns) : Result<void>{};
   }
 
-  // A data base without any table becomes a store.
+  // Checks the tables; creates them if the data base has no tables. E0275.
   Result<void> set_up() {
     PANTOUM_TRY(look_inside());
     if (!is_empty_) return {};
@@ -240,7 +242,7 @@ class SqliteStore final : public ProfileStore {
     return {};
   }
 
-  // nullopt: the value is not a text.
+  // Returns the text in a column; nullopt if the value is not a text.
   static std::optional<std::string> text_at(const Statement& query, int column) {
     if (sqlite3_column_type(query.get(), column) != SQLITE_TEXT) return std::nullopt;
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), column));
@@ -248,7 +250,7 @@ class SqliteStore final : public ProfileStore {
                            : std::string(text, static_cast<size_t>(sqlite3_column_bytes(query.get(), column)));
   }
 
-  // A text, even one that begins with digits, is read as NaN.
+  // Returns the number in a column; NaN if the value is not a number, even if it is a text that begins with digits.
   static double number_at(sqlite3_stmt* raw, int column) {
     const int type = sqlite3_column_type(raw, column);
     const bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;

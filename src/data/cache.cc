@@ -17,9 +17,9 @@ namespace {
 
 constexpr size_t kPiece = 1 << 16;
 
-enum class Frame : uint8_t { kGzip, kNone };  // around deflate data
+enum class Frame : uint8_t { kGzip, kNone };  // the format that encloses the deflate data
 
-// One or more gzip members, or bare deflate data, inflated piece by piece.
+// Inflates one or more gzip members, or bare deflate data, piece by piece.
 class Inflater {
  public:
   explicit Inflater(Frame frame) { ready_ = inflateInit2(&stream_, frame == Frame::kGzip ? 15 + 16 : -15) == Z_OK; }
@@ -29,7 +29,8 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // False where the bytes are not gzip. `ended` tells whether the last member was whole.
+  // Inflates `packed` by way of `buffer` and appends the result to `out`. Returns false if the bytes cannot be inflated. Afterwards ended() returns
+  // whether the last member is complete.
   [[nodiscard]] Result<bool> feed(std::span<std::byte> packed, std::span<std::byte> buffer, base::AtomicFile& out) {
     stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
     stream_.avail_in = static_cast<uInt>(packed.size());
@@ -61,7 +62,8 @@ class Inflater {
   uint64_t bytes_ = 0;
 };
 
-// Inflates bytes [begin, end) of `packed`, and checks the result against `member`, where that is given.
+// Inflates bytes [begin, end) of `packed` into `out`. `member` null: the bytes are gzip members. Otherwise they are bare deflate data, and the size
+// and the CRC-32 of the result must be those of `member`. E0261: the data are damaged, or more than kMostUnpacked bytes.
 Result<void> inflate_file(const base::OwnedFile& packed, uint64_t begin, uint64_t end, const PackedMember* member,
                           base::AtomicFile& out) {
   const Failure damaged =

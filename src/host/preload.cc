@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// Places operands one behind the other; returns where they end and the workspace begins.
+// Places the operands of an op one behind the other in `memory`, unless it is null. Returns the offset in bytes of their end, where the workspace
+// begins.
 size_t place(pt_op_view& view, std::byte* memory) {
   size_t at = 0;
   for (int operand = 0; operand < view.input_count + view.output_count; ++operand) {
@@ -62,7 +63,7 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
     call.scalars = &kScalars;
     call.workspace = memory + operands;
     const pt_status status = kernel.submit(&call);
-    return status == PT_E_DATA ? PT_OK : status;  // zeros are no data
+    return status == PT_E_DATA ? PT_OK : status;  // an op may refuse the zeros of the scratch memory as data
   });
 }
 

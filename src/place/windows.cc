@@ -30,8 +30,8 @@ Window cut_out(const Boxes& boxes, const std::vector<int32_t>& rank, Interval ra
   return window;
 }
 
-// Moments at which a box begins, those of most live bytes first; at any other one, no box lives that did not live just
-// before.
+// Returns the moments at which a box begins, by descending live bytes. Other moments need no search: every box that is live there is live at the
+// moment before, too.
 std::vector<int32_t> crowded_moments(const Boxes& boxes) {
   const std::vector<Bytes> live_bytes = live_bytes_by_moment(boxes);
   std::vector<uint8_t> begins(live_bytes.size(), 0);
@@ -56,7 +56,8 @@ bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, Searc
               seen.begin() + std::min(boxes.moments, moment + reach / 2 + 1), uint8_t{1});
     const Window window =
         cut_out(boxes, rank, {std::max(0, moment - reach), std::min(boxes.moments, moment + reach + 1)});
-    limit.nodes -= static_cast<int64_t>(window.rank.size());  // setting up takes about as long
+    limit.nodes -= static_cast<int64_t>(
+        window.rank.size());  // cutting the window out takes about as long as searching this many nodes
     SearchLimit some{std::clamp<int64_t>(limit.nodes, 1, kNodesPerWindow), limit.deadline};
     const int64_t granted = some.nodes;
     if (CanonicalSearch(window.boxes, budget).run(window.rank, some) == Outcome::kNone) return true;

@@ -1,7 +1,8 @@
-// Charts over two axes, as SVG that needs no script. The page's script draws no chart: it reads values of the one that is
-// there, from the data beside it.
+// Charts with two axes, as SVG that needs no script. The script of a page does not draw charts; it shows single values of a chart, which it reads
+// from the data beside the chart (to_json).
 //
-// Colours are classes (s0 to s7: an Okabe-Ito palette) of chart.css, in light and dark; no chart depends on colour alone.
+// Colours are classes of chart.css (s0 to s7: an Okabe-Ito palette), with one value for light screens and one for dark screens. No chart relies on
+// colour alone.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +12,13 @@
 namespace pantoum::report {
 
 struct Point {
-  double x = 0, y = 0;  // NaN in y: nothing there
+  double x = 0, y = 0;  // a y that is NaN leaves a gap
 };
 
 enum class Shape {
   kLine,
   kSteps,      // y holds until the next x
-  kStepsBack,  // y holds from the x before: a bound for more is one for less
+  kStepsBack,  // y holds from the previous x on: a lower bound at an x is also one at smaller x
   kArea,       // kSteps, filled down to 0
 };
 
@@ -25,10 +26,10 @@ struct Series {
   std::string label;
   int style = 0;  // s0 to s7
   Shape shape = Shape::kLine;
-  std::vector<Point> points;  // x upward
+  std::vector<Point> points;  // by ascending x
   bool dashed = false;
-  bool marked = false;            // a mark at each point, of a form of its own for each style
-  std::vector<double> none = {};  // x at which it is known that there is nothing: crosses above the axis
+  bool marked = false;            // draw a mark at each point; every style has its own form of mark
+  std::vector<double> none = {};  // each x that is known to have no y: drawn as crosses above the axis
 };
 
 struct Rule {  // a horizontal line
@@ -51,20 +52,20 @@ struct Chart {
   bool from_zero = true;  // false: the y axis begins near the data
 };
 
-// Round values (1, 2 or 5 times a power of ten, and their multiples) inside [least, most], at most `count` + 2.
+// Returns at most `count` + 2 round values in [least, most]: the multiples of 1, 2 or 5 times a power of ten.
 [[nodiscard]] std::vector<double> ticks(double least, double most, int count = 6);
 
-// The width that a picture is laid out for. It may be scaled to any other width, with its letters.
+// The width for which a chart is laid out. A page may scale the chart, with its letters, to any other width.
 enum class Width { kWide, kNarrow };
 
-// Its attribute data-frame says where the axes lie: left, right, top and bottom of the plot, in the units of the viewBox,
-// and the values of x at left and right.
+// Returns the chart as an svg element. Its attribute data-frame has the left, right, top and bottom edges of the plot, in the units of the viewBox,
+// and the values of x at the left and right edges.
 [[nodiscard]] std::string to_svg(const Chart& chart, Width width = Width::kWide);
-// What the page's script reads: {"x": label, "series": [{"label", "shape", "points": [[x..], [y..]]}]}. A y that is none
-// is null. Labels are made harmless (base/foreign_text.h).
+// Returns the data that the page's script reads: {"x": label, "series": [{"label", "shape", "points": [[x..], [y..]]}]}. A y that is NaN becomes
+// null. Labels are made harmless (base/foreign_text.h).
 [[nodiscard]] nlohmann::ordered_json to_json(const Chart& chart);
 
-// Charts below each other as a file of its own, in light or dark as the reader's screen is.
+// Returns an SVG file with the charts one below the other, in light or dark colours as the reader's screen is set.
 [[nodiscard]] std::string svg_document(const std::vector<Chart>& charts);
 
 }  // namespace pantoum::report

@@ -7,13 +7,13 @@
 namespace pantoum::rewrite {
 namespace {
 
-// The ops from the product that makes the scores to the product that reads their softmax.
+// The ops that one attention op replaces, from the product that makes the scores to the product that reads their softmax.
 struct Attention {
   const Op *scores = nullptr, *values = nullptr;
-  std::vector<int64_t> steps;  // in the order in which scores go through them
+  std::vector<int64_t> steps;  // PT_STEP_..., in the order in which they change the scores
   std::vector<double> reals;
   std::vector<ValueId> masks;
-  Shape batch;  // of the scores, as the steps with masks see them
+  Shape batch;  // the batch dimensions of the scores at the steps with masks
 };
 
 class AttentionFinder {
@@ -49,7 +49,7 @@ class AttentionFinder {
     return {shape.begin(), shape.end() - 2};
   }
 
-  // The one op that reads it, at one position.
+  // Returns the only op that reads `value`, if it is ordinary and reads the value at one position; else null.
   const Op* only_reader(ValueId value) const {
     const OpId reader = readers_.only(value);
     if (reader == kNone) return nullptr;
@@ -57,14 +57,14 @@ class AttentionFinder {
     return std::ranges::count(op.inputs, value) == 1 && is_ordinary(op) ? &op : nullptr;
   }
 
-  // A view that leaves every matrix of scores whole.
+  // Returns whether the op is a view that keeps the last two dimensions, and so every matrix of scores.
   bool keeps_matrices(const Op& op) const {
     const Shape &from = shape_of(op.inputs[0]), &to = shape_of(op.outputs[0]);
     return op.kind == Kind::k_alias && from.size() >= 2 && to.size() >= 2 &&
            std::equal(from.end() - 2, from.end(), to.end() - 2);
   }
 
-  // A product whose batches are all its own, of a left factor that lies as it is read.
+  // Returns whether the op is an ordinary product without bias whose factors both have the result's batch dimensions.
   bool is_product(const Op& op) const {
     if (op.kind != Kind::k_matmul || op.inputs.size() != 2 || !is_ordinary(op)) return false;
     const Shape batch = batch_of_matrices(op.outputs[0]);
@@ -80,7 +80,7 @@ class AttentionFinder {
     return true;
   }
 
-  // Backwards from what the softmax reads.
+  // Follows `scores` back to the product that makes them, and adds the steps on the way to `found`. Returns false if an op on the way is no step.
   bool find_scores(ValueId scores, Attention& found) const {
     while (true) {
       const Op* op = maker_of(graph_, scores);
@@ -95,7 +95,7 @@ class AttentionFinder {
     }
   }
 
-  // The scores that the step reads.
+  // Adds the op to `found` as a step, and returns the scores that it reads; nullopt if the op is no step of attention.
   std::optional<ValueId> through(const Op& op, Attention& found) const {
     if (found.steps.size() == PT_ATTENTION_STEPS) return std::nullopt;
     switch (op.kind) {
@@ -118,7 +118,7 @@ class AttentionFinder {
     }
   }
 
-  // If one of two summands comes from a product, that summand is the scores.
+  // Returns whether this input of the op is the scores: it comes, through steps, from a product. The other input is then the mask.
   bool leads_to_product(const Op& op, size_t input) const {
     Attention ignored;
     const ValueId scores = op.inputs[input];
@@ -131,7 +131,8 @@ class AttentionFinder {
     return scores;
   }
 
-  // No gradient flows to a mask: one that may train stays what it is. All masks see the same batch.
+  // Adds a step with a mask. Returns nullopt if the mask depends on a trained parameter, because attention passes no gradient to a mask, or if the
+  // scores have other batch dimensions here than at an earlier mask.
   std::optional<ValueId> take_mask(Attention& found, int64_t step, double real, const Op& op, size_t scores,
                                    size_t mask) const {
     const Shape batch = batch_of_matrices(op.outputs[0]);
@@ -143,7 +144,7 @@ class AttentionFinder {
 
   const Graph& graph_;
   Readers readers_;
-  std::vector<char> trains_;  // by value
+  std::vector<char> trains_;  // by value: does the value depend on a trained parameter?
 };
 
 ValueId seen_as(Edit& edit, ValueId matrices, const Shape& batch) {

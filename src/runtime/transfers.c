@@ -1,7 +1,7 @@
 #include "runtime/session.h"
 
-/* The order of transfers needs no waiting here: each names the newest open one that it must stay behind. That one is
- * enough for all of them, since `after` also covers every smaller ticket (pantoum.h). */
+/* The interpreter does not wait to keep transfers in order: each transfer names, as `after`, the newest open transfer that must end before it. One
+ * ticket is enough, because `after` also covers every smaller ticket (pantoum.h). */
 
 static void drop(pt_session* session, uint32_t index) {
   for (; index + 1 < session->flight_count; ++index) session->flights[index] = session->flights[index + 1];
@@ -14,7 +14,8 @@ static pt_status wait_for(pt_session* session, uint32_t index) {
   return session->pager.wait(session->pager.context, ticket);
 }
 
-/* Two transfers that must not run side by side: they meet in RAM or in storage, and one changes what they share. */
+/* Returns whether two transfers must not run at the same time: they overlap in RAM or in storage, and at least one of them changes the bytes that
+ * they share. */
 static int collide(const pt_session* session, const pt_flight* a, const pt_flight* b) {
   const uint32_t a_units = pt_tensor_units(&session->plan, a->tensor);
   const uint32_t b_units = pt_tensor_units(&session->plan, b->tensor);
@@ -51,7 +52,7 @@ pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t
   after = newest_collision(session, &flight);
   status = writes ? session->pager.write(context, storage_at, data, (size_t)bytes, flight.ticket, after)
                   : session->pager.read(context, storage_at, data, (size_t)bytes, flight.ticket, after);
-  if (status != PT_OK) return status; /* it was not taken: nothing to wait for */
+  if (status != PT_OK) return status; /* the pager refused the transfer, so there is nothing to wait for */
   session->flights[session->flight_count++] = flight;
   if (writes)
     session->counters.bytes_paged_out += bytes;

@@ -1,4 +1,4 @@
-// Small plans and pagers for tests of the interpreter. Kernels: relu, add, sgd without momentum, in plain loops.
+// Small plans and pagers for tests of the interpreter. The kernels (relu, add, sgd without momentum) are plain loops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using problem::Do;
 using problem::Home;
 
 inline constexpr uint32_t kAlign = 64;
-inline constexpr int64_t kLength = 16;  // floats: one unit of kAlign
+inline constexpr int64_t kLength = 16;  // in floats; they fill one unit of kAlign bytes
 
 inline ir::TensorType vector_of(int64_t length, ir::DType dtype = ir::DType::kF32) {
   return {dtype, {length}};
@@ -110,9 +110,9 @@ inline const pt_kernel_table* kernels() {
 
 // ---- pagers ----
 
-// Keeps transfers back until it must do them: when it is asked to wait for one, that one and those it stands behind
-// (`after`, and all open ones with smaller tickets than that) are done, and no others. So what the interpreter fails to
-// order goes wrong visibly.
+// A pager that performs each transfer as late as its contract allows. wait() performs the transfer of that ticket and, before it, the open transfers
+// that its `after` orders before it (all tickets up to `after`), and no others. So if the interpreter fails to order two transfers, a test sees wrong
+// data.
 class LazyPager {
  public:
   explicit LazyPager(size_t bytes) : storage(bytes) {
@@ -192,7 +192,7 @@ inline Memory memory_of(size_t bytes) {
   return made;
 }
 
-// A plan with everything it needs to run.
+// A plan with the memory, the pager and the session that run it.
 class Machine {
  public:
   explicit Machine(const BinaryPlan& from, const pt_kernel_table* with = kernels(), const pt_pool* pool = nullptr)

@@ -1,4 +1,4 @@
-// One small random graph per operator (and per way it can be used) for tests of gradients and of running in place.
+// Small random graphs, one for each operator and each way to use it. The tests of gradients and of in-place operation run them.
 #pragma once
 
 #include <cmath>
@@ -83,7 +83,7 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
   conv("conv3d depthwise", {2, 3, 3, 4, 4}, {3, 1, 3, 3, 3}, {2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3}, false);
 }
 
-// why: a table, one case or more per operator.
+// Appends one case or more for each operator of this kind.
 inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind :
@@ -279,7 +279,7 @@ inline void append_recurrent_cases(std::vector<GradientCase>& cases) {
   gru("gru_cell after gru_cell, its gates as PyTorch has them", {1, 0, 2});
 }
 
-// why: a table, one case or more per operator.
+// Appends one case or more for each operator of this kind.
 inline void append_movement_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind : {Kind::k_reduce_sum, Kind::k_reduce_mean}) {

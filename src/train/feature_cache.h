@@ -13,19 +13,20 @@
 
 namespace pantoum::train {
 
-// Holds rows of `tensors` (the features of a batch) for `count` samples. A seal stands after each row, so that damaged rows are found before
-// a step uses them. In an encrypted cache nobody can read the rows in the file; in one that is not, the seal has a sum in place of a tag.
+// A file with one row of every feature for each sample. A seal follows each row, so that damage is found before a step uses the row. If the cache is
+// encrypted, nobody can read the rows in the file, and the seal has a tag; otherwise the seal has a checksum.
 class FeatureCache {
  public:
-  static constexpr uint64_t kSealBytes = sizeof(host::Seal);  // beside the bytes of each feature of a sample
+  static constexpr uint64_t kSealBytes = sizeof(host::Seal);  // in addition to the bytes of each feature of a sample
 
-  // The file is made and allocated in full: in `folder`, or where page files are ("" ). E0902, E0908.
+  // Creates the file, with all of its bytes allocated, for `count` samples. `folder`: "" is the folder of page files. `tensors`: the features of one
+  // batch, whose types and shapes the cache takes over. E0902, E0908.
   [[nodiscard]] static Result<std::shared_ptr<FeatureCache>> create(const std::string& folder, int64_t count,
                                                                     std::span<const data::BatchView> tensors,
                                                                     bool encrypt = true);
 
-  // Keeps row `row` of the tensor as feature `field` of sample `index`. The row is encrypted in place meanwhile, and restored. No
-  // allocation. E0901.
+  // Stores row `row` of the tensor as feature `field` of sample `index`. Encrypts the row in place and restores it before the function returns.
+  // Allocates nothing. E0901.
   [[nodiscard]] Result<void> put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row);
 
   // The cache as a data set with the labels of `data`, which outlives it. Reading from it: E0903 damaged features.
@@ -40,8 +41,8 @@ class FeatureCache {
     uint64_t at = 0, bytes = 0;
   };
   host::PageFile file_;
-  std::optional<host::PageCipher> cipher_;  // none: rows lie there as they are
-  uint32_t puts_ = 0;                       // versions of seals: no row has one twice
+  std::optional<host::PageCipher> cipher_;  // none: the rows are not encrypted
+  uint32_t puts_ = 0;                       // the version of the next seal: each put has its own
   std::vector<Field> fields_;
   uint64_t stride_ = 0;
   int64_t count_ = 0;
@@ -50,7 +51,7 @@ class FeatureCache {
     return static_cast<uint64_t>(index) * stride_ + fields_[field].at;
   }
   [[nodiscard]] Result<void> write(uint64_t at, std::span<std::byte> row, host::Seal& seal) const;
-  // Whether these are the bytes that were kept; they are readable then.
+  // Returns whether `row` has the bytes that were stored; if so, decrypts them.
   [[nodiscard]] bool open(uint64_t at, std::span<std::byte> row, const host::Seal& seal) const;
 };
 

@@ -1,4 +1,4 @@
-// "Did you mean": what a user may have meant by a word that is not known.
+// Suggestions for a word of the command line that is not known.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace pantoum::cli {
 
-// "did you mean 'adam'? use sgd, adam or adamw".
+// Returns the help for a word that is none of `names`, such as "did you mean 'adam'? use sgd, adam or adamw".
 [[nodiscard]] std::string help_with_names(const std::string& word, const std::vector<std::string>& names);
 
-// What a dashed word of `verb` should have been: the spelling of an option, or which verbs have it.
+// Returns the help for `word`, an option that `verb` does not have: a similar option, or the verbs that have this option; "" if there is neither.
 [[nodiscard]] std::string likely_option(const std::string& word, const VerbFacts& verb);
 
-// The verb that `word` was probably meant to be; "": no verb is similar.
+// Returns the name of the verb that is most similar to `word`; "" if no verb is similar.
 [[nodiscard]] std::string likely_verb(const std::string& word, const VerbFacts& program);
 
-// Dashes and quotation marks that are none of a keyboard's, at the beginning of `word`: what they are called; "": none.
+// Returns the name of the typographic dash or quotation mark (one that keyboards do not type) with which `word` begins; "" if there is none.
 [[nodiscard]] std::string typeset_mark(const std::string& word);
 
 }  // namespace pantoum::cli

@@ -5,7 +5,8 @@
 
 #define ARM_REGISTER(address) (*(volatile uint32_t*)(address))
 #define ARM_SHCSR ARM_REGISTER(0xE000ED24u) /* enables MemManage (bit 16), BusFault, UsageFault, SecureFault (19) */
-#define ARM_CFSR ARM_REGISTER(0xE000ED28u)  /* why: MemManage in bits 0-7, BusFault in 8-15, UsageFault in 16-31 */
+#define ARM_CFSR \
+  ARM_REGISTER(0xE000ED28u) /* the causes of a fault: MemManage in bits 0-7, BusFault in 8-15, UsageFault in 16-31 */
 #define ARM_MMFAR ARM_REGISTER(0xE000ED34u)
 #define ARM_BFAR ARM_REGISTER(0xE000ED38u)
 #define ARM_CPACR ARM_REGISTER(0xE000ED88u)
@@ -26,8 +27,8 @@ extern uint32_t board_data_begin[], board_data_end[], board_bss_begin[], board_b
 extern const uint32_t board_data_load[];
 extern uint8_t board_rom_begin[], board_rom_end[], board_ram_begin[], board_ram_end[];
 
-/* Denies everything but ROM (read and execute), the RAM_SIZE bytes of RAM, and devices; nothing where there is no MPU.
+/* Lets the program access only ROM (read and execute), the RAM_SIZE bytes of RAM, and devices. Does nothing on a processor without an MPU.
  */
 void board_guard(void);
-/* The handler of every exception: tells which and where, and ends the run. */
+/* Handles every exception: prints the kind of the fault and where it happened, and ends the run. */
 void board_fault(void);

@@ -1,4 +1,4 @@
-/* A pager on storage of blocks: what a transfer shares of a block goes through a staging buffer of one block. */
+/* A pager on storage that reads and writes whole blocks. If a transfer covers only a part of a block, that block passes through a staging buffer. */
 #pragma once
 
 #include "blocks.h"
@@ -10,20 +10,20 @@ extern "C" {
 
 typedef struct pt_block_pager {
   pt_blocks* blocks;
-  uint8_t* staging;       /* PT_BLOCK_BYTES, aligned to 4; the caller's, as `blocks` is */
-  uint32_t first, count;  /* the blocks that the plan's storage lies in */
-  uint32_t* sums;         /* pt_block_sum of each of them, 0: not written yet; NULL: blocks are not checked */
-  uint64_t bytes_written; /* whole blocks, since it was opened: they take flash endurance */
-  /* Asked before a write; what it refuses is not written. NULL: all is. */
+  uint8_t* staging;      /* PT_BLOCK_BYTES bytes, aligned to 4; the caller owns them, and `blocks` */
+  uint32_t first, count; /* the first block of the plan's storage; the number of its blocks */
+  uint32_t* sums;        /* pt_block_sum of each block, 0: the block is not written yet; NULL: blocks are not checked */
+  uint64_t bytes_written; /* in whole blocks, since the pager was opened: each of them wears the flash */
+  /* Called before a write; unless it returns PT_OK, the write is refused with its status. NULL: every write is allowed. */
   pt_status (*may_write)(void* owner, uint64_t at, const void* data, size_t bytes);
   void* owner;
 } pt_block_pager;
 
-/* The CRC-32 of a block, which 0 is none of. */
+/* Returns the CRC-32 of a block, or 1 if that is 0. */
 uint32_t pt_block_sum(const uint8_t* block);
-/* The interface of the interpreter; transfers are done when it returns. Slots of a plan begin with a block and own it
- * to its end, so a write that begins with a block reads nothing. PT_E_FULL beyond `count`; PT_E_IO a block that is not
- * what was written there, where blocks are checked; what the storage says. */
+/* Returns the interface for the interpreter; its read and write return when the transfer is done. A slot of a plan begins at the start of a block and
+ * shares no block with another slot, so a write that begins at the start of a block needs no read. A transfer fails with PT_E_FULL: it goes beyond
+ * `count` blocks; PT_E_IO: blocks are checked, and one is not what was last written there; any status of the storage. */
 pt_pager pt_block_pager_interface(pt_block_pager* pager);
 
 #ifdef __cplusplus

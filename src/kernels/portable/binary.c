@@ -3,7 +3,7 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/pt_math.h"
 
-/* Element by element with numpy's broadcasting. Y may be either input of its size. */
+/* Computes Y from A and B element by element, with numpy's broadcasting. Y may be the same memory as an input of Y's size. */
 typedef void (*row_function)(const void* a, size_t a_step, const void* b, size_t b_step, void* y, size_t count);
 
 typedef struct walk {
@@ -68,7 +68,7 @@ PT_BINARY(pow, pt_real, y == 2 ? x * x : (pt_real)pt_pow((double)x, (double)y))
 PT_BINARY(maximum, pt_real, x > y || x != x ? x : y)
 PT_BINARY(minimum, pt_real, x < y || x != x ? x : y)
 
-/* dY A B -> dY * B * A^(B - 1), where A and B broadcast to dY's shape. */
+/* The inputs are dY, A and B; the output is dY * B * A^(B - 1). A and B broadcast to dY's shape. */
 typedef struct pow_grad_state {
   pt_broadcast a_and_b;
   const pt_real *dy, *a, *b;

@@ -4,7 +4,8 @@
 
 #include "kernels/portable/compact.h"
 
-/* `x` and `y`: the image and the convolution's result, or their gradients; one of them is the call's output. */
+/* Returns the work for the image `x` and the convolution's result `y` or, if `backward`, for the gradients of both. One of the two is the call's
+ * output. */
 static conv_work work_of(const pt_call* call, const pt_tensor* x, const pt_tensor* y, int backward) {
   conv_work c;
   memset(&c, 0, sizeof c);
@@ -83,8 +84,8 @@ static pt_nest nest_of(const conv_work* c, const conv_axis* v, const conv_axis* 
                    0};
 }
 
-/* Computes a rectangle of `height` times `width` positions: columns of the product run along the image's rows, or
- * down the image where fewer than four are left. */
+/* Computes a rectangle of `height` times `width` positions: a column of the product is a position along a row of the image or, if a row has fewer
+ * than four positions left, a position down the image. */
 static void run_rectangle(const conv_work* c, pt_nest* n, const conv_axis* v, const conv_axis* h, size_t height,
                           size_t width, const pt_real* a, const pt_real* b, pt_real* made) {
   const ptrdiff_t b_down = v->move * (ptrdiff_t)c->source_width, c_down = (ptrdiff_t)(v->step * c->width);
@@ -114,8 +115,8 @@ static void run_spans(const conv_work* c, const conv_axis* v, const conv_axis* h
                   c->made + (plane - c->plane) * c->part * c->c_row + to);
 }
 
-/* Depthwise convolutions have too few terms and channels for tiles. Positions of a window are computed side by side;
- * down the image where rows are short or one column is left. */
+/* Serves depthwise convolutions, which have too few terms and channels for tiles. Computes neighbouring positions together: along the rows of the
+ * image, or down the image if the rows are shorter than four or one column is left over. */
 static void run_window(const conv_work* c, pt_window* t, const conv_axis* v, const conv_axis* h, size_t height,
                        size_t width, const pt_real* w, const pt_real* x, pt_real* made) {
   const ptrdiff_t x_down = v->move * (ptrdiff_t)c->source_width, c_down = (ptrdiff_t)(v->step * c->width);
@@ -131,7 +132,7 @@ static void run_window(const conv_work* c, pt_window* t, const conv_axis* v, con
   (t, width - along, height, w, x + (ptrdiff_t)along * x_along, made + (ptrdiff_t)along * c_along);
 }
 
-/* Adds the channels of the source one after the other. */
+/* Computes a rectangle by windows. Adds the channels of the source one after the other. */
 PT_APART void run_windows(const conv_work* c, const conv_axis* v, const conv_axis* h, const conv_span* down,
                           const conv_span* along) {
   const ptrdiff_t width = (ptrdiff_t)c->source_width, kernel = (ptrdiff_t)c->s.kernel_w,

@@ -1,5 +1,5 @@
-/* Makes the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, for the form that
- * FORM_OF() returns. */
+/* PT_WINOGRAD_KERNELS(name, form_of) defines the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and the functions that
+ * return the sizes of their workspaces. form_of() returns the form of Winograd's algorithm. */
 #pragma once
 
 #include "kernels/portable/conv2d.h"
@@ -21,7 +21,7 @@
     return PT_NAME(pt_winograd_run)(&c, &form, call->pool, call->workspace); \
   }
 
-/* Passes dX to an activation's gradient. */
+/* Defines the kernel of conv2d_dz, which computes dX as conv2d_dx does and applies an activation's gradient to dX. */
 #define PT_WINOGRAD_THROUGH(name, form_of)                                                  \
   static void name##_of_dz(const pt_call* call, const pt_finish* finish) {                  \
     const pt_winograd_form form = form_of();                                                \
@@ -36,7 +36,7 @@
     return PT_NAME(pt_conv2d_through)(call, name##_of_dz);                                  \
   }
 
-/* Passes a convolution's result to the steps that follow it; lines of the result are written to Y after these steps. */
+/* Defines the kernel of conv2d_act, which applies the steps that follow a convolution to each line of the result and then writes the line to Y. */
 #define PT_WINOGRAD_ACT(name, form_of)                                                       \
   static pt_status name##_of_act(const pt_call* call, const pt_finish* finish) {             \
     const pt_winograd_form form = form_of();                                                 \
@@ -46,7 +46,7 @@
   }                                                                                          \
   size_t PT_NAME(pt_conv2d_act_##name##_workspace)(const pt_call* call) {                    \
     pt_call own = *call;                                                                     \
-    own.input_count = 2; /* what it needs does not depend on a bias */                       \
+    own.input_count = 2; /* the size of the workspace does not depend on a bias */           \
     return PT_NAME(pt_conv2d_##name##_workspace)(&own);                                      \
   }                                                                                          \
   pt_status PT_NAME(pt_conv2d_act_##name)(const pt_call* call) {                             \

@@ -1,4 +1,4 @@
-// Plans of all programs of a step, which share one arena.
+// Plans all programs of a step. The programs share one arena.
 #include <algorithm>
 #include <map>
 
@@ -12,9 +12,9 @@
 namespace pantoum::plan {
 namespace {
 
-// Offsets at which what is in RAM when a step starts is packed at the bottom of the arena: what is pinned first, then the
-// batch. Training has more freedom without, but may scatter these tensors so that the evaluation does not fit; where they are
-// packed, both have the rest of the arena in one piece.
+// Returns offsets that pack the tensors which are in RAM when a step starts at the bottom of the arena: first the pinned tensors, then the batch.
+// Without these offsets training has more freedom, but may scatter the tensors so that the evaluation does not fit. With them, training and
+// evaluation both have the rest of the arena in one piece.
 std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   std::map<int64_t, Bytes> at;
   Bytes top = 0;
@@ -28,7 +28,7 @@ std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   return at;
 }
 
-// Offsets of the state, which programs share, by the tensors' names.
+// Returns the offsets of the tensors by name. Programs share the state, and name its tensors alike.
 std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int64_t, Bytes>& at) {
   std::map<std::string, Bytes> named;
   for (const Tensor& tensor : graph.tensors)
@@ -44,9 +44,9 @@ std::map<int64_t, Bytes> inherited(const CostGraph& program, const std::map<std:
   return at;
 }
 
-// A plan that was read from a file is the user's to mend, whatever is wrong with it.
+// Checks a plan that was read from a file. If it is invalid, the user has to plan again: the error has the checker's code.
 Result<void> check_given(const CostGraph& graph, const Plan& given) {
-  if (structure_hash(graph) != structure_hash(given.graph)) return {};  // plan_all tells
+  if (structure_hash(graph) != structure_hash(given.graph)) return {};  // plan_all reports this
   const Result<check::Found> found = check::replay(graph, given);
   if (found) return {};
   const Error& wrong = found.error();
@@ -70,12 +70,13 @@ class ProgramsPlanner {
     Result<void> all = plan_all(options_, reuse, &answer);
     const bool has_no_plan = !all && (all.error().code == "E0301" || all.error().code == "E0302");
     if (!has_no_plan || reuse != nullptr) return all;
-    const Plan alone = std::move(training().plan);  // no other program fits beside it, where it has instructions
+    const Plan alone =
+        std::move(training().plan);  // has instructions if training fits, but another program does not fit beside it
     if (infeasible == nullptr && alone.instructions.empty()) return all;
     const auto least_plan_serves_all = [&] {
       return answer.min_plan && plan_all(options_, &*answer.min_plan, nullptr);
     };
-    const bool refused = all.error().code == "E0301";  // wherever its state lies
+    const bool refused = all.error().code == "E0301";  // E0301 holds for every placement of the state
     if (!refused || !least_plan_serves_all()) {
       PlanOptions packed = options_;
       packed.fixed_initial = pack_start(training().graph);
@@ -102,7 +103,8 @@ class ProgramsPlanner {
  private:
   Program& training() { return step_.programs.front(); }
 
-  // Plans training with these options, or takes `reuse`; the others find parameters and batch where training leaves them.
+  // Plans training with these options, or uses the plan `reuse` if it is not null. Then plans the other programs, with parameters and batch at the
+  // offsets of training's plan.
   Result<void> plan_all(PlanOptions options, const Plan* reuse, Infeasible* infeasible) {
     std::vector<OtherProgram> held;
     if (reuse == nullptr && options.fixed_initial.empty()) held = held_by_others(options);
@@ -110,7 +112,7 @@ class ProgramsPlanner {
     options.time_limit = others_.empty() ? time_.rest() : time_.for_attempt(Attempt::kTraining);
     PANTOUM_ASSIGN(training().plan, training_plan(options, reuse, infeasible));
     std::map<std::string, Bytes> places = by_name(training().graph, training().plan.initial);
-    options.warm_start = nullptr, options.others = nullptr, options.progress = nullptr;  // are training's
+    options.warm_start = nullptr, options.others = nullptr, options.progress = nullptr;  // these are for training alone
     options.question.budget = training().plan.question.budget_bytes();
     for (Program* program : others_) {
       if (!program->backward) options.question.deadline.reset(), options.question.energy_limit.reset();
@@ -120,7 +122,8 @@ class ProgramsPlanner {
       Result<Plan> plan = plan::make_plan(program->graph, options, &none);
       if (!plan && infeasible != nullptr) *infeasible = std::move(none);
       PANTOUM_ASSIGN(program->plan, std::move(plan));
-      places.merge(by_name(program->graph, program->plan.initial));  // the model's inputs
+      places.merge(by_name(program->graph,
+                           program->plan.initial));  // for the programs that follow: offsets of the model's inputs
     }
     return {};
   }
@@ -135,8 +138,8 @@ class ProgramsPlanner {
     return *reuse;
   }
 
-  // Returns what the other programs hold in RAM. If training leaves its state so that this has offsets, these
-  // programs fit. Programs of which nothing is known soon are left out.
+  // Returns the allocations of the other programs. If training places its state so that there are offsets for these allocations as well, the other
+  // programs fit. Leaves out programs for which no plan is found quickly.
   std::vector<OtherProgram> held_by_others(PlanOptions options) {
     const TimeLimit time(share_of(Attempt::kOtherProgramsFirst) * options.time_limit);
     std::map<std::string, int64_t> known;
@@ -161,8 +164,8 @@ class ProgramsPlanner {
     return held;
   }
 
-  // Returns what the program holds in RAM by its plan, which may be of earlier costs, or by a plan that is found at
-  // once. Nothing: planning it may be as hard as planning training.
+  // Returns the program's allocations by its present plan, which may have been made with earlier costs, or else by a new plan. Makes no new plan for
+  // a program with a backward pass (nullopt), because that may be as hard as planning training.
   static std::optional<OtherProgram> held_by(const Program& program, const PlanOptions& options) {
     if (!program.plan.instructions.empty())
       if (std::optional<OtherProgram> held = other_program(program.graph, program.plan, options)) return held;
@@ -171,7 +174,8 @@ class ProgramsPlanner {
     return plan ? other_program(program.graph, *plan, options) : std::nullopt;
   }
 
-  // The state lies as in the plan of the smallest budget, so that a budget that was once named is enough.
+  // Plans all programs with the state where the plan of the smallest budget has it, so that a budget that an earlier answer named is enough. Returns
+  // whether that succeeded.
   bool plan_from_least_budget() {
     PlanOptions options = options_;
     options.question.budget = 1;
@@ -189,8 +193,8 @@ class ProgramsPlanner {
     return true;
   }
 
-  // Makes the answer hold for all programs: the most RAM that one needs, and the strongest proof. Limits concern
-  // training alone, so an answer with limits stays as it is. The least plan is one of training.
+  // Makes the answer hold for all programs: its RAM becomes the RAM of the program that needs most, its proof the strongest one. Deadline and energy
+  // limit concern training alone; with one of them the answer does not change. The least plan is always a plan of training.
   void tell_of_all(Infeasible& answer, Result<void>& all) {
     if (options_.question.deadline || options_.question.energy_limit) return;
     PlanOptions options = options_;
@@ -218,9 +222,9 @@ class ProgramsPlanner {
     if (Result<Plan> plan = plan::make_plan(graph, options)) answer.min_plan = std::move(*plan);
   }
 
-  // The least RAM known in which there are plans of the programs that `answer` tells of and of this one, whose own is
-  // `least`; 0: none. What was found of this one, in hardly any time, may be far more than it needs: so a plan in the RAM of
-  // the others is sought.
+  // Returns the least known RAM, in bytes, in which this program and the programs that `answer` covers have plans; 0 if none is known. `least` is
+  // this program's own answer. Its search was short, and its RAM may be far more than the program needs, so this function also tries to plan the
+  // program in the RAM of `answer`.
   static Bytes least_of_both(const CostGraph& graph, PlanOptions options, const Infeasible& answer,
                              const Infeasible& least) {
     if (answer.min_ram_bytes == 0 || least.min_ram_bytes == 0) return 0;

@@ -1,4 +1,4 @@
-// Columns and rows of a linear program: min cost'x over rows >= lower and the columns' bounds.
+// The columns and rows of a linear program: minimize cost'x subject to rows >= lower and the columns' bounds.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace pantoum::plan {
 using base::Index;
 using base::Indexed;
 
-using ColumnIndex = Index<struct ColumnTag>;  // none: the column would be 0
+using ColumnIndex = Index<struct ColumnTag>;  // none: the variable is always 0 and has no column
 using Point = Indexed<ColumnIndex, double>;
 
 struct Column {
@@ -33,51 +33,49 @@ struct Row {  // sum of terms >= lower
   Rule rule = Rule::kNeed;
   std::vector<int64_t> of;
 
-  // Adds a term, where there is such a column.
+  // Adds factor * column to the row; does nothing if the column does not exist.
   void add(ColumnIndex column, double factor) {
     if (column.exists()) terms.push_back({column, factor});
   }
 };
 
-using RowKey = std::pair<Rule, std::vector<int64_t>>;  // of all rows of one relaxation, a row's own
+using RowKey = std::pair<Rule, std::vector<int64_t>>;  // unique among the rows of one relaxation
 
 inline RowKey key_of(const Row& row) {
   return {row.rule, row.of};
 }
 
-// `from` and the sum of the terms at a point, added in that order.
+// Returns `from` plus the values of the terms at `point`, added in the order of the terms.
 inline double sum_at(const std::vector<Term>& terms, const Point& point, double from = 0) {
   for (const Term& term : terms) from += term.factor * point[term.column];
   return from;
 }
 
-// What the rounds of all bounds have in common: tolerances, and when enough is proved.
+// Tolerances of the rounds of all bounds, and the bound at which rounds stop.
 
-constexpr double kMargin = 1 - 1e-9;    // a plan's figures are sums with rounding of their own
-constexpr double kLeastGap = 1e-9;      // of optimality: no rounds for less
-constexpr int32_t kFewestSegments = 8;  // boundary refinement goes from these
-constexpr int32_t kMostSegments = 256;  // to these
+constexpr double kMargin = 1 - 1e-9;    // leaves room for rounding errors in a plan's figures
+constexpr double kLeastGap = 1e-9;      // optimality gap below which no rounds run
+constexpr int32_t kFewestSegments = 8;  // boundary refinement begins with this many
+constexpr int32_t kMostSegments = 256;  // and ends with this many
 
-// A bound of so much proves a plan of `value` within the gap.
+// Returns the bound that proves a plan of `value` to be within `gap` of the optimum.
 inline double enough_for(double value, double gap) {
   return value * (1 - std::max(gap, kLeastGap));
 }
 
-// By how much a point must violate a row to be cut off by it.
+// The least violation for which a row is added to cut off a point.
 struct Violation {
-  double indicators = 0;  // a row of S, R, I, X; of flow cuts, a part of the longest makespan
-  double knapsacks = 0;   // a row made of bytes
+  double indicators = 0;  // of rows over S, R, I and X; of flow cuts, as a share of the longest makespan
+  double knapsacks = 0;   // of rows in bytes
 };
 constexpr Violation kSimplexViolation{.indicators = 1e-4, .knapsacks = 1e-3};
 constexpr Violation kBranchingViolation{.indicators = 1e-3, .knapsacks = 1e-3};
-constexpr Violation kFirstOrderViolation{.indicators = 5e-4,
-                                         .knapsacks = 2e-3};  // its point violates rows by about that
+constexpr Violation kFirstOrderViolation{
+    .indicators = 5e-4, .knapsacks = 2e-3};  // the point of that method violates rows by about this much
 
-// What multipliers prove of a linear program, whoever found them.
-
-// A lower bound of min cost'x over rows >= lower and the columns' bounds: lower'y + sum of min over the bounds of
-// (cost - A'y)_j x_j, for any y >= 0 (by row), rounded down by what these sums may err, and a checker's in plain
-// doubles.
+// Returns a lower bound of min cost'x subject to rows >= lower and the columns' bounds, from any multipliers y >= 0 (one per row): lower'y + the sum
+// over columns j of the minimum of (cost - A'y)_j x_j over the bounds of x_j. The bound is reduced by the largest rounding error of these sums, and
+// of a checker that computes them in plain doubles.
 double dual_bound(const Columns& columns, const std::vector<Row>& rows, const std::vector<double>& multipliers);
 
 }  // namespace pantoum::plan

@@ -10,7 +10,7 @@ namespace pantoum::plan {
 
 namespace {
 
-// Instruction i runs in [2i + 1, 2i + 2); the start is 0.
+// Returns the moment at which instruction `event` begins. Instruction i runs in [2i + 1, 2i + 2); the step starts at moment 0.
 int64_t begin_of(size_t event) {
   return 2 * static_cast<int64_t>(event) + 1;
 }
@@ -105,7 +105,7 @@ class Collector {
     for (const auto& [tensor, home] : model_.duplicate_homes) join(tensor, home);
   }
 
-  // After all that is there.
+  // Appends the allocations of another program, at moments after all earlier allocations. A tensor that both programs share gets one offset.
   void append(const OtherProgram& other) {
     const size_t first = out_.all.size();
     const int64_t begin = closing_;
@@ -132,8 +132,8 @@ class Collector {
   const std::vector<Event>& events_;
   const std::vector<size_t>& until_;
   Allocations out_;
-  Indexed<TensorIndex, std::optional<size_t>> open_;  // its allocation now
-  std::vector<size_t> parent_;                        // union of allocations with one offset
+  Indexed<TensorIndex, std::optional<size_t>> open_;  // the tensor's present allocation
+  std::vector<size_t> parent_;                        // union-find: allocations of one set share an offset
   int64_t closing_;
 };
 
