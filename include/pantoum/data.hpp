@@ -1,4 +1,4 @@
-// Data: sets on disk or in memory, and functions that make batches.
+// Data sets on disk or in memory, and functions that produce batches.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ template <class T>
   return sizeof(T) == 8 ? DType::i64 : DType::i32;
 }
 
-// Elements that someone else owns, row-major; any contiguous range of numbers converts to it.
+// A view of row-major elements that the caller owns. Any contiguous range of numbers converts to it.
 class Array {
  public:
   Array(DType dtype, std::span<const std::byte> bytes) : dtype_(dtype), bytes_(bytes) {}
@@ -45,48 +45,60 @@ class Array {
   std::span<const std::byte> bytes_;
 };
 
-// A step's samples: one array for each tensor of Plan::batch(), in its order.
+// The samples of a step: one array for each tensor of Plan::batch(), in that order.
 using Batch = std::vector<Array>;
 
 // Fills batch `number` (1 for the first; a step takes as many as it has micro-batches), every byte: the tensors of
-// Plan::batch(), in its order. Where a resumed run is to equal one that was not interrupted, the batch follows from
-// `number` alone. With prefetch it is called on another thread. An error ends the run.
+// Plan::batch(), in its order. If a resumed run has to equal an uninterrupted one, the batch may depend only on `number`. With prefetch another
+// thread calls the function. An error ends the run.
 using Producer = std::function<Result<void>(uint64_t number, std::span<const TensorView> batch)>;
 
 struct DataOptions {
   std::optional<std::string> test_path = {};
-  std::optional<std::string> cache_folder = {};  // none: a private one, for this process
+  std::optional<std::string> cache_folder = {};  // nullopt: a private folder for this process
   std::vector<std::string> label_columns = {};
 };
 template <class Visitor>
 void describe(Visitor& v, DataOptions& o) {
   v.group("data");
-  v.field(o.test_path, {.name = "test_path", .help = "the test set", .option = "--test-data", .shown = Shown::common,
-                        .otherwise = "the one in --data", .holds = Holds::data, .recorded = false});
-  v.field(o.label_columns, {.name = "label_columns", .help = "columns of labels in a CSV file, by name or number from 0",
-                            .option = "--label-column", .otherwise = "the last", .recorded = false, .list = true});
-  v.field(o.cache_folder, {.name = "cache_folder", .help = "folder for data that cannot be read in place",
-                           .option = "--cache", .otherwise = "beside the output", .holds = Holds::folder,
+  v.field(o.test_path, {.name = "test_path",
+                        .help = "the test set",
+                        .option = "--test-data",
+                        .shown = Shown::common,
+                        .otherwise = "the one in --data",
+                        .holds = Holds::data,
+                        .recorded = false});
+  v.field(o.label_columns, {.name = "label_columns",
+                            .help = "columns of labels in a CSV file, by name or number from 0",
+                            .option = "--label-column",
+                            .otherwise = "the last",
+                            .recorded = false,
+                            .list = true});
+  v.field(o.cache_folder, {.name = "cache_folder",
+                           .help = "folder for data that cannot be read in place",
+                           .option = "--cache",
+                           .otherwise = "beside the output",
+                           .holds = Holds::folder,
                            .recorded = false});
 }
 
 struct DatasetPair;
 
-// Samples, read one by one when they are needed. A handle: copies share it, from any thread.
+// Samples, each of which is read when it is needed. A handle: copies share one data set, and any thread may use it.
 class PANTOUM_API Dataset {
  public:
-  Dataset() = default;  // of no samples
-  // What lies at `path` (docs/data.md: IDX, NPY, NPZ, CIFAR-10, CSV, pictures, raw), as the plan's model wants it.
-  // E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
+  Dataset() = default;  // makes a data set without samples
+  // Opens the data at `path` (docs/data.md: IDX, NPY, NPZ, CIFAR-10, CSV, pictures, raw) in the form that the plan's model needs. E0262: there are no
+  // such data; the error lists what was looked for. E0201, E0260, E0261: the data cannot be read.
   [[nodiscard]] static Result<DatasetPair> open(const std::string& path, const Plan& plan,
                                                 const DataOptions& options = {});
-  // Samples in memory, which stays the caller's and outlives every copy: one array for each tensor of Plan::batch(), in
-  // its order. E0262 another number of arrays, another type, no whole number of samples, or not as many in each.
+  // Makes a data set of samples in memory, which the caller keeps valid as long as a copy of the data set exists: one array for each tensor of
+  // Plan::batch(), in that order. E0262: wrong number of arrays, wrong type, no whole number of samples, or different numbers of samples.
   [[nodiscard]] static Result<Dataset> from_arrays(const Plan& plan, const Batch& arrays);
 
   [[nodiscard]] int64_t count() const;
   [[nodiscard]] std::string format() const;                // "IDX", "image folder", "memory"
-  [[nodiscard]] std::vector<std::string> classes() const;  // an image folder's
+  [[nodiscard]] std::vector<std::string> classes() const;  // of an image folder
 
  private:
   friend struct Access;

@@ -1,7 +1,7 @@
-/* Which names a library shows to programs.
+/* Selects the names that a library exports to programs.
  *
- * The libraries are compiled with hidden names: what is declared with PANTOUM_API (C++) or PT_API (C) can be linked
- * against, nothing else. Both are empty on a microcontroller, and where PANTOUM_NO_EXPORT is defined. C99 and C++. Example:
+ * The libraries are compiled with hidden names, so programs can link only against names that are declared with PANTOUM_API (C++) or PT_API (C). Both
+ * macros are empty on a microcontroller, and if PANTOUM_NO_EXPORT is defined. C99 and C++. Example:
  *
  *   PT_API int answer(void);
  *   int answer(void) { return 42; }

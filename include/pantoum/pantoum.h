@@ -1,6 +1,6 @@
 /* Pantoum's runtime: executes a binary plan inside one arena. C99, libc and libm only, no allocation, no printing.
  *
- * The caller owns everything: the plan's bytes, the arena, the session's memory. Sizes are asked first. Example:
+ * The caller owns all memory: the plan's bytes, the arena, the session's memory. Functions return the sizes that it needs. Example:
  *
  *   // One step of a plan that pages nothing and keeps nothing in ROM. `allocate` is aligned_alloc of C11, or alike.
  *   pt_status train_once(const void* bytes, size_t size, void* (*allocate)(size_t align, size_t bytes)) {
@@ -17,8 +17,7 @@
  *     return pt_run(session, 0, &scalars);  // program 0; any number of times
  *   }
  *
- * Every function returns a pt_status; out parameters are untouched on failure. A session is used by one thread at a
- * time.
+ * Functions that can fail return a pt_status; they do not change out parameters on failure. Only one thread at a time may use a session.
  */
 #ifndef PANTOUM_PANTOUM_H
 #define PANTOUM_PANTOUM_H
@@ -35,7 +34,7 @@ extern "C" {
 
 typedef enum pt_status {
   PT_OK = 0,
-  PT_E_ARGUMENT = 1, /* the caller broke a contract of this header; mend the call */
+  PT_E_ARGUMENT = 1, /* the call breaks a contract of this header; correct the call */
   PT_E_PLAN = 2,     /* the binary plan is damaged or inconsistent; make it again */
   PT_E_VERSION = 3,  /* the binary plan is of another version; make it again with this release */
   PT_E_KERNEL = 4,   /* no kernel for an operator of the plan in the given table */
@@ -47,12 +46,12 @@ typedef enum pt_status {
   PT_E_NUMBER = 10   /* a loss, weight or state is not finite; what was stored before stays */
 } pt_status;
 
-/* A constant text for a status, for messages; "" when built with PT_NO_TEXT. */
+/* Returns a constant text for a status, for messages; "" if built with PT_NO_TEXT. */
 PT_API const char* pt_status_text(pt_status status);
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
 
-/* Limits of a plan. A firmware is built with those of its own plan, and so with less stack. */
+/* Limits of a plan. A firmware is built with the limits of its own plan, and needs less stack. */
 #ifndef PT_MAX_RANK
 #define PT_MAX_RANK 6
 #endif
@@ -71,16 +70,16 @@ typedef struct pt_tensor {
   uint8_t dtype; /* pt_dtype */
 } pt_tensor;
 
-/* What changes from step to step and is never baked into a plan. */
+/* The values of a step that are not fixed in the plan. */
 typedef struct pt_scalars {
   uint64_t step; /* 1 for the first step: Adam's bias correction and dropout's counter use it */
   uint64_t seed; /* dropout's Philox key */
   double lr;     /* learning rate */
 } pt_scalars;
 
-/* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all are done; pieces are
- * disjoint and may run at the same time. A NULL pool, or threads == 1, means: the calling thread does it all. Kernels
- * split OUTPUTS alone, so that results do not depend on the number of threads. */
+/* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all pieces are done; pieces are disjoint and may run at
+ * the same time. With a NULL pool, or threads == 1, the calling thread computes everything. Kernels split only their outputs, so that results do not
+ * depend on the number of threads. */
 typedef struct pt_pool {
   void* context;
   uint32_t threads;
@@ -93,7 +92,7 @@ typedef struct pt_call {
   const int64_t* ints; /* positional, see ops.h */
   const double* reals;
   uint16_t input_count, output_count, int_count, real_count;
-  void* workspace; /* as many bytes as `workspace_bytes` of the kernel asked for; aligned as the arena */
+  void* workspace; /* the bytes that `workspace_bytes` of the kernel returned; aligned as the arena */
   const pt_scalars* scalars;
   const pt_pool* pool;
 } pt_call;
@@ -103,21 +102,21 @@ typedef struct pt_call {
  * once per element size under PT_F32 (4 bytes), PT_I64 (8 bytes), PT_U8 (1 byte); the table's look-up maps the other
  * dtypes of that size to them. */
 typedef struct pt_kernel {
-  uint16_t op;                /* pt_op */
-  uint8_t dtype;              /* pt_dtype */
-  uint8_t engine;             /* 0 = cpu */
-  uint16_t algorithm;         /* 0 is the reference: plain, and the specification; names in algorithm_name */
+  uint16_t op;        /* pt_op */
+  uint8_t dtype;      /* pt_dtype */
+  uint8_t engine;     /* 0 = cpu */
+  uint16_t algorithm; /* 0: the reference, a plain kernel that is the specification; algorithm_name has the name */
   const char* algorithm_name; /* "reference", "direct", ... */
   const char* numerics;       /* kernels of one op with equal numerics give the same bits: "ascending", ... */
   pt_status (*submit)(const pt_call* call);
-  pt_status (*wait)(const pt_call* call); /* NULL: submit has done it all */
-  /* Bytes of workspace for these shapes (data pointers are NULL) and pool->threads; NULL: none. Never depends on
-   * values. PT_NO_KERNEL: it does not compute these shapes. */
+  pt_status (*wait)(const pt_call* call); /* NULL: the work is done when submit returns */
+  /* Returns the bytes of workspace for these shapes (data pointers are NULL) and pool->threads; they do not depend on values. Returns PT_NO_KERNEL if
+   * the kernel does not compute these shapes. NULL: the kernel needs no workspace. */
   size_t (*workspace_bytes)(const pt_call* call);
 } pt_kernel;
 
 #define PT_NO_KERNEL ((size_t)-1)
-/* Algorithms of fast back ends are numbered from here on. */
+/* The first number of an algorithm of a fast back end. */
 enum { PT_FIRST_BACK_END_ALGORITHM = 64 };
 
 typedef struct pt_kernel_table {
@@ -125,18 +124,18 @@ typedef struct pt_kernel_table {
   size_t count;
 } pt_kernel_table;
 
-/* The kernel for a key, or NULL. Cost: linear in the table. */
+/* Returns the kernel for a key, or NULL. Cost: linear in the table. */
 PT_API const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
                                        uint8_t engine);
 
-/* The portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64).
+/* Returns the portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64).
  */
 PT_API const pt_kernel_table* pt_portable_kernels(void);
 const pt_kernel_table* pt_portable_kernels_f64(void);
 
 /* ---- Paging ----------------------------------------------------------------------------------------------------- */
 
-/* Transfers that the interpreter has not yet waited for, at most. A microcontroller may be built with fewer. */
+/* The largest number of transfers for which the interpreter has not yet waited. A microcontroller may be built with fewer. */
 #ifndef PT_MAX_IN_FLIGHT
 #define PT_MAX_IN_FLIGHT 64
 #endif
@@ -144,10 +143,10 @@ const pt_kernel_table* pt_portable_kernels_f64(void);
 /* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the
  * interpreter (they start again at 1 after 2^31, when no transfer is open). `read` and `write` queue a transfer, or do
  * it at once (a synchronous pager); one channel serves them first come, first served. The transfer may begin only when
- * the transfer `after`, and every open one with a smaller ticket than that, has ended (0: none). Transfers without such
- * an order touch no common bytes, in RAM or storage, unless both only read them: a pager may have several of them under
- * way. `wait` returns when that transfer has ended, with its status; it is called at least once per transfer before the
- * next step begins. `wait` on a ticket already waited for returns PT_OK. At most PT_MAX_IN_FLIGHT are open. Bytes are a
+ * the transfer `after`, and every open one with a smaller ticket than that, has ended (0: none). Transfers without such an order have no bytes in
+ * common, in RAM or storage, unless both only read these bytes, so a pager may run several transfers at the same time. `wait` returns the status of a
+ * transfer when it has ended; the interpreter calls `wait` at least once per transfer before the next step begins. `wait` on a ticket already waited
+ * for returns PT_OK. At most PT_MAX_IN_FLIGHT are open. Bytes are a
  * multiple of the plan's alignment, rounded up by the planner. */
 typedef struct pt_pager {
   void* context;
@@ -164,10 +163,10 @@ typedef struct pt_plan {
   const uint8_t* bytes;
   size_t size;
   uint64_t arena_bytes, storage_bytes;
-  uint64_t rom_bytes; /* what `rom` of pt_session_open must hold at least */
+  uint64_t rom_bytes; /* the least size of `rom` of pt_session_open */
   uint32_t align_bytes;
   uint32_t
-      staging_bytes; /* of the buffer for parts of storage blocks; 0: the storage has none larger than align_bytes */
+      staging_bytes; /* of the buffer for parts of storage blocks; 0: no storage block is larger than align_bytes */
   uint32_t tensor_count, program_count, op_count;
   /* offsets of the sections inside `bytes`; private to the interpreter */
   uint32_t tensors_at, ops_at, programs_at, shapes_at, shape_count, names_at, names_size;
@@ -178,20 +177,20 @@ typedef enum pt_home { PT_HOME_NONE = 0, PT_HOME_RAM = 1, PT_HOME_AUX = 2, PT_HO
 
 typedef struct pt_tensor_info {
   const char* name; /* zero-terminated, inside the plan's bytes */
-  uint64_t bytes;   /* as planned: rounded up to the alignment */
-  uint64_t payload; /* as the network means it */
+  uint64_t bytes;   /* in the plan: the payload, rounded up to the alignment */
+  uint64_t payload; /* bytes of the elements */
   uint64_t ram_at;  /* valid for PT_HOME_RAM */
   uint8_t home, dtype, rank;
   uint32_t dims[PT_MAX_RANK];
 } pt_tensor_info;
 
-/* Checks magic, version, checksum and every index and size, so that nothing later can leave its bounds. PT_E_PLAN,
- * PT_E_VERSION. */
+/* Opens a binary plan. Checks magic, version, checksum and every index and size, so that no later access is out of bounds. PT_E_PLAN, PT_E_VERSION.
+ * */
 PT_API pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
-/* The index of a program ("train", "eval") or of a tensor by name; -1 when there is none. Cost: linear. */
+/* Returns the index of a program ("train", "eval") or of a tensor by name; -1 if there is none. Cost: linear. */
 PT_API int32_t pt_plan_program(const pt_plan* plan, const char* name);
 PT_API int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
-/* Where a program leaves room for the staging buffer, in bytes from the arena's begin; SIZE_MAX: it needs none. */
+/* Returns the offset of a program's staging buffer in the arena, in bytes; SIZE_MAX if the program needs none. */
 PT_API size_t pt_plan_staging(const pt_plan* plan, uint32_t program);
 PT_API pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_info* info);
 
@@ -199,7 +198,7 @@ PT_API pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_te
 
 typedef struct pt_session pt_session;
 
-/* Called after every instruction when set (progress, tracing); must not allocate. */
+/* An observer is called after every instruction (progress, tracing); it must not allocate. */
 typedef struct pt_event {
   uint32_t instruction; /* index in the program */
   uint8_t kind;         /* as in docs/plan-format.md: 0 compute, 1 page_out, 2 page_in, 3 free */
@@ -210,32 +209,30 @@ typedef struct pt_counters { /* since the session was opened */
   uint64_t bytes_paged_in, bytes_paged_out, computes, steps;
 } pt_counters;
 
-/* Bytes of memory that a session takes beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
+/* Returns the bytes of memory that a session needs beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
 PT_API size_t pt_session_bytes(const pt_plan* plan);
-/* Replays every program without computing, so that no run can find a tensor elsewhere than it needs it. PT_E_PLAN: such
- * a program, or a workspace below what the kernels ask for with this pool; PT_E_KERNEL; PT_E_ARGUMENT: alignment, or no
- * pager, or no rom where the plan needs one. The session keeps copies of `plan`, `pager` and `kernels`; plan bytes,
- * kernel array and `pool` stay the caller's. `rom` is the base address of tensors whose home is ROM (NULL when the plan
+/* Opens a session. Replays every program without computing, to check that every instruction of a run will find its tensors in place. PT_E_PLAN: a
+ * program fails this check, or a planned workspace is smaller than its kernel needs with this pool; PT_E_KERNEL; PT_E_ARGUMENT: wrong alignment, or
+ * the plan needs a pager or a rom that is NULL. The session copies `plan`, `pager` and `kernels`; the caller keeps the plan's bytes, the kernel array
+ * and `pool` valid. `rom` is the base address of tensors whose home is ROM (NULL when the plan
  * has none); `pager` and `pool` may be NULL. */
 PT_API pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
                                  const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
-/* Runs a program once. After a failure every later call returns PT_E_STATE (PT_E_ARGUMENT changes nothing). A program
- * whose persistent tensors have a successor (train) turns the roles of the two storage slots of each pair that lives in
- * auxiliary storage. */
+/* Runs a program once. After a failure every later call returns PT_E_STATE; only PT_E_ARGUMENT leaves the session usable. In a program whose
+ * persistent tensors have successors (train), each such pair in auxiliary storage exchanges the roles of its two storage slots. */
 PT_API pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
-/* Between runs: the bytes of a tensor whose home is RAM (valid until the next run); NULL otherwise. */
+/* Between runs: returns the bytes of a tensor whose home is RAM, valid until the next run; NULL for other tensors. */
 PT_API void* pt_session_data(pt_session* session, uint32_t tensor);
-/* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload.
- * Transfers to and from storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at
- * least align_bytes long). PT_E_STATE where the tensor has no home, a write into ROM, or after a failure. A storage
- * error fails the session. */
+/* Between runs: copies bytes [at, at + bytes) of a persistent tensor's payload in or out, whether its home is RAM, ROM or storage. Transfers to and
+ * from storage use the caller's `buffer`, whose address and size are multiples of align_bytes; its size is at least align_bytes. PT_E_STATE: the
+ * tensor has no home, the write is to ROM, or the session failed earlier. After a storage error the session has failed. */
 PT_API pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes,
                                  void* buffer, size_t buffer_bytes);
 PT_API pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
                                   void* buffer, size_t buffer_bytes);
-/* Between runs: which tensors of pairs in auxiliary storage live in the other's slot, a bit per tensor (bit tensor % 8
- * of byte tensor / 8). Who keeps it beside the storage, and hands it to a new session before its first run, goes on
- * where the other session stopped. PT_E_ARGUMENT: fewer bytes than that takes; a bit for a tensor without such a pair.
+/* Between runs: gets or sets, for each tensor, whether it is of a pair in auxiliary storage and lives in the slot of the other tensor (bit tensor % 8
+ * of byte tensor / 8). A program that keeps these bits with the storage, and passes them to a new session before its first run, continues where the
+ * earlier session stopped. PT_E_ARGUMENT: too few bytes, or a bit for a tensor that is of no such pair.
  */
 PT_API pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t bytes);
 PT_API pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes);

@@ -12,8 +12,8 @@
 //     return trainer->fit(data->train, {.epochs = 3}, data->test);
 //   }
 //
-// Each of these is a Result: ask it before its value is used, or call value(), which throws the error's text. Nothing is
-// printed; there is no state of the process but custom operators (custom_operator.hpp).
+// Each of these values is a Result: test it before you use its value, or call value(), which throws an exception with the error's text. The library
+// prints nothing, and has no process-wide state except custom operators (custom_operator.hpp).
 #pragma once
 
 #include "pantoum/custom_operator.hpp"

@@ -25,7 +25,7 @@
 
 namespace pantoum {
 
-// What went wrong, where, and what to do about it. Codes are stable; the first two digits give the exit code:
+// An error: its code, what went wrong, where, and what to do. Codes are stable; their first two digits give the exit code:
 //   E00xx internal (1)    E01xx usage (2)          E02xx input unreadable or invalid (3)
 //   E03xx no plan: E0301 proved infeasible (5), E0302 limit reached without a plan (6), E0303 gap not reached (7)
 //   E04xx unsupported operator or type (4)         E08xx verification failed (8)
@@ -36,17 +36,17 @@ struct Error {
   std::string where;               // file, node, line, key; may be empty
   std::vector<std::string> notes;  // each a "= ..." line: reasons, all problems of one kind
   std::string help;                // what to do; may be empty
-  // E0301, E0302: the smallest RAM for which a plan is known, where one is.
+  // E0301, E0302: the smallest RAM for which a plan is known, if any.
   std::optional<int64_t> min_ram_bytes = {};
 };
 
-// The process exit code for an error, as documented above.
+// Returns the process exit code for an error, as listed above.
 [[nodiscard]] PANTOUM_API int exit_code(const Error& error);
 
-// "error[E0301]: no plan fits ..." with its notes and help, as docs/errors.md shows; ends with a newline.
+// Returns "error[E0301]: no plan fits ..." with notes and help, as docs/errors.md shows; ends with a newline.
 [[nodiscard]] PANTOUM_API std::string to_text(const Error& error);
 
-// An error on its way to a Result of any type.
+// An error that converts to a Result of any type.
 class Failure {
  public:
   explicit Failure(Error error) : error_(std::move(error)) {}
@@ -63,8 +63,8 @@ class Failure {
   return Failure(Error{std::move(code), std::move(message), std::move(where), std::move(notes), std::move(help)});
 }
 
-// A value, or why there is none. `*result` and `result->` need a value, `error()` needs an error: ask first. value() asks
-// itself, and throws std::runtime_error with the error's text, for programs that end at the first error.
+// A value or an error. `*result` and `result->` require a value, and `error()` requires an error: test the result first. value() tests the result
+// itself and throws std::runtime_error with the error's text, for programs that end at the first error.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,9 +1,9 @@
-// How a setting is described: once, beside the field of the public structure that holds it. Command line, help, man pages,
+// Descriptions of settings. Each setting is described once, beside its field of a public structure. Command line, help, man pages,
 // completion, plan records, their JSON schema and the Python keywords are made from these descriptions.
 //
 // A structure of settings has a function `describe(visitor, structure)` beside it, which calls visitor.group(name) before
-// the settings of a group, and visitor.field(value, setting) for each of its fields. The type of the field gives the type
-// of the value, a structure that was made without arguments gives the default.
+// the settings of a group, and visitor.field(value, setting) for each of its fields. The type of the value is the type of the field; the default is
+// the value of the field in a default-constructed structure.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ enum class Shown : uint8_t {
   common,    // --help, and all of the others
   more,      // --help-all
   research,  // --help-all, in a group of its own: switches for measurements and ablations
-  nowhere    // it is no option
+  nowhere    // in none: the setting has no option
 };
 
-// What becomes of a value that is given beside a plan which was made with another one.
+// The treatment of a value that is given together with a plan, if the plan was made with another value.
 enum class BesidePlan : uint8_t {
-  refused,   // it changes the planned step
-  taken,     // it is a setting of the run
+  refused,   // refused: the setting changes the planned step
+  taken,     // accepted: the setting is one of the run
   not_less,  // a smaller value is refused
   not_more   // a larger value is refused
 };
 
-// What a text names.
+// What the text of a setting names.
 enum class Holds : uint8_t {
   text,
   glob,         // of names, as fnmatch(3) reads it
@@ -44,21 +44,21 @@ enum class Holds : uint8_t {
 };
 
 struct Setting {
-  const char* name;  // of the field; in plan records and in Python
-  const char* help;  // what the value is, as one sentence without a full stop; not its default
-  const char* option = nullptr;  // on the command line, as "--ram"; null: it is no option
+  const char* name;              // of the field; in plan records and in Python
+  const char* help;              // what the value is, as one sentence without a full stop; not its default
+  const char* option = nullptr;  // on the command line, such as "--ram"; null: the setting has no option
   Shown shown = Shown::more;
-  const char* otherwise = nullptr;  // what holds where the value is none: "the device's RAM"
+  const char* otherwise = nullptr;  // the effect of a value that is nullopt: "the device's RAM"
   const char* unit = nullptr;       // of a number: "J", "%" (of 1), "pixels"
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool above = false, below = false;  // the least, or the most, is itself out of range
+  bool above = false, below = false;  // the lower (above) or upper (below) limit itself is out of range
   Holds holds = Holds::text;
-  const char* alone = nullptr;           // the value of an option that is given without one
+  const char* alone = nullptr;  // the value if the option is given without a value
   BesidePlan beside_plan = BesidePlan::refused;
-  bool recorded = true;                  // a plan's record has it
-  const char* only_of = nullptr;         // names of the losses that have it, between spaces; null: all of them
-  bool list = false;                     // several values may stand in one word, with commas between them
+  bool recorded = true;           // the record of a plan contains the setting
+  const char* only_of = nullptr;  // the losses that have the setting, separated by spaces; null: all losses
+  bool list = false;              // one word may contain several values, separated by commas
 };
 
 }  // namespace pantoum

@@ -1,4 +1,4 @@
-// Element types, and a view of a tensor that something else owns.
+// Element types, and a view of a tensor in memory that the view does not own.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace pantoum {
 
-// What an element of a tensor is; booleans are bytes, 0 or 1.
+// The type of a tensor's elements; booleans are bytes, 0 or 1.
 enum class DType : uint8_t { f32, i64, i32, u8, boolean };
 
-// Bytes of one element.
+// Returns the bytes of one element.
 [[nodiscard]] constexpr std::size_t element_size(DType dtype) noexcept {
   switch (dtype) {
     case DType::i64:
@@ -27,7 +27,7 @@ enum class DType : uint8_t { f32, i64, i32, u8, boolean };
   return 0;
 }
 
-// "f32", "i64", "i32", "u8", "bool".
+// Returns the name of the type: "f32", "i64", "i32", "u8", "bool".
 [[nodiscard]] constexpr std::string_view name_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::f32:
@@ -44,7 +44,7 @@ enum class DType : uint8_t { f32, i64, i32, u8, boolean };
   return "?";
 }
 
-// Does an element of `dtype` have the C++ type T (const or not)? Bools may be read as bytes.
+// Returns whether elements of `dtype` have the C++ type T (const or not). Booleans may be read as bytes.
 template <class T>
 [[nodiscard]] constexpr bool holds(DType dtype) noexcept {
   using Element = std::remove_cv_t<T>;
@@ -63,15 +63,15 @@ template <class T>
   return false;
 }
 
-// A named tensor in memory that someone else owns: the view is valid as long as that memory is. Copying it copies no element.
+// A view of a named tensor. The view does not own the tensor's memory, and is valid as long as that memory. A copy of the view copies no element.
 struct TensorView {
   std::string_view name;
   DType dtype = DType::f32;
   std::span<const int64_t> shape;
   std::span<std::byte> data;  // row-major, element_size(dtype) bytes each
 
-  // The elements as T, to read and to write. Empty where T is not the type of the elements, or where the bytes are no whole number
-  // of them or not aligned for it.
+  // Returns the elements as T, for reading and writing. Returns an empty span if T is not the type of the elements, if the bytes are not a whole
+  // number of elements, or if they are not aligned for T.
   template <class T>
   [[nodiscard]] std::span<T> as() const noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(data.data());

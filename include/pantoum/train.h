@@ -6,7 +6,7 @@
  *
  * Example:
  *
- *   // Trains for one pass over `count` samples, which lie one behind the other; 0, or what went wrong.
+ *   // Trains for one pass over `count` samples, which lie one behind the other; returns 0 or the number of an error.
  *   int train(const float* images, const int64_t* labels, size_t count, size_t pixels, size_t batch) {
  *     const pt_train_options options = {.size = sizeof options, .learning_rate = 0.05};
  *     pt_trainer* trainer = NULL;
@@ -24,15 +24,14 @@
  *     return status;
  *   }
  *
- * Errors. Every function returns 0, or the number of an error: 262 is E0262 of docs/errors.md. pt_train_last_error says
- * the rest in words. Nothing is printed, nothing aborts, no C++ exception leaves the library. A call that this header
- * does not allow (a null pointer, a handle that is closed or was never opened, a wrong size) is E0150 and changes
- * nothing. Out parameters are untouched on failure.
+ * Errors. Every function returns 0, or the number of an error: 262 is E0262 of docs/errors.md. pt_train_last_error returns its text. The library does
+ * not print or abort, and no C++ exception leaves it. A call that this header does not allow (a null pointer, a handle that is closed or was never
+ * opened, a wrong size) returns E0150 and changes nothing. A call that fails does not change its out parameters.
  *
- * Threads. Several trainers may be open at a time, in any threads. Calls on one trainer wait for each other.
+ * Threads. Several trainers may be open at a time, in any threads. Calls on one trainer run one after the other.
  *
- * Structs that begin with `size` grow in later versions: set it to sizeof the struct, and all other fields of options to
- * zero or a value. A program that was compiled with an older header goes on working.
+ * Structs that begin with `size` grow in later versions: set `size` to sizeof the struct, and every other field of options to zero or a value. A
+ * program that was compiled with an older header still works with a newer library.
  */
 #ifndef PANTOUM_TRAIN_H
 #define PANTOUM_TRAIN_H
@@ -51,14 +50,14 @@ typedef struct pt_trainer pt_trainer;
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------------- */
 
-/* Zero is the usual choice of every field. Strings are copied. */
+/* The zero of a field selects its default. pt_train_open copies the strings. */
 typedef struct pt_train_options {
   size_t size;           /* sizeof(pt_train_options) */
   double learning_rate;  /* 0: 0.01; may be set later too */
   const char* schedule;  /* of the learning rate, as in docs/training.md: "cosine,to=1e-5,warmup=5%"; NULL: constant */
-  uint64_t total_steps;  /* of the whole training, which shares in a schedule refer to; 0: not known */
+  uint64_t total_steps;  /* of the whole training; percentages in a schedule refer to it; 0: not known */
   uint64_t seed;         /* of dropout */
-  uint32_t accumulate;   /* batches of a step, whose gradients are added up; 0: 1; the plan's --accumulate */
+  uint32_t accumulate;   /* batches of a step, whose gradients are added up: the plan's --accumulate; 0: 1 */
   uint32_t threads;      /* of the kernels; 0: as many as the process may run on */
   const char* page_file; /* folder or file for what is paged out; NULL: the system's temporary folder */
   uint32_t plain_pages;  /* 1: the page file is not encrypted */
@@ -67,17 +66,17 @@ typedef struct pt_train_options {
 
 /* Opens a trainer on a binary plan with the weights of a safetensors file: every parameter, buffer and constant of the
  * plan by its name; optimizer state where the file has it, zeros otherwise. `options` may be NULL.
- * The plan says which kernels compute: E0411 where it was made for oneDNN and that is not here.
- * Takes the plan's arena, plus about 1 MiB. `*trainer` is set also where opening fails, so that
- * pt_train_last_error can tell why: it is to be closed in any case (NULL: not even that memory was there).
- * E0201 a file cannot be opened; E0251, E0253 the plan; E0240 to E0244 the weights; E0410, E0411 kernels; E0115, E0116
- * the schedule; E0902 to E0908 page file, threads, memory. */
+ * The plan names the kernels: E0411: the plan was made for oneDNN, which is not available. A trainer needs the plan's arena and about 1 MiB. If
+ * opening fails, `*trainer` is set as well, so that pt_train_last_error can return the reason: close it in any case (NULL: there was no memory for a
+ * trainer).
+ * Errors: E0201: a file cannot be opened; E0251, E0253: of the plan; E0240 to E0244: of the weights; E0410, E0411: of the kernels; E0115, E0116: of
+ * the schedule; E0902 to E0908: of the page file, threads or memory. */
 PT_API int pt_train_open(pt_trainer** trainer, const char* plan, const char* weights, const pt_train_options* options);
-/* The same with a plan that is in memory; its bytes are copied. */
+/* Like pt_train_open, with a plan in memory. Copies its bytes. */
 PT_API int pt_train_open_plan(pt_trainer** trainer, const void* plan, size_t plan_bytes, const char* weights,
                               const pt_train_options* options);
-/* Gives everything back; nothing is written. NULL and what is closed already are let be. Waits for a call that another
- * thread is in. */
+/* Closes the trainer and frees its memory; writes no file. Ignores NULL and a trainer that is already closed. Waits until a call of another thread on
+ * this trainer has returned. */
 PT_API void pt_train_close(pt_trainer* trainer);
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
@@ -92,8 +91,8 @@ typedef struct pt_train_error {
   const char* text;    /* all of that as the command line prints it, with a newline at its end */
 } pt_train_error;
 
-/* The last call on this trainer that failed; of NULL, or of what is no open trainer, the calling thread's last such
- * call. Never NULL. The strings belong to the calling thread, until it asks again. */
+/* Returns the error of the last call on this trainer that failed. If `trainer` is NULL or not open, returns the error of the calling thread's last
+ * failed call with such a handle. Never returns NULL. The strings are valid until the calling thread calls this function again. */
 PT_API const pt_train_error* pt_train_last_error(const pt_trainer* trainer);
 
 /* ---- Tensors ---------------------------------------------------------------------------------------------------- */
@@ -109,7 +108,7 @@ enum { PT_TRAIN_MAX_RANK = 8 };
 
 typedef struct pt_train_tensor {
   size_t size;      /* sizeof(pt_train_tensor), set by the caller */
-  const char* name; /* the trainer's, until it is closed */
+  const char* name; /* owned by the trainer, valid until it is closed */
   uint64_t bytes;
   int64_t dims[PT_TRAIN_MAX_RANK];
   int32_t rank;
@@ -117,20 +116,21 @@ typedef struct pt_train_tensor {
   int32_t kind;  /* pt_train_kind */
 } pt_train_tensor;
 
-/* How many tensors there are of a kind. E0150 an unknown kind. */
+/* Returns the number of tensors of a kind. E0150: the kind is unknown. */
 PT_API int pt_train_count(pt_trainer* trainer, int kind, size_t* count);
-/* Tensor `index` of a kind, row-major; the first dimension of inputs and labels is the batch. E0150 there are fewer. */
+/* Describes tensor `index` of a kind. Tensors are row-major; the first dimension of inputs and labels is the batch. E0150: the kind has fewer
+ * tensors. */
 PT_API int pt_train_tensor_at(pt_trainer* trainer, int kind, size_t index, pt_train_tensor* tensor);
-/* A weight or an optimizer state by its name. E0151 there is none. */
+/* Describes the weight or optimizer state of that name. E0151: there is none. */
 PT_API int pt_train_find(pt_trainer* trainer, const char* name, pt_train_tensor* tensor);
-/* Copies all of a weight or state out or in, wherever it lives. E0151 no such tensor; E0152 `bytes` are not its bytes;
- * E0903 storage. Cost: of a tensor that is paged out, reading or writing it there. */
+/* Copies a whole weight or optimizer state out or in, whether the tensor is in RAM or in storage. E0151: there is no such tensor; E0152: `bytes` is
+ * not the size of the tensor; E0903: the storage failed. Cost: for a tensor in storage, one read or write of it. */
 PT_API int pt_train_get(pt_trainer* trainer, const char* name, void* data, size_t bytes);
 PT_API int pt_train_set(pt_trainer* trainer, const char* name, const void* data, size_t bytes);
 
 /* ---- Training --------------------------------------------------------------------------------------------------- */
 
-/* The caller's, read during the call alone. Any alignment. */
+/* Data that the caller owns; the library reads them only during the call. Any alignment. */
 typedef struct pt_train_data {
   const void* data;
   size_t bytes;
@@ -140,63 +140,63 @@ typedef struct pt_train_result {
   size_t size;          /* sizeof(pt_train_result), set by the caller */
   uint64_t step;        /* 1 for the first */
   double loss;          /* before the step's update; the mean over its batches */
-  double learning_rate; /* that the step was made with */
+  double learning_rate; /* of this step */
 } pt_train_result;
 
-/* One step: all inputs, then all labels, as pt_train_tensor_at lists them; with `accumulate` batches in a step so many
- * times as many. `result` may be NULL. Nothing is allocated. E0152 another number of tensors, or bytes that are not
- * those of its tensor; E0262 a label or an index out of range; E0701 the loss is not finite (the parameters have been
- * updated with it: go back to what was saved); E0903 paging failed. After E0262 and E0903 the trainer computes nothing
- * more: close it, and open it again with what was saved. */
+/* Runs one step. `data` has all inputs, then all labels, in the order of pt_train_tensor_at; each has the samples of `accumulate` batches. `result`
+ * may be NULL. Allocates nothing. E0152: the number of tensors or the size of one is wrong; E0262: a label or an index is out of range; E0701: the
+ * loss is not finite, and the update has already used it: return to the last saved file; E0903: paging failed. After E0262 and E0903 the trainer
+ * computes nothing more: close it, and open a new one with the last saved file. */
 PT_API int pt_train_step(pt_trainer* trainer, const pt_train_data* data, size_t count, pt_train_result* result);
 
 enum { PT_TRAIN_MAX_LOSSES = 8 };
 
-typedef struct pt_train_term { /* of one loss; NaN: not measured */
+typedef struct pt_train_term { /* the result of one loss; NaN: not measured */
   double loss, accuracy, top5, mean_absolute_error;
 } pt_train_term;
 
 typedef struct pt_train_evaluation {
   size_t size;      /* sizeof(pt_train_evaluation), set by the caller */
   double loss;      /* the weighted sum of all losses, each the mean over its labels */
-  double accuracy;  /* of the first loss that has classes as labels; NaN: none has */
-  uint64_t samples; /* that were evaluated */
+  double accuracy;  /* of the first loss whose labels are classes; NaN: there is no such loss */
+  uint64_t samples; /* evaluated */
   uint32_t term_count;
   uint32_t reserved;
   pt_train_term terms[PT_TRAIN_MAX_LOSSES]; /* in the order of the losses */
 } pt_train_evaluation;
 
-/* Evaluates any number of samples, which lie one behind the other in each of the inputs and labels. Changes nothing.
- * E0105 the plan has no evaluation; E0152 as in a step, for so many samples; E0262 no samples; E0701, E0903. */
+/* Evaluates any number of samples, which lie one behind the other in each of the inputs and labels. Changes no weight or state. E0105: the plan has
+ * no evaluation; E0152: as for a step, with the sizes of all samples; E0262: there are no samples; E0701; E0903. */
 PT_API int pt_train_evaluate(pt_trainer* trainer, const pt_train_data* data, size_t count, uint64_t samples,
                              pt_train_evaluation* evaluation);
 
-/* Of the steps from now on, before a schedule's factor. E0150 negative or not finite. */
+/* Sets the learning rate of the following steps, which a schedule then multiplies by its factor. E0150: the rate is negative or not finite. */
 PT_API int pt_train_set_learning_rate(pt_trainer* trainer, double learning_rate);
 
 /* ---- Files ------------------------------------------------------------------------------------------------------ */
 
-/* Writes weights, optimizer state and where the training is: what pt_train_resume goes on from bit for bit, and what
- * pt_train_open, `pantoum export` and other readers of safetensors take as weights. Atomic: a crash leaves the old file
- * whole. E0901, E0903. */
+/* Writes weights, optimizer state and the position of the training to a safetensors file. pt_train_resume continues from this file with the same
+ * bits; pt_train_open, `pantoum export` and other readers of safetensors read its weights. Atomic: after a crash the old file is still complete.
+ * E0901, E0903. */
 PT_API int pt_train_save(pt_trainer* trainer, const char* path);
-/* Goes on where the trainer that saved the file was: weights, state, step, seed, learning rate, schedule. E0243 no such
- * file, or one of another plan; E0240, E0244 damaged (nothing is changed then). */
+/* Restores weights, optimizer state, step, seed, learning rate and schedule from a file of pt_train_save. E0243: the file is not of pt_train_save, or
+ * belongs to another plan; E0240, E0244: the file is damaged, and nothing is changed. */
 PT_API int pt_train_resume(pt_trainer* trainer, const char* path);
-/* Begins again with other weights, as pt_train_open takes them: step 0. E0240 to E0244 (nothing is changed then). */
+/* Starts again at step 0 with the weights of another file, which pt_train_open would accept. E0240 to E0244: the file is not usable, and nothing is
+ * changed. */
 PT_API int pt_train_load(pt_trainer* trainer, const char* path);
 
 /* ---- Figures ---------------------------------------------------------------------------------------------------- */
 
 typedef struct pt_train_usage {
   size_t size;               /* sizeof(pt_train_usage), set by the caller */
-  uint64_t steps;            /* done, those before a resume included */
+  uint64_t steps;            /* done in all, including those before a resume */
   uint64_t batch;            /* samples of a step */
-  uint64_t arena_bytes;      /* what the plan takes */
+  uint64_t arena_bytes;      /* RAM of the plan */
   uint64_t bytes_before;     /* of RAM, of the whole process, when the arena was new */
   uint64_t peak_bytes;       /* of RAM, of the whole process, since then */
   uint64_t bytes_paged_in;   /* since the trainer was opened */
-  uint64_t bytes_paged_out;  /* as that */
+  uint64_t bytes_paged_out;  /* since the trainer was opened */
   uint64_t page_file_bytes;  /* 0: nothing is paged */
   const char* kernels;       /* "portable", "oneDNN 2.6.3"; the trainer's */
   const char* page_transfer; /* "io_uring", "threads"; "": nothing is paged */
@@ -205,7 +205,7 @@ typedef struct pt_train_usage {
 
 PT_API int pt_train_get_usage(pt_trainer* trainer, pt_train_usage* usage);
 
-/* Of the library: "0.1.0". */
+/* Returns the version of the library, such as "0.1.0". */
 PT_API const char* pt_train_version(void);
 
 #ifdef __cplusplus

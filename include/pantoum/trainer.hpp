@@ -1,4 +1,4 @@
-// Training a plan: steps, epochs, evaluation, checkpoints, weights.
+// Trains by a plan: steps, epochs, evaluation, checkpoints, weights.
 #pragma once
 
 #include <array>
@@ -33,20 +33,21 @@ template <class Visitor>
 void describe(Visitor& v, Augmentation& augment) {
   v.field(augment.flip, {.name = "flip", .help = "mirror half of the images, left to right"});
   v.field(augment.flip_vertically, {.name = "flip_vertically", .help = "mirror half of the images, top to bottom"});
-  v.field(augment.crop, {.name = "crop", .help = "most pixels by which an image is moved", .unit = "pixels",
-                         .least = 0, .most = 65536});
+  v.field(
+      augment.crop,
+      {.name = "crop", .help = "most pixels by which an image is moved", .unit = "pixels", .least = 0, .most = 65536});
 }
 
-// What holds for every step of a run.
+// The settings of every step of a run.
 struct TrainerOptions {
-  std::optional<std::string> weights = {};  // safetensors to begin with
+  std::optional<std::string> weights = {};  // safetensors file with the first weights
   std::optional<std::string> page_file = {};
   bool page_encryption = true;
   bool direct_io = true;
   uint64_t seed = 0;
-  std::optional<double> lr = {};              // in place of the optimizer's
+  std::optional<double> lr = {};  // in place of the optimizer's learning rate
   std::string schedule = "constant";
-  std::vector<Normalization> normalize = {};  // once, or once for each channel; none: bytes scaled to 0..1
+  std::vector<Normalization> normalize = {};  // one, or one for each channel; empty: bytes are scaled to 0..1
   Augmentation augment = {};
   bool shuffle = true;
   int64_t prefetch = 0;
@@ -56,31 +57,54 @@ template <class Visitor>
 void describe(Visitor& v, TrainerOptions& o) {
   using enum Shown;
   v.group("data");
-  v.field(o.normalize, {.name = "normalize", .help = "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float "
-                                                     "inputs; once, or once for each channel",
-                        .option = "--normalize", .shown = common, .recorded = false});
-  v.field(o.augment, {.name = "augment", .help = "random changes of training images", .option = "--augment",
-                      .recorded = false, .list = true});
-  v.field(o.shuffle, {.name = "shuffle", .help = "off: every epoch has the data's own order", .option = "--shuffle",
+  v.field(o.normalize, {.name = "normalize",
+                        .help = "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float "
+                                "inputs; once, or once for each channel",
+                        .option = "--normalize",
+                        .shown = common,
+                        .recorded = false});
+  v.field(o.augment, {.name = "augment",
+                      .help = "random changes of training images",
+                      .option = "--augment",
+                      .recorded = false,
+                      .list = true});
+  v.field(o.shuffle, {.name = "shuffle",
+                      .help = "off: every epoch has the data's own order",
+                      .option = "--shuffle",
                       .recorded = false});
-  v.field(o.prefetch, {.name = "prefetch", .help = "batches made ahead on a thread of their own, inside the RAM budget",
-                       .option = "--prefetch", .least = 0, .most = 64, .recorded = false});
+  v.field(o.prefetch, {.name = "prefetch",
+                       .help = "batches made ahead on a thread of their own, inside the RAM budget",
+                       .option = "--prefetch",
+                       .least = 0,
+                       .most = 64,
+                       .recorded = false});
   v.group("training");
-  v.field(o.seed, {.name = "seed", .help = "random seed for shuffling and dropout", .option = "--seed",
-                   .shown = common, .recorded = false});
+  v.field(o.seed, {.name = "seed",
+                   .help = "random seed for shuffling and dropout",
+                   .option = "--seed",
+                   .shown = common,
+                   .recorded = false});
   v.field(o.schedule, {.name = "schedule",
                        .help = "learning rate over the training: constant; step,every=N[,gamma=G]; "
                                "multi_step,at=N:N..[,gamma=G]; exponential,gamma=G; cosine[,to=LR]; linear[,to=LR]; "
                                "each [,warmup=N]; N is a number of steps, or 30% of all",
-                       .option = "--schedule", .recorded = false});
+                       .option = "--schedule",
+                       .recorded = false});
   v.group("device");
-  v.field(o.page_file, {.name = "page_file", .help = "folder or file for what is paged out", .option = "--page-file",
-                        .otherwise = "the system's folder for temporary files", .holds = Holds::page_folder,
+  v.field(o.page_file, {.name = "page_file",
+                        .help = "folder or file for what is paged out",
+                        .option = "--page-file",
+                        .otherwise = "the system's folder for temporary files",
+                        .holds = Holds::page_folder,
                         .recorded = false});
-  v.field(o.page_encryption, {.name = "page_encryption", .help = "encryption of what is paged out",
-                              .option = "--page-encryption", .recorded = false});
-  v.field(o.direct_io, {.name = "direct_io", .help = "page past the system's cache where the file system allows it",
-                        .option = "--direct-io", .recorded = false});
+  v.field(o.page_encryption, {.name = "page_encryption",
+                              .help = "encryption of what is paged out",
+                              .option = "--page-encryption",
+                              .recorded = false});
+  v.field(o.direct_io, {.name = "direct_io",
+                        .help = "page past the system's cache where the file system allows it",
+                        .option = "--direct-io",
+                        .recorded = false});
 }
 
 struct StepStats {
@@ -107,7 +131,7 @@ struct EpochStats {
   bool best = false;
 };
 
-// What is better: a lower loss, or a higher accuracy.
+// The figure that decides which evaluation is better: a lower loss, or a higher accuracy.
 enum class Judge : uint8_t { loss, accuracy };
 [[nodiscard]] constexpr std::array<const char*, 2> names_of(Judge) {
   return {"loss", "accuracy"};
@@ -117,13 +141,13 @@ enum class Judge : uint8_t { loss, accuracy };
 struct FitOptions {
   uint64_t epochs = 1;
   std::optional<uint64_t> steps_per_epoch = {};  // of a Producer
-  std::optional<std::string> checkpoint = {};    // where the newest is written, the one before as NAME.previous
+  std::optional<std::string> checkpoint = {};    // file of the newest checkpoint; the one before is NAME.previous
   std::optional<uint64_t> checkpoint_every = {};
   std::optional<std::string> keep_best = {};
   std::optional<uint64_t> patience = {};
   Judge judge = Judge::loss;
   std::optional<Seconds> max_time = {};
-  std::stop_token stop = {};                            // asked between steps, and between batches of an evaluation
+  std::stop_token stop = {};                            // tested between steps, and between batches of an evaluation
   std::function<void(const StepStats&)> on_batch = {};  // after every step
   std::function<void(const EpochStats&)> on_epoch = {};
   std::function<void()> on_evaluated = {};                   // before every batch of an evaluation
@@ -134,28 +158,56 @@ template <class Visitor>
 void describe(Visitor& v, FitOptions& o) {
   using enum Shown;
   v.group("training");
-  v.field(o.epochs, {.name = "epochs", .help = "passes over the training set, those before a resume included",
-                     .option = "--epochs", .shown = common, .least = 1, .most = 1e15, .recorded = false});
-  v.field(o.patience, {.name = "patience", .help = "end after so many epochs without a better evaluation",
-                       .option = "--early-stop", .otherwise = "off", .least = 1, .most = 1e15, .recorded = false});
-  v.field(o.judge, {.name = "judge", .help = "what makes an evaluation better: a lower loss, or a higher accuracy",
-                    .option = "--judge", .recorded = false});
-  v.field(o.max_time, {.name = "max_time", .help = "end after this time, with a checkpoint", .option = "--max-time",
-                       .otherwise = "no limit", .least = 0, .above = true, .recorded = false});
+  v.field(o.epochs, {.name = "epochs",
+                     .help = "passes over the training set, those before a resume included",
+                     .option = "--epochs",
+                     .shown = common,
+                     .least = 1,
+                     .most = 1e15,
+                     .recorded = false});
+  v.field(o.patience, {.name = "patience",
+                       .help = "end after so many epochs without a better evaluation",
+                       .option = "--early-stop",
+                       .otherwise = "off",
+                       .least = 1,
+                       .most = 1e15,
+                       .recorded = false});
+  v.field(o.judge, {.name = "judge",
+                    .help = "what makes an evaluation better: a lower loss, or a higher accuracy",
+                    .option = "--judge",
+                    .recorded = false});
+  v.field(o.max_time, {.name = "max_time",
+                       .help = "end after this time, with a checkpoint",
+                       .option = "--max-time",
+                       .otherwise = "no limit",
+                       .least = 0,
+                       .above = true,
+                       .recorded = false});
   v.group("output");
-  v.field(o.checkpoint, {.name = "checkpoint", .help = "file of the newest checkpoint; the one before it is kept as "
-                                                       "NAME.previous",
-                         .option = "--checkpoint", .shown = common, .otherwise = "OUTPUT.checkpoint",
-                         .holds = Holds::output, .recorded = false});
-  v.field(o.checkpoint_every, {.name = "checkpoint_every", .help = "steps between checkpoints",
-                               .option = "--checkpoint-every", .otherwise = "only when interrupted", .least = 1,
-                               .most = 1e15, .recorded = false});
-  v.field(o.keep_best, {.name = "keep_best", .help = "file for a checkpoint of the best evaluation",
-                        .option = "--keep-best", .holds = Holds::output, .recorded = false});
+  v.field(o.checkpoint, {.name = "checkpoint",
+                         .help = "file of the newest checkpoint; the one before it is kept as "
+                                 "NAME.previous",
+                         .option = "--checkpoint",
+                         .shown = common,
+                         .otherwise = "OUTPUT.checkpoint",
+                         .holds = Holds::output,
+                         .recorded = false});
+  v.field(o.checkpoint_every, {.name = "checkpoint_every",
+                               .help = "steps between checkpoints",
+                               .option = "--checkpoint-every",
+                               .otherwise = "only when interrupted",
+                               .least = 1,
+                               .most = 1e15,
+                               .recorded = false});
+  v.field(o.keep_best, {.name = "keep_best",
+                        .help = "file for a checkpoint of the best evaluation",
+                        .option = "--keep-best",
+                        .holds = Holds::output,
+                        .recorded = false});
 }
 
 struct FitSummary {
-  uint64_t steps = 0, ran = 0;  // in all; of this call
+  uint64_t steps = 0, ran = 0;  // steps: in all; ran: in this call
   double loss = 0, seconds = 0;
   std::optional<Evaluation> evaluation;
   bool stopped = false, out_of_time = false, stopped_early = false;
@@ -174,57 +226,56 @@ struct TensorInfo {
   bool is_state = false;     // of the optimizer
   bool in_ram = false;       // between steps
   bool is_gradient = false;  // "accumulated.<parameter>"
-  bool changes = false;      // a step puts another in its place: not what is frozen
+  bool changes = false;      // a step changes it; false for frozen tensors
 };
 
-// A gradient that nothing of the step will write or read any more before Trainer::update. `gradient.data` is empty where
-// it lives in storage (read() and write() reach it between calls); else another thread may change it until then.
+// A final gradient: the step does not read or write it again before Trainer::update. If the gradient is in storage, `gradient.data` is empty (between
+// calls, use read() and write()); otherwise another thread may change its elements until Trainer::update.
 using OnGradient = std::function<void(const TensorView& gradient)>;
 
-// One training: its arena, its page file, its threads. Used by one thread at a time; several in one process are
-// independent of each other. Movable; one that was moved from can only be assigned to, or destroyed. step() and evaluate()
-// allocate nothing.
+// One training with its arena, page file and threads. Only one thread at a time may use a trainer; several trainers in one process are independent.
+// Movable; a trainer that was moved from can only be assigned to or destroyed. step() and evaluate() allocate nothing.
 class PANTOUM_API Trainer {
  public:
-  // E0902, E0904, E0908 the page file, E0905 threads, E0906 the arena, E024x weights.
+  // Errors: E0902, E0904, E0908: of the page file; E0905: of the threads; E0906: of the arena; E024x: of the weights.
   [[nodiscard]] static Result<Trainer> create(const Plan& plan, const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  // One step on samples_per_step() samples. E0262 they do not fit, or a label is out of range; E0701 the loss is not
-  // finite: the parameters are spoilt, go back to a checkpoint; E0903 storage. A batch that does not fit changes nothing.
+  // Runs one step on samples_per_step() samples. E0262: the samples do not fit (nothing is changed), or a label is out of range; E0701: the loss is
+  // not finite, and the parameters are no longer usable: return to a checkpoint; E0903: the storage failed.
   [[nodiscard]] Result<StepStats> step(const Batch& batch);
-  // With ModelOptions::split_update, a step in two halves. The first makes the gradients of samples_per_step() samples,
-  // summed over micro-batches, as tensors "accumulated.<parameter>"; it calls `on_gradient` on this thread for each in
-  // the order in which they become final, those in RAM while backward goes on. The second clips, updates and counts the
-  // step, by what is there then: several machines may have put the mean of theirs in its place. The first called again
-  // begins again. E0105 a plan without these programs, an update without gradients; E0107 `on_gradient` threw; E0701
-  // the loss is not finite: the parameters are as they were; else as step().
+  // With ModelOptions::split_update, gradients() and update() run a step in two halves. gradients() computes the gradients of samples_per_step()
+  // samples, summed over micro-batches, as tensors "accumulated.<parameter>"; it calls `on_gradient` on this thread for each gradient as soon as the
+  // gradient is final; for gradients in RAM, while backward still runs. update() clips the gradients that the tensors then contain, updates the
+  // parameters and counts the step; before it, several machines may replace their gradients by the mean. A second call of gradients() starts again.
+  // E0105: the plan does not have these programs, or update() is called without gradients; E0107: `on_gradient` threw; E0701: the loss is not finite,
+  // and the parameters are unchanged; other errors: those of step().
   [[nodiscard]] Result<StepStats> gradients(const Batch& batch, const OnGradient& on_gradient = {});
   [[nodiscard]] Result<StepStats> update();
-  // Epochs over shuffled samples; goes on where steps_done() says. When stopped, a checkpoint is written if one is named.
+  // Trains for epochs over shuffled samples; continues after step steps_done(). When stopped, writes a checkpoint if one is named.
   [[nodiscard]] Result<FitSummary> fit(const Dataset& train, const FitOptions& options = {}, const Dataset& test = {});
   [[nodiscard]] Result<FitSummary> fit(Producer producer, const FitOptions& options, const Dataset& test = {});
-  // Every sample once. `go_on`, where there is one, is asked before every batch; false ends it with E0999.
+  // Evaluates every sample once. If `go_on` is set, it is called before every batch; if it returns false, the evaluation ends with E0999.
   [[nodiscard]] Result<Evaluation> evaluate(const Dataset& data, const std::function<bool()>& go_on = {});
 
-  // Weights (and optimizer state, step, seed: a checkpoint is a file of weights) as safetensors; atomic.
+  // Writes weights, optimizer state, step and seed as safetensors, atomically. A checkpoint can be read as a file of weights.
   [[nodiscard]] Result<void> save(const std::string& path);
-  // E0243 of another model, plan or data set; E0240, E0244 damaged: nothing is changed then.
+  // E0243: the checkpoint belongs to another model, plan or data set; E0240, E0244: it is damaged, and nothing is changed.
   [[nodiscard]] Result<void> resume(const std::string& path);
 
-  // Parameters, statistics, optimizer state, and with split_update gradients, by name. A view of the arena, without a copy: valid until the next step,
-  // evaluation or the end. E0104 no such tensor; E0105 it lives in storage: use read().
+  // Parameters, statistics, optimizer state, and with split_update gradients, by name. Returns a view of the arena, without a copy: it is valid until
+  // the next step or evaluation, or until the trainer is destroyed. E0104: there is no such tensor; E0105: the tensor is in storage: use read().
   [[nodiscard]] Result<TensorView> tensor(const std::string& name);
-  // Copies all elements, wherever the tensor lives. E0262 `data` has another size.
+  // Copies all elements, whether the tensor is in RAM or in storage. E0262: `data` has another size.
   [[nodiscard]] Result<void> read(const std::string& name, std::span<std::byte> data);
   [[nodiscard]] Result<void> write(const std::string& name, std::span<const std::byte> data);
   [[nodiscard]] std::vector<TensorInfo> tensors() const;
 
   [[nodiscard]] uint64_t steps_done() const;
   [[nodiscard]] int64_t samples_per_step() const;
-  [[nodiscard]] Result<void> set_learning_rate(double lr);  // E0116 negative, or not finite
+  [[nodiscard]] Result<void> set_learning_rate(double lr);  // E0116: `lr` is negative or not finite
   [[nodiscard]] Usage usage() const;
 
  private:

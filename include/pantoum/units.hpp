@@ -1,4 +1,4 @@
-// Quantities that carry their unit: a bare number is no budget.
+// Quantities with units in their types: a plain number does not convert to a budget.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ class Bytes {
 
 using Seconds = std::chrono::duration<double>;
 
-// Times the makespan of a step with unlimited RAM.
+// A multiple of the makespan of a step with unlimited RAM.
 class Relative {
  public:
   constexpr explicit Relative(double factor) : factor_(factor) {}
@@ -45,11 +45,11 @@ class Relative {
   double factor_;
 };
 
-// The longest that one step may take: `.deadline = 450ms` or `.deadline = Relative(1.3)`; where both are set, the earlier
-// one counts; neither: no deadline.
+// The longest time that one step may take: `.deadline = 450ms` or `.deadline = Relative(1.3)`. If both are set, the earlier deadline counts; if
+// neither is set, there is no deadline.
 struct Deadline {
   std::optional<Seconds> seconds;
-  std::optional<double> relative;  // times the makespan of the step with unlimited RAM
+  std::optional<double> relative;  // a multiple of the makespan of the step with unlimited RAM
 
   Deadline() = default;
   template <class Number, class Period>
@@ -58,10 +58,11 @@ struct Deadline {
   bool operator==(const Deadline&) const = default;
 };
 
-// Quantities as people write them; the unit is compulsory. `what` names the quantity in errors.
-// "64MiB", "1.5 GB" (B, kB, KiB, MB, MiB, GB, GiB). E0110 no unit (with the likely readings), an unknown one, out of range.
+// These functions parse quantities as people write them; the unit is compulsory. `what` names the quantity in errors.
+// "64MiB", "1.5 GB" (B, kB, KiB, MB, MiB, GB, GiB). E0110: no unit (the error lists likely readings), an unknown unit, or out of range.
 [[nodiscard]] PANTOUM_API Result<Bytes> parse_bytes(const std::string& text, const std::string& what);
-// "64KiB:1MiB:16" (from, to, how many), "64KiB,1MiB", or one: upward, each once. E0110; E0300 a budget of 0.
+// "64KiB:1MiB:16" (from, to, number of budgets), "64KiB,1MiB", or one budget. Returns them in ascending order, each once. E0110; E0300: a budget is
+// 0.
 [[nodiscard]] PANTOUM_API Result<std::vector<Bytes>> parse_budgets(const std::string& text, const std::string& what);
 // "450ms", "2h" (ns, us, ms, s, min, h). E0111.
 [[nodiscard]] PANTOUM_API Result<Seconds> parse_seconds(const std::string& text, const std::string& what);
