@@ -1,4 +1,4 @@
-// The layers of a model that is built in code, as values with options by name:
+// The layers of a model that is built in code. A layer is a struct whose fields are its options:
 //
 //   pantoum::Conv2d{.channels = 16, .kernel = 3, .padding = 1}      pantoum::Linear{.features = 10, .bias = false}
 //
@@ -18,7 +18,7 @@
 
 namespace pantoum {
 
-// One number for each dimension of space: 3 is 3 in all of them, {3, 5} is 3 rows and 5 columns.
+// One number for each spatial dimension: 3 means 3 in every dimension; {3, 5} means 3 rows and 5 columns.
 template <std::size_t dimensions>
 struct Extents {
   std::array<int64_t, dimensions> values{};
@@ -29,11 +29,11 @@ struct Extents {
       : values{depth, rows, columns} {}
 };
 
-// How a parameter begins. Random values depend on the model's seed and the parameter's name alone: they are the same on every machine, and
-// another layer does not change them.
+// The initial values of a parameter. Random values depend only on the model's seed and the parameter's name: they are the same on every machine, and
+// other layers do not change them.
 struct Initial {
   enum class Kind : uint8_t { of_layer, constant, uniform, normal, kaiming_uniform, xavier_uniform, values };
-  Kind kind = Kind::of_layer;  // as PyTorch's layer begins
+  Kind kind = Kind::of_layer;  // of_layer: as in PyTorch's layer
   double first = 0, second = 0;
   std::vector<float> elements = {};
 
@@ -46,11 +46,11 @@ struct Initial {
   [[nodiscard]] static Initial normal(double mean, double deviation) {
     return {.kind = Kind::normal, .first = mean, .second = deviation};
   }
-  // He et al. (2015), for a layer with ReLU behind it: uniform within sqrt(6 / inputs of one output).
+  // He et al. (2015), for a layer that a ReLU follows: uniform within sqrt(6 / inputs of one output).
   [[nodiscard]] static Initial kaiming_uniform() { return {.kind = Kind::kaiming_uniform}; }
   // Glorot and Bengio (2010): uniform within sqrt(6 / (inputs of one output + outputs of one input)).
   [[nodiscard]] static Initial xavier_uniform() { return {.kind = Kind::xavier_uniform}; }
-  // Row-major, one for each element.
+  // Row-major values, one for each element.
   [[nodiscard]] static Initial values(std::vector<float> elements) {
     return {.kind = Kind::values, .elements = std::move(elements)};
   }
@@ -71,7 +71,7 @@ template <std::size_t dimensions>
 struct Conv {
   int64_t channels = 0;
   Extents<dimensions> kernel = 0, stride = 1, padding = 0, dilation = 1;
-  bool same_padding = false;  // the padding that keeps the extents of space; with stride 1, in place of `padding`
+  bool same_padding = false;  // use the padding that keeps the spatial extents, in place of `padding`; needs stride 1
   int64_t groups = 1;
   bool bias = true;
   Initial initial_weight = {}, initial_bias = {};
@@ -95,16 +95,16 @@ using ConvTranspose1d = ConvTranspose<1>;
 using ConvTranspose2d = ConvTranspose<2>;
 using ConvTranspose3d = ConvTranspose<3>;
 
-// By channel, dimension 1, of [N, C] or [N, C, ..]: the batch's statistics in training, the running ones in evaluation.
+// Normalizes each channel (dimension 1) of [N, C] or [N, C, ..]: by the batch's statistics in training, by the running statistics in evaluation.
 // Parameters: weight, bias [C]; running statistics: running_mean, running_var [C].
 struct BatchNorm {
   double epsilon = 1e-5;
-  double momentum = 0.1;  // of the batch in the running statistics, as PyTorch counts it
+  double momentum = 0.1;  // weight of the batch in the running statistics, as in PyTorch
   bool affine = true;     // has weight and bias
   std::string name = {};
 };
 
-// Over the last `dimensions` dimensions. Parameters: weight, bias of their shape.
+// Normalizes over the last `dimensions` dimensions. Parameters: weight and bias, whose shape is that of these dimensions.
 struct LayerNorm {
   int64_t dimensions = 1;
   double epsilon = 1e-5;
@@ -112,7 +112,7 @@ struct LayerNorm {
   std::string name = {};
 };
 
-// Of [N, C, ..], over each group of channels of each sample. Parameters: weight, bias [C].
+// Normalizes each group of channels of each sample of [N, C, ..]. Parameters: weight, bias [C].
 struct GroupNorm {
   int64_t groups = 1;
   double epsilon = 1e-5;
@@ -120,20 +120,20 @@ struct GroupNorm {
   std::string name = {};
 };
 
-// Of [N, C, ..], over each channel of each sample. Parameters, if affine: weight, bias [C].
+// Normalizes each channel of each sample of [N, C, ..]. Parameters, if affine: weight, bias [C].
 struct InstanceNorm {
   double epsilon = 1e-5;
   bool affine = false;
   std::string name = {};
 };
 
-// The last dimension over its root mean square. Parameter: weight of that extent.
+// Divides the last dimension by its root mean square. Parameter: weight, with the extent of that dimension.
 struct RmsNorm {
   double epsilon = 1e-6;
   std::string name = {};
 };
 
-// Integers [N, ..] -> [N, .., columns]: rows of a table. Parameter: weight [rows, columns], at first normal with deviation 1.
+// Replaces integers [N, ..] by rows of a table: [N, .., columns]. Parameter: weight [rows, columns], initially normal with deviation 1.
 struct Embedding {
   int64_t rows = 0, columns = 0;
   Initial initial_weight = {};
@@ -147,7 +147,7 @@ struct Lstm {
   int64_t layers = 1;
   bool bidirectional = false, bias = true;
   double dropout = 0;        // between layers
-  bool final_state = false;  // as a layer: the state after the last step, [N, hidden], in place of all steps
+  bool final_state = false;  // the layer's result is the state after the last step, [N, hidden], in place of all steps
   std::string name = {};
 };
 struct Gru {
@@ -161,44 +161,44 @@ struct Gru {
 struct Rnn {
   int64_t hidden = 0;
   int64_t layers = 1;
-  bool relu = false;  // in place of tanh
+  bool relu = false;  // ReLU in place of tanh
   bool bidirectional = false, bias = true;
   double dropout = 0;
   bool final_state = false;
   std::string name = {};
 };
 
-// Attention of sequences [N, T, E] to themselves (ModelBuilder::multi_head_attention has others). Parameters as PyTorch's:
+// Self-attention of sequences [N, T, E]. ModelBuilder::multi_head_attention computes attention to other sequences. Parameters as PyTorch's:
 // in_proj_weight, in_proj_bias, out_proj.weight, out_proj.bias.
 struct MultiHeadAttention {
   int64_t heads = 1;
-  bool causal = false;  // a position sees those before it and itself alone
+  bool causal = false;  // a position attends only to itself and to earlier positions
   bool bias = true;
-  double dropout = 0;  // of the weights of attention
+  double dropout = 0;  // dropout on the attention weights
   std::string name = {};
 };
 
-// A block of a transformer: attention and two linear layers, each with normalization and around each a way past it. Parameters as PyTorch's
+// A block of a transformer: attention and two linear layers, each with normalization and a residual connection. Parameters as PyTorch's
 // TransformerEncoderLayer: self_attn, linear1, linear2, norm1, norm2.
 struct TransformerLayer {
   int64_t heads = 1, feedforward = 0;
   bool causal = false;
-  bool norm_first = false;  // before attention and linear layers, in place of after them
+  bool norm_first = false;  // normalize before attention and linear layers, in place of after them
   bool gelu = false;        // in place of ReLU
   double dropout = 0.1;
   std::string name = {};
 };
 
-// Leaky for negative values, by factors that are trained. Parameter: weight [parameters].
+// Multiplies negative values by trained factors. Parameter: weight [parameters].
 struct Prelu {
-  int64_t parameters = 1;  // 1, or as many as there are channels
+  int64_t parameters = 1;  // 1, or the number of channels
   double initial = 0.25;
   std::string name = {};
 };
 
 // ---- Layers without parameters.
 
-// Functions of single elements without settings, each one operator of ONNX: LAYER(struct, function of ModelBuilder, operator).
+// Elementwise functions without settings. Each is one operator of ONNX: LAYER(struct, function of ModelBuilder, operator).
 #define PANTOUM_ELEMENT_LAYERS(LAYER)       \
   LAYER(Relu, relu, "Relu")                 \
   LAYER(Selu, selu, "Selu")                 \
@@ -247,11 +247,11 @@ struct LogSoftmax {
   std::string name = {};
 };
 
-// [N, C, ..]; stride 0: that of the kernel.
+// Pools [N, C, ..]. stride 0: the stride is the kernel size.
 template <std::size_t dimensions>
 struct MaxPool {
   Extents<dimensions> kernel = 0, stride = 0, padding = 0, dilation = 1;
-  bool ceil = false;  // windows that begin inside count, though they end outside
+  bool ceil = false;  // also use windows that begin inside the input but end outside
   std::string name = {};
 };
 using MaxPool1d = MaxPool<1>;
@@ -262,14 +262,14 @@ template <std::size_t dimensions>
 struct AvgPool {
   Extents<dimensions> kernel = 0, stride = 0, padding = 0;
   bool ceil = false;
-  bool count_padding = true;  // in the number that a sum is divided by
+  bool count_padding = true;  // count padded elements in the divisor of the mean
   std::string name = {};
 };
 using AvgPool1d = AvgPool<1>;
 using AvgPool2d = AvgPool<2>;
 using AvgPool3d = AvgPool<3>;
 
-// To a given size, a divisor of each extent.
+// Pools to a given size, which divides each extent.
 template <std::size_t dimensions>
 struct AdaptiveAvgPool {
   Extents<dimensions> size = 1;
@@ -288,7 +288,7 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-// All of space: [N, C, ..] -> [N, C, 1, ..].
+// Pools over all spatial dimensions: [N, C, ..] -> [N, C, 1, ..].
 struct GlobalAvgPool {
   std::string name = {};
 };
@@ -296,23 +296,23 @@ struct GlobalMaxPool {
   std::string name = {};
 };
 
-// The dimensions from `first` on become one.
+// Merges the dimensions from `first` on into one.
 struct Flatten {
   int64_t first = 1;
   std::string name = {};
 };
-// 0 keeps the dimension at its place (the batch, as the first), one -1 takes what is left.
+// The new shape. 0 keeps the dimension at that position (for the batch: the first); at most one -1 stands for the remaining elements.
 struct Reshape {
   std::vector<int64_t> shape = {};
   std::string name = {};
 };
-// dimensions[d] of the input becomes dimension d.
+// Dimension d of the output is dimension dimensions[d] of the input.
 struct Permute {
   std::vector<int64_t> dimensions = {};
   std::string name = {};
 };
 
-// The dimensions behind the channels, `scale` times as large.
+// Enlarges the dimensions after the channels by the factor `scale`.
 struct Upsample {
   enum class Mode : uint8_t { nearest, linear, cubic };
   double scale = 2;
@@ -323,7 +323,7 @@ struct Upsample {
 
 enum class PadMode : uint8_t { constant, reflect, edge, wrap };
 
-// `before` and `after` have one number for each of the last dimensions; negative ones crop.
+// `before` and `after` have one number for each of the last dimensions; negative numbers crop.
 struct Pad {
   std::vector<int64_t> before = {}, after = {};
   PadMode mode = PadMode::constant;
@@ -331,9 +331,9 @@ struct Pad {
   std::string name = {};
 };
 
-// ---- All other layers: LAYER(struct, function of ModelBuilder, kind). A layer without a name is called by its kind and a number.
+// ---- All other layers: LAYER(struct, function of ModelBuilder, kind). The name of an unnamed layer is its kind and a number.
 
-// Their functions take the struct.
+// The functions of these layers take the struct.
 #define PANTOUM_OPTION_LAYERS(LAYER)                         \
   LAYER(Linear, linear, "linear")                            \
   LAYER(Conv1d, conv1d, "conv")                              \
@@ -359,14 +359,14 @@ struct Pad {
   LAYER(Upsample, upsample, "upsample")                      \
   LAYER(Pad, pad, "pad")
 
-// Their functions take nothing but the tensor.
+// The functions of these layers take only the tensor.
 #define PANTOUM_PLAIN_LAYERS(LAYER)                        \
   LAYER(Silu, silu, "silu")                                \
   LAYER(HardSigmoid, hard_sigmoid, "hard_sigmoid")         \
   LAYER(GlobalAvgPool, global_avg_pool, "global_avg_pool") \
   LAYER(GlobalMaxPool, global_max_pool, "global_max_pool")
 
-// Their functions take the struct's one setting.
+// The functions of these layers take the only setting of the struct.
 #define PANTOUM_SETTING_LAYERS(LAYER)                                               \
   LAYER(Dropout, dropout, "dropout", double, 0.5)                                   \
   LAYER(LeakyRelu, leaky_relu, "leaky_relu", double, 0.01)                          \
@@ -384,7 +384,7 @@ struct Pad {
   LAYER(Reshape, reshape, "reshape", std::vector<int64_t>, {})                      \
   LAYER(Permute, permute, "permute", std::vector<int64_t>, {})
 
-// Their functions are told apart in ModelBuilder; the last three are in layers.hpp.
+// ModelBuilder declares the functions of these layers one by one; the last three layers are in layers.hpp.
 #define PANTOUM_OTHER_LAYERS(LAYER)                            \
   LAYER(Lstm, lstm, "lstm")                                    \
   LAYER(Gru, gru, "gru")                                       \

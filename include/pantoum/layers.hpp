@@ -1,11 +1,11 @@
-// Layers in a row, nested at will:
+// Sequences of layers, which may be nested:
 //
 //   pantoum::Sequential net{
 //       pantoum::Conv2d{.channels = 6, .kernel = 5, .padding = 2}, pantoum::Relu{}, pantoum::MaxPool2d{.kernel = 2},
 //       pantoum::Flatten{}, pantoum::Linear{120}, pantoum::Relu{}, pantoum::Linear{10}};
 //   pantoum::Result<std::string> model = net.onnx({1, 28, 28});   // or builder.apply(net, x) as a part of a larger model
 //
-// Any function of a tensor is a layer, too: [](pantoum::ModelBuilder& net, pantoum::Tensor x) { return x * net.sigmoid(x); }
+// A function of a tensor can be a layer, too: [](pantoum::ModelBuilder& net, pantoum::Tensor x) { return x * net.sigmoid(x); }
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ namespace pantoum {
 
 class Layer;
 
-// Layers in a row. Their names are those given, or their positions: "0.weight", "features.3.bias".
+// A sequence of layers. The name of a layer is the given name or its position: "0.weight", "features.3.bias".
 class PANTOUM_API Sequential {
  public:
   Sequential();
@@ -39,7 +39,7 @@ class PANTOUM_API Sequential {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
 
-  // A model of these layers alone, from an input "input" of one sample's shape to an output "output". E0213.
+  // Returns a model that consists of these layers, from an input "input" of one sample's shape to an output "output". E0213.
   [[nodiscard]] Result<std::string> onnx(std::vector<int64_t> sample_shape, DType dtype = DType::f32,
                                          BuilderOptions options = {}, Place = Place::current()) const;
 
@@ -51,11 +51,11 @@ class PANTOUM_API Sequential {
 // body(x) + x, or body(x) + shortcut(x).
 struct Residual {
   Sequential body = {};
-  Sequential shortcut = {};  // no layers: x itself
+  Sequential shortcut = {};  // without layers: x itself
   std::string name = {};
 };
 
-// A layer of the program's own. What it builds is named below its name.
+// A custom layer. The names of the layers and parameters that it builds begin with its name.
 struct Function {
   std::function<Tensor(ModelBuilder&, Tensor)> call = nullptr;
   std::string name = {};
@@ -80,7 +80,7 @@ template <class L>
 concept Kind = is_kind<L>;
 }  // namespace layers
 
-// Any of the layers, as a value. Copies share it.
+// A value that contains any kind of layer. Copies share the layer.
 class PANTOUM_API Layer {
  public:
   template <layers::Kind L>
@@ -90,13 +90,13 @@ class PANTOUM_API Layer {
       Layer(F function)
       : Layer(Function{.call = std::move(function)}) {}
 
-  [[nodiscard]] const layers::AnyLayer& any() const { return *any_; }  // for this library
+  [[nodiscard]] const layers::AnyLayer& any() const { return *any_; }  // only for use by this library
 
  private:
   std::shared_ptr<const layers::AnyLayer> any_;
 };
 
-// A layer with parameters of its own, made by its first call and shared by all: shared(a), shared(b).
+// A layer whose calls share parameters: shared(a), shared(b). The first call makes the parameters.
 class PANTOUM_API SharedLayer {
  public:
   Tensor operator()(const Tensor& x, Place = Place::current());

@@ -1,4 +1,4 @@
-// Models, and what a training step of them is: loss, optimizer, what is frozen.
+// Models, and the options of their training step: loss, optimizer, frozen parameters.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@
 
 namespace pantoum {
 
-// The losses, by name; "captured": the model computes its loss itself.
+// The names of the losses. "captured": the model computes its own loss.
 inline constexpr std::array kLossNames{"cross_entropy", "soft_cross_entropy", "nll",    "mse",     "l1",
                                        "smooth_l1",     "bce_with_logits",    "kl_div", "captured"};
 
-// One term of what is minimized, as torch.nn.functional has it; a mean over the batch.
+// One term of the loss that training minimizes, as in torch.nn.functional; a mean over the batch.
 struct Loss {
-  std::string name = "cross_entropy";     // one of kLossNames
-  std::optional<std::string> output = {};  // of the model, by its name; none: the first
+  std::string name = "cross_entropy";      // one of kLossNames
+  std::optional<std::string> output = {};  // the name of the model's output; nullopt: the first output
   double weight = 1;
   double smoothing = 0;
   int64_t ignore_index = -1;
@@ -39,22 +39,32 @@ struct Loss {
 template <class Visitor>
 void describe(Visitor& v, Loss& loss) {
   v.field(loss.name, {.name = "name", .help = "name of the loss", .shown = Shown::nowhere});
-  v.field(loss.output, {.name = "output", .help = "output of the model, by its name", .shown = Shown::nowhere,
+  v.field(loss.output, {.name = "output",
+                        .help = "output of the model, by its name",
+                        .shown = Shown::nowhere,
                         .otherwise = "the first"});
   v.field(loss.weight, {.name = "weight", .help = "factor of the loss in the sum of all", .least = 0, .most = 1e30});
-  v.field(loss.smoothing, {.name = "smoothing", .help = "label smoothing", .least = 0, .most = 1,
+  v.field(loss.smoothing, {.name = "smoothing",
+                           .help = "label smoothing",
+                           .least = 0,
+                           .most = 1,
                            .only_of = "cross_entropy soft_cross_entropy"});
-  v.field(loss.ignore_index, {.name = "ignore_index", .help = "label that does not count; labels below 0 never do",
+  v.field(loss.ignore_index, {.name = "ignore_index",
+                              .help = "label that does not count; labels below 0 never do",
                               .only_of = "cross_entropy nll"});
-  v.field(loss.beta, {.name = "beta", .help = "error at which the parabola of smooth_l1 ends", .least = 0,
-                      .most = 1e30, .only_of = "smooth_l1"});
-  v.field(loss.classes_last, {.name = "classes_last", .help = "classes are the last dimension, not dimension 1",
+  v.field(loss.beta, {.name = "beta",
+                      .help = "error at which the parabola of smooth_l1 ends",
+                      .least = 0,
+                      .most = 1e30,
+                      .only_of = "smooth_l1"});
+  v.field(loss.classes_last, {.name = "classes_last",
+                              .help = "classes are the last dimension, not dimension 1",
                               .only_of = "cross_entropy soft_cross_entropy nll"});
-  v.field(loss.mean_of_batch, {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements",
-                               .only_of = "kl_div"});
+  v.field(loss.mean_of_batch,
+          {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements", .only_of = "kl_div"});
 }
 
-// .loss = "mse", or a Loss, or several, each of another output.
+// The loss: a name (.loss = "mse"), a Loss, or several Losses, each of another output.
 class Losses {
  public:
   Losses() : terms_(1) {}
@@ -70,7 +80,7 @@ class Losses {
   std::vector<Loss> terms_;
 };
 
-// What an evaluation measures beside the loss, and accuracy where an output has labels.
+// The metrics of an evaluation, in addition to the loss and, for outputs with labels, the accuracy.
 struct Metrics {
   bool top5 = false, mae = false, perplexity = false;
 };
@@ -79,11 +89,11 @@ template <class Visitor>
 void describe(Visitor& v, Metrics& metrics) {
   v.field(metrics.top5, {.name = "top5", .help = "share of labels among the five highest scores"});
   v.field(metrics.mae, {.name = "mae", .help = "mean absolute error of outputs with targets"});
-  v.field(metrics.perplexity, {.name = "perplexity", .help = "e to the cross-entropy",
-                               .beside_plan = BesidePlan::taken});
+  v.field(metrics.perplexity,
+          {.name = "perplexity", .help = "e to the cross-entropy", .beside_plan = BesidePlan::taken});
 }
 
-// Optimizers, each as torch.optim has it.
+// Optimizers; each works as in torch.optim.
 struct Sgd {
   double lr = 0.01, momentum = 0, weight_decay = 0;
   bool nesterov = false;
@@ -101,17 +111,17 @@ struct RmsProp {
 struct Adagrad {
   double lr = 0.01, lr_decay = 0, eps = 1e-10, weight_decay = 0;
 };
-// An optimizer of your own: add_optimizer (custom_operator.hpp) made its name known.
+// A custom optimizer, which add_optimizer (custom_operator.hpp) has registered.
 struct CustomUpdate {
   std::string name;  // "my.company::Lion"
   double lr = 0.01;
-  std::vector<double> settings = {};  // what its kernel reads as `reals`
+  std::vector<double> settings = {};  // the `reals` of its kernel
 };
 using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, CustomUpdate>;
-// In the order of the alternatives.
+// In the order of the variant's alternatives.
 inline constexpr std::array kOptimizerNames{"sgd", "adam", "adamw", "rmsprop", "adagrad", "custom"};
 
-// The settings of every optimizer that has them.
+// Settings that several optimizers have.
 template <class Visitor, class Alternative>
 void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible_v<Optimizer, Alternative> {
   const auto number = [&](double& value, const char* name, const char* help) {
@@ -122,8 +132,13 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
   };
   if constexpr (requires { optimizer.name; })
     v.field(optimizer.name, {.name = "operator", .help = "name that add_optimizer was given"});
-  v.field(optimizer.lr, {.name = "lr", .help = "learning rate", .option = "--lr", .shown = Shown::common, .least = 0,
-                         .most = 1e30, .beside_plan = BesidePlan::taken});
+  v.field(optimizer.lr, {.name = "lr",
+                         .help = "learning rate",
+                         .option = "--lr",
+                         .shown = Shown::common,
+                         .least = 0,
+                         .most = 1e30,
+                         .beside_plan = BesidePlan::taken});
   if constexpr (requires { optimizer.alpha; })
     share(optimizer.alpha, "alpha", "decay of the running mean of squared gradients");
   if constexpr (requires { optimizer.beta1; })
@@ -135,8 +150,11 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
   if constexpr (requires { optimizer.eps; }) number(optimizer.eps, "eps", "number added to the denominator");
   if constexpr (requires { optimizer.momentum; }) number(optimizer.momentum, "momentum", "factor of the last update");
   if constexpr (requires { optimizer.weight_decay; })
-    v.field(optimizer.weight_decay, {.name = "weight_decay", .help = "L2 penalty; of adamw, decoupled weight decay",
-                                     .option = "--weight-decay", .least = 0, .most = 1e30});
+    v.field(optimizer.weight_decay, {.name = "weight_decay",
+                                     .help = "L2 penalty; of adamw, decoupled weight decay",
+                                     .option = "--weight-decay",
+                                     .least = 0,
+                                     .most = 1e30});
   if constexpr (requires { optimizer.nesterov; })
     v.field(optimizer.nesterov, {.name = "nesterov", .help = "Nesterov's form of momentum"});
   if constexpr (requires { optimizer.centered; })
@@ -151,22 +169,22 @@ struct DecayOf {
   double weight_decay = 0;
 };
 
-// Where parameters and optimizer state live between steps.
+// The place of parameters and optimizer state between steps.
 enum class ParamsIn : uint8_t { ram, aux, automatic };
 [[nodiscard]] constexpr std::array<const char*, 3> names_of(ParamsIn) {
   return {"ram", "aux", "auto"};
 }
 
-// How a model is trained. Globs are those of fnmatch(3), over names of tensors.
+// The options of training a model. Globs match names of tensors, as in fnmatch(3).
 struct ModelOptions {
   std::optional<int64_t> batch = {};
   Losses loss = {};
   Optimizer optimizer = Sgd{};
-  std::vector<DecayOf> decays = {};  // the last that names a parameter holds; not for custom optimizers
+  std::vector<DecayOf> decays = {};  // the last entry that matches a parameter applies; not for custom optimizers
   std::vector<std::string> freeze = {};
   std::optional<double> clip_value = {}, clip_norm = {};
   int64_t accumulate = 1;
-  bool split_update = false;  // Trainer::gradients and update, as two programs
+  bool split_update = false;  // compile Trainer::gradients and Trainer::update as two programs
   Metrics metrics = {};
   std::vector<std::string> train = {};
   std::vector<std::string> freeze_stats = {};
@@ -181,57 +199,96 @@ struct ModelOptions {
 template <class Visitor>
 void describe(Visitor& v, ModelOptions& o) {
   v.group("model");
-  v.field(o.batch, {.name = "batch", .help = "number of samples in a step; needed where the model leaves it open",
-                    .option = "--batch", .shown = Shown::common, .otherwise = "the model's own", .least = 1,
+  v.field(o.batch, {.name = "batch",
+                    .help = "number of samples in a step; needed where the model leaves it open",
+                    .option = "--batch",
+                    .shown = Shown::common,
+                    .otherwise = "the model's own",
+                    .least = 1,
                     .most = INT32_MAX});
-  v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
-                      .option = "--weights", .shown = Shown::common, .holds = Holds::weights,
+  v.field(o.weights, {.name = "weights",
+                      .help = "safetensors file whose tensors replace the model's, by name",
+                      .option = "--weights",
+                      .shown = Shown::common,
+                      .holds = Holds::weights,
                       .beside_plan = BesidePlan::taken});
-  v.field(o.keep_init, {.name = "keep_init", .help = "parameters that --weights leaves as they are, as globs",
-                        .option = "--keep-init", .holds = Holds::glob, .beside_plan = BesidePlan::taken});
-  v.field(o.freeze, {.name = "freeze", .help = "parameters that are not trained, as globs", .option = "--freeze",
-                     .shown = Shown::common, .holds = Holds::glob});
-  v.field(o.train, {.name = "train", .help = "tensors that are trained although the model's file fixes them, as globs",
-                    .option = "--train", .holds = Holds::glob});
+  v.field(o.keep_init, {.name = "keep_init",
+                        .help = "parameters that --weights leaves as they are, as globs",
+                        .option = "--keep-init",
+                        .holds = Holds::glob,
+                        .beside_plan = BesidePlan::taken});
+  v.field(o.freeze, {.name = "freeze",
+                     .help = "parameters that are not trained, as globs",
+                     .option = "--freeze",
+                     .shown = Shown::common,
+                     .holds = Holds::glob});
+  v.field(o.train, {.name = "train",
+                    .help = "tensors that are trained although the model's file fixes them, as globs",
+                    .option = "--train",
+                    .holds = Holds::glob});
   v.field(o.freeze_stats, {.name = "freeze_stats",
                            .help = "running statistics that training uses and leaves as they are, as globs",
-                           .option = "--freeze-stats", .holds = Holds::glob});
+                           .option = "--freeze-stats",
+                           .holds = Holds::glob});
   v.field(o.accept_folded, {.name = "accept_folded",
                             .help = "train the model as it is although its exporter folded parts that train, as batch "
                                     "norm",
                             .option = "--accept-folded"});
-  v.field(o.inference, {.name = "inference", .help = "plan the forward program alone, in which nothing trains",
+  v.field(o.inference, {.name = "inference",
+                        .help = "plan the forward program alone, in which nothing trains",
                         .option = "--inference"});
-  v.field(o.params_in, {.name = "params_in", .help = "where parameters and optimizer state live between steps",
+  v.field(o.params_in, {.name = "params_in",
+                        .help = "where parameters and optimizer state live between steps",
                         .option = "--params-in"});
   v.group("training");
-  v.field(o.loss, {.name = "loss", .help = "what is minimized, as [OUTPUT=]LOSS[,KEY=VALUE]; once for each output that has targets",
-                   .option = "--loss", .shown = Shown::common});
-  v.field(o.metrics, {.name = "metrics", .help = "what is measured beside loss and accuracy", .option = "--metrics",
-                      .list = true});
-  v.field(o.optimizer, {.name = "optimizer", .help = "optimizer with its settings, as adam,beta1=0.8", .option = "--optimizer",
+  v.field(o.loss, {.name = "loss",
+                   .help = "what is minimized, as [OUTPUT=]LOSS[,KEY=VALUE]; once for each output that has targets",
+                   .option = "--loss",
+                   .shown = Shown::common});
+  v.field(
+      o.metrics,
+      {.name = "metrics", .help = "what is measured beside loss and accuracy", .option = "--metrics", .list = true});
+  v.field(o.optimizer, {.name = "optimizer",
+                        .help = "optimizer with its settings, as adam,beta1=0.8",
+                        .option = "--optimizer",
                         .shown = Shown::common});
-  v.field(o.decays, {.name = "decays", .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
+  v.field(o.decays, {.name = "decays",
+                     .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
                      .option = "--decay"});
-  v.field(o.clip_value, {.name = "clip_value", .help = "clip each gradient element to [-V, V]",
-                         .option = "--clip-value", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
-  v.field(o.clip_norm, {.name = "clip_norm", .help = "scale gradients down to this norm of all of them together",
-                        .option = "--clip-norm", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
-  v.field(o.accumulate, {.name = "accumulate", .help = "number of batches whose mean gradient makes one step",
-                         .option = "--accumulate", .least = 1, .most = 1e6});
-  v.field(o.split_update, {.name = "split_update", .help = "make gradients and update two programs",
-                           .option = "--split-update"});
+  v.field(o.clip_value, {.name = "clip_value",
+                         .help = "clip each gradient element to [-V, V]",
+                         .option = "--clip-value",
+                         .otherwise = "off",
+                         .least = 0,
+                         .most = 1e30,
+                         .above = true});
+  v.field(o.clip_norm, {.name = "clip_norm",
+                        .help = "scale gradients down to this norm of all of them together",
+                        .option = "--clip-norm",
+                        .otherwise = "off",
+                        .least = 0,
+                        .most = 1e30,
+                        .above = true});
+  v.field(o.accumulate, {.name = "accumulate",
+                         .help = "number of batches whose mean gradient makes one step",
+                         .option = "--accumulate",
+                         .least = 1,
+                         .most = 1e6});
+  v.field(o.split_update,
+          {.name = "split_update", .help = "make gradients and update two programs", .option = "--split-update"});
   v.group("data");
   v.field(o.feature_cache, {.name = "feature_cache",
                             .help = "bytes of storage for what a frozen backbone gives, computed once for each sample",
-                            .option = "--feature-cache", .otherwise = "off", .least = 0});
+                            .option = "--feature-cache",
+                            .otherwise = "off",
+                            .least = 0});
 }
 
 // One node of the model's file.
 struct NodeInfo {
   std::string name, op_type, domain;
   bool runs = false, trains = false;
-  std::string problem;  // empty: fine; else what is wrong and what to do
+  std::string problem;  // what is wrong and what to do; empty: nothing is wrong
   std::vector<std::string> output_shapes;
 };
 
@@ -249,28 +306,29 @@ struct ModelInfo {
   std::vector<NodeInfo> nodes;
   std::vector<WeightInfo> weights;
   std::vector<std::string> warnings, notes;
-  std::optional<Error> refusal;  // why it cannot be trained; none: it can
+  std::optional<Error> refusal;  // why the model cannot be trained; nullopt: it can
 };
 
 class Plan;
 
-// A model and how it is trained. A handle: copies share one immutable model, from any thread.
+// A model and its training options. A handle: copies share one immutable model, and any thread may use it.
 class PANTOUM_API Model {
  public:
-  // From a file: read now, once, to see that every node is supported and the options are sound; read again when it is
-  // planned (which joins the loss, the weights and what is frozen), so that it takes no RAM while it is trained. E01xx options, E02xx the file, E04xx what is not supported, all problems at once.
+  // Loads a model file. Reads the file now, to check that every node is supported and that the options are valid. Planning reads the file again and
+  // adds loss, weights and frozen parameters, so the model takes no RAM during training. E01xx: of the options; E02xx: of the file; E04xx: nodes that
+  // are not supported. One error lists all problems.
   [[nodiscard]] static Result<Model> from_file(const std::string& path, ModelOptions options = {});
-  // From the bytes of an ONNX model (ModelBuilder::onnx makes them), which stay in RAM as long as the model.
+  // Loads a model from the bytes of an ONNX file (ModelBuilder::onnx returns such bytes). The bytes stay in RAM as long as the model.
   [[nodiscard]] static Result<Model> from_onnx(std::string bytes, ModelOptions options = {});
 
-  // Every node and weight, and whether it trains; cost: that of an import.
+  // Describes every node and weight, and whether the model can be trained. Cost: that of an import.
   [[nodiscard]] Result<ModelInfo> inspect() const;
-  // The bytes of the model's file as it was given. E0201.
+  // Returns the bytes of the model's file, unchanged. E0201.
   [[nodiscard]] Result<std::string> contents() const;
-  // The model as it was given, as a file. E0901.
+  // Writes the model's file, unchanged. E0901.
   [[nodiscard]] Result<void> save(const std::string& path) const;
   [[nodiscard]] const ModelOptions& options() const;
-  // The same model, trained in another way.
+  // Returns the same model with other training options.
   [[nodiscard]] Result<Model> with(ModelOptions options) const;
 
  private:

@@ -10,8 +10,8 @@
 //     return net.onnx();                                                     // the bytes of an ONNX model in training form
 //   }
 //
-// A call that is wrong gives a tensor that is not valid, which all functions take and hand on; onnx() tells every such call, with its layer
-// and the line of the program. A builder belongs to one thread at a time; several builders share nothing.
+// An invalid call returns a tensor that is not valid. Functions accept such tensors and return further invalid tensors; the error of onnx() lists
+// every invalid call, with its layer and the line of the program. Only one thread at a time may use a builder; several builders are independent.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ class State;
 class Layer;
 class SharedLayer;
 
-// Where the program calls, for messages; every function takes it by itself. As std::source_location, which not every compiler of C++20 has.
+// The place of a call in the program, for messages; the default argument of every function fills it in. Replaces std::source_location, which some
+// C++20 compilers lack.
 struct Place {
   const char* file = "";
   unsigned line = 0;
@@ -46,13 +47,13 @@ struct Place {
   }
 };
 
-// A value of a model that is being built. A handle: copying it copies no data. It keeps its builder's model alive.
+// A value of a model that is being built. A handle: a copy copies no data. The handle keeps the model of its builder alive.
 class PANTOUM_API Tensor {
  public:
-  Tensor() = default;  // of no model: not valid
+  Tensor() = default;  // makes a tensor of no model, which is not valid
 
   [[nodiscard]] bool valid() const;
-  // Extents; -1 where the extent depends on the batch. Empty if not valid.
+  // Returns the extents; -1 for an extent that depends on the batch. Empty if the tensor is not valid.
   [[nodiscard]] std::vector<int64_t> shape() const;
   [[nodiscard]] DType dtype() const;
 
@@ -64,7 +65,7 @@ class PANTOUM_API Tensor {
   int32_t value_ = -1;
 };
 
-// A tensor or a number between operators, with the line of the program that they stand in.
+// A tensor or a number as the operand of an operator (+, *, ..), with the line of the program.
 class PANTOUM_API Operand {
  public:
   Operand(const Tensor& tensor, Place place = Place::current()) : tensor_(tensor), place_(place) {}
@@ -82,7 +83,7 @@ class PANTOUM_API Operand {
   Place place_;
 };
 
-// Element by element, extents of 1 repeated, as numpy does. A number has the type of the tensor beside it.
+// These operators compute element by element, with numpy's broadcasting. A number has the type of the other operand.
 [[nodiscard]] PANTOUM_API Tensor operator+(const Operand& a, const Operand& b);
 [[nodiscard]] PANTOUM_API Tensor operator-(const Operand& a, const Operand& b);
 [[nodiscard]] PANTOUM_API Tensor operator*(const Operand& a, const Operand& b);
@@ -90,10 +91,10 @@ class PANTOUM_API Operand {
 [[nodiscard]] PANTOUM_API Tensor operator-(const Operand& a);
 
 struct BuilderOptions {
-  uint64_t seed = 0;  // of the parameters' first values
+  uint64_t seed = 0;  // seed of the parameters' initial values
 };
 
-// What lstm, gru and rnn give. The states are those of the last layer; both directions side by side.
+// The results of lstm, gru and rnn. The states are those of the last layer, with both directions side by side.
 struct Recurrent {
   Tensor output;       // [N, T, hidden]
   Tensor final_state;  // [N, hidden]
@@ -105,7 +106,7 @@ using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
-// The type of a value; -1 where an extent is the batch.
+// The type of a value. -1: the extent is the batch.
 struct ValueType {
   DType dtype = DType::f32;
   std::vector<int64_t> shape = {};
@@ -114,8 +115,8 @@ struct ValueType {
 struct NodeOptions {
   Attributes attributes = {};
   int outputs = 1;
-  std::string domain = {};  // "": ONNX's own
-  // The types of the outputs, for an operator of another domain that is registered where the model is read; else they are inferred.
+  std::string domain = {};  // "": the domain of ONNX
+  // The types of the outputs, for an operator of another domain that the reader of the model registers; otherwise the types are inferred.
   std::vector<ValueType> types = {};
   std::string name = {};
 };
@@ -128,24 +129,25 @@ class PANTOUM_API ModelBuilder {
   ModelBuilder(const ModelBuilder&) = delete;
   ModelBuilder& operator=(const ModelBuilder&) = delete;
 
-  // ---- Inputs, outputs, and tensors that are not computed.
+  // ---- Inputs, outputs, parameters and constants.
 
-  // An input of the model, of the shape of one sample: [N, sample_shape..]. Every input has the same batch.
+  // Adds an input of the model with the shape [N, sample_shape..]. All inputs have the same batch.
   Tensor input(const std::string& name, std::vector<int64_t> sample_shape, DType dtype = DType::f32,
                Place = Place::current());
-  // The value is an output of the model under this name. In the order of these calls; the loss takes the first unless told another.
+  // Makes the value an output of the model under this name. Outputs are in the order of these calls; the loss uses the first output unless it names
+  // another.
   void output(const std::string& name, const Tensor& value, Place = Place::current());
-  // A tensor that is trained.
+  // Adds a parameter, which training changes.
   Tensor parameter(const std::string& name, std::vector<int64_t> shape, Initial initial = Initial::zeros(),
                    Place = Place::current());
-  // A table that is not trained, or a number.
+  // Adds a constant: a table or a number, which training does not change.
   Tensor constant(std::vector<int64_t> shape, const std::vector<float>& elements, Place = Place::current());
   Tensor constant(double number, Place = Place::current());
   Tensor constant_i64(std::vector<int64_t> shape, const std::vector<int64_t>& elements, Place = Place::current());
-  // Of any type; the elements are copied, the name may be empty.
+  // Adds a constant of any type. Copies the elements; the name may be empty.
   Tensor constant(const TensorView& tensor, Place = Place::current());
 
-  // ---- Layers. Each call has parameters of its own; make() gives a layer whose calls share them.
+  // ---- Layers. Each call makes its own parameters; make() returns a layer whose calls share parameters.
 
   // net.conv2d(x, {.channels = 8, .kernel = 3}), and so on, for each layer of the lists of layer_types.hpp.
 #define PANTOUM_LAYER(Type, function, kind) \
@@ -166,16 +168,16 @@ class PANTOUM_API ModelBuilder {
   Recurrent lstm(const Tensor& x, Lstm options, Place = Place::current());
   Recurrent gru(const Tensor& x, Gru options, Place = Place::current());
   Recurrent rnn(const Tensor& x, Rnn options, Place = Place::current());
-  // Of queries [N, T, E] to keys and values [N, S, ..]. `mask`, if valid, is added to the scores [N, heads, T, S].
+  // Attention of queries [N, T, E] to keys and values [N, S, ..]. `mask`, if valid, is added to the scores [N, heads, T, S].
   Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, MultiHeadAttention options,
                               const Tensor& mask = {}, Place = Place::current());
 
-  // Any layer or Sequential, once.
+  // Applies a layer or Sequential, with its own parameters.
   Tensor apply(const Layer& layer, const Tensor& x, Place = Place::current());
-  // A layer or Sequential that may be called many times with the same parameters.
+  // Returns a layer or Sequential that may be called several times with the same parameters.
   SharedLayer make(const Layer& layer, Place = Place::current());
 
-  // ---- Functions of single elements, each one operator of ONNX; those of two tensors broadcast. equal, less and greater give booleans.
+  // ---- Elementwise functions; each is one operator of ONNX. Functions of two tensors broadcast. equal, less and greater return booleans.
 
 #define PANTOUM_UNARY_FUNCTIONS(FUNCTION) \
   FUNCTION(exp, "Exp")                    \
@@ -208,7 +210,7 @@ class PANTOUM_API ModelBuilder {
   Tensor cast(const Tensor& x, DType dtype, Place = Place::current());
   Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no, Place = Place::current());
 
-  // ---- Products and reductions. No axes: all dimensions but the batch.
+  // ---- Products and reductions. Without axes, a reduction is over all dimensions except the batch.
 
   Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands, Place = Place::current());
   Tensor sum(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
@@ -229,22 +231,22 @@ class PANTOUM_API ModelBuilder {
   Tensor concat(const std::vector<Tensor>& parts, int64_t axis = 1, Place = Place::current());
   std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 1,
                             Place = Place::current());
-  // As many equal parts.
+  // Splits into this number of equal parts.
   std::vector<Tensor> chunk(const Tensor& x, int64_t parts, int64_t axis = 1, Place = Place::current());
-  // Positions begin, begin + step, .. before end of one axis, as in Python.
+  // Returns the positions begin, begin + step, .. (below end) of one axis, as a slice in Python.
   Tensor slice(const Tensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step = 1, Place = Place::current());
-  // One position of an axis, which vanishes.
+  // Returns one position of an axis; the result does not have that axis.
   Tensor select(const Tensor& x, int64_t axis, int64_t position, Place = Place::current());
-  // The positions of an axis that the integers name, in their shape.
+  // Returns the positions of an axis that the integers name; the shape of the integers replaces the axis.
   Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, Place = Place::current());
 
-  // ---- All else.
+  // ---- Other functions.
 
-  // Any operator of ONNX (opset 21), or of another domain. An operand that is Tensor{} is left out.
+  // Adds any operator of ONNX (opset 21) or of another domain. Tensor{} stands for an omitted operand.
   std::vector<Tensor> node(const std::string& op_type, const std::vector<Tensor>& operands, NodeOptions options = {},
                            Place = Place::current());
 
-  // Until it goes out of scope, names of layers and parameters begin with "name.".
+  // Until the returned object goes out of scope, names of layers and parameters begin with "name.".
   class PANTOUM_API Scope {
    public:
     Scope(Scope&&) noexcept = default;
@@ -259,12 +261,13 @@ class PANTOUM_API ModelBuilder {
   };
   [[nodiscard]] Scope scope(const std::string& name, Place = Place::current());
 
-  // What is wrong so far, one line for each call.
+  // Returns the errors so far, one line for each invalid call.
   [[nodiscard]] const std::vector<std::string>& problems() const;
-  // Names, shapes and elements of all parameters and running statistics so far, to read and to write. Until the next call.
+  // Returns names, shapes and elements of all parameters and running statistics so far, for reading and writing. Valid until the next call.
   [[nodiscard]] std::vector<TensorView> parameters() const;
 
-  // The model, serialized: what load_onnx reads. The same calls give the same bytes. E0213 with all problems.
+  // Returns the model as the bytes of an ONNX file, for load_onnx. The same calls give the same bytes. E0213: some calls were invalid; the error
+  // lists all of them.
   [[nodiscard]] Result<std::string> onnx() const;
 
  private:

@@ -89,7 +89,7 @@ struct PlanOptions {
   std::string planner = "pantoum";
   std::vector<std::string> disable = {}, without = {};
 
-  std::stop_token stop = {};  // ends the search; the result is the best plan so far
+  std::stop_token stop = {};  // asks for the best plan so far
   // Called a few times a second, from another thread, and once more when the plan is found. Exceptions that it throws are ignored.
   std::function<void(const PlanProgress&)> progress = {};
 };
