@@ -61,24 +61,12 @@ struct DataOptions {
 template <class Visitor>
 void describe(Visitor& v, DataOptions& o) {
   v.group("data");
-  v.field(o.test_path, {.name = "test_path",
-                        .help = "the test set",
-                        .option = "--test-data",
-                        .shown = Shown::common,
-                        .otherwise = "the one in --data",
-                        .holds = Holds::data,
-                        .recorded = false});
-  v.field(o.label_columns, {.name = "label_columns",
-                            .help = "columns of labels in a CSV file, by name or number from 0",
-                            .option = "--label-column",
-                            .otherwise = "the last",
-                            .recorded = false,
-                            .list = true});
-  v.field(o.cache_folder, {.name = "cache_folder",
-                           .help = "folder for data that cannot be read in place",
-                           .option = "--cache",
-                           .otherwise = "beside the output",
-                           .holds = Holds::folder,
+  v.field(o.test_path, {.name = "test_path", .help = "the test set", .option = "--test-data", .shown = Shown::common,
+                        .otherwise = "the one in --data", .holds = Holds::data, .recorded = false});
+  v.field(o.label_columns, {.name = "label_columns", .help = "columns of labels in a CSV file, by name or number from 0",
+                            .option = "--label-column", .otherwise = "the last", .recorded = false, .list = true});
+  v.field(o.cache_folder, {.name = "cache_folder", .help = "folder for data that cannot be read in place",
+                           .option = "--cache", .otherwise = "beside the output", .holds = Holds::folder,
                            .recorded = false});
 }
 

@@ -26,7 +26,7 @@ inline constexpr std::array kLossNames{"cross_entropy", "soft_cross_entropy", "n
 
 // One term of the loss that training minimizes, as in torch.nn.functional; a mean over the batch.
 struct Loss {
-  std::string name = "cross_entropy";      // one of kLossNames
+  std::string name = "cross_entropy";     // one of kLossNames
   std::optional<std::string> output = {};  // the name of the model's output; nullopt: the first output
   double weight = 1;
   double smoothing = 0;
@@ -39,29 +39,19 @@ struct Loss {
 template <class Visitor>
 void describe(Visitor& v, Loss& loss) {
   v.field(loss.name, {.name = "name", .help = "name of the loss", .shown = Shown::nowhere});
-  v.field(loss.output, {.name = "output",
-                        .help = "output of the model, by its name",
-                        .shown = Shown::nowhere,
+  v.field(loss.output, {.name = "output", .help = "output of the model, by its name", .shown = Shown::nowhere,
                         .otherwise = "the first"});
   v.field(loss.weight, {.name = "weight", .help = "factor of the loss in the sum of all", .least = 0, .most = 1e30});
-  v.field(loss.smoothing, {.name = "smoothing",
-                           .help = "label smoothing",
-                           .least = 0,
-                           .most = 1,
+  v.field(loss.smoothing, {.name = "smoothing", .help = "label smoothing", .least = 0, .most = 1,
                            .only_of = "cross_entropy soft_cross_entropy"});
-  v.field(loss.ignore_index, {.name = "ignore_index",
-                              .help = "label that does not count; labels below 0 never do",
+  v.field(loss.ignore_index, {.name = "ignore_index", .help = "label that does not count; labels below 0 never do",
                               .only_of = "cross_entropy nll"});
-  v.field(loss.beta, {.name = "beta",
-                      .help = "error at which the parabola of smooth_l1 ends",
-                      .least = 0,
-                      .most = 1e30,
-                      .only_of = "smooth_l1"});
-  v.field(loss.classes_last, {.name = "classes_last",
-                              .help = "classes are the last dimension, not dimension 1",
+  v.field(loss.beta, {.name = "beta", .help = "error at which the parabola of smooth_l1 ends", .least = 0,
+                      .most = 1e30, .only_of = "smooth_l1"});
+  v.field(loss.classes_last, {.name = "classes_last", .help = "classes are the last dimension, not dimension 1",
                               .only_of = "cross_entropy soft_cross_entropy nll"});
-  v.field(loss.mean_of_batch,
-          {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements", .only_of = "kl_div"});
+  v.field(loss.mean_of_batch, {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements",
+                               .only_of = "kl_div"});
 }
 
 // The loss: a name (.loss = "mse"), a Loss, or several Losses, each of another output.
@@ -89,8 +79,8 @@ template <class Visitor>
 void describe(Visitor& v, Metrics& metrics) {
   v.field(metrics.top5, {.name = "top5", .help = "share of labels among the five highest scores"});
   v.field(metrics.mae, {.name = "mae", .help = "mean absolute error of outputs with targets"});
-  v.field(metrics.perplexity,
-          {.name = "perplexity", .help = "e to the cross-entropy", .beside_plan = BesidePlan::taken});
+  v.field(metrics.perplexity, {.name = "perplexity", .help = "e to the cross-entropy",
+                               .beside_plan = BesidePlan::taken});
 }
 
 // Optimizers; each works as in torch.optim.
@@ -132,13 +122,8 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
   };
   if constexpr (requires { optimizer.name; })
     v.field(optimizer.name, {.name = "operator", .help = "name that add_optimizer was given"});
-  v.field(optimizer.lr, {.name = "lr",
-                         .help = "learning rate",
-                         .option = "--lr",
-                         .shown = Shown::common,
-                         .least = 0,
-                         .most = 1e30,
-                         .beside_plan = BesidePlan::taken});
+  v.field(optimizer.lr, {.name = "lr", .help = "learning rate", .option = "--lr", .shown = Shown::common, .least = 0,
+                         .most = 1e30, .beside_plan = BesidePlan::taken});
   if constexpr (requires { optimizer.alpha; })
     share(optimizer.alpha, "alpha", "decay of the running mean of squared gradients");
   if constexpr (requires { optimizer.beta1; })
@@ -150,11 +135,8 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
   if constexpr (requires { optimizer.eps; }) number(optimizer.eps, "eps", "number added to the denominator");
   if constexpr (requires { optimizer.momentum; }) number(optimizer.momentum, "momentum", "factor of the last update");
   if constexpr (requires { optimizer.weight_decay; })
-    v.field(optimizer.weight_decay, {.name = "weight_decay",
-                                     .help = "L2 penalty; of adamw, decoupled weight decay",
-                                     .option = "--weight-decay",
-                                     .least = 0,
-                                     .most = 1e30});
+    v.field(optimizer.weight_decay, {.name = "weight_decay", .help = "L2 penalty; of adamw, decoupled weight decay",
+                                     .option = "--weight-decay", .least = 0, .most = 1e30});
   if constexpr (requires { optimizer.nesterov; })
     v.field(optimizer.nesterov, {.name = "nesterov", .help = "Nesterov's form of momentum"});
   if constexpr (requires { optimizer.centered; })
@@ -199,89 +181,50 @@ struct ModelOptions {
 template <class Visitor>
 void describe(Visitor& v, ModelOptions& o) {
   v.group("model");
-  v.field(o.batch, {.name = "batch",
-                    .help = "number of samples in a step; needed where the model leaves it open",
-                    .option = "--batch",
-                    .shown = Shown::common,
-                    .otherwise = "the model's own",
-                    .least = 1,
+  v.field(o.batch, {.name = "batch", .help = "number of samples in a step; needed where the model leaves it open",
+                    .option = "--batch", .shown = Shown::common, .otherwise = "the model's own", .least = 1,
                     .most = INT32_MAX});
-  v.field(o.weights, {.name = "weights",
-                      .help = "safetensors file whose tensors replace the model's, by name",
-                      .option = "--weights",
-                      .shown = Shown::common,
-                      .holds = Holds::weights,
+  v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
+                      .option = "--weights", .shown = Shown::common, .holds = Holds::weights,
                       .beside_plan = BesidePlan::taken});
-  v.field(o.keep_init, {.name = "keep_init",
-                        .help = "parameters that --weights leaves as they are, as globs",
-                        .option = "--keep-init",
-                        .holds = Holds::glob,
-                        .beside_plan = BesidePlan::taken});
-  v.field(o.freeze, {.name = "freeze",
-                     .help = "parameters that are not trained, as globs",
-                     .option = "--freeze",
-                     .shown = Shown::common,
-                     .holds = Holds::glob});
-  v.field(o.train, {.name = "train",
-                    .help = "tensors that are trained although the model's file fixes them, as globs",
-                    .option = "--train",
-                    .holds = Holds::glob});
+  v.field(o.keep_init, {.name = "keep_init", .help = "parameters that --weights leaves as they are, as globs",
+                        .option = "--keep-init", .holds = Holds::glob, .beside_plan = BesidePlan::taken});
+  v.field(o.freeze, {.name = "freeze", .help = "parameters that are not trained, as globs", .option = "--freeze",
+                     .shown = Shown::common, .holds = Holds::glob});
+  v.field(o.train, {.name = "train", .help = "tensors that are trained although the model's file fixes them, as globs",
+                    .option = "--train", .holds = Holds::glob});
   v.field(o.freeze_stats, {.name = "freeze_stats",
                            .help = "running statistics that training uses and leaves as they are, as globs",
-                           .option = "--freeze-stats",
-                           .holds = Holds::glob});
+                           .option = "--freeze-stats", .holds = Holds::glob});
   v.field(o.accept_folded, {.name = "accept_folded",
                             .help = "train the model as it is although its exporter folded parts that train, as batch "
                                     "norm",
                             .option = "--accept-folded"});
-  v.field(o.inference, {.name = "inference",
-                        .help = "plan the forward program alone, in which nothing trains",
+  v.field(o.inference, {.name = "inference", .help = "plan the forward program alone, in which nothing trains",
                         .option = "--inference"});
-  v.field(o.params_in, {.name = "params_in",
-                        .help = "where parameters and optimizer state live between steps",
+  v.field(o.params_in, {.name = "params_in", .help = "where parameters and optimizer state live between steps",
                         .option = "--params-in"});
   v.group("training");
-  v.field(o.loss, {.name = "loss",
-                   .help = "what is minimized, as [OUTPUT=]LOSS[,KEY=VALUE]; once for each output that has targets",
-                   .option = "--loss",
-                   .shown = Shown::common});
-  v.field(
-      o.metrics,
-      {.name = "metrics", .help = "what is measured beside loss and accuracy", .option = "--metrics", .list = true});
-  v.field(o.optimizer, {.name = "optimizer",
-                        .help = "optimizer with its settings, as adam,beta1=0.8",
-                        .option = "--optimizer",
+  v.field(o.loss, {.name = "loss", .help = "what is minimized, as [OUTPUT=]LOSS[,KEY=VALUE]; once for each output that has targets",
+                   .option = "--loss", .shown = Shown::common});
+  v.field(o.metrics, {.name = "metrics", .help = "what is measured beside loss and accuracy", .option = "--metrics",
+                      .list = true});
+  v.field(o.optimizer, {.name = "optimizer", .help = "optimizer with its settings, as adam,beta1=0.8", .option = "--optimizer",
                         .shown = Shown::common});
-  v.field(o.decays, {.name = "decays",
-                     .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
+  v.field(o.decays, {.name = "decays", .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
                      .option = "--decay"});
-  v.field(o.clip_value, {.name = "clip_value",
-                         .help = "clip each gradient element to [-V, V]",
-                         .option = "--clip-value",
-                         .otherwise = "off",
-                         .least = 0,
-                         .most = 1e30,
-                         .above = true});
-  v.field(o.clip_norm, {.name = "clip_norm",
-                        .help = "scale gradients down to this norm of all of them together",
-                        .option = "--clip-norm",
-                        .otherwise = "off",
-                        .least = 0,
-                        .most = 1e30,
-                        .above = true});
-  v.field(o.accumulate, {.name = "accumulate",
-                         .help = "number of batches whose mean gradient makes one step",
-                         .option = "--accumulate",
-                         .least = 1,
-                         .most = 1e6});
-  v.field(o.split_update,
-          {.name = "split_update", .help = "make gradients and update two programs", .option = "--split-update"});
+  v.field(o.clip_value, {.name = "clip_value", .help = "clip each gradient element to [-V, V]",
+                         .option = "--clip-value", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
+  v.field(o.clip_norm, {.name = "clip_norm", .help = "scale gradients down to this norm of all of them together",
+                        .option = "--clip-norm", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
+  v.field(o.accumulate, {.name = "accumulate", .help = "number of batches whose mean gradient makes one step",
+                         .option = "--accumulate", .least = 1, .most = 1e6});
+  v.field(o.split_update, {.name = "split_update", .help = "make gradients and update two programs",
+                           .option = "--split-update"});
   v.group("data");
   v.field(o.feature_cache, {.name = "feature_cache",
                             .help = "bytes of storage for what a frozen backbone gives, computed once for each sample",
-                            .option = "--feature-cache",
-                            .otherwise = "off",
-                            .least = 0});
+                            .option = "--feature-cache", .otherwise = "off", .least = 0});
 }
 
 // One node of the model's file.

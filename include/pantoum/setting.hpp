@@ -44,8 +44,8 @@ enum class Holds : uint8_t {
 };
 
 struct Setting {
-  const char* name;              // of the field; in plan records and in Python
-  const char* help;              // what the value is, as one sentence without a full stop; not its default
+  const char* name;  // of the field; in plan records and in Python
+  const char* help;  // what the value is, as one sentence without a full stop; not its default
   const char* option = nullptr;  // on the command line, such as "--ram"; null: the setting has no option
   Shown shown = Shown::more;
   const char* otherwise = nullptr;  // the effect of a value that is nullopt: "the device's RAM"
@@ -54,11 +54,11 @@ struct Setting {
   double most = std::numeric_limits<double>::infinity();
   bool above = false, below = false;  // the lower (above) or upper (below) limit itself is out of range
   Holds holds = Holds::text;
-  const char* alone = nullptr;  // the value if the option is given without a value
+  const char* alone = nullptr;           // the value if the option is given without a value
   BesidePlan beside_plan = BesidePlan::refused;
-  bool recorded = true;           // the record of a plan contains the setting
-  const char* only_of = nullptr;  // the losses that have the setting, separated by spaces; null: all losses
-  bool list = false;              // one word may contain several values, separated by commas
+  bool recorded = true;                  // the record of a plan contains the setting
+  const char* only_of = nullptr;         // the losses that have the setting, separated by spaces; null: all losses
+  bool list = false;                     // one word may contain several values, separated by commas
 };
 
 }  // namespace pantoum

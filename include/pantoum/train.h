@@ -151,7 +151,7 @@ PT_API int pt_train_step(pt_trainer* trainer, const pt_train_data* data, size_t 
 
 enum { PT_TRAIN_MAX_LOSSES = 8 };
 
-typedef struct pt_train_term { /* the result of one loss; NaN: not measured */
+typedef struct pt_train_term { /* the result the result of one loss; NaN: not measured */
   double loss, accuracy, top5, mean_absolute_error;
 } pt_train_term;
 

@@ -33,9 +33,8 @@ template <class Visitor>
 void describe(Visitor& v, Augmentation& augment) {
   v.field(augment.flip, {.name = "flip", .help = "mirror half of the images, left to right"});
   v.field(augment.flip_vertically, {.name = "flip_vertically", .help = "mirror half of the images, top to bottom"});
-  v.field(
-      augment.crop,
-      {.name = "crop", .help = "most pixels by which an image is moved", .unit = "pixels", .least = 0, .most = 65536});
+  v.field(augment.crop, {.name = "crop", .help = "most pixels by which an image is moved", .unit = "pixels",
+                         .least = 0, .most = 65536});
 }
 
 // The settings of every step of a run.
@@ -45,7 +44,7 @@ struct TrainerOptions {
   bool page_encryption = true;
   bool direct_io = true;
   uint64_t seed = 0;
-  std::optional<double> lr = {};  // in place of the optimizer's learning rate
+  std::optional<double> lr = {};              // in place of the optimizer's learning rate
   std::string schedule = "constant";
   std::vector<Normalization> normalize = {};  // one, or one for each channel; empty: bytes are scaled to 0..1
   Augmentation augment = {};
@@ -57,54 +56,31 @@ template <class Visitor>
 void describe(Visitor& v, TrainerOptions& o) {
   using enum Shown;
   v.group("data");
-  v.field(o.normalize, {.name = "normalize",
-                        .help = "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float "
-                                "inputs; once, or once for each channel",
-                        .option = "--normalize",
-                        .shown = common,
-                        .recorded = false});
-  v.field(o.augment, {.name = "augment",
-                      .help = "random changes of training images",
-                      .option = "--augment",
-                      .recorded = false,
-                      .list = true});
-  v.field(o.shuffle, {.name = "shuffle",
-                      .help = "off: every epoch has the data's own order",
-                      .option = "--shuffle",
+  v.field(o.normalize, {.name = "normalize", .help = "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float "
+                                                     "inputs; once, or once for each channel",
+                        .option = "--normalize", .shown = common, .recorded = false});
+  v.field(o.augment, {.name = "augment", .help = "random changes of training images", .option = "--augment",
+                      .recorded = false, .list = true});
+  v.field(o.shuffle, {.name = "shuffle", .help = "off: every epoch has the data's own order", .option = "--shuffle",
                       .recorded = false});
-  v.field(o.prefetch, {.name = "prefetch",
-                       .help = "batches made ahead on a thread of their own, inside the RAM budget",
-                       .option = "--prefetch",
-                       .least = 0,
-                       .most = 64,
-                       .recorded = false});
+  v.field(o.prefetch, {.name = "prefetch", .help = "batches made ahead on a thread of their own, inside the RAM budget",
+                       .option = "--prefetch", .least = 0, .most = 64, .recorded = false});
   v.group("training");
-  v.field(o.seed, {.name = "seed",
-                   .help = "random seed for shuffling and dropout",
-                   .option = "--seed",
-                   .shown = common,
-                   .recorded = false});
+  v.field(o.seed, {.name = "seed", .help = "random seed for shuffling and dropout", .option = "--seed",
+                   .shown = common, .recorded = false});
   v.field(o.schedule, {.name = "schedule",
                        .help = "learning rate over the training: constant; step,every=N[,gamma=G]; "
                                "multi_step,at=N:N..[,gamma=G]; exponential,gamma=G; cosine[,to=LR]; linear[,to=LR]; "
                                "each [,warmup=N]; N is a number of steps, or 30% of all",
-                       .option = "--schedule",
-                       .recorded = false});
+                       .option = "--schedule", .recorded = false});
   v.group("device");
-  v.field(o.page_file, {.name = "page_file",
-                        .help = "folder or file for what is paged out",
-                        .option = "--page-file",
-                        .otherwise = "the system's folder for temporary files",
-                        .holds = Holds::page_folder,
+  v.field(o.page_file, {.name = "page_file", .help = "folder or file for what is paged out", .option = "--page-file",
+                        .otherwise = "the system's folder for temporary files", .holds = Holds::page_folder,
                         .recorded = false});
-  v.field(o.page_encryption, {.name = "page_encryption",
-                              .help = "encryption of what is paged out",
-                              .option = "--page-encryption",
-                              .recorded = false});
-  v.field(o.direct_io, {.name = "direct_io",
-                        .help = "page past the system's cache where the file system allows it",
-                        .option = "--direct-io",
-                        .recorded = false});
+  v.field(o.page_encryption, {.name = "page_encryption", .help = "encryption of what is paged out",
+                              .option = "--page-encryption", .recorded = false});
+  v.field(o.direct_io, {.name = "direct_io", .help = "page past the system's cache where the file system allows it",
+                        .option = "--direct-io", .recorded = false});
 }
 
 struct StepStats {
@@ -158,52 +134,24 @@ template <class Visitor>
 void describe(Visitor& v, FitOptions& o) {
   using enum Shown;
   v.group("training");
-  v.field(o.epochs, {.name = "epochs",
-                     .help = "passes over the training set, those before a resume included",
-                     .option = "--epochs",
-                     .shown = common,
-                     .least = 1,
-                     .most = 1e15,
-                     .recorded = false});
-  v.field(o.patience, {.name = "patience",
-                       .help = "end after so many epochs without a better evaluation",
-                       .option = "--early-stop",
-                       .otherwise = "off",
-                       .least = 1,
-                       .most = 1e15,
-                       .recorded = false});
-  v.field(o.judge, {.name = "judge",
-                    .help = "what makes an evaluation better: a lower loss, or a higher accuracy",
-                    .option = "--judge",
-                    .recorded = false});
-  v.field(o.max_time, {.name = "max_time",
-                       .help = "end after this time, with a checkpoint",
-                       .option = "--max-time",
-                       .otherwise = "no limit",
-                       .least = 0,
-                       .above = true,
-                       .recorded = false});
+  v.field(o.epochs, {.name = "epochs", .help = "passes over the training set, those before a resume included",
+                     .option = "--epochs", .shown = common, .least = 1, .most = 1e15, .recorded = false});
+  v.field(o.patience, {.name = "patience", .help = "end after so many epochs without a better evaluation",
+                       .option = "--early-stop", .otherwise = "off", .least = 1, .most = 1e15, .recorded = false});
+  v.field(o.judge, {.name = "judge", .help = "what makes an evaluation better: a lower loss, or a higher accuracy",
+                    .option = "--judge", .recorded = false});
+  v.field(o.max_time, {.name = "max_time", .help = "end after this time, with a checkpoint", .option = "--max-time",
+                       .otherwise = "no limit", .least = 0, .above = true, .recorded = false});
   v.group("output");
-  v.field(o.checkpoint, {.name = "checkpoint",
-                         .help = "file of the newest checkpoint; the one before it is kept as "
-                                 "NAME.previous",
-                         .option = "--checkpoint",
-                         .shown = common,
-                         .otherwise = "OUTPUT.checkpoint",
-                         .holds = Holds::output,
-                         .recorded = false});
-  v.field(o.checkpoint_every, {.name = "checkpoint_every",
-                               .help = "steps between checkpoints",
-                               .option = "--checkpoint-every",
-                               .otherwise = "only when interrupted",
-                               .least = 1,
-                               .most = 1e15,
-                               .recorded = false});
-  v.field(o.keep_best, {.name = "keep_best",
-                        .help = "file for a checkpoint of the best evaluation",
-                        .option = "--keep-best",
-                        .holds = Holds::output,
-                        .recorded = false});
+  v.field(o.checkpoint, {.name = "checkpoint", .help = "file of the newest checkpoint; the one before it is kept as "
+                                                       "NAME.previous",
+                         .option = "--checkpoint", .shown = common, .otherwise = "OUTPUT.checkpoint",
+                         .holds = Holds::output, .recorded = false});
+  v.field(o.checkpoint_every, {.name = "checkpoint_every", .help = "steps between checkpoints",
+                               .option = "--checkpoint-every", .otherwise = "only when interrupted", .least = 1,
+                               .most = 1e15, .recorded = false});
+  v.field(o.keep_best, {.name = "keep_best", .help = "file for a checkpoint of the best evaluation",
+                        .option = "--keep-best", .holds = Holds::output, .recorded = false});
 }
 
 struct FitSummary {
