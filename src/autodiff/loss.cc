@@ -5,20 +5,11 @@
 
 #include <algorithm>
 
+#include "autodiff/written_softmax.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
-
-// The op that computes a value, looking through aliases of the same shape; null: none.
-const Op* maker_of(const Graph& graph, ValueId value) {
-  while (graph.value(value).producer != kNone) {
-    const Op& op = graph.op(graph.value(value).producer);
-    if (op.kind != Kind::k_alias || graph.value(op.inputs[0]).type != graph.value(value).type) return &op;
-    value = op.inputs[0];
-  }
-  return nullptr;
-}
 
 void note_left_out(Graph& graph, const Op& last) {
   graph.notes.push_back(
@@ -27,16 +18,20 @@ void note_left_out(Graph& graph, const Op& last) {
 
 // The input of a final softmax over the classes (`term` then knows where they are): cross-entropy applies its own.
 ValueId logits_of(Builder& builder, ValueId output, LossTerm& term) {
-  const Op* last = maker_of(builder.graph(), output);
-  if (last == nullptr || (last->kind != Kind::k_softmax && last->kind != Kind::k_log_softmax)) return output;
+  const std::optional<FoundSoftmax> softmax = find_softmax(builder.graph(), output);
+  if (!softmax) return output;
   const auto rank = static_cast<int64_t>(builder.type(output).shape.size());
-  const int64_t axis = last->attrs.ints[0];
-  const bool at_end = axis == rank - 1, fits = at_end || (axis == 1 && !term.classes_last);
+  const bool at_end = softmax->axis == rank - 1, fits = at_end || (softmax->axis == 1 && !term.classes_last);
   if (rank < 2 || !fits) return output;
-  const ValueId logits = last->inputs[0];
   term.classes_last = at_end;
-  note_left_out(builder.graph(), *last);
-  return logits;
+  const Op& last = *maker_of(builder.graph(), output);
+  const bool is_op = last.kind == Kind::k_softmax || last.kind == Kind::k_log_softmax;
+  if (is_op)
+    note_left_out(builder.graph(), last);
+  else
+    builder.graph().notes.push_back(fmt::format("the final {} that ends in '{}' is left out: the loss includes it",
+                                                softmax->logarithm ? "log-softmax" : "softmax", last.name));
+  return softmax->logits;
 }
 
 // The input of a final sigmoid: the binary cross-entropy applies its own.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "autodiff/autodiff.h"
@@ -215,6 +216,77 @@ TEST(MakeTraining, TakesTheLossOnTheInputOfAFinalSoftmax) {
     EXPECT_EQ(find_op(graph, "probabilities"), ir::kNone);
     EXPECT_THAT(graph.notes, ElementsAre(HasSubstr("'probabilities' is left out")));
   }
+}
+
+// The ways in which exporters and programs write a softmax of [4, 2] out.
+struct WrittenSoftmax {
+  bool maximum = false, logarithm = false, reciprocal = false, expanded = false, joined = false;
+  int64_t axis = 1;
+
+  [[nodiscard]] ValueId write(Builder& b, ValueId x) const {
+    const ir::Shape kept = axis == 1 ? ir::Shape{4, 1} : ir::Shape{1, 2};
+    const auto per_row = [&](ValueId reduced) {
+      const ValueId column = b.reshape(reduced, kept);
+      return expanded ? b.op(Kind::k_expand, "wide", {column}, {{}, {1}}, {f32({4, 2})}) : column;
+    };
+    const ir::Attrs along{{int64_t{1} << axis}, {}};
+    const ValueId most = b.op(Kind::k_reduce_max, "most", {x}, along);
+    const ValueId z = maximum ? b.op(Kind::k_sub, "low", {x, per_row(most)}) : x;
+    const ValueId e = b.op(Kind::k_exp, "e", {z}), sum = b.op(Kind::k_reduce_sum, "sum", {e}, along);
+    if (joined) {
+      const ValueId log = b.op(Kind::k_add, "all", {b.op(Kind::k_log, "log", {sum}), most});
+      return b.op(Kind::k_sub, "y", {x, per_row(log)});
+    }
+    if (logarithm) return b.op(Kind::k_sub, "y", {z, b.op(Kind::k_log, "log", {per_row(sum)})});
+    if (!reciprocal) return b.op(Kind::k_div, "y", {e, per_row(sum)});
+    return b.op(Kind::k_mul, "y", {e, b.op(Kind::k_div, "inverse", {b.constant_f32("one", {}, {1}), per_row(sum)})});
+  }
+};
+
+TEST(MakeTraining, TakesTheLossOnTheInputOfASoftmaxThatIsWrittenOut) {
+  for (int form = 0; form < 32; ++form) {
+    const WrittenSoftmax softmax{.maximum = (form & 1) != 0,
+                                 .logarithm = (form & 2) != 0,
+                                 .reciprocal = (form & 4) != 0,
+                                 .expanded = (form & 8) != 0,
+                                 .joined = (form & 19) == 19};
+    for (const bool log_of : {false, true}) {
+      TwoLayers net;
+      ValueId y = softmax.write(net.builder, net.y2);
+      if (log_of && softmax.logarithm) continue;
+      if (log_of) y = net.builder.op(Kind::k_log, "logarithm", {y});
+      net.graph.outputs = {y};
+      const Graph graph = trained(net.graph);
+      EXPECT_EQ(graph.op(find_op(graph, "loss")).inputs[0], net.y2) << form << log_of;
+      EXPECT_EQ(find_op(graph, "e"), ir::kNone);
+      EXPECT_THAT(graph.notes, ElementsAre(HasSubstr("is left out"))) << form;
+    }
+  }
+}
+
+TEST(MakeTraining, KeepsWhatIsNoSoftmaxOverTheClasses) {
+  const auto kept = [](const std::function<ValueId(Builder&, ValueId)>& last) {
+    TwoLayers net;
+    net.graph.outputs = {last(net.builder, net.y2)};
+    return trained(net.graph).notes.empty();
+  };
+  EXPECT_TRUE(kept([](Builder& b, ValueId x) { return WrittenSoftmax{.axis = 0}.write(b, x); }));
+  EXPECT_TRUE(kept([](Builder& b, ValueId x) { return WrittenSoftmax{.maximum = true, .axis = 0}.write(b, x); }));
+  const auto sum = [](Builder& b, ValueId x) {
+    return b.reshape(b.op(Kind::k_reduce_sum, "sum", {x}, {{0b10}, {}}), {4, 1});
+  };
+  EXPECT_TRUE(kept([&](Builder& b, ValueId x) { return b.op(Kind::k_div, "y", {x, sum(b, x)}); }));
+  EXPECT_TRUE(kept([&](Builder& b, ValueId x) {
+    return b.op(Kind::k_div, "y", {b.op(Kind::k_exp, "e", {x}), sum(b, b.op(Kind::k_exp, "other", {x}))});
+  }));
+  EXPECT_TRUE(kept([&](Builder& b, ValueId x) {
+    const ValueId e = b.op(Kind::k_exp, "e", {x});
+    return b.op(Kind::k_sub, "y", {b.op(Kind::k_relu, "z", {x}), b.op(Kind::k_log, "log", {sum(b, e)})});
+  }));
+  EXPECT_TRUE(kept([&](Builder& b, ValueId x) {
+    const ValueId e = b.op(Kind::k_exp, "e", {x});
+    return b.op(Kind::k_mul, "y", {e, b.op(Kind::k_div, "i", {b.constant_f32("two", {}, {2}), sum(b, e)})});
+  }));
 }
 
 TEST(MakeTraining, TakesTheBinaryLossOnTheInputOfAFinalSigmoid) {
