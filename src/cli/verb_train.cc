@@ -71,7 +71,8 @@ void fill_in(TrainOptions& options) {
 // Epochs are judged by an accuracy that some output has.
 Result<void> check_judge(const TrainOptions& options) {
   const std::vector<Loss>& losses = options.step.options.loss.terms();
-  if (options.fit.judge != Judge::accuracy || std::any_of(losses.begin(), losses.end(), autodiff::has_labels)) return {};
+  if (options.fit.judge != Judge::accuracy || std::any_of(losses.begin(), losses.end(), autodiff::has_labels))
+    return {};
   return fail("E0117", "no output has classes as labels, so that there is no accuracy", "--judge", "judge by the loss");
 }
 
@@ -170,7 +171,8 @@ Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::Prepa
   ProgressLine line(options.common.json());
   line.phase("computing the features of the frozen part");
   data::TrainTest data;
-  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.trainer.page_file.value_or(""), interrupted()));
+  PANTOUM_ASSIGN(data.train,
+                 trainer.make_features(prepared.data.train, options.trainer.page_file.value_or(""), interrupted()));
   data.test = std::move(prepared.data.test);
   PANTOUM_TRY(
       log.write({{"event", "features"},
@@ -182,8 +184,10 @@ Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::Prepa
 
 std::string end_text(const Json& end, const ReportedRun& run, const train::RunSummary& summary,
                      const std::string& output) {
-  return fmt::format("trained  {} steps in {}{};{} RAM grew by {} beside an arena of {}; weights in {}",
-                     run.trainer.steps_done(), base::show_seconds(summary.seconds),
+  const uint64_t all = run.trainer.steps_done();
+  return fmt::format("trained  {} step{} in {}{}{};{} RAM grew by {} beside an arena of {}; weights in {}", summary.ran,
+                     summary.ran == 1 ? "" : "s", base::show_seconds(summary.seconds),
+                     summary.ran == all ? "" : fmt::format(", {} with those before", all),
                      summary.stopped_early ? ", stopped early" : "",
                      summary.evaluation ? to_text(*summary.evaluation, run.losses) + ";" : "",
                      base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
@@ -310,14 +314,16 @@ void add_train(CommandLine& line) {
                    if (planned.epochs) options->fit.epochs = static_cast<uint64_t>(*planned.epochs);
                  });
   verb.add_option("--plan-out", options->plan_output, "file for the plan (default: plan.json beside the weights)");
-  verb.add_option("--log", options->log, "file for the run log, JSON lines; continued with --resume (default: OUTPUT.jsonl)");
+  verb.add_option("--log", options->log,
+                  "file for the run log, JSON lines; continued with --resume (default: OUTPUT.jsonl)");
   verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();
   verb.add_option("--report", options->report, "file for an HTML page about plan and run");
   verb.add_option("--meter", options->meter,
                   "measure the joules of the steps by auto, powercap, perf, hwmon, battery, nvml, or a recording, "
                   "csv:FILE,trigger=COLUMN (docs/energy.md) (default: energy is modelled)")
       .known(cost::meter_words());
-  verb.add_option("--resume", options->resume, "checkpoint to go on from; where it is damaged, the one before it is taken");
+  verb.add_option("--resume", options->resume,
+                  "checkpoint to go on from; where it is damaged, the one before it is taken");
   verb.add_option("--data", options->data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();
