@@ -301,8 +301,14 @@ Result<void> append_backward(Builder& builder, const std::vector<WeightedLoss>& 
   Activity activity = activity_of(graph, losses);
   const auto trains = [&](const WeightedLoss& root) { return activity.active[position_of(root.loss)] != 0; };
   if (std::ranges::none_of(losses, trains)) {
+    const bool none =
+        std::ranges::none_of(graph.values, [](const ir::Value& each) { return each.role == ir::Role::kParameter; });
+    if (none)
+      return fail(
+          "E0405", "nothing trains: the model has no parameter", graph.name,
+          "--train NAME makes a tensor of an ONNX file one, in a Constant node too: `pantoum inspect` lists them");
     return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
-                "freeze fewer parameters");
+                "freeze fewer parameters, or name with --train what else trains");
   }
   PANTOUM_TRY(check_gradients_exist(graph, activity));
   Sweep sweep(builder, std::move(activity), on_gradient);

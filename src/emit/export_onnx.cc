@@ -69,7 +69,7 @@ void add_trained_by_name(const onnx::GraphProto& graph, const weights::Safetenso
 
 // Makes initializers of the tables in Constant nodes that --train named.
 void lift_trained_tables(onnx::GraphProto& graph, const weights::SafetensorFile& weights) {
-  const auto is_trained = [&](const std::string& name) { return weights.find(name) != nullptr; };
+  const auto is_trained = [&](const std::string& name, const ir::TensorType&) { return weights.find(name) != nullptr; };
   import::lift_tables(graph, is_trained);
 }
 

@@ -16,29 +16,29 @@ const onnx::TensorProto* tensor_of(const onnx::NodeProto& node) {
 }
 
 // Its type, where it is a table.
-std::optional<TensorType> type_of_table(const onnx::NodeProto& node) {
+std::optional<TensorType> type_of_table(const onnx::NodeProto& node, int64_t least) {
   const onnx::TensorProto* tensor = tensor_of(node);
   const auto dtype = tensor == nullptr ? std::nullopt : dtype_of(tensor->data_type());
   if (!dtype) return std::nullopt;
   const Shape shape(tensor->dims().begin(), tensor->dims().end());
-  if (count_elements(shape).value_or(0) < 2) return std::nullopt;
+  if (count_elements(shape).value_or(0) < least) return std::nullopt;
   return TensorType{*dtype, shape};
 }
 
 }  // namespace
 
-std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph) {
+std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph, int64_t least) {
   std::map<std::string, TensorType> tables;
   for (const auto& node : graph.node())
-    if (auto type = type_of_table(node)) tables.emplace(node.output(0), *std::move(type));
+    if (auto type = type_of_table(node, least)) tables.emplace(node.output(0), *std::move(type));
   return tables;
 }
 
-void lift_tables(onnx::GraphProto& graph, const std::function<bool(const std::string&)>& wanted) {
+void lift_tables(onnx::GraphProto& graph, const WantsTable& wanted) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> kept;
   for (auto& node : *graph.mutable_node()) {
-    const auto type = type_of_table(node);
-    if (!type || !ir::is_float(type->dtype) || !wanted(node.output(0))) {
+    const auto type = type_of_table(node, 1);
+    if (!type || !ir::is_float(type->dtype) || !wanted(node.output(0), *type)) {
       kept.Add()->Swap(&node);
       continue;
     }

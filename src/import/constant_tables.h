@@ -10,10 +10,11 @@
 
 namespace pantoum::import {
 
-// The tensors of two elements or more, by the name of the node's result.
-[[nodiscard]] std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph);
+// The tensors of `least` elements or more, by the name of the node's result.
+[[nodiscard]] std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph, int64_t least = 2);
 
-// Makes those of floating-point numbers whose name is wanted initializers, and removes their nodes.
-void lift_tables(onnx::GraphProto& graph, const std::function<bool(const std::string&)>& wanted);
+// Makes those of floating-point numbers that are wanted initializers, and removes their nodes.
+using WantsTable = std::function<bool(const std::string& name, const TensorType&)>;
+void lift_tables(onnx::GraphProto& graph, const WantsTable& wanted);
 
 }  // namespace pantoum::import

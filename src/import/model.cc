@@ -236,8 +236,8 @@ void mark_live(Model& model, const Producers& producers) {
 
 }  // namespace
 
-Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
-                         const std::vector<std::string>& train) {
+Result<Model> read_model(const void* bytes, size_t size, ExternalData& external, const std::vector<std::string>& train,
+                         const std::set<std::string>& weights) {
   Model model{.proto = std::make_shared<onnx::ModelProto>()};
   if (size > INT_MAX) return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
   if (size == 0) return fail("E0202", "the file is empty");
@@ -247,7 +247,9 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
   PANTOUM_TRY(check_versions(model));
   PANTOUM_TRY(check_values(model.proto->graph()));
   PANTOUM_TRY(settle_subgraphs(*model.proto->mutable_graph()));
-  lift_tables(*model.proto->mutable_graph(), [&](const std::string& name) { return base::matches_any(train, name); });
+  lift_tables(*model.proto->mutable_graph(), [&](const std::string& name, const TensorType& type) {
+    return weights.contains(name) || (type.elements() > 1 && base::matches_any(train, name));
+  });
   PANTOUM_TRY(read_initializers(model, external));
   PANTOUM_TRY(check_declared_initializers(model));
   restore_parameters(model);

@@ -21,8 +21,9 @@ struct Initializer {
   Tensor tensor;        // empty when `problem` is set
   std::string problem;  // the element type is not supported
   Trains trains = Trains::kNo;
-  bool frozen = false;  // --freeze names it
-  std::string why;      // of `trains`, in a few words
+  bool frozen = false;    // --freeze names it
+  bool doubtful = false;  // does not train, and the file does not say that it must not
+  std::string why;        // of `trains`, in a few words
 
   [[nodiscard]] bool is_parameter() const { return trains != Trains::kNo; }
 };
@@ -44,8 +45,10 @@ struct Model {
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external
 // data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
 // Memory and time are linear in the size of the file (and of external files).
-//   train  globs: a table of floating-point numbers in a Constant node that one of them names becomes an initializer
+//   train    globs: a table of floating-point numbers in a Constant node that one of them names becomes an initializer
+//   weights  names of tables that become initializers, too
 [[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
-                                       const std::vector<std::string>& train = {});
+                                       const std::vector<std::string>& train = {},
+                                       const std::set<std::string>& weights = {});
 
 }  // namespace pantoum::import

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "import/node.h"
 #include "import/onnx_messages.h"
@@ -51,12 +52,44 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
+// "net.bn" of "net.bn.weight", also where the parts are apart by '/'; "" of a name without parts.
+std::string module_of(const std::string& name) {
+  const size_t end = name.find_last_of("./");
+  std::string module = end == std::string::npos ? "" : name.substr(0, end);
+  std::ranges::replace(module, '/', '.');
+  return module;
+}
+
+// Modules with a tensor that another node than a product reads: what they compute is in the file.
+std::set<std::string> find_present_modules(const Model& model) {
+  std::set<std::string> modules;
+  for (const auto& node : model.proto->graph().node()) {
+    const std::string& op_type = node.op_type();
+    if (op_type == "Conv" || op_type == "ConvTranspose" || op_type == "Gemm" || op_type == "MatMul") continue;
+    for (const std::string& input : node.input())
+      if (model.initializers.contains(input)) modules.insert(module_of(input));
+  }
+  modules.erase("");
+  return modules;
+}
+
+// Is the name of something in one of the modules? The older exporter writes "/blocks/blocks.0/bn/Mul" for "blocks.0.bn".
+bool is_within(const std::string& text, const std::set<std::string>& modules) {
+  std::string name = "." + text;
+  std::ranges::replace(name, '/', '.');
+  return std::ranges::any_of(
+      modules, [&](const std::string& module) { return name.find("." + module + ".") != std::string::npos; });
+}
+
 // The first name or piece of metadata that holds one of the words; empty when there is none.
 std::string find_trace(const Model& model, std::initializer_list<const char*> words) {
-  const auto betrays = [&](const std::string& text) {
+  const auto has_any = [&](const std::string& text) {
     const std::string small = lower_case(text);
     return std::ranges::any_of(words, [&](const char* word) { return has_word(small, word); });
   };
+  std::set<std::string> present = find_present_modules(model);
+  std::erase_if(present, [&](const std::string& module) { return !has_any(module.substr(module.rfind('.') + 1)); });
+  const auto betrays = [&](const std::string& text) { return has_any(text) && !is_within(text, present); };
   for (const auto& [name, initializer] : model.initializers) {
     if (betrays(name)) return name;
   }
@@ -206,6 +239,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   const bool was_exported = model.proto->producer_name() != "pantoum";
   if (was_exported) info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
+  if (const std::string doubtful = warn_of_doubtful(model); !doubtful.empty()) info.warnings.push_back(doubtful);
   for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));
   if (lowered.dynamic) {
     for (const std::string& open : lowered.dynamic->notes) {
@@ -223,7 +257,9 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   info.outputs = describe_outputs(model, batch, lowered, wider);
   info.tensors = describe_tensors(model);
   for (const ir::Value& value : lowered.graph.values) {
-    if (value.role == ir::Role::kParameter) info.parameter_count += value.type.elements();
+    const auto initializer = model.initializers.find(value.name);
+    const bool frozen = initializer != model.initializers.end() && initializer->second.frozen;
+    if (value.role == ir::Role::kParameter && !frozen) info.parameter_count += value.type.elements();
   }
   return info;
 }

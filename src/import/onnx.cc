@@ -143,6 +143,9 @@ Result<void> check_problems(const LoweredModel& lowered) {
 
 Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
   PANTOUM_ASSIGN(Model model, read_model(bytes, size, external, options.train));
+  if (const std::set<std::string> weights = find_weights_in_constants(model); !weights.empty()) {
+    PANTOUM_ASSIGN(model, read_model(bytes, size, external, options.train, weights));
+  }
   PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
   Read result{model.restorations, lower_model(model, batch), {}};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cmath>
 #include <cstring>
@@ -13,25 +14,32 @@
 
 #include "base/globs.h"
 #include "base/nearest_name.h"
+#include "import/constant_tables.h"
 #include "import/onnx_messages.h"
 #include "import/parameter_marks.h"
+#include "import/written_norms.h"
 
 namespace pantoum::import {
 
 namespace {
 
 // Ways in which a tensor, or what nodes make of it alone, is read; several may be true.
-enum Use : uint8_t {
+enum Use : uint16_t {
   kUnused = 0,
-  kAsWeight = 1,     // an operand of a product, a norm's scale, an embedding, a bias
-  kAsStatistic = 2,  // the running mean or variance of a batch norm
-  kAsSetting = 4,    // a limit, a padding, an exponent
-  kAsChoice = 8,     // of Where
-  kInSums = 16,      // added to, or subtracted from, what depends on the model's inputs
-  kInProducts = 32,  // multiplied with it
-  kAsOther = 64,     // anything else
+  kAsWeight = 1,          // an operand of a product, a norm's scale, an embedding, a bias
+  kAsStatistic = 2,       // the running mean or variance of a batch norm
+  kAsSetting = 4,         // a limit, a padding, an exponent
+  kAsChoice = 8,          // of Where
+  kInSums = 16,           // added to, or subtracted from, what depends on the model's inputs
+  kInProducts = 32,       // multiplied with it
+  kAsOther = 64,          // anything else
+  kAsFactor = 128,        // of a product or a convolution
+  kCompared = 256,        // with what depends on the model's inputs
+  kAsLimit = 512,         // of Max or Min, beside what depends on the model's inputs
+  kOfWrittenNorm = 1024,  // the mean or variance of a batch norm that is written out
 };
-using Uses = std::unordered_map<std::string, uint8_t>;  // by name of a value; absent: kUnused
+using UseSet = uint16_t;
+using Uses = std::unordered_map<std::string, UseSet>;  // by name of a value; absent: kUnused
 
 // Inputs of an operator, from the first to the last.
 struct Inputs {
@@ -52,6 +60,9 @@ constexpr Inputs kWeighted[] = {{"Conv"},
                                 {"LSTM", 0, 3},
                                 {"GRU", 0, 3},
                                 {"RNN", 0, 3}};
+constexpr Inputs kFactors[] = {{"Conv", 1, 1}, {"ConvTranspose", 1, 1}, {"Einsum"}, {"Gemm", 0, 1}, {"MatMul"}};
+constexpr Inputs kComparisons[] = {{"Greater"}, {"GreaterOrEqual"}, {"Less"}, {"LessOrEqual"}, {"Equal"}};
+constexpr Inputs kLimits[] = {{"Max"}, {"Min"}};
 constexpr Inputs kSettings[] = {{"Pow", 1},
                                 {"Dropout", 1},
                                 {"Clip", 1},
@@ -82,18 +93,37 @@ bool moves(const std::string& op_type, int input) {
   return input == 0 && std::ranges::find(kMoving, op_type) != std::end(kMoving);
 }
 
+// PyTorch's older exporter names parameters as the module does and writes its functions as it always has. Of other
+// exporters nothing is known but what the nodes say.
+bool is_from_pytorch(const Model& model) {
+  return model.proto->producer_name() == "pytorch";
+}
+
 class UseFinder {
  public:
-  explicit UseFinder(const Model& model) : model_(model), graph_(model.proto->graph()) {
+  explicit UseFinder(const Model& model)
+      : model_(model),
+        graph_(model.proto->graph()),
+        constants_(find_tables(graph_, 1)),
+        from_pytorch_(is_from_pytorch(model)) {
     for (const int position : model.order) flatten(graph_.node(position));
     find_activations();
     for (size_t at = nodes_.size(); at-- > 0;) visit(*nodes_[at]);
+    if (from_pytorch_) return;
+    const WrittenNorms norms = find_written_norms(nodes_, activations_, [this](const std::string& name) {
+      const std::optional<Shape> shape = shape_of(name);
+      return shape ? count_elements(*shape).value_or(0) : 0;
+    });
+    for (const std::string& name : norms.weights) uses_[name] |= kAsWeight;
+    for (const std::string& name : norms.statistics) uses_[name] |= kOfWrittenNorm;
   }
   Uses take() { return std::move(uses_); }
 
  private:
   const Model& model_;
   const onnx::GraphProto& graph_;
+  const std::map<std::string, TensorType> constants_;  // in Constant nodes
+  const bool from_pytorch_;
   std::unordered_set<std::string> activations_;  // what depends on the model's inputs
   std::unordered_map<std::string, const onnx::NodeProto*> producers_;
   Uses uses_;
@@ -149,7 +179,7 @@ class UseFinder {
   }
 
   void visit(const onnx::NodeProto& node) {
-    uint8_t of_outputs = kUnused;
+    UseSet of_outputs = kUnused;
     for (const std::string& output : node.output())
       if (const auto found = uses_.find(output); found != uses_.end()) of_outputs |= found->second;
     const bool alone = !reads_activation(node);
@@ -158,21 +188,32 @@ class UseFinder {
   }
 
   // `alone`: the node reads nothing that depends on the model's inputs.
-  uint8_t use(const onnx::NodeProto& node, int input, bool alone, uint8_t of_outputs) const {
+  UseSet use(const onnx::NodeProto& node, int input, bool alone, UseSet of_outputs) const {
     const std::string& op_type = node.op_type();
     if (op_type == "BatchNormalization" && input >= 3) return kAsStatistic;
     if (among(kSettings, op_type, input)) return kAsSetting;
-    if (op_type == "Where") return kAsChoice;
+    if (op_type == "Where" && (from_pytorch_ || !alone)) return kAsChoice;
+    if (!alone && among(kComparisons, op_type, input)) return kAsOther | kCompared;
+    if (!alone && among(kLimits, op_type, input)) return kAsOther | kAsLimit;
+    if (alone && !from_pytorch_ && is_number_beside(node, input)) return kAsOther;
     // An output of the model is read, too.
-    if (alone || moves(op_type, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
+    if (alone || moves(op_type, input)) return of_outputs == kUnused ? UseSet{kAsOther} : of_outputs;
     if (op_type == "Gather" && input == 0) return gathered(node, of_outputs);
+    if (among(kFactors, op_type, input)) return kAsWeight | kAsFactor;
     if (among(kWeighted, op_type, input)) return kAsWeight;
     if (op_type == "Add" || op_type == "Sub" || op_type == "Sum")
       return is_bias(node, input) || is_group_norm_shift(node, input) ? kAsWeight : kInSums;
     if (op_type != "Mul" && op_type != "Div") return kAsOther;
-    if (is_scaled(node, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
+    if (is_scaled(node, input)) return of_outputs == kUnused ? UseSet{kAsOther} : of_outputs;
     if (is_group_norm_scale(node, input) || joins_embeddings(node)) return kAsWeight;
     return kInProducts;
+  }
+
+  // One number that changes a weight (an epsilon, a factor) is no weight itself.
+  bool is_number_beside(const onnx::NodeProto& node, int input) const {
+    const std::optional<Shape> shape = shape_of(node.input(input));
+    return shape && count_elements(*shape) == 1 && !moves(node.op_type(), input) &&
+           !among(kWeighted, node.op_type(), input);
   }
 
   // An activation times or over what is no activation: sqrt(width) * embedding(x) is read as embedding(x) is.
@@ -183,9 +224,9 @@ class UseFinder {
 
   // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies
   // activations: a table of rotations or of noise levels does that.
-  uint8_t gathered(const onnx::NodeProto& node, uint8_t of_outputs) const {
+  UseSet gathered(const onnx::NodeProto& node, UseSet of_outputs) const {
     const bool fixed = node.input_size() < 2 || !is_activation(node.input(1));
-    return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
+    return fixed || of_outputs == kInProducts ? of_outputs : UseSet{kAsWeight};
   }
 
   // Rows of two tables, multiplied: of users and of items.
@@ -227,17 +268,59 @@ class UseFinder {
   // A vector that is added to the result of a product along its last axis, of a convolution along its channels.
   bool is_bias(const onnx::NodeProto& node, int input) const {
     if (node.op_type() != "Add" || node.input_size() != 2) return false;
-    const std::optional<Shape> vector = shape_of(sliced_from(node.input(input)));
-    const auto producer = producers_.find(node.input(1 - input));
-    if (!vector || producer == producers_.end()) return false;
-    const onnx::NodeProto& product = *producer->second;
-    if (product.input_size() < 2 || is_activation(product.input(1))) return false;
-    const std::optional<Shape> weight = shape_of(product.input(1));
-    const std::string& op_type = product.op_type();
+    const std::string name = sliced_from(node.input(input));
+    const std::string stored = from_pytorch_ ? name : reshaped_from(name);
+    const std::optional<Shape> vector = shape_of(stored);
+    bool moved = stored != name;  // its place is not told then
+    const onnx::NodeProto* product = product_behind(node.input(1 - input), moved);
+    if (!vector || product == nullptr || product->input_size() < 2 || is_activation(product->input(1))) return false;
+    const std::optional<Shape> weight = shape_of(product->input(1));
+    const std::string& op_type = product->op_type();
     const bool conv = op_type == "Conv" || op_type == "ConvTranspose";
     if (!conv && op_type != "MatMul" && op_type != "Gemm") return false;
     if (conv && !weight) return false;
-    return is_vector(*vector, conv ? weight->size() - std::min<size_t>(2, weight->size()) : 0);
+    const int64_t elements = count_elements(*vector).value_or(0);
+    const bool whole = name == node.input(input) && !from_pytorch_;
+    if (whole && !(weight ? is_bias_of(op_type, *weight, elements) : elements > 1)) return false;
+    if (stored != name && weight) return is_vector(*vector, 0);
+    return is_vector(*vector, conv && !moved ? weight->size() - std::min<size_t>(2, weight->size()) : 0);
+  }
+
+  // A vector may get its dimensions of one from a node.
+  std::string reshaped_from(std::string name) const {
+    for (;;) {
+      const onnx::NodeProto* node = made_by(name, "Reshape");
+      if (node == nullptr) node = made_by(name, "Unsqueeze");
+      if (node == nullptr) return name;
+      name = node->input(0);
+    }
+  }
+
+  // Other exporters put a Transpose to channels at the end, or a Reshape, between a product and the sum.
+  const onnx::NodeProto* product_behind(std::string name, bool& moved) const {
+    for (;;) {
+      const auto producer = producers_.find(name);
+      if (producer == producers_.end()) return nullptr;
+      const onnx::NodeProto& node = *producer->second;
+      const bool turns = node.op_type() == "Transpose", moves = turns || node.op_type() == "Reshape";
+      if (from_pytorch_ || !moves || node.input_size() == 0) return &node;
+      if (turns && !moves_channels_last(node)) return nullptr;
+      moved = true;
+      name = node.input(0);
+    }
+  }
+  static bool moves_channels_last(const onnx::NodeProto& transpose) {
+    for (const auto& attribute : transpose.attribute())
+      if (attribute.name() == "perm") return attribute.ints_size() > 2 && *attribute.ints().rbegin() == 1;
+    return false;
+  }
+
+  // Has the product as many results a row, or channels, as the vector has elements?
+  static bool is_bias_of(const std::string& op_type, const Shape& weight, int64_t elements) {
+    if (weight.size() < 2) return false;
+    if (op_type == "Conv") return weight[0] == elements;
+    if (op_type == "ConvTranspose") return true;  // channels by groups
+    return weight.back() == elements || (op_type == "Gemm" && weight.front() == elements);
   }
 
   // Attention's bias is one vector of which parts are added: the tensor that the parts are of. Bounded: nodes are in order.
@@ -260,8 +343,9 @@ class UseFinder {
 
   std::optional<Shape> shape_of(const std::string& name) const {
     const auto found = model_.initializers.find(name);
-    if (found == model_.initializers.end()) return std::nullopt;
-    return found->second.tensor.type.shape;
+    if (found != model_.initializers.end()) return found->second.tensor.type.shape;
+    const auto constant = constants_.find(name);
+    return constant == constants_.end() ? std::nullopt : std::optional(constant->second.shape);
   }
 };
 
@@ -275,6 +359,7 @@ using Globs = std::vector<std::string>;
 struct Role {
   Trains trains;
   std::string why;
+  bool doubtful = false;  // it does not train, and the file does not say that it must not
 };
 
 bool is_number(std::string_view text) {
@@ -305,47 +390,92 @@ bool all_finite(const Tensor& tensor) {
   return tensor.type.dtype == DType::kF64 ? elements_finite<double>(tensor) : elements_finite<float>(tensor);
 }
 
-bool is_statistic(const std::string& name, uint8_t uses) {
+bool is_statistic(const std::string& name, UseSet uses, bool names_count) {
   // An exporter may have merged a statistic with a weight of the same contents: the weight trains.
-  return (uses & ~kAsSetting) == kAsStatistic || name.ends_with("running_mean") || name.ends_with("running_var");
+  return (uses & ~kAsSetting) == kAsStatistic ||
+         (names_count && (name.ends_with("running_mean") || name.ends_with("running_var")));
 }
 
 // Why nothing can train this tensor, whatever an option says; "" when it can be trained.
-std::string hindrance(const std::string& name, const Initializer& initializer, uint8_t uses) {
+//   names_count  a statistic may be known by its name
+std::string hindrance(const std::string& name, const Initializer& initializer, UseSet uses, bool names_count) {
   if (!initializer.problem.empty()) return "its type is not supported";
   const TensorType& type = initializer.tensor.type;
   if (!ir::is_float(type.dtype)) return fmt::format("its elements are {}", ir::name_of(type.dtype));
   if (type.elements() == 0) return "it has no elements";
-  if (is_statistic(name, uses)) return "a running statistic";
+  if (is_statistic(name, uses, names_count)) return "a running statistic";
   if (uses == kUnused) return "no node reads it";
   if ((uses & ~kAsSetting) == 0) return "a setting of an operator";
   return all_finite(initializer.tensor) ? "" : "it holds an infinity or NaN";
 }
 
-std::string arithmetic_use(uint8_t uses) {
+std::string arithmetic_use(UseSet uses) {
   if ((uses & kInProducts) == 0) return "it is only added to an activation";
   return (uses & kInSums) == 0 ? "it only multiplies an activation" : "it only multiplies and is added to activations";
 }
 
-Role by_use(const std::string& name, const Initializer& initializer, uint8_t uses) {
+// Is the last part of the name one that torch.nn gives parameters?
+bool is_parameters_name(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  const std::string_view last = std::string_view(name).substr(dot == std::string::npos ? 0 : dot + 1);
+  return std::ranges::any_of(std::to_array<std::string_view>({"weight", "bias", "original"}),
+                             [&](std::string_view part) { return last.find(part) != std::string_view::npos; });
+}
+
+// Of a file that PyTorch's older exporter wrote.
+Role by_use(const std::string& name, const Initializer& initializer, UseSet uses) {
   const bool invented = is_invented_name(name);
   if ((uses & kAsWeight) != 0) {
     const bool scalar = initializer.tensor.type.shape.empty();
+    const bool compared = (uses & kCompared) != 0 && !invented;
+    if (compared && !scalar) return {Trains::kAmbiguous, "used as a weight, and compared with an activation"};
+    if ((uses & kAsFactor) != 0 && !invented && !is_parameters_name(name))
+      return {Trains::kAmbiguous, "a factor whose name is no parameter's of torch.nn"};
     if (!invented || !scalar) return {Trains::kYes, "used as a weight"};
   }
   if (invented && initializer.tensor.type.elements() == 1) return {Trains::kNo, "a number under an exporter's name"};
-  constexpr uint8_t kArithmetic = kInSums | kInProducts;
+  constexpr UseSet kArithmetic = kInSums | kInProducts;
   // A mask embedding takes the place of activations.
   if ((uses & ~kAsSetting) == kAsChoice && !invented && initializer.tensor.type.elements() > 1)
     return {Trains::kAmbiguous, "an operator chooses between it and others"};
   if ((uses & ~kAsSetting & ~kAsChoice) == 0) return {Trains::kNo, "operators choose it or are set by it"};
   if ((uses & kAsOther) == 0 && (uses & kArithmetic) != 0) return {Trains::kAmbiguous, arithmetic_use(uses)};
-  return invented ? Role{Trains::kNo, "its name is an exporter's, its use no weight's"}
-                  : Role{Trains::kYes, "its name is a parameter's"};
+  if (invented) return {Trains::kNo, "its name is an exporter's, its use no weight's"};
+  if ((uses & kCompared) != 0) return {Trains::kAmbiguous, "it is compared with an activation"};
+  return {Trains::kYes, "its name is a parameter's"};
+}
+
+// Of convolutions: are all filters the same, as those of a blur?
+bool has_equal_filters(const Tensor& tensor) {
+  const Shape& shape = tensor.type.shape;
+  if (shape.size() < 3 || tensor.type.dtype != DType::kF32) return false;
+  const auto filters = static_cast<size_t>(shape[0] * shape[1]);
+  const size_t bytes = tensor.data->size() / std::max<size_t>(filters, 1);
+  if (filters < 2 || bytes <= sizeof(float)) return false;
+  for (size_t filter = 1; filter < filters; ++filter)
+    if (std::memcmp(tensor.data->data(), tensor.data->data() + filter * bytes, bytes) != 0) return false;
+  return true;
+}
+
+// Of a file that PyTorch did not write: what the nodes do with the tensor, and never how its name is spelled.
+Role by_use_alone(const Initializer& initializer, UseSet uses) {
+  if ((uses & kOfWrittenNorm) != 0) return {Trains::kNo, "a statistic of a batch norm that is written out", true};
+  if ((uses & kCompared) != 0) return {Trains::kNo, "it is compared with an activation", true};
+  if ((uses & kAsLimit) != 0) return {Trains::kNo, "a limit of an activation (Max, Min)", true};
+  if ((uses & kAsChoice) != 0) return {Trains::kNo, "an operator chooses between it and others", true};
+  const bool scalar = initializer.tensor.type.shape.empty();
+  if ((uses & kAsWeight) != 0 && !scalar) {
+    if ((uses & kAsFactor) != 0 && has_equal_filters(initializer.tensor))
+      return {Trains::kAmbiguous, "used as a weight, and all of its filters are equal"};
+    return {Trains::kYes, "used as a weight"};
+  }
+  if (initializer.tensor.type.elements() == 1) return {Trains::kNo, "a number beside an activation", true};
+  if ((uses & kAsOther) == 0) return {Trains::kAmbiguous, arithmetic_use(uses)};
+  return {Trains::kAmbiguous, "its use is neither a weight's nor a setting's"};
 }
 
 // A tensor without a mark in a file that has marks: of the exporter's making.
-Role unmarked(const std::string& name, const Initializer& initializer, uint8_t uses, const ParameterMarks& marks) {
+Role unmarked(const std::string& name, const Initializer& initializer, UseSet uses, const ParameterMarks& marks) {
   if (marks.parameters.contains(name)) return {Trains::kYes, "named as a PARAMETER of the program"};
   if (marks.buffers.contains(name)) return {Trains::kNo, "named as a BUFFER of the program"};
   const auto sources = marks.sources.find(name);
@@ -359,9 +489,17 @@ Role unmarked(const std::string& name, const Initializer& initializer, uint8_t u
   return {Trains::kNo, "the exporter made it from no PARAMETER"};
 }
 
-Role role_of(const std::string& name, const Initializer& initializer, uint8_t uses, const ParameterMarks& marks) {
-  if (const std::string why = hindrance(name, initializer, uses); !why.empty()) return {Trains::kNo, why};
-  switch (marks.of(name)) {
+// What is asked about all tensors of a model.
+struct Rules {
+  ParameterMarks marks;
+  bool from_pytorch;
+  [[nodiscard]] bool names_count() const { return from_pytorch || marks.any; }
+};
+
+Role role_of(const std::string& name, const Initializer& initializer, UseSet uses, const Rules& rules) {
+  if (const std::string why = hindrance(name, initializer, uses, rules.names_count()); !why.empty())
+    return {Trains::kNo, why};
+  switch (rules.marks.of(name)) {
     case Mark::kParameter:
       return {Trains::kYes, "marked PARAMETER"};
     case Mark::kBuffer:
@@ -371,19 +509,24 @@ Role role_of(const std::string& name, const Initializer& initializer, uint8_t us
     case Mark::kNone:
       break;
   }
-  return marks.any ? unmarked(name, initializer, uses, marks) : by_use(name, initializer, uses);
+  if (rules.marks.any) return unmarked(name, initializer, uses, rules.marks);
+  return rules.from_pytorch ? by_use(name, initializer, uses) : by_use_alone(initializer, uses);
 }
 
 // What --train and --freeze say over the role. Why --train cannot be followed, as a note.
-std::string apply_options(const std::string& name, Initializer& initializer, uint8_t uses, const OnnxOptions& options) {
+std::string apply_options(const std::string& name, Initializer& initializer, UseSet uses, const OnnxOptions& options,
+                          bool names_count) {
   if (base::matches_any(options.train, name)) {
-    if (const std::string why = hindrance(name, initializer, uses); !why.empty())
+    if (const std::string why = hindrance(name, initializer, uses, names_count); !why.empty())
       return fmt::format("'{}' cannot be trained: {}", name, why);
     initializer.trains = Trains::kYes;
+    initializer.doubtful = false;
     initializer.why = "--train";
   } else if (initializer.is_parameter() && base::matches_any(options.freeze, name)) {
     initializer.frozen = true;
     initializer.why = "--freeze";
+  } else if (base::matches_any(options.freeze, name)) {
+    initializer.doubtful = false;
   }
   return {};
 }
@@ -452,16 +595,17 @@ bool is_invented_name(const std::string& name) {
 }
 
 Result<void> assign_weight_roles(Model& model, const OnnxOptions& options) {
-  const ParameterMarks marks = read_parameter_marks(model.proto->graph());
+  const Rules rules{read_parameter_marks(model.proto->graph()), is_from_pytorch(model)};
   const Uses uses = find_uses(model);
   std::vector<std::string> refused;
   for (auto& [name, initializer] : model.initializers) {
     const auto found = uses.find(name);
-    const uint8_t use = found == uses.end() ? uint8_t{kUnused} : found->second;
-    Role role = role_of(name, initializer, use, marks);
+    const UseSet use = found == uses.end() ? UseSet{kUnused} : found->second;
+    Role role = role_of(name, initializer, use, rules);
     initializer.trains = role.trains;
     initializer.why = std::move(role.why);
-    std::string problem = apply_options(name, initializer, use, options);
+    initializer.doubtful = role.doubtful;
+    std::string problem = apply_options(name, initializer, use, options, rules.names_count());
     if (!problem.empty()) refused.push_back(std::move(problem));
   }
   for (const auto& [name, type] : model.tables)
@@ -470,6 +614,37 @@ Result<void> assign_weight_roles(Model& model, const OnnxOptions& options) {
   PANTOUM_TRY(check_freeze_globs(model, options));
   PANTOUM_TRY(check_train_globs(model, options, std::move(refused)));
   return check_both(model, options);
+}
+
+std::set<std::string> find_weights_in_constants(const Model& model) {
+  std::set<std::string> weights;
+  const std::map<std::string, TensorType> constants = find_tables(model.proto->graph(), 1);
+  if (is_from_pytorch(model) || constants.empty() || read_parameter_marks(model.proto->graph()).any) return weights;
+  const Uses uses = find_uses(model);
+  constexpr UseSet kFixed = kCompared | kAsLimit | kAsChoice | kOfWrittenNorm | kAsStatistic;
+  for (const auto& [name, type] : constants) {
+    const auto found = uses.find(name);
+    const bool weight = found != uses.end() && (found->second & kAsWeight) != 0 && (found->second & kFixed) == 0;
+    if (weight && ir::is_float(type.dtype) && !type.shape.empty()) weights.insert(name);
+  }
+  return weights;
+}
+
+std::string warn_of_doubtful(const Model& model) {
+  constexpr size_t kMost = 12;
+  std::vector<std::string> globs;
+  for (const auto& [name, initializer] : model.initializers)
+    if (initializer.doubtful) globs.push_back("--train " + exact_glob(name));
+  if (globs.empty()) return {};
+  const bool one = globs.size() == 1;
+  const std::string what = fmt::format(
+      "{} tensor{} beside activations {} not train, since the file does not say that {}; to train {}:", globs.size(),
+      one ? "" : "s", one ? "does" : "do", one ? "it is a parameter" : "they are parameters", one ? "it" : "them");
+  const size_t told = std::min(globs.size(), kMost);
+  const std::string more =
+      told == globs.size() ? "" : fmt::format(" and {} more, which `pantoum inspect` lists", globs.size() - told);
+  return fmt::format("{} {}{}", what, fmt::join(globs.begin(), globs.begin() + static_cast<ptrdiff_t>(told), " "),
+                     more);
 }
 
 std::string warn_of_ambiguous(const Model& model) {

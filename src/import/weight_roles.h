@@ -10,6 +10,13 @@ namespace pantoum::import {
 // which can be trained, of --freeze that names none; E0117: --train and --freeze both name a tensor.
 [[nodiscard]] Result<void> assign_weight_roles(Model& model, const OnnxOptions& options);
 
+// Tables in Constant nodes that nodes use as weights, in a file that PyTorch did not write and that has no marks.
+[[nodiscard]] std::set<std::string> find_weights_in_constants(const Model& model);
+
+// One line that names with --train every tensor that does not train by the rules for other exporters than PyTorch's,
+// and that may be a parameter all the same; "" when there is none.
+[[nodiscard]] std::string warn_of_doubtful(const Model& model);
+
 // One line that names every ambiguous tensor that no option settles; "" when there is none.
 [[nodiscard]] std::string warn_of_ambiguous(const Model& model);
 

@@ -6,6 +6,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -27,6 +28,7 @@ class Source {
  public:
   Source() {
     proto_.set_ir_version(10);
+    proto_.set_producer_name("pytorch");
     proto_.add_opset_import()->set_version(20);
     onnx::ValueInfoProto& x = *graph().add_input();
     x.set_name("x");
@@ -35,6 +37,10 @@ class Source {
       x.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(extent);
   }
   onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
+  Source& by(const std::string& producer) {
+    proto_.set_producer_name(producer);
+    return *this;
+  }
 
   Source& tensor(const std::string& name, const std::vector<int64_t>& dims, float first = 0.5F) {
     onnx::TensorProto& made = *graph().add_initializer();
@@ -120,12 +126,14 @@ TEST(WeightRoles, WhatOnlyAddsOrMultipliesIsAmbiguous) {
 TEST(WeightRoles, WhatNodesMakeOfATableAloneIsATable) {
   Source source;
   source.tensor("inverse", {6}).node("Exp", {"inverse"}, "grown").node("Mul", {"x", "grown"}, "y");
-  source.tensor("v", {6, 5}).tensor("g", {5}).node("Mul", {"v", "g"}, "w").node("MatMul", {"y", "w"}, "z");
-  const std::map<std::string, std::string> expected{{"inverse", "ambiguous"}, {"v", "yes"}, {"g", "yes"}};
+  source.tensor("weight_v", {6, 5}).tensor("weight_g", {5}).node("Mul", {"weight_v", "weight_g"}, "w");
+  source.node("MatMul", {"y", "w"}, "z");
+  const std::map<std::string, std::string> expected{{"inverse", "ambiguous"}, {"weight_v", "yes"}, {"weight_g", "yes"}};
   EXPECT_EQ(trains(source), expected);
   Source scaled;
-  scaled.tensor("v", {6, 5}).tensor("g", {5}).node("Mul", {"v", "g"}, "w").node("MatMul", {"x", "w"}, "z");
-  EXPECT_EQ(trains(scaled), (std::map<std::string, std::string>{{"v", "yes"}, {"g", "yes"}}));
+  scaled.tensor("weight_v", {6, 5}).tensor("weight_g", {5}).node("Mul", {"weight_v", "weight_g"}, "w");
+  scaled.node("MatMul", {"x", "w"}, "z");
+  EXPECT_EQ(trains(scaled), (std::map<std::string, std::string>{{"weight_v", "yes"}, {"weight_g", "yes"}}));
 }
 
 TEST(WeightRoles, AVectorAddedToAProductIsABias) {
@@ -161,9 +169,9 @@ TEST(WeightRoles, APartOfAVectorAddedToAProductIsABias) {
   EXPECT_EQ(added({18}), "yes");
   EXPECT_EQ(added({9, 6}), "ambiguous");  // rows of a table
   Source sliced;                          // of an activation
-  sliced.tensor("w", {6, 6}).node("MatMul", {"x", "w"}, "y").integers("begin", {0}).integers("end", {6});
+  sliced.tensor("weight", {6, 6}).node("MatMul", {"x", "weight"}, "y").integers("begin", {0}).integers("end", {6});
   sliced.node("Slice", {"x", "begin", "end"}, "part").node("Add", {"y", "part"}, "z");
-  EXPECT_EQ(trains(sliced)["w"], "yes");
+  EXPECT_EQ(trains(sliced)["weight"], "yes");
 }
 
 TEST(WeightRoles, ScalesAndShiftsOfAGroupNormAreWeights) {
@@ -363,6 +371,201 @@ TEST(WeightRoles, OptionsSettleWhatIsAmbiguous) {
   EXPECT_THAT(source.load()->info.warnings[0], HasSubstr(R"(--freeze 'a\*\[b\]')"));
   EXPECT_THAT(source.load({.freeze = {R"(a\*\[b\])"}})->info.warnings, IsEmpty());
   EXPECT_THAT(source.load({.train = {R"(a\*\[b\])"}})->info.warnings, IsEmpty());
+}
+
+// PyTorch's older exporter keeps the names of parameters, and names what it folded itself.
+TEST(WeightRoles, AFactorWithoutAParametersNameIsAmbiguous) {
+  const std::map<std::string, std::string> expected{
+      {"fc.weight", "yes"}, {"proj", "ambiguous"}, {"onnx::MatMul_9", "yes"}};
+  for (const bool conv : {false, true}) {
+    const std::vector<int64_t> dims = conv ? std::vector<int64_t>{4, 4, 1, 1} : std::vector<int64_t>{6, 6};
+    const char* operation = conv ? "Conv" : "MatMul";
+    Source source;
+    source.tensor("fc.weight", dims).node(operation, {"x", "fc.weight"}, "a");
+    source.tensor("proj", dims).node(operation, {"a", "proj"}, "b");
+    source.tensor("onnx::MatMul_9", dims).node(operation, {"b", "onnx::MatMul_9"}, "c");
+    EXPECT_EQ(trains(source), expected) << operation;
+  }
+}
+
+TEST(WeightRoles, WhatIsComparedIsAmbiguous) {
+  for (const char* comparison : {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"}) {
+    Source source = convolution();
+    source.tensor("grid", {6}).node(comparison, {"y", "grid"}, "above").node("Sub", {"y", "grid"}, "z");
+    EXPECT_EQ(trains(source)["grid"], "ambiguous") << comparison;
+    EXPECT_EQ(trains(source.by("tf2onnx"))["grid"], "no") << comparison;
+  }
+}
+
+// Reasons by name, of a file of another exporter.
+std::map<std::string, std::string> elsewhere(Source& source, const OnnxOptions& options = {}) {
+  return trains(source.by("tf2onnx"), options);
+}
+
+TEST(WeightRoles, NumbersBesideActivationsDoNotTrainElsewhere) {
+  for (const char* operation : {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "PRelu", "Greater"})
+    for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{}, {1}, {1, 1}}) {
+      if (operation == std::string("PRelu") && !dims.empty()) continue;  // a slope
+      Source source = convolution();
+      source.tensor("layer.weight", dims).node(operation, {"y", "layer.weight"}, "z");
+      EXPECT_EQ(elsewhere(source)["layer.weight"], "no") << operation << dims.size();
+    }
+}
+
+TEST(WeightRoles, WhatOperatorsCompareLimitOrChooseDoesNotTrainElsewhere) {
+  Source source = convolution();
+  source.tensor("a", {6}).tensor("b", {6}).tensor("c", {6}).tensor("d", {6}).tensor("e", {6});
+  source.node("Max", {"y", "a"}, "p").node("Min", {"b", "p"}, "q").node("Greater", {"q", "c"}, "condition");
+  source.node("Where", {"condition", "q", "d"}, "r").node("Add", {"r", "e"}, "z");
+  const std::map<std::string, std::string> expected{
+      {"conv.weight", "yes"}, {"a", "no"}, {"b", "no"}, {"c", "no"}, {"d", "no"}, {"e", "ambiguous"}};
+  EXPECT_EQ(elsewhere(source), expected);
+  const Names warnings = source.load()->info.warnings;
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_THAT(warnings[1], HasSubstr("--train 'a' --train 'b' --train 'c' --train 'd'"));
+  EXPECT_EQ(elsewhere(source, {.train = {"a"}})["a"], "yes");
+  EXPECT_THAT(source.load({.freeze = {"*"}})->info.warnings, IsEmpty());
+}
+
+TEST(WeightRoles, NamesDecideNothingElsewhere) {
+  for (const char* name : {"onnx::MatMul_12", "val_3", "/layer/Constant_output_0", "running_mean", "w"}) {
+    Source product, sum;
+    product.tensor(name, {6, 6}).node("MatMul", {"x", name}, "y");
+    EXPECT_EQ(elsewhere(product)[name], "yes") << name;
+    sum.node("Relu", {"x"}, "a").tensor(name, {6}).node("Add", {"a", name}, "y");
+    EXPECT_EQ(elsewhere(sum)[name], "ambiguous") << name;
+  }
+}
+
+TEST(WeightRoles, BiasesAreFoundBehindMovementsElsewhere) {
+  const auto added = [](const std::vector<int64_t>& weight, const std::vector<int64_t>& bias) {
+    Source source;
+    source.tensor("k", weight).integers("shape", {8, 6, -1}).tensor("b", bias);
+    if (weight.size() == 2)
+      source.node("MatMul", {"x", "k"}, "y").node("Reshape", {"y", "shape"}, "m");
+    else
+      source.node("Conv", {"x", "k"}, "y").node("Transpose", {"y"}, "m");
+    if (weight.size() != 2) {
+      onnx::AttributeProto& perm = *source.graph().mutable_node(1)->add_attribute();
+      perm.set_name("perm");
+      perm.set_type(onnx::AttributeProto::INTS);
+      for (const int64_t axis : {0, 2, 3, 1}) perm.add_ints(axis);
+    }
+    source.node("Add", {"m", "b"}, "z");
+    return elsewhere(source)["b"];
+  };
+  EXPECT_EQ(added({3, 4, 1, 1}, {3}), "yes");
+  EXPECT_EQ(added({1, 4, 1, 1}, {1}), "yes");
+  EXPECT_EQ(added({3, 4, 1, 1}, {1}), "no");
+  EXPECT_EQ(added({6, 1}, {1}), "yes");
+  EXPECT_EQ(added({6, 3}, {3}), "yes");
+  EXPECT_EQ(added({6, 3}, {6, 1}), "ambiguous");
+}
+
+TEST(WeightRoles, NormsWrittenOutKeepTheirStatistics) {
+  Source folded;  // as Keras writes it
+  folded.tensor("var", {6}).tensor("eps", {}).tensor("gamma", {6}).tensor("mean", {6}).tensor("beta", {6});
+  folded.node("Add", {"var", "eps"}, "a").node("Sqrt", {"a"}, "b").node("Reciprocal", {"b"}, "c");
+  folded.node("Mul", {"c", "gamma"}, "scale").node("Mul", {"x", "scale"}, "scaled");
+  folded.node("Mul", {"mean", "scale"}, "moved")
+      .node("Sub", {"beta", "moved"}, "shift")
+      .node("Add", {"scaled", "shift"}, "y");
+  const std::map<std::string, std::string> expected{
+      {"var", "no"}, {"eps", "no"}, {"gamma", "yes"}, {"mean", "no"}, {"beta", "yes"}};
+  EXPECT_EQ(elsewhere(folded), expected);
+  Source plain;
+  plain.tensor("var", {6}).tensor("eps", {}).tensor("gamma", {6}).tensor("mean", {6}).tensor("beta", {6});
+  plain.node("Sub", {"x", "mean"}, "centred").node("Add", {"var", "eps"}, "a").node("Sqrt", {"a"}, "b");
+  plain.node("Div", {"centred", "b"}, "c").node("Mul", {"c", "gamma"}, "d").node("Add", {"d", "beta"}, "y");
+  EXPECT_EQ(elsewhere(plain), expected);
+  Source of_activations;
+  of_activations.tensor("eps", {}).tensor("gamma", {6}).tensor("beta", {6}).tensor("table", {6});
+  of_activations.node("Mul", {"x", "x"}, "square")
+      .node("ReduceMean", {"square"}, "var")
+      .node("Add", {"var", "eps"}, "a");
+  of_activations.node("Sqrt", {"a"}, "b").node("Div", {"x", "b"}, "c").node("Mul", {"gamma", "c"}, "d");
+  of_activations.node("Add", {"d", "beta"}, "y").node("Add", {"y", "table"}, "z");
+  const std::map<std::string, std::string> affine{
+      {"eps", "no"}, {"gamma", "yes"}, {"beta", "yes"}, {"table", "ambiguous"}};
+  EXPECT_EQ(elsewhere(of_activations), affine);
+}
+
+TEST(WeightRoles, AWidthUnderARootMakesNoMaskAShift) {
+  Source source;
+  source.tensor("width", {}).tensor("mask", {6}).node("Sqrt", {"width"}, "root").node("Div", {"x", "root"}, "scores");
+  source.node("Add", {"scores", "mask"}, "y");
+  EXPECT_EQ(elsewhere(source), (std::map<std::string, std::string>{{"width", "no"}, {"mask", "ambiguous"}}));
+}
+
+TEST(WeightRoles, WeightsInConstantNodesAreFoundElsewhere) {
+  const auto constant = [](Source& source, const std::string& name, const std::vector<int64_t>& dims) {
+    source.tensor(name, dims);
+    onnx::TensorProto tensor;
+    tensor.Swap(source.graph().mutable_initializer()->ReleaseLast());
+    onnx::NodeProto& made = *source.graph().add_node();
+    made.set_op_type("Constant");
+    made.add_output(name);
+    onnx::AttributeProto& value = *made.add_attribute();
+    value.set_name("value");
+    value.set_type(onnx::AttributeProto::TENSOR);
+    *value.mutable_t() = tensor;
+  };
+  Source source;
+  constant(source, "w", {6, 1});
+  constant(source, "b", {1});
+  constant(source, "table", {6});
+  constant(source, "half", {});
+  source.node("MatMul", {"x", "w"}, "y")
+      .node("Add", {"y", "b"}, "z")
+      .node("Mul", {"z", "table"}, "a")
+      .node("Mul", {"a", "half"}, "c");
+  const std::map<std::string, std::string> expected{{"w", "yes"}, {"b", "yes"}, {"table", "no"}};
+  EXPECT_EQ(elsewhere(source), expected);
+  EXPECT_EQ(source.load()->info.parameter_count, 7);
+  EXPECT_EQ(trains(source.by("pytorch"))["w"], "no");
+  EXPECT_EQ(elsewhere(source, {.freeze = {"w"}})["w"], "no");
+}
+
+TEST(WeightRoles, AKernelOfEqualFiltersIsAmbiguousElsewhere) {
+  Source source;
+  source.tensor("blur", {4, 1, 3, 3}).node("Conv", {"x", "blur"}, "y");
+  onnx::TensorProto& blur = *source.graph().mutable_initializer(0);
+  for (int at = 0; at < 36; ++at) blur.set_float_data(at, static_cast<float>(at % 9));
+  onnx::AttributeProto& group = *source.graph().mutable_node(0)->add_attribute();
+  group.set_name("group");
+  group.set_type(onnx::AttributeProto::INT);
+  group.set_i(4);
+  EXPECT_EQ(elsewhere(source)["blur"], "ambiguous");
+  blur.set_float_data(35, 7.5F);
+  EXPECT_EQ(elsewhere(source)["blur"], "yes");
+}
+
+TEST(ModelInfo, ANormThatIsInTheFileIsNotFolded) {
+  const auto warns = [](const std::string& op_type, const std::vector<std::string>& tensors,
+                        const std::string& output) {
+    Source source;
+    Names inputs{"x"};
+    for (const std::string& name : tensors) {
+      source.tensor(name, op_type == "Conv" ? std::vector<int64_t>{4, 4, 1, 1} : std::vector<int64_t>{4});
+      inputs.push_back(name);
+    }
+    source.node(op_type, inputs, output);
+    const Names warnings = source.load()->info.warnings;
+    return std::ranges::any_of(
+        warnings, [](const std::string& each) { return each.find("folded batch norm") != std::string::npos; });
+  };
+  EXPECT_FALSE(warns("InstanceNormalization", {"net.0.bn.weight", "net.0.bn.bias"}, "/net/net.0/bn/y"));
+  EXPECT_FALSE(warns("InstanceNormalization", {"net.bn.weight", "net.bn.bias"}, "/net/bn/y"));
+  EXPECT_TRUE(warns("InstanceNormalization", {"net.bn.weight", "net.bn.bias"}, "/net/other/bn/y"));
+  EXPECT_TRUE(warns("InstanceNormalization", {"net.weight", "net.bias"}, "/net/bn/y"));
+  EXPECT_TRUE(warns("Conv", {"bn.weight"}, "y"));
+}
+
+TEST(ModelInfo, CountsNoFrozenElements) {
+  Source source = convolution();
+  source.tensor("fc.weight", {6, 6}).node("MatMul", {"y", "fc.weight"}, "z");
+  EXPECT_EQ(source.load()->info.parameter_count, 12 + 36);
+  EXPECT_EQ(source.load({.freeze = {"fc.weight"}})->info.parameter_count, 12);
 }
 
 }  // namespace

@@ -34,8 +34,6 @@ inline const std::map<std::string, std::string> kOnnxNodeExceptions = {
     {"test_bernoulli_double_expanded", "the same"},
     {"test_bernoulli_seed", "the same"},
     {"test_bernoulli_seed_expanded", "the same"},
-    {"test_range_float_type_positive_delta_expanded",
-     "its bounds are floating-point initializers, which may train, and a plan has one course"},
     {"test_scan_sum", "Scan of opset 8, which had lengths as its first input"},
     {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
      "ONNX counts what ceil_mode adds as padding; here, as in PyTorch, it is not counted"},

@@ -79,7 +79,7 @@ def page_file_of(pid, least=1 << 20):
 def field(number, value):
     """One protobuf field: bytes or an integer."""
     def varint(n):
-        out = b""
+        n, out = n % (1 << 64), b""
         while n > 127:
             out, n = out + bytes([n & 127 | 128]), n >> 7
         return out + bytes([n])
