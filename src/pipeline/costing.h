@@ -1,4 +1,4 @@
-// From a model's programs to cost graphs: the device's layouts and fusions, equivalent graphs, what every op takes.
+// Makes cost graphs from a model's programs: applies the device's layouts and fusions, finds equivalent graphs, and adds the costs of every op.
 #pragma once
 
 #include "cost/device.h"
@@ -9,20 +9,20 @@
 
 namespace pantoum::pipeline {
 
-// One pass over the programs of a model, which outlive it, as the request does: begin, add_costs, search, tell.
+// One pass over the programs of a model. Call begin, add_costs, search and tell in this order. The programs and the request must outlive the object.
 class Costing {
  public:
   // Measures the storage. Errors as MachineMeasurement::begin.
   [[nodiscard]] static Result<Costing> begin(const Compiled& compiled, const PlanRequest& request,
                                              cost::DeviceProfile device);
 
-  // Rewrites every program for the device (the first by the request's substitutions too) and adds its costs. E0231 the
-  // substitutions are another model's; those of build_cost_graph.
+  // Rewrites every program for the device (the first by the request's substitutions too) and adds its costs. E0231: the substitutions are of another
+  // model; errors of build_cost_graph.
   [[nodiscard]] Result<void> add_costs(Compiled& compiled);
-  // Equivalent graphs of the first program that cost less in unlimited RAM, cheapest first, with their costs: what they
-  // cost in the budget is for the planner to say. Before them the graph of the plan that planning starts from.
+  // Finds equivalent graphs of the first program that cost less in unlimited RAM, cheapest first, and adds their costs; the planner later finds their
+  // costs in the budget. The graph of the plan from which planning starts comes before them.
   [[nodiscard]] Result<void> search(Compiled& compiled);
-  // What was measured, and what could not be.
+  // Reports what was measured and what could not be measured.
   void tell(Compiled& compiled) const;
 
  private:

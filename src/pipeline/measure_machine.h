@@ -1,4 +1,4 @@
-// Times of this machine in place of a profile's: its storage, then the operators of all programs.
+// Replaces a profile's times by times of this machine: first of its storage, then of the operators of all programs.
 #pragma once
 
 #include <chrono>
@@ -14,29 +14,29 @@
 
 namespace pantoum::pipeline {
 
-// What `auto` means for this device and request.
+// Returns the mode that `auto` stands for with this device and request.
 [[nodiscard]] Measure measure_of(const PlanRequest& request, bool host);
 
-// One measurement: begun before the cost graphs are made, ended by `tell`. Does nothing where nothing is to be measured.
+// One measurement. It begins before the cost graphs are made, and `tell` ends it. Its functions do nothing if nothing is to be measured.
 class MachineMeasurement {
  public:
-  // E0114 a device that is not this machine is to be measured; E0275 the store that the user named;
-  // E0201 it is not there, and known times were asked for. All else goes on, with a warning.
+  // E0114: the device to measure is not this machine; E0275: the store that the user named fails; E0201: this store does not exist, and known times
+  // were asked for. Other failures become warnings.
   [[nodiscard]] static Result<MachineMeasurement> begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                         const cost::DeviceProfile& device);
 
-  // The pager's rates, latencies and watts; at most half of the time that there is.
+  // Sets the pager's rates, latencies and watts. Uses at most half of the available time.
   void measure_storage(problem::Pager& pager);
   [[nodiscard]] const std::optional<MeasuredStorage>& storage() const { return storage_; }
-  // As a step finds it that waits for it, where the pager that plans are made with has transfers held back.
+  // The pager with the times that a waiting step finds, if the pager for planning has slower transfers (MeasuredStorage::held_back).
   [[nodiscard]] const std::optional<problem::Pager>& waited_for() const { return waited_for_; }
-  // Seconds and joules of all choices, and whose they are (Device::costs_of).
+  // Sets the seconds and joules of all choices, and their source (Device::costs_of).
   cost::MeasuredCosts measure_ops(Programs& programs);
-  // The same, and nothing is measured.
+  // The same, without new measurements.
   void know_ops(Programs& programs);
-  // What could not be done.
+  // Returns warnings about what could not be measured.
   void tell(std::vector<std::string>& warnings) const;
-  // Spent on measuring; and from the beginning to what was measured last, with all that went on between.
+  // The seconds spent on measurements; and the seconds from the beginning to the last measurement, other work included.
   [[nodiscard]] problem::Seconds seconds() const { return seconds_; }
   [[nodiscard]] problem::Seconds elapsed() const { return elapsed_; }
 
@@ -62,9 +62,9 @@ class MachineMeasurement {
   std::optional<MeasuredStorage> storage_ = {};
   std::optional<problem::Pager> waited_for_ = {};
   cost::StepFactors in_step_ = {};
-  bool step_known_ = false;  // as far as it will be
+  bool step_known_ = false;  // as far as the measurement can know it
   problem::Seconds seconds_ = 0, elapsed_ = 0;
-  // Beyond the storage's share, which the first sample of a slow one may exceed: the kernels keep theirs.
+  // The seconds beyond the storage's share, which the first sample of a slow storage may exceed. The share of the kernels stays the same.
   problem::Seconds overrun_ = 0;
   std::vector<std::string> warnings_;
 };

@@ -1,4 +1,4 @@
-// What more RAM, or no deadline, would buy: the plan's question asked again.
+// The effect of more RAM, or of no deadline: plans the plan's question again.
 #pragma once
 
 #include "pipeline/pipeline.h"
@@ -6,9 +6,8 @@
 
 namespace pantoum::pipeline {
 
-// Plans again with the plan's own RAM and with 1%, 5% and 10% more, each from the plan before; and without the deadline
-// where there is one. `options` says what is permitted and how much is searched; its ram, deadline and objective are
-// the plan's. No answer is worse than the plan.
+// Plans again with the plan's own RAM and with 1%, 5% and 10% more, each starting from the plan before; and without the deadline if there is one.
+// `options` gives the freedoms and the effort; RAM, deadline and objective are those of the plan. No answer is worse than the plan.
 [[nodiscard]] Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options);
 
 }  // namespace pantoum::pipeline

@@ -20,7 +20,7 @@ struct BatchPart {
 struct PlannedStep {
   std::string name;
   ModelRequest model;
-  PlanOptions settings;  // as they were asked for, with the budget of the plan
+  PlanOptions settings;  // as requested, with the budget of the plan
   problem::Plan plan;    // of the training step
   check::Found found;
   problem::Predicted unplanned;
@@ -28,12 +28,12 @@ struct PlannedStep {
   int threads = 1;
   std::vector<std::byte> binary;             // of all programs
   std::vector<BatchPart> inputs, targets;    // of the whole model, in its order
-  std::vector<std::string> step_inputs;      // what the training step reads, targets excepted
-  std::vector<std::string> features;         // those that are kept features, where the step begins at them
+  std::vector<std::string> step_inputs;      // the inputs that the training step reads, without targets
+  std::vector<std::string> features;         // the inputs that are cached features, if the step begins with features
   std::vector<std::string> warnings, notes;  // of the model and its graphs
   std::vector<std::string> weight_notes;     // how the first weights were found
   data::Wanted wanted;                       // one sample
-  std::vector<data::LabelRange> labels;      // what each loss takes
+  std::vector<data::LabelRange> labels;      // the labels that each loss accepts
   int64_t feature_row_bytes = 0;             // of one sample's features
   std::string graph_hash;                    // of the training step
   std::string numerics;                      // numerics_of
@@ -42,12 +42,11 @@ struct PlannedStep {
   [[nodiscard]] std::vector<std::string> input_names() const;
 };
 
-// Makes the step of planned programs, and takes them over. Writes the first weights to `weights_path`. E0240 to E0242; E0901.
+// Makes the step from planned programs, which it takes over. Writes the initial weights to `weights_path`. E0240 to E0242; E0901.
 [[nodiscard]] Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request,
                                               const std::string& weights_path);
 
-// The step of a plan, taken as it is: with the times that it was made with, and without a search.
-// E0231 the plan is of another step.
+// Makes the step from an existing plan, with the times in the plan and without a search. E0231: the plan is of another step.
 [[nodiscard]] Result<PlannedStep> step_of_plan(const problem::Plan& given, const ModelRequest& model,
                                                PlanRequest request, const std::string& weights_path);
 

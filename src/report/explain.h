@@ -1,5 +1,5 @@
-// Why a plan costs what it costs: what binds, what is largest at the peak, what waits, what returns, what more RAM
-// buys.
+// Explains the cost of a plan: the limits that bind, the largest tensors at the peak, waits, paged and recomputed tensors, and the effect of more
+// RAM.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@
 
 namespace pantoum::report {
 
-// A plan that the checker accepts, with the checker's figures; the plan's prediction is these figures.
+// A plan that the checker accepts. The plan's prediction has the checker's figures.
 struct CheckedPlan {
   problem::Plan plan;
   check::Found found;
@@ -30,8 +30,9 @@ struct Probe {      // the same question, planned again
 };
 
 struct NextBytes {
-  std::vector<Probe> probes;         // more RAM; the first is the plan's own: what more search alone gives
-  std::optional<Probe> no_deadline;  // of a plan that has one
+  std::vector<Probe>
+      probes;  // with more RAM; the first has the plan's own RAM and shows the effect of more search alone
+  std::optional<Probe> no_deadline;  // without the deadline, if the plan has one
   problem::Predicted unplanned;      // everything kept
 };
 
@@ -61,16 +62,16 @@ struct Explanation {
   std::vector<Paged> paged;          // dearest first
   Energy energy;
   NextBytes next;
-  [[nodiscard]] bool ram_binds() const;       // with everything kept the step would cost less
-  [[nodiscard]] bool deadline_binds() const;  // without it the step would cost less
+  [[nodiscard]] bool ram_binds() const;       // returns whether the step would cost less if it retained everything
+  [[nodiscard]] bool deadline_binds() const;  // returns whether the step would cost less without the deadline
 };
 
-// `checked` outlives the answer.
+// Explains the plan `checked`, which must outlive the answer.
 [[nodiscard]] Explanation explain(const CheckedPlan& checked, NextBytes next);
 
-// The dearest of everything, for people.
+// Returns the most expensive parts as text.
 [[nodiscard]] std::string to_text(const Explanation& why);
-// The parts as JSON, which the report has too.
+// Returns the parts as JSON; the report contains the same JSON.
 [[nodiscard]] nlohmann::ordered_json figures(const problem::Predicted& step);
 [[nodiscard]] nlohmann::ordered_json to_json(const Probe& probe);
 [[nodiscard]] nlohmann::ordered_json to_json(const Energy& energy);

@@ -1,4 +1,4 @@
-// What the tensors and ops of a step are for, as a reader asks: from homes, successors, and the names that training gives.
+// Classifies the tensors and ops of a step by purpose, from homes, successors and the names that training gives.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct Kinds {
 // behind the op whose end most tensors cross. An update writes a tensor's successor there.
 [[nodiscard]] Kinds kinds_of(const problem::CostGraph& graph);
 
-// "Conv.dw" of "/stage1/Conv_3.dw", "sgd" of "fc.weight.sgd": the last part of the name, without numbers; what is not
-// forward keeps its ending. Never empty.
+// "Conv.dw" of "/stage1/Conv_3.dw", "sgd" of "fc.weight.sgd": the last part of the name, without numbers; ops that are not forward ops keep their
+// ending. Never empty.
 [[nodiscard]] std::string kind_of_op(std::string_view name);
 
 [[nodiscard]] const char* name_of(TensorKind kind);

@@ -24,7 +24,7 @@ class Names {
   }
   [[nodiscard]] std::string tensor(int64_t id) const { return named(tensors_, id, "tensor"); }
   [[nodiscard]] std::string op(int64_t id) const { return named(ops_, id, "op"); }
-  // "page_in x": what an instruction does.
+  // Returns what an instruction does, such as "page_in x".
   [[nodiscard]] std::string of(const problem::Instruction& step) const {
     switch (step.what) {
       case problem::Do::kCompute:
@@ -37,7 +37,7 @@ class Names {
         return "free " + tensor(step.subject);
     }
   }
-  // The tensor, or what the bytes are for.
+  // Returns the tensor's name, or the purpose of the bytes.
   [[nodiscard]] std::string of(const Resident& resident) const {
     return resident.tensor >= 0 ? tensor(resident.tensor) : name_of(resident.role);
   }

@@ -1,11 +1,11 @@
-// The files of src/report/page, compiled in.
+// The files of src/report/page, which are compiled into the program.
 #pragma once
 
 #include <string_view>
 
 namespace pantoum::report {
 
-// Its text; the name is one of the folder's.
+// Returns the text of the file `name`, which has to be a file of that folder.
 [[nodiscard]] std::string_view page_file(std::string_view name);
 
 }  // namespace pantoum::report

@@ -1,4 +1,4 @@
-// Which compute hides which transfer, and which transfer makes the step wait.
+// Finds which computes hide a transfer, and for which transfers the step waits.
 //
 //   engine    |  conv1  |  conv2  |....wait....|  conv3  |
 //   channel        |   out x   |   in w        |
@@ -16,7 +16,7 @@ namespace pantoum::report {
 
 struct Overlap {
   size_t instruction = 0;  // a compute
-  double seconds = 0;      // that it runs beside the transfer
+  double seconds = 0;      // during which it runs beside the transfer
 };
 
 struct Transfer {
@@ -26,8 +26,8 @@ struct Transfer {
   problem::Bytes bytes = 0;
   double issue_s = 0, begin_s = 0, end_s = 0, energy_j = 0;
   std::vector<Overlap> computes;  // in order
-  double hidden_s = 0;            // the sum of them
-  double stall_s = 0;             // nothing is computed, and this is what is waited for
+  double hidden_s = 0;            // sum over `computes`
+  double stall_s = 0;             // no op computes, because the step waits for this transfer
 };
 
 struct Timeline {
@@ -36,10 +36,10 @@ struct Timeline {
   double stall_s = 0;               // all stalls: the makespan less the computes
 };
 
-// `spans` are the checker's, of a plan that has passed. Cost: linear in instructions and overlaps.
+// `spans` are those of the checker for a plan that it accepts. Cost: linear in instructions and overlaps.
 [[nodiscard]] Timeline timeline_of(const problem::Plan& plan, const std::vector<check::Span>& spans);
 
-// RAM and events over the instructions of a plan.
+// The RAM in use and the event at each instruction of a plan.
 
 struct TracePoint {
   problem::Do what = problem::Do::kCompute;
@@ -48,7 +48,7 @@ struct TracePoint {
   problem::Bytes ram_bytes = 0;  // while the instruction runs: workspace and arriving bytes included
 };
 
-// One point per instruction, as semantics.md counts RAM. The plan has passed the checker.
+// Returns one point per instruction; semantics.md defines how RAM is counted. The plan must have passed the checker.
 [[nodiscard]] std::vector<TracePoint> trace_memory(const problem::Plan& plan);
 
 struct Resident {
@@ -58,7 +58,7 @@ struct Resident {
   Role role = Role::kHeld;  // in that instruction
 };
 
-// What is in RAM while one instruction runs, as it is counted; the largest first. The sum is the trace's ram_bytes.
+// Returns what is in RAM while one instruction runs, the largest first. The sum of the bytes is ram_bytes of the trace.
 [[nodiscard]] std::vector<Resident> residents_at(const problem::Plan& plan, size_t instruction);
 
 }  // namespace pantoum::report

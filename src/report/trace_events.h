@@ -9,7 +9,7 @@
 
 namespace pantoum::report {
 
-// The JSON object format ("traceEvents"). Events of a track follow each other in time and do not overlap.
+// Returns the plan in the JSON object format ("traceEvents"). Events of a track follow each other in time and do not overlap.
 [[nodiscard]] nlohmann::ordered_json trace_events(const CheckedPlan& plan);
 
 }  // namespace pantoum::report

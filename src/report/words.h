@@ -1,4 +1,4 @@
-// A report in sentences: the headline, and the answers to what a reader asks first.
+// Sentences of a report: the headline, and answers to the first questions of a reader.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,9 +14,9 @@ void put_words(nlohmann::ordered_json& report);
 // What a proved gap, a share of the plan's value, says of the least: "0.74% above", "2.5 times"; never less than is
 // proved. "": nothing is proved.
 [[nodiscard]] std::string show_above_least(double gap);
-// The RAM that was asked for, what is reserved of it included; there is a budget.
+// Returns the RAM that was asked for, including the reserve. The question must have a budget.
 [[nodiscard]] std::string show_ram_asked(const nlohmann::ordered_json& report);
-// What unlimited RAM keeps: "everything", or "everything else" than what lives in storage.
+// Returns what a step with unlimited RAM keeps: "everything", or "everything else" than what lives in storage.
 [[nodiscard]] const char* name_of_all(const nlohmann::ordered_json& report);
 
 // What a meter found: (what, value) of the last event of a run log, which is a stranger's; none where nothing was measured.
