@@ -1,4 +1,4 @@
-// Training graph and device -> cost graph; and which op and value of the training graph each of its entries is.
+// Makes the cost graph from a training graph and a device. Maps each op and tensor of the cost graph to the training graph.
 #pragma once
 
 #include <map>
@@ -24,14 +24,14 @@ enum class ParamsIn {
 
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
-  std::optional<Bytes> budget;        // what kAuto compares with; none: no limit
+  std::optional<Bytes> budget;        // the budget of kAuto; nullopt: no limit
   std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
-  int threads = 1;                           // of the pool that ops run on
-  bool first_choices = false;                // gives each op its first choice alone
+  int threads = 1;                           // threads of the pool on which ops run
+  bool first_choices = false;                // gives each op only its first choice
   std::map<std::string, std::string> classes =
-      {};  // by an op's name: the one class of numerics that its choices may have
+      {};  // by an op's name: the only class of numerics that its choices may have
 };
 
 struct BuiltCostGraph {
@@ -45,16 +45,16 @@ struct BuiltCostGraph {
 };
 
 // Makes the cost graph of a training step. Aliases vanish. Bytes are rounded up to the device's alignment. Inputs, labels and
-// results start or end in RAM as the step needs; parameters, buffers, state and constants live where in_rom and params_in say.
-// Times are those of the device's model (measure.h replaces them by measured ones).
+// results start or end in RAM as the step needs; parameters, buffers, state and constants have the homes that in_rom and params_in select. Times are
+// those of the device's model (measure.h replaces them by measured ones).
 //   errors  E0404 ops without a kernel (names all of them)
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
 
-// What may live in memory that kernels read in place: a microcontroller's flash.
+// Selects tensors for memory that kernels read in place, such as a microcontroller's flash.
 
-// The names of parameters, buffers and constants that no program changes and none has as a result: as many as `device.rom_bytes`
-// hold, in the order of the first program (training, which has all of them). All programs of a plan read them in place, so they are
+// Returns the names of parameters, buffers and constants that no program changes or has as a result: as many as fit into `device.rom_bytes`, in the
+// order of the first program (training, which has all of them). All programs of a plan read them in place, so they are
 // chosen once. Bytes are counted as compile_programs lays them out, or a few more.
 [[nodiscard]] std::set<std::string> read_in_place(const std::vector<const ir::Graph*>& programs,
                                                   const DeviceProfile& device);
@@ -74,8 +74,8 @@ struct BuiltCostGraph {
 // The rates at a level. The overhead of an op consists of instructions, so it scales as flops do.
 [[nodiscard]] Compute at_level(const Compute& compute, const ClockLevel& level);
 
-// The choice once for each level, the fastest first, without levels that another one dominates (no slower, no more joules). Seconds
-// scale as the model's for `work` do, so that a kernel's slowdown stays. Without levels: the choice alone, unchanged.
+// Returns the choice once for each level, the fastest first, without levels that another level dominates (no slower, no more joules). Seconds
+// scale as the model's for `work` do, so that a kernel's measured slowdown remains. Without levels, returns only the unchanged choice.
 [[nodiscard]] std::vector<problem::Choice> at_clock_levels(const problem::Choice& choice, const Work& work,
                                                            const DeviceProfile& device);
 

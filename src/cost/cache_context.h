@@ -7,7 +7,7 @@
 
 namespace pantoum::cost {
 
-// By op and choice: which share (0 to 1) of the bytes that it reads and writes a cache of `cache` bytes does not hold. Steps follow
+// Returns, by op and choice, the share (0 to 1) of the bytes read and written that are not in a cache of `cache` bytes. Steps follow
 // one another in the graph's order, without optional ops; the least recently used bytes leave the cache first. Results take the
 // bytes that were freed last, as in a plan with a small arena, or overwrite inputs. `cache` 0: every share is 1. Cost: two walks over
 // the graph. Source: stack distances (Mattson et al., 1970), by whole tensors.

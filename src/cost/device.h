@@ -1,4 +1,4 @@
-// Device profiles: TOML files under devices/, and the cost model from flops and bytes.
+// Device profiles (TOML files under devices/), and the cost model of flops and bytes.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ struct Compute {  // rates of the one engine; roofline.h has the formula
   Watts active_w = 0;  // when > 0, energy = seconds * active_w instead of the per-flop figures
   Watts core_w = 0;    // added to active_w for each further thread that an op computes on (thread_counts.h)
   Roofline roofline = Roofline::kSum;
-  int vector_lanes = 1;  // how many 4-byte numbers one instruction computes; flops_per_s holds for full vectors
+  int vector_lanes = 1;  // number of 4-byte numbers that one instruction computes; flops_per_s applies to full vectors
   std::vector<CacheLevel> caches = {};  // ascending by size; a smaller cache is at least as fast
 };
 
@@ -47,7 +47,7 @@ struct DeviceProfile {
   Compute compute;
   std::string description, source;      // where the constants come from
   Bytes rom_bytes = 0;                  // of memory that kernels read in place (flash); 0: there is none
-  bool host = false;                    // it is this machine: times and storage speed can be measured
+  bool host = false;                    // the device is this machine, so times and storage speed can be measured
   std::vector<ClockLevel> clocks = {};  // empty: the device has the one clock of `compute`
   std::map<std::string, std::string> sources =
       {};  // where a constant comes from, by its key ("pager.in.w"); some have none
@@ -62,11 +62,12 @@ inline constexpr size_t kMostClockLevels = 16, kMostCaches = 8;
 inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;  // of a profile file
 
 // Reads a profile: one that is compiled in (the TOML files of devices/), by name, or the file at a path that ends in .toml.
-//   errors  E0270 unknown name (the help lists the known ones); E0271 a bad file: line, key, what to do; unknown keys are refused
+//   errors  E0270: the name is unknown (the help lists the known names); E0271: the file is invalid (with line, key and advice); unknown keys are
+//   invalid
 [[nodiscard]] Result<DeviceProfile> load_device(const std::string& name_or_path);
 [[nodiscard]] Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where);
 [[nodiscard]] std::vector<std::string> device_names();
-// The profiles that are compiled in: name and TOML text, ascending by name.
+// Returns the profiles that are compiled in: name and TOML text, ascending by name.
 [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& builtin_devices();
 
 }  // namespace pantoum::cost

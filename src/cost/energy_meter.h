@@ -19,7 +19,7 @@ namespace pantoum::cost {
 // The power of the machine while nothing is computed.
 struct IdleBaseline {
   Watts watts = 0, half_width = 0;  // 95%: watts +- half_width
-  Seconds seconds = 0;              // how long it was measured; 0: it was not, and nothing is subtracted
+  Seconds seconds = 0;              // duration of the measurement; 0: not measured, and nothing is subtracted
 };
 
 // Measures for `seconds` on the meter's clock while nothing else is done. Begins the meter and ends it. The result may be 0 W, of a rail
@@ -28,7 +28,7 @@ struct IdleBaseline {
 [[nodiscard]] Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std::stop_token& stop = {});
 
 struct EnergyLimits {
-  std::optional<IdleBaseline> idle = {};  // measured before; none: it is measured for idle_s before the first run
+  std::optional<IdleBaseline> idle = {};  // measured earlier; nullopt: measured for idle_s before the first run
   Seconds idle_s = 2;
   Seconds window_s = 0.25;  // at least the meter's least_window_s()
   int fewest_windows = 5, most_windows = 100;
@@ -54,7 +54,7 @@ struct MeasuredEnergy {
   [[nodiscard]] bool is_within(double precision) const { return half_width && *half_width <= precision * joules; }
 };
 
-// Runs `run` once to warm up, then again and again in windows, until the precision or a limit is reached. Begins the meter and ends it.
+// Runs `run` once to warm up, then repeatedly in windows, until the precision or a limit is reached. Starts and stops the meter.
 //   errors  those of `run`; E0909 the meter's, or 0 W or less were drawn in all; E0999 `stop` was asked for before there were two windows;
 //           E0120 limits that make no two windows
 [[nodiscard]] Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Result<void>()>& run,
@@ -88,9 +88,9 @@ class StepEnergy {
 
   void go_on();  // before steps
   void step();   // after each step
-  void pause();  // before something else, which is not counted
+  void pause();  // before other work, which is not counted
 
-  // The energy of the steps so far. E0909 the meter failed; no step was measured; 0 W or less were drawn in all.
+  // Returns the energy of the steps so far. E0909: the meter failed, no step was measured, or the power in all was 0 W or less.
   [[nodiscard]] Result<MeasuredEnergy> result();
 
  private:

@@ -1,4 +1,4 @@
-// Fits the analytic model to what was measured, so that it serves for what was not measured.
+// Fits the analytic model to measured ops, so that it predicts ops that were not measured.
 //
 // A row is an op, what it does, and how long it took. The model says factor[family] x seconds(rates, work), with the
 // roofline's formula (roofline.h) and three rates at most: flops, bytes (caches along with RAM), overhead. The logarithms are
@@ -22,7 +22,7 @@
 namespace pantoum::cost {
 
 struct MeasuredRow {
-  std::string family;  // what shares a factor: an operator, or an operator and its algorithm
+  std::string family;  // ops of one family share a factor: an operator, or an operator with its algorithm
   Work work;
   Seconds seconds = 0;
 };
@@ -41,8 +41,7 @@ struct FittedModel {
   [[nodiscard]] Seconds seconds(const std::string& family, const Work& work) const;
 };
 
-// Never fails: rows that say nothing are left out. Cost: some 50 rounds over the rows. The same rows in the same order give the same
-// model.
+// Fits the model. Never fails: unusable rows are left out. Cost: about 50 rounds over the rows. The same rows in the same order give the same model.
 [[nodiscard]] FittedModel fit_model(const std::vector<MeasuredRow>& rows, const Compute& profile);
 
 }  // namespace pantoum::cost

@@ -62,7 +62,7 @@ class MachineMeasurement {
   std::optional<MeasuredStorage> storage_ = {};
   std::optional<problem::Pager> waited_for_ = {};
   cost::StepFactors in_step_ = {};
-  bool step_known_ = false;  // as far as the measurement can know it
+  bool step_known_ = false;  // a measurement has run the step already
   problem::Seconds seconds_ = 0, elapsed_ = 0;
   // The seconds beyond the storage's share, which the first sample of a slow storage may exceed. The share of the kernels stays the same.
   problem::Seconds overrun_ = 0;

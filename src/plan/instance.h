@@ -1,4 +1,4 @@
-// A question made ready for the solver: its model, its first bounds, and the clock that began with it.
+// A question prepared for the solver: its model, its first bounds, and the start of its time limit.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace pantoum::plan {
 
-// Threads that take turns: one works, the others wait, in the order in which they came. Without `in_use` all work at once.
+// Lets threads work in turns: one works, and the others wait in the order of their arrival. Without `in_use`, all threads work at the same time.
 class Turns {
  public:
   explicit Turns(bool in_use) : in_use_(in_use) {}
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // Waits for the turn.
+  // Waits until it is this thread's turn.
   void take() {
     if (!in_use_) return;
     std::unique_lock lock(mutex_);
@@ -32,7 +32,7 @@ class Turns {
     moved_.wait(lock, [&] { return serving_ == own; });
     began_ = std::chrono::steady_clock::now();
   }
-  // Ends the turn.
+  // Ends this thread's turn.
   void give() {
     if (!in_use_) return;
     const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ class Turns {
     take();
   }
 
-  // A turn as long as the object lives.
+  // Holds a turn during the lifetime of the object.
   class Own {
    public:
     explicit Own(Turns& turns) : turns_(turns) { turns_.take(); }
@@ -69,18 +69,17 @@ class Turns {
   std::mutex mutex_;
   std::condition_variable moved_;
   uint64_t next_ = 0, serving_ = 0;
-  std::chrono::steady_clock::time_point began_;  // of the turn: read by who has it
+  std::chrono::steady_clock::time_point began_;  // start of the turn; only the thread whose turn it is reads it
 };
 
 inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit
 
-// An instance does not change once it is made, so that search and proof may read it side by side. They change `turns`
-// and `doing`.
+// An instance does not change after its construction, except for `turns` and `doing`, so search and proof may read it at the same time.
 struct Instance {
   using Clock = TimeLimit::Clock;
   using Until = std::optional<Clock::time_point>;
 
-  // Keeps the cost graph by reference. `latest`: the latest end; nothing: no clock, or only the options' own.
+  // Keeps the cost graph by reference. `latest`: the latest end of the work; nullopt: only the options limit the time, if at all.
   Instance(const CostGraph& from, const PlanOptions& how, Until latest = {})
       : graph(from),
         options(how),
@@ -94,7 +93,7 @@ struct Instance {
                                                       options.question.freedoms.recomputing)),
         turns(by_clock() && thread_count() == 1) {
     if (options.question.freedoms.recomputing) return;
-    for (TensorModel& tensor : model.tensors)  // the bounds above know it by the freedom
+    for (TensorModel& tensor : model.tensors)  // the bounds above already consider this by the freedom
       if (tensor.start != Home::kAux) tensor.can_drop = false;
   }
 
@@ -104,7 +103,7 @@ struct Instance {
   Objective objective() const { return options.question.objective; }
   bool by_clock() const { return options.effort == 0; }
   Seconds elapsed() const { return time.elapsed(); }
-  // from outside, or at `until`
+  // stopped from outside, or at `until`
   bool stopped() const { return options.stop.stop_requested() || (until && Clock::now() >= *until); }
 
   Seconds seconds_left_to_prove() const {
@@ -122,10 +121,10 @@ struct Instance {
   Until until;
   Model model;
   Bounds bounds;               // of any order
-  Bounds limited;              // of any order, of plans that keep the question's limits
+  Bounds limited;              // of any order, for plans that keep the question's limits
   Joules stage_priced_energy;  // of plans of the model's order
-  mutable Turns turns;         // with one thread for both
-  struct Doing {               // what search and proof are at, for whoever waits
+  mutable Turns turns;         // in use if search and proof have one thread together
+  struct Doing {               // the present work of search and proof, for progress reports
     std::atomic<const char*> search = "", proof = "";
   };
   mutable Doing doing;

@@ -1,4 +1,4 @@
-// The planner: a cost graph, a budget, a deadline -> a plan that the checker accepts, with a proved bound.
+// The planner. From a cost graph, a budget and a deadline it makes a plan that the checker accepts, with a proved bound.
 #pragma once
 
 #include <functional>
@@ -10,84 +10,84 @@
 
 namespace pantoum::plan {
 
-// What is known of a question for which no plan was found. Where plans may choose their order, a proof for one order
-// proves nothing of others, so both proofs are kept.
+// The facts known about a question for which no plan was found. If plans may choose their order, a proof for one order does not hold for other
+// orders, so both proofs are kept.
 struct Infeasible {
   Bytes min_ram_bytes = 0;        // the smallest budget for which a plan is known
-  Bytes min_ram_bound_bytes = 0;  // below which it is proved that none exists, by exactly the question asked
+  Bytes min_ram_bound_bytes = 0;  // proved: for exactly the question asked, no plan exists below this budget
   std::string why;
   std::optional<Plan> min_plan;     // proves min_ram_bytes
   bool without_limits = false;      // min_plan ignores deadline and energy limit: no plan is known that meets them
-  Bytes order_ram_bound_bytes = 0;  // below which no plan of the planned order exists; >= min_ram_bound_bytes
-  std::optional<Certificate> ram_certificate;  // of min_ram_bound_bytes, where a linear program has proved it
-  struct Least {                               // of all plans in the RAM asked for
+  Bytes order_ram_bound_bytes = 0;  // no plan of the planned order exists below this budget; >= min_ram_bound_bytes
+  std::optional<Certificate> ram_certificate;  // proves min_ram_bound_bytes, if a linear program proved it
+  struct Least {                               // the least value of all plans in the RAM asked for
     std::optional<double> known;
-    double proved = 0;                       // by exactly the question asked
-    double of_order = 0;                     // of plans of the planned order; >= proved
-    std::optional<Certificate> certificate;  // of proved where a linear program has proved that, or else of of_order
+    double proved = 0;                       // lower bound for exactly the question asked
+    double of_order = 0;                     // lower bound for plans of the planned order; >= proved
+    std::optional<Certificate> certificate;  // proves `proved` if a linear program proved it, otherwise `of_order`
   };
-  std::optional<Least> time_s, energy_j;  // where there is a limit on it
-  std::optional<Refusal> refusal;         // where it is proved that no plan answers the question
+  std::optional<Least> time_s, energy_j;  // if the question limits it
+  std::optional<Refusal> refusal;         // if it is proved that no plan answers the question
 };
 
-// A plan within the budget, its offsets placed, its predictions exact. Every plan returned has passed `check::replay`'s
-// rules (asserted by the pipeline, which runs the checker before anything is written).
-//   errors  E0300 budget of 0, E0301 proved infeasible for exactly the question, E0302 limit reached without a plan; for the last two
-//           `infeasible`, when given, is filled
-//   cost    honours options.time_limit to within 200 ms, but for a first plan, which is sought for a moment longer (0.7 s
-//           in all, and 3 s where orders differ; one that is known to exist, by evicting what can be, is found however
-//           short the limit), and for a deadline that no plan was found for, which is asked again by time alone
+// Returns a plan within the budget, with offsets and exact predictions. Every returned plan obeys the rules of `check::replay`; the pipeline runs
+// this checker before it writes anything.
+//   errors  E0300: the budget is 0; E0301: proved infeasible for exactly the question; E0302: the limit was reached without a plan. E0301 and E0302
+//   fill `infeasible` if it is not null
+//   cost    keeps options.time_limit to within 200 ms, with two exceptions. The search for a first plan may take longer: 0.7 s in all, or 3 s if
+//   orders differ; a plan that is known to exist, because evicting tensors makes it fit, is found even with a shorter limit. If no plan was found for
+//   a deadline, the question is planned again by time alone
 Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible = nullptr);
 
-// The plan without budget, paging and recomputing: given order, freed after last use, in-place used (when options say
-// so), first choices. Its predicted.peak_bytes is the unplanned peak.
+// Returns the plan without budget, paging and recomputing: in the given order, with first choices, freeing each tensor after its last use, in place
+// if the options allow it. Its predicted.peak_bytes is the unplanned peak.
 Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options = {});
 
-// A weighted sum of energy and makespan is planned as the energy of another graph.
+// Plans a weighted sum of energy and makespan as the energy of another graph.
 using PlanMaker = std::function<Result<Plan>(const CostGraph& graph, const PlanOptions& options, Infeasible*)>;
 
-// What `make` answers. Where the question is of a weighted sum, it is asked for the least energy of the weighted graph
-// (problem/objective_values.h), and its answer is told of `graph`: joules are joules, the bound is one of the sum.
-//   errors  E0117 a limit on the energy beside a weighted objective; those of `make`
+// Returns the answer of `make`. For a weighted sum, calls `make` for the least energy of the weighted graph (problem/objective_values.h) and converts
+// the answer to `graph`: its joules are those of `graph`, and its bound is a bound of the sum.
+//   errors  E0117: the question has a weighted objective and a limit on the energy; those of `make`
 Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
                                const PlanMaker& make);
 
-// Why there is no plan: what is known, in words and as a proof that can be given away.
+// Reports why there is no plan, in words and as a proof that others can check.
 
-// For a question for which no plan was found: a plan that meets the budget and the limits after all, in the rest of the time;
-// or nothing, and `known` says what is known. `smallest`: the original graph in the order that needs least RAM. Bound and
+// Uses the rest of the time after no plan was found. Returns a plan that meets the budget and the limits, if one is found now; otherwise nullopt, and
+// `known` has the known facts. `smallest`: the original graph in the order that needs least RAM. Bound and
 // status of the smallest plan are those of its own question.
 std::optional<Plan> plan_after_all(const CostGraph& smallest, const CostGraph& original, const PlanOptions& options,
                                    const TimeLimit& time, Infeasible& known);
 
-// The proof as one that can be given away, where there is one of exactly the question asked.
+// Returns the proof in a form that others can check, if there is a proof for exactly the question asked.
 std::optional<Refusal> refusal_of(const CostGraph& graph, const PlanOptions& options, const Infeasible& known);
 
-// E0301 where it is proved that there is no plan, E0302 otherwise.
+// Returns E0301 if it is proved that there is no plan, E0302 otherwise.
 Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known);
 
 class Solver;
 
-// Functions that finish a plan before it is answered, and that decide whether a plan answers a question.
+// Functions that complete a plan before it is returned, and that decide whether a plan answers a question.
 
-// Method, bound with its certificates, gap and status: what `solver` has proved of the plan's question. `original`: the
-// user's graph, of which the solver's may be another order.
+// Sets method, bound, certificates, gap and status from the proofs of `solver`. `original`: the user's graph; the solver's graph may have another
+// order.
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
 
-// The plan with no bound: what it was proved to be was another question, or another graph's.
+// Returns the plan without its bound, because the bound was proved for another question or another graph.
 Plan without_proof(Plan plan);
 
-// The plan that is worth less, if any, in place of `best`.
+// Replaces `best` by the other plan if that plan exists and has a smaller value.
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan);
 
-// Does the plan, which holds on the graph, do nothing that these freedoms leave out? Cost: near linear.
+// Returns whether the plan, which must be valid for the graph, uses only these freedoms. Cost: near linear.
 bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& freedoms);
 
-// Is a plan that was made for another question an answer to this one?
+// Returns whether a plan that was made for another question answers this one.
 bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
 
-// options.warm_start in place of `best`, where it answers the question and is no worse; where it may leave other programs no
-// room, only where it is better.
+// Replaces `best` by options.warm_start if that plan answers the question and is no worse. If warm_start may leave no room for other programs, it has
+// to be better.
 void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

@@ -1,8 +1,8 @@
-// What is proved of an instance: a bound that rises beside the search, or after it.
+// Proves a bound for an instance. The bound rises during the search, or after it.
 //
-// First of plans of the model's order, as the search seeks these. Then, where plans may choose their order, of all: in
-// the time that is left, or in a little more once the first is proved. At once of all where the ops that press are a
-// chain and no op floats beside it: then both are the same.
+// First proves a bound for plans of the model's order, because the search makes such plans. If plans may choose their order, then proves a bound for
+// all orders, in the time that is left, or in a little more time if the first bound is proved. If the ops that determine the bound form a chain
+// beside which no op can move, the two bounds are equal, and it proves the bound for all orders directly.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class Prover {
         any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), true),
         any_order_product_(instance.model, instance.options, instance.limited, true) {}
 
-  // Raises the bound until it is within the gap of the value, or nothing helps, or no seconds are left. One thread;
-  // `seconds_left` and `value` are asked again and again.
+  // Raises the bound until it is within the gap of the value, cannot be raised further, or no seconds are left. Uses one thread, and calls
+  // `seconds_left` and `value` repeatedly.
   void run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
     ProofLimits limits{.seconds_left = seconds_left, .value = value, .effort = instance_.options.effort};
     {
@@ -51,28 +51,27 @@ class Prover {
     by_product() ? any_order_product_.run(more) : any_order_sum_.run(more);
   }
 
-  // Is run() at work? From any thread.
+  // Returns whether run() is running. Any thread may call it.
   bool running() const { return running_.load(); }
   // Returns the bound of the objective for plans of the model's order. Any thread may ask.
   double bound() const { return by_product() ? product_.bound() : sum_.bound(); }
 
-  // A policy near the relaxation's last solution, given once. From any thread. None without a clock: when a solution
-  // comes would depend on the machine.
+  // Returns a policy near the relaxation's last solution, each only once. Any thread may call it. Without a time limit returns nullopt, because the
+  // moment of a solution would depend on the machine.
   std::optional<Policy> take_near_policy() {
     const std::lock_guard lock(near_mutex_);
     return std::exchange(near_policy_, std::nullopt);
   }
 
-  // What the prover proved for a plan: a bound for any order if it is as high, or high enough; else a bound for the
-  // model's order alone.
+  // The proof for a plan: the bound for any order if that bound is as high or high enough; otherwise the bound for the model's order.
   struct Proof {
     double bound = 0;                        // of the objective
     Bounds bounds;                           // of energy and time both
-    std::optional<Certificate> certificate;  // of the bound, where a linear program has proved it
+    std::optional<Certificate> certificate;  // proves the bound, if a linear program proved it
     std::vector<Certificate> lines;          // the same for edp
     bool any_order = false;
   };
-  // After run(). Of a plan of this value.
+  // Returns the proof for a plan of this value. Call it after run().
   Proof proof(double value) const {
     Proof any = any_order_proof();
     const double enough = std::min(enough_for(value, instance_.options.gap), bound() * kAsGood);
@@ -80,10 +79,10 @@ class Prover {
     return order_proof();
   }
 
-  // After run(). Of all plans, whatever their order: may be less.
+  // Returns the bound for plans of any order, which may be lower. Call it after run().
   Proof any_order_proof() const { return proof_by(same_ ? sum_ : any_order_sum_, any_order_product_, true); }
 
-  // After run(). Of plans of the model's order.
+  // Returns the bound for plans of the model's order. Call it after run().
   Proof order_proof() const { return proof_by(sum_, product_, false); }
 
   // Returns what the separators of the bound did.
@@ -92,7 +91,7 @@ class Prover {
   }
 
  private:
-  static constexpr double kAsGood = 1 - 1e-9;  // as the bound of one order
+  static constexpr double kAsGood = 1 - 1e-9;  // share of the bound of one order that counts as equally good
   static constexpr Seconds kLeastMore = 0.05;  // for a bound of any order, once the plan's own is proved
 
   static double of_objective(Objective objective, const Bounds& bounds) {
@@ -146,7 +145,7 @@ class Prover {
     return proof;
   }
 
-  // Once the plan's own order is proved, a proof of any order gets a little more.
+  // Gives the proof for any order a little more time once the plan's own order is proved.
   ProofLimits any_order_limits(const ProofLimits& limits) const {
     ProofLimits more{.seconds_left = limits.seconds_left, .value = limits.value, .effort = limits.effort};
     if (bound() < enough_for(limits.value(), instance_.options.gap)) return more;
@@ -169,7 +168,7 @@ class Prover {
   const Instance& instance_;
   const bool same_;            // sum_ is of any order, and proves of one no less
   BoundSearch sum_;            // of energy, or of time
-  EdpBound product_;           // in its place for edp
+  EdpBound product_;           // replaces sum_ for edp
   BoundSearch any_order_sum_;  // the same two for all orders
   EdpBound any_order_product_;
   std::atomic<bool> running_ = false;

@@ -1,4 +1,4 @@
-// One question: the search for a plan and, beside it, the proof of how good a plan can be.
+// Solves one question: searches for a plan and, at the same time, proves a bound for all plans.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@ namespace pantoum::plan {
 struct Instance;
 class Prover;
 
-// The search for a plan of an instance: starts, annealing, offsets, and again where the offsets cost RAM or time.
+// The search for a plan of an instance: starts, annealing, offsets. It repeats these if the offsets cost RAM or time.
 //
 //   greedy start -> annealing -> offsets -> plan
 //                   ^                |
 //                   +----------------+  a smaller budget, an earlier deadline
 
-// A plan that meets the budget and the limits, or nothing within the time limit. Its bound, method and status are not filled
-// in. `best_value`: of the best policy so far, which others may read at any time. The search stops at the prover's bound and
-// takes up its policies, while it runs.
+// Returns a plan that meets the budget and the limits; nullopt if none was found within the time limit. Does not set the plan's bound, method and
+// status. `best_value`: receives the value of the best policy so far; other threads may read it at any time. While the prover runs, the search uses
+// its policies and stops at its bound.
 std::optional<Plan> search_plan(const Instance& instance, Prover& prover, std::atomic<double>& best_value);
 
 // The plan without budget and limits that retains every tensor until its last use.
@@ -35,13 +35,13 @@ class Solver {
   Solver(const CostGraph& graph, const PlanOptions& options, Instance::Until until = {})
       : instance_(graph, options, until), prover_(instance_) {}
 
-  // A plan for the budget, or nothing within the limits; by the clock the bound is raised beside the search.
+  // Returns a plan for the budget; nullopt if none was found within the limits. With a time limit, raises the bound during the search.
   std::optional<Plan> solve_and_prove();
 
-  // Raises the bound, where that is not done yet, towards a plan's value.
+  // Raises the bound towards a plan's value, unless this is already done.
   void prove_for(double value);
 
-  // A plan for the budget, or nothing within the limits.
+  // Returns a plan for the budget; nullopt if none was found within the limits.
   std::optional<Plan> solve();
 
   // The plan without budget and limits that retains every tensor until its last use.
@@ -56,8 +56,8 @@ class Solver {
 
   const Instance instance_;
   Prover prover_;
-  std::atomic<double> best_value_{std::numeric_limits<double>::infinity()};  // of the best policy so far
-  bool proof_stopped_ = false;                                               // as there was no plan to prove for
+  std::atomic<double> best_value_{std::numeric_limits<double>::infinity()};  // value of the best policy so far
+  bool proof_stopped_ = false;  // because there was no plan whose bound to prove
 };
 
 }  // namespace pantoum::plan

@@ -1,4 +1,4 @@
-// The inner search: an algorithm for every op of one graph.
+// The inner search: chooses an algorithm for every op of one graph.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace pantoum::plan {
 
-// What the search makes small: a question's objective, or a formula.
+// The value that the search minimizes: a question's objective, or a formula.
 struct Aim {
   Question question;                                // its objective, weights and freedom of numerics
   const ObjectiveExpression* expression = nullptr;  // in place of the objective
@@ -16,7 +16,7 @@ struct Aim {
 
 struct Assignment {
   std::vector<int> choices;  // by op, in the graph's order of ops
-  double value = 0;          // of all ops once, nothing paged or computed again
+  double value = 0;          // of running all ops once, without paging and recomputing
   Joules energy_j = 0;
   Seconds time_s = 0;
 };

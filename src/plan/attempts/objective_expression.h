@@ -18,16 +18,16 @@ class ObjectiveExpression {
   };
   struct Node;
 
-  // E0117 with the place and what is wrong there: words that are none of the three, what is no formula, one that is
-  // longer or deeper than any that is meant, one in which neither energy nor time stands.
+  // Parses a formula. E0117: the text has an unknown word, is not a formula, is too long or too deeply nested, or contains neither energy nor time;
+  // the error has the place.
   static Result<ObjectiveExpression> parse(const std::string& text, const std::string& where);
 
-  // NaN where it has no value (a division by 0).
+  // Returns the value; NaN if the formula has no value (a division by 0).
   Slope at(const Predicted& step) const;
   const std::string& text() const { return text_; }
 
-  // The question's objective that asks for just this: energy, time, their product, or a sum by weights, none negative
-  // (a number that is added changes nothing). None: any other formula.
+  // Returns the objective of a question that is equivalent to the formula: energy, time, their product, or a sum with weights that are not negative
+  // (an added number does not matter). nullopt: there is no equivalent objective.
   struct Exact {
     Objective objective = Objective::kEnergy;
     Weights weights = {};

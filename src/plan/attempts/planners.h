@@ -1,4 +1,4 @@
-// The planners that can be asked, by name.
+// The planners, by name.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace pantoum::plan {
 
 struct NamedPlanner {
   std::string name, source;
-  PlanMaker plan;  // a planner that proves nothing leaves the plan's bound empty
+  PlanMaker plan;  // a planner without proofs leaves the plan's bound empty
 };
 
-// Pantoum's own planner, which alone chooses among several graphs.
+// Pantoum's own planner, the only one that chooses among several graphs.
 inline constexpr const char* kOwnPlanner = "pantoum";
 
-// All planners: Pantoum's own, its ablations, the literature's.
+// Returns all planners: Pantoum's own, its ablations, and planners of the literature.
 std::vector<NamedPlanner> planners();
 
-// The planners of these names, in the order of planners(). E0115 an unknown name.
+// Returns the planners with these names, in the order of planners(). E0115: a name is unknown.
 Result<std::vector<NamedPlanner>> planners_named(const std::vector<std::string>& names);
 
 }  // namespace pantoum::plan
