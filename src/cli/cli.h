@@ -1,4 +1,4 @@
-// The command line: one file per verb. Verbs return the process's exit code; errors are printed by main alone.
+// The command line: one file per verb. Verbs return the process's exit code; only main prints errors.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct Common {  // options that every verb has
   [[nodiscard]] bool json() const { return format == "json"; }
 };
 
-// Each adds its verb, with its options and its action.
+// Each function adds one verb, with its options and its action.
 void add_inspect(CommandLine& line);
 void add_devices(CommandLine& line);
 void add_operators(CommandLine& line);
@@ -32,7 +32,7 @@ void add_export(CommandLine& line);
 void add_report(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_completion(CommandLine& line);
-// These verbs are for packagers and tests: --help does not name them.
+// Verbs for packagers and tests, which --help does not list.
 void add_man_pages(CommandLine& line);
 void add_reference(CommandLine& line);
 void add_settings(CommandLine& line);

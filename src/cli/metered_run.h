@@ -1,4 +1,4 @@
-// The energy of a training, by the meter that --meter names; modelled where it names none or has failed.
+// The energy of a training, measured by the meter that --meter names. If no meter is named or the meter failed, the energy is modelled.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace pantoum::cli {
 
-// What is known of a step's joules.
+// The known energy of a step.
 struct RunEnergy {
   std::optional<cost::MeasuredEnergy> measured;
   std::string why_not;  // why the energy was not measured; "": --meter was not given
@@ -21,15 +21,15 @@ struct RunEnergy {
 
 class MeteredRun {
  public:
-  // `word`: of --meter; "": none. With "auto" and no meter that can be read a note says so, and figures are modelled. E0124
-  // no such word; E0272 the meter that is named cannot be read.
+  // `word`: of --meter; "": none. With "auto" and no meter that can be read a note says so, and figures are modelled. E0124: the word is unknown;
+  // E0272: the named meter cannot be read.
   [[nodiscard]] static Result<MeteredRun> open(const std::string& word);
 
   // Call it before the first step. Measures the idle baseline for a short window, and prints it. If the meter fails, prints a
   // warning. E0999 interrupted.
   [[nodiscard]] Result<void> begin(const std::stop_token& stop);
   void on_steps(bool steps);  // as train::RunOptions::on_steps
-  void step();                // one has ended
+  void step();                // a step has ended
   // Call it at the end of a run of `steps` steps. A warning tells what failed.
   [[nodiscard]] RunEnergy finish(int64_t steps, cost::Joules modelled_j);
 
@@ -43,7 +43,7 @@ class MeteredRun {
   int64_t begun_ns_ = 0;  // by the clock of files
 };
 
-// Puts what is known into the last event of the log.
+// Adds the known energy to the last event of the log.
 void add_energy(nlohmann::ordered_json& event, const RunEnergy& energy);
 
 // "energy   1.2 J +- 2% a step above ...; 0.9 J modelled"; "": --meter was not given.

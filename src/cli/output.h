@@ -1,5 +1,5 @@
-// What the program prints: all of it passes here, so that no name of a model, a file or a column steers the terminal, and
-// no message is appended to the progress line.
+// All output of the program. These functions make control characters visible, so that the name of a model, file or column cannot control the
+// terminal, and they keep messages off the progress line.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,18 +19,19 @@ void print_message(std::string_view text);                             // to std
 void print_json(const nlohmann::ordered_json& json, int indent = -1);  // to stdout, in ASCII, with a newline
 void print_bytes(std::string_view bytes);  // to stdout, as they are: our own text with colours, a file
 
-// A word to the user that is no result and no error, to stderr: "note: ..." or, after print_notes_as_json, {"note": ...}.
+// Prints a note (neither a result nor an error) to stderr: "note: ..." or, after print_notes_as_json, {"note": ...}.
 void print_remark(const char* kind, std::string_view text);
 void print_notes_as_json();
 [[nodiscard]] bool notes_are_json();
 
-// What is done to the text of every message, from here on; empty: nothing.
+// Sets a function that transforms the text of every later message; empty: no transformation.
 void name_in_messages(std::function<std::string(std::string)> names);
 
 // From this call on, print_result writes to stderr, because a file is written to standard output.
 void keep_stdout_for_a_file();
 
-// E0901 where something printed to stdout so far did not get there: a full disk, a pipe whose reader has gone, no stdout.
+// Checks the output to stdout so far. E0901: some of it could not be written: the disk is full, the reader of the pipe has ended, or there is no
+// stdout.
 [[nodiscard]] Result<void> check_printed();
 
 // The same as print_result(fmt::format(...)).
@@ -39,19 +40,19 @@ void print_formatted(fmt::format_string<Values...> format, Values&&... values) {
   print_result(fmt::format(format, std::forward<Values>(values)...));
 }
 
-// The one line on stderr that is written anew while something goes on. It is shared by all who print: a message never
-// stands behind it on the same line.
+// The status line on stderr, which is rewritten during long work. All printing functions share it, so that a message never follows it on the same
+// line.
 
-// Whether stderr is a terminal whose line can be rewritten.
+// Returns whether stderr is a terminal whose line can be rewritten.
 [[nodiscard]] bool has_status_line();
 
-// Writes the line anew, cut so that it does not wrap; where there is no such line, a line of its own. Takes no memory.
+// Rewrites the status line, cut so that it does not wrap. If stderr has no such line, prints a separate line. Allocates no memory.
 void show_status(std::string_view text);
 
 // Removes the line, if it is shown.
 void clear_status();
 
-// A whole text to stderr, the line taken away before it.
+// Prints a text to stderr, after removing the status line.
 void write_message(std::string_view text);
 
 }  // namespace pantoum::cli

@@ -1,4 +1,4 @@
-// A plan in a few lines, for people and for programs.
+// A short summary of a plan, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,11 +22,12 @@ struct PlanSummary {
   std::optional<check::Found> micro_batch = {};      // of all but the last
   std::vector<pipeline::Substitution> made_by = {};  // the graph
   problem::Seconds measuring_s = 0;                  // spent on times of this machine
-  std::string expression = {};                       // what was to be least, where that is no question's objective
+  std::string expression = {};  // the formula that was minimized, if it is no objective of a question
 };
 
-[[nodiscard]] const char* status_of(const problem::Plan& plan);             // "optimal", "feasible"
-[[nodiscard]] nlohmann::ordered_json to_json(const problem::Bound& bound);  // what is proved, and for which orders
+[[nodiscard]] const char* status_of(const problem::Plan& plan);  // "optimal", "feasible"
+[[nodiscard]] nlohmann::ordered_json to_json(
+    const problem::Bound& bound);  // the proved values, and the orders for which they hold
 [[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);
 [[nodiscard]] std::string to_text(const PlanSummary& summary);
 [[nodiscard]] nlohmann::ordered_json to_json(const PlanSummary& summary);

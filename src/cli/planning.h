@@ -1,4 +1,4 @@
-// What plan and train share around the planner: progress, interruption, the answer to an impossible budget.
+// Code that plan and train share: progress of the planner, interruption, and the answer if no plan fits.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,20 @@ struct Infeasible;
 
 namespace pantoum::cli {
 
-// Connects progress and Ctrl-C to the planner's options; `line` outlives the request, and so does `label`, which stands
-// before every line that is shown.
+// Connects progress and Ctrl-C to the planner's options. `label` precedes every line that is shown. `line` and `label` must outlive the request.
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label = nullptr);
 
-// Tells how far measuring is; `line` outlives the request.
+// Shows the progress of measurements. `line` must outlive the request.
 void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line);
 
-// What is asked of a step, by every verb that makes one.
+// The options of every verb that plans a step.
 struct StepAsked {
   std::string model;  // its path
   ModelOptions options;
   Device device;
   PlanOptions plan;
 
-  // What the plan of --plan was made with.
+  // The settings with which the plan of --plan was made.
   struct Planned {
     problem::Plan plan;
     ModelOptions options;
@@ -43,13 +42,13 @@ struct StepAsked {
 
 [[nodiscard]] std::vector<std::string> planner_names();
 
-// The settings of model, device and plan, but those named in `without`.
+// Adds the settings of model, device and plan, except those named in `without`.
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
-// --plan: all settings begin with those of the plan, and what is given beside it is checked by check_beside_plan().
-// `taken` is called with the plan's settings, so that other options can begin with them too.
+// Adds --plan. With it, all settings start with the values of the plan, and check_beside_plan() checks the options that are given in addition. Calls
+// `taken` with the plan's settings, so that other options can start with them, too.
 void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
                     std::function<void(const PlanOptions&)> taken = {});
-// E0231 with both values: a setting that would change the planned step.
+// E0231: a given setting would change the planned step; the error has both values.
 [[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
 
 [[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
@@ -57,7 +56,7 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
 [[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked);
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes);
-// Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
+// Returns the function that prints the result of the pass that --dump-after names; null without --dump-after. E0115: the pass is unknown.
 [[nodiscard]] Result<pipeline::Dump> dump_of(const std::vector<std::string>& passes);
 
 // Returns E0999 with what is known if the search was interrupted before it found a plan, else the error itself.

@@ -1,5 +1,5 @@
-// Progress on stderr: a line that updates on a terminal, a line every ten seconds in a pipe. It never freezes: where
-// no new line comes for a second (in a pipe, for ten seconds), it shows the last line again with the time that has passed.
+// Progress on stderr: a line that updates on a terminal, a line every ten seconds in a pipe. If no new line comes for a second (in a pipe, for ten
+// seconds), the last line is shown again with the elapsed time.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Names what begins now, as in "reading net.onnx". The name is shown if the work lasts.
+  // Sets the name of the work that begins now, such as "reading net.onnx". The name is shown if the work takes long.
   void phase(const std::string& text);
-  // Is it time to show something? Cheap, so that a caller may ask at every step.
+  // Returns whether it is time to show a line. The call is cheap enough for every step.
   [[nodiscard]] bool due() const;
   void show(const std::string& text);
-  // Ends the updating line with this text, which stays.
+  // Replaces the updating line by this text, which remains visible.
   void finish(const std::string& text);
 
  private:
@@ -37,8 +37,9 @@ class ProgressLine {
   bool quiet_, terminal_, ended_ = false;
   mutable std::mutex changing_;
   std::condition_variable end_;
-  Clock::time_point last_, told_;  // something was shown; the caller said something
-  std::array<char, 400> text_{};   // why: the beat takes no memory, beside a run that counts it
+  Clock::time_point last_, told_;  // times of the last line shown, and of the caller's last call
+  std::array<char, 400>
+      text_{};  // fixed size, because the beat must not allocate during a run whose memory is measured
   size_t text_bytes_ = 0;
   std::thread beat_;  // none where the system gives no thread
 };

@@ -1,4 +1,4 @@
-// What a run takes from --resume: the checkpoint to continue from, and the kernels.
+// Finds the checkpoint and the kernels of a run with --resume.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace pantoum::cli {
 
-// The checkpoint to go on from; none where `path` is "". A warning tells of a damaged one in whose place the one before
-// is taken. E0243 also where a seed or batch that is given is not the checkpoint's; the errors of find_resume_point.
+// Returns the checkpoint from which to continue; nullopt if `path` is "". Prints a warning if the newest checkpoint is damaged and the one before is
+// used. E0243: a given seed or batch differs from the checkpoint's; the errors of find_resume_point.
 [[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
                                                                         std::optional<uint64_t> seed,
                                                                         std::optional<int64_t> batch);
 
-// The kernels that a user names; none: they are those of the resume point or the plan.
+// Returns the kernels that the user names; nullopt: the kernels are those of the resume point or the plan.
 using NamedKernels = std::optional<Kernels>;
 
-// Are the kernels that a user names, if any, those of the resume point?
+// Returns whether the kernels that the user names, if any, are those of the resume point.
 [[nodiscard]] bool has_kernels_of(const train::ResumePoint& point, NamedKernels named);
 
 // Unless the user has named kernels, a run has those of its resume point: their bits are its bits. E0243 kernels that

@@ -1,4 +1,4 @@
-// The run log (JSON lines, appended as they happen) and files that go away again.
+// The run log (JSON lines, written as events happen), and files that are removed automatically.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@
 
 namespace pantoum::cli {
 
-// Lines are kept until begin(): a run that its inputs stop touches no log.
+// Lines are kept in memory until begin(), so that a run which fails because of its inputs does not change the log.
 class RunLog {
  public:
   // `append`: the run continues the log that exists; else it replaces that log by a new one.
@@ -37,7 +37,7 @@ class RunLog {
   [[nodiscard]] Result<void> put(const std::string& text) const;
 };
 
-// A path whose file is removed when this ends.
+// A path whose file is removed at the end of the object's lifetime.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
@@ -57,10 +57,10 @@ struct NamedOutput {
   std::string path;  // "": it is not written
 };
 
-// E0117 two of the outputs are one file. Several outputs may share a pipe or a device.
+// E0117: two of the outputs are the same file. Several outputs may share a pipe or a device.
 [[nodiscard]] Result<void> check_distinct(const std::vector<NamedOutput>& outputs);
 
-// Locks every output until the result ends. E0907 another run writes one of them; E0901 it cannot be written.
+// Locks every output during the lifetime of the result. E0907: another run writes one of them; E0901: an output cannot be written.
 [[nodiscard]] Result<std::vector<base::FileLock>> lock_all(const std::vector<NamedOutput>& outputs);
 
 }  // namespace pantoum::cli

@@ -1,4 +1,4 @@
-// What a training says while it runs: lines of the run log and of the terminal.
+// Reports a training while it runs: lines of the run log and of the terminal.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,7 +30,7 @@ struct ReportedLosses {
 // "  test loss 0.3120  test accuracy 0.8919"
 [[nodiscard]] std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& losses);
 
-// What is reported of every training; all outlives the reporter.
+// The facts that are reported for every training. All of them must outlive the reporter.
 struct ReportedRun {
   const pipeline::PlannedStep& step;
   const train::Trainer& trainer;

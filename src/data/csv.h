@@ -13,7 +13,7 @@ namespace pantoum::data {
 // The fields of one line, without the spaces and quotes around them.
 void split_csv_line(std::string_view line, char separator, std::vector<std::string_view>& fields);
 
-// ',' unless the line has none and has ';' or a tab.
+// Returns the separator: ',' unless the line has no ',' but a ';' or a tab.
 [[nodiscard]] char csv_separator(std::string_view line);
 
 // Which columns are labels and which are features, in what order.
@@ -28,7 +28,7 @@ struct CsvColumns {
 [[nodiscard]] Result<CsvColumns> csv_columns(const std::vector<std::string_view>& first, const Wanted& wanted,
                                              const std::vector<std::string>& label_columns, const std::string& where);
 
-// Appends the bytes of `field` as `dtype`. E0261 it is no such number.
+// Appends the bytes of `field` as `dtype`. E0261: the field is not a number of that type.
 [[nodiscard]] Result<void> append_number(std::string_view field, base::DType dtype, std::vector<std::byte>& record);
 
 }  // namespace pantoum::data

@@ -27,7 +27,7 @@ struct EngineOptions {
   bool direct_io = true;
   bool encrypt = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
-  const pt_pool* pool = nullptr;             // outlives the engine; null: the engine makes a team of `threads`
+  const pt_pool* pool = nullptr;             // must outlive the engine; null: the engine makes a team of `threads`
 };
 
 // Anonymous private memory of whole pages, zero at first. A page is in RAM once it was touched; there are no huge pages, so that this
@@ -64,7 +64,7 @@ class Engine {
   // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
   // E0906, E0410.
   Result<void> start();
-  // Resets VmHWM, and notes what is in RAM beside the arena. Called once everything is in its place.
+  // Resets VmHWM, and records the RAM in use beside the arena. Call it when all allocations are done.
   void begin_measuring();
 
   const pt_plan& plan() const { return plan_; }
@@ -86,8 +86,8 @@ class Engine {
   std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   pt_counters counters() const;
 
-  // Copies bytes of a persistent tensor's payload, wherever it lives. A tensor that kernels read in place is written by this call alone,
-  // between runs. E0903, E0906.
+  // Copies bytes of a persistent tensor's payload, whether its home is RAM, ROM or storage. Only this call writes a tensor that kernels read in
+  // place, and only between runs. E0903, E0906.
   Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
   Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 

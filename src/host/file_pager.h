@@ -40,7 +40,7 @@ struct FilePagerStats {
   uint64_t buffered = 0;                       // transfers that went through the page cache
 };
 
-// Destroying it ends every transfer first. Used by one thread at a time.
+// The destructor first waits for every transfer. Only one thread at a time may use a pager.
 class FilePager {
  public:
   // E0902 the file cannot be made, or `bytes` do not fit (with the bytes needed and the system's reason); E0904 as
@@ -55,7 +55,7 @@ class FilePager {
   // PT_E_DAMAGED for bytes that are not what was written (seen where they are encrypted), PT_E_IO for all others.
   const pt_pager* interface() const { return &interface_; }
   FilePagerStats stats() const { return stats_; }
-  // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
+  // Returns whether every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
   virtual bool direct_io() const = 0;
   virtual const char* backend() const = 0;                 // "io_uring", "threads"
   virtual const char* cipher() const { return "off"; }     // or PageCipher::name()
@@ -67,7 +67,7 @@ class FilePager {
   // Queues a transfer, whose range has been checked.
   virtual pt_status submit(const Transfer& transfer) = 0;
   virtual pt_status wait(uint32_t ticket) = 0;
-  // Whether a transfer that is neither sealed nor opened would bypass the page cache.
+  // Returns whether a transfer without encryption would bypass the page cache.
   virtual bool bypasses_cache(const Transfer& transfer) const = 0;
 
  private:

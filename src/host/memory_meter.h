@@ -1,4 +1,4 @@
-// How much RAM this process takes, as Linux says. Nothing is allocated, so that measuring changes nothing.
+// Measures the RAM of this process by the figures of Linux. The functions allocate nothing, so that they do not change the result.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ struct ResidentSet {
   uint64_t file_bytes = 0;  // RssFile: the part of now_bytes that is pages of files, such as the program's own
 };
 
-// All zeros where there is no /proc.
+// Returns the figures; all are zero if there is no /proc.
 ResidentSet read_resident_set();
 
-// Sets VmHWM to VmRSS (5 to /proc/self/clear_refs). False where the kernel refuses.
+// Sets VmHWM to VmRSS (writes 5 to /proc/self/clear_refs). Returns false if the kernel refuses.
 [[nodiscard]] bool reset_resident_peak();
 
-// How many bytes of [data, data + bytes) are in RAM, in whole pages; 0 where the kernel does not say.
+// Returns how many bytes of [data, data + bytes) are in RAM, in whole pages; 0 if the kernel does not tell.
 uint64_t resident_bytes(const void* data, uint64_t bytes);
 
 // Gives back the pages of the program's and its libraries' files that were never written, such as the compiler's code, which ran once.

@@ -23,12 +23,12 @@ struct CipherEngine {
   // The result may replace the input, but not overlap it in part.
   void (*seal)(const void* state, unsigned char* to, const unsigned char* plain, size_t bytes,
                const unsigned char* nonce, unsigned char* tag);
-  // Decrypts in place. False: the tag does not match.
+  // Decrypts in place. Returns false if the tag does not match.
   bool (*open)(const void* state, unsigned char* bytes, size_t size, const unsigned char* nonce,
                const unsigned char* tag);
 };
 
-// Null where this processor or this build lacks it. libsodium must be initialized before.
+// Returns the implementation; null if this processor or this build lacks it. Initialize libsodium before.
 const CipherEngine* aes_of_ipsec_mb();
 const CipherEngine* aes_of_libsodium();
 const CipherEngine& xchacha_of_libsodium();
@@ -51,8 +51,7 @@ class PageCipher {
   // Encrypts `plain` into `to`, which is the same memory or does not overlap it, as version `seal.version` of what is at `place`. Place and
   // version are the nonce, so each version of a place may be sealed once.
   void seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const;
-  // Decrypts where the bytes are. False: they are not what was sealed as this version of this place; they are zeros
-  // then.
+  // Decrypts in place. Returns false, and sets the bytes to zero, if they are not the bytes that were sealed as this version of this place.
   bool open(uint64_t place, std::span<std::byte> bytes, const Seal& seal) const;
 
   const char* name() const;  // "AES-256-GCM", "XChaCha20-Poly1305"

@@ -24,13 +24,13 @@ class TransferSlots {
  public:
   static constexpr size_t kCount = PT_MAX_IN_FLIGHT;
 
-  // The transfer with this ticket. Null: it was never taken, or was waited for already.
+  // Returns the transfer with this ticket; null if it was never accepted or has already been waited for.
   Transfer* find(uint32_t ticket) {
     for (Transfer& transfer : slots_)
       if (transfer.ticket == ticket) return ticket == 0 ? nullptr : &transfer;
     return nullptr;
   }
-  // A free slot, or null.
+  // Returns a free slot, or null.
   Transfer* vacant() {
     for (Transfer& transfer : slots_)
       if (transfer.ticket == 0) return &transfer;

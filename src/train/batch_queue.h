@@ -15,13 +15,13 @@
 
 namespace pantoum::train {
 
-// Bytes that a queue of `depth` batches takes, whose tensors have so many bytes: whole pages.
+// Returns the bytes of a queue of `depth` batches whose tensors have these sizes, in whole pages.
 [[nodiscard]] uint64_t queue_bytes(std::span<const uint64_t> tensor_bytes, int64_t depth);
 
 class BatchQueue {
  public:
-  // Makes the thread, which sleeps; maps no batches yet. `tensors`: those of a batch; their names and shapes outlive the queue.
-  // E0905 the system gives no thread.
+  // Creates the thread, which sleeps; does not map batches yet. `tensors`: the tensors of a batch, whose names and shapes must outlive the queue.
+  // E0905: the system gives no thread.
   [[nodiscard]] static Result<std::unique_ptr<BatchQueue>> create(std::vector<data::BatchView> tensors, int64_t depth);
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
@@ -31,12 +31,12 @@ class BatchQueue {
   [[nodiscard]] Result<void> map();
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
-  // Begins to fill the batches of steps [first, last]; what was begun before must have ended. The producer outlives the filling.
+  // Begins to fill the batches of steps [first, last]; an earlier filling must have ended. The producer must outlive the filling.
   void begin(const data::BatchProducer& producer, uint64_t first, uint64_t last);
   // Copies the next batch into `into` (that of step `first`, then of the step after it, and so on), and waits for it where it is not ready.
   // Returns the producer's error at the step where it occurred. Allocates nothing on success.
   [[nodiscard]] Result<void> take(std::span<const data::BatchView> into);
-  // Returns when the producer is not called any more.
+  // Returns when the thread no longer calls the producer.
   void end();
 
  private:

@@ -18,7 +18,7 @@ namespace pantoum::train {
 // The most steps of a run. At a microsecond each they would take three decades.
 inline constexpr uint64_t kMostSteps = 1'000'000'000'000'000;
 
-// What a resume point holds beside tensors.
+// The contents of a resume point other than tensors.
 struct Progress {
   uint64_t step = 0, seed = 0;
   double lr = 0;
@@ -43,8 +43,8 @@ struct EpochPlace {
 };
 [[nodiscard]] EpochPlace place_of(const Progress& progress);
 
-// Where tensors come from: the plan's own first weights have every weight and constant, a resume point every weight and
-// state, a file of weights every weight. Constants belong to the plan: no other file changes them.
+// The source of tensors. The plan's initial weights contain every weight and constant; a resume point contains every weight and state; a file of
+// weights contains every weight. Constants belong to the plan, and no other file changes them.
 enum class Source { kPlan, kResumePoint, kWeights };
 
 // Checks that the file has the tensors that `source` asks for with their shapes and types; states that are there must fit in any case. The
@@ -52,7 +52,8 @@ enum class Source { kPlan, kResumePoint, kWeights };
 [[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, Source source,
                                          const char* code);
 
-// Copies checked tensors into the session, and notes which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the buffer for copying. E0241,
+// Copies checked tensors into the session, and records which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the
+// buffer for copying. E0241,
 // E0903.
 [[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
                                         Source source, std::span<std::byte> piece);
@@ -65,7 +66,7 @@ enum class Source { kPlan, kResumePoint, kWeights };
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
                                            const Progress& progress, const std::string& kept = "");
 
-// E0243 where the file has no sums, or its metadata are missing, contradict each other or say what no run can have.
+// E0243: the file has no sums, or its metadata are missing, contradictory or impossible for a run.
 [[nodiscard]] Result<Progress> read_progress(const weights::SafetensorFile& file);
 
 // Finds the checkpoint to resume from. A run keeps two: the newest, and beside it the one before.
@@ -74,7 +75,7 @@ enum class Source { kPlan, kResumePoint, kWeights };
 [[nodiscard]] std::string previous_checkpoint(const std::string& path);
 
 struct ResumePoint {
-  std::string path;  // whole: all sums are right
+  std::string path;  // the file is complete: all checksums match
   Progress progress;
   std::optional<Error> damaged;  // what is wrong with the newest one, where `path` is the one before
 };

@@ -29,7 +29,8 @@ class FeatureCache {
   // Allocates nothing. E0901.
   [[nodiscard]] Result<void> put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row);
 
-  // The cache as a data set with the labels of `data`, which outlives it. Reading from it: E0903 damaged features.
+  // Returns the cache as a data set with the labels of `data`; `data` must outlive the data set. Reading a sample of it may fail: E0903: the features
+  // are damaged.
   [[nodiscard]] static data::Dataset as_dataset(const std::shared_ptr<const FeatureCache>& cache,
                                                 const data::Dataset& data);
 

@@ -23,11 +23,11 @@ struct RunEvent {
   double seconds = 0;
 };
 
-// What is done about evaluations that become better, or no longer do.
+// The actions if evaluations improve, or stop improving.
 struct JudgeOptions {
-  bool by_accuracy = false;  // else by the loss
-  uint64_t patience = 0;     // the run ends after so many epochs without a better one; 0: never
-  std::string best;          // where a resume point of the best is kept; "": nowhere
+  bool by_accuracy = false;  // false: judge by the loss
+  uint64_t patience = 0;     // the run ends after this many epochs without improvement; 0: never
+  std::string best;          // file for the resume point of the best evaluation; "": none
   [[nodiscard]] bool judges() const { return patience > 0 || !best.empty(); }
 };
 
@@ -39,11 +39,11 @@ struct ProducedData {
   int64_t samples = 0;                  // of an epoch, for checkpoints; 0: those of its steps
 };
 
-// Which file is at the path of the checkpoints when a run begins.
+// The file at the path of the checkpoints when a run begins.
 enum class OldCheckpoint : uint8_t {
-  kForeign,  // nothing, or another run's: the first checkpoint replaces it, and the one before it goes
-  kOwn,      // what this run was resumed from: it becomes the one before
-  kDamaged   // this run was resumed from the one before: that one stays
+  kForeign,  // no file, or one of another run: the first checkpoint replaces it, and the one before it is removed
+  kOwn,      // the file from which this run was resumed: it becomes the one before
+  kDamaged   // damaged, so this run was resumed from the one before, which stays
 };
 
 struct RunOptions {
@@ -59,7 +59,7 @@ struct RunOptions {
   // Before a step that follows something else (true), and before something else that follows steps (false): an
   // evaluation, a checkpoint, the end.
   std::function<void(bool)> on_steps;
-  std::stop_token stop;  // asked between steps, and between batches of an evaluation
+  std::stop_token stop;  // tested between steps, and between batches of an evaluation
   std::span<uint32_t>
       indices;  // data.train.count() of them, the caller's (touched before the arena is measured); empty: made here
 };
@@ -80,10 +80,10 @@ struct RunSummary {
 // more steps than can be counted.
 [[nodiscard]] Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epochs);
 
-// Goes on where trainer.steps_done() says: epoch = steps / (samples / batch), and the rest is the position in it. Every
+// Trains from step trainer.steps_done() on: epoch = steps / (samples / batch), and the remainder is the position in the epoch. Every
 // epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so
 // that a run that is killed at any time and resumed ends with the parameters of the run that was not. Errors of step()
-// carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32; nothing to judge by.
+// carry the last checkpoint in their notes. E0262: fewer samples than a batch, or more than 2^32; or there is no evaluation to judge by.
 [[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options);
 
 // The same on batches that a function makes; a resumed run equals the one that was not if they follow from the step.

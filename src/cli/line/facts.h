@@ -1,5 +1,4 @@
-// What a command line consists of, told apart from the parser: help, completion, man pages and the reading of words are
-// made from it.
+// The verbs and options of a command line as data. The parser, help, completion and man pages use these data.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@
 
 namespace pantoum::cli {
 
-// What a value is: it says what --help calls it, which words make one value, what is checked before anything is done,
-// and what a shell completes.
+// The kind of a value. It determines the value's name in --help, the words that form one value, the checks before the verb runs, and the completions
+// of a shell.
 enum class Kind : uint8_t {
   kText,
   kWord,  // one of a list
@@ -54,16 +53,16 @@ struct OptionFacts {
   std::string shown_default;  // behind the word "default": " 3", ": off"; "": it is not told
   Kind kind = Kind::kText;
   std::string group;
-  Shown level = Shown::common;  // in which help it stands
+  Shown level = Shown::common;                        // the help texts that list the option
   std::vector<std::string> choices;                   // with kWord, and names of things otherwise
   std::optional<std::pair<int64_t, int64_t>> within;  // of a whole number
-  std::optional<std::string> alone;                   // what it means without a value
+  std::optional<std::string> alone;                   // the value if the option is given without one
   bool flag = false, required = false;
-  std::string unless;  // it is not required where this option is given
+  std::string unless;       // the option is not required if this other option is given
   bool repeatable = false;  // may be given several times
   bool greedy = false;      // takes the words that follow, too
   char separator = 0;       // one word gives several values
-  // What is wrong with one value; "" where nothing is.
+  // Returns what is wrong with one value; "" if the value is valid.
   std::vector<std::function<std::string(const std::string&)>> checks;
   // Put a value where it belongs; a list is cleared before its first value. `where`: the option's name.
   std::vector<std::function<Result<void>(const std::string& value, const std::string& where)>> puts;
@@ -93,7 +92,7 @@ struct VerbFacts {
   [[nodiscard]] std::string path() const;  // "pantoum devices list"
 };
 
-// The program is the verb without a parent.
+// Returns the program, which is the verb without a parent.
 struct ProgramFacts : VerbFacts {
   std::string version;
 };
@@ -104,7 +103,7 @@ struct Given {
   std::string value;
 };
 
-// How --help calls a value: BYTES, FILE, N.
+// Returns the name of a value in --help: BYTES, FILE, N.
 [[nodiscard]] std::string value_word(const OptionFacts& option);
 
 // "a, b or c".

@@ -8,8 +8,7 @@
 
 namespace pantoum::cli {
 
-// Lines of at most 80 columns, fewer where COLUMNS says so (never below 40).
-// `all`: with the options that few people need.
+// Returns the help in lines of at most 80 columns, or of COLUMNS if that is smaller (at least 40). `all`: include the options that few people need.
 [[nodiscard]] std::string help_of(const VerbFacts& verb, const ProgramFacts& program, bool all);
 
 // "--objective WORD"; "-o, --output FILE".
@@ -18,13 +17,14 @@ namespace pantoum::cli {
 // Help, choices, range and default of an option, as one text.
 [[nodiscard]] std::string described(const OptionFacts& option);
 
-// The options of a group, in the order in which the verb has them; `all`: not those alone that stand in --help.
-[[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group, bool all = true);
+// Returns the options of a group, in the verb's order. `all`: include the options that --help does not show.
+[[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group,
+                                                         bool all = true);
 
 // The title above the options of a group.
 [[nodiscard]] std::string title_of(const std::string& group);
 
-// The words behind "pantoum" in the usage lines of a verb.
+// Returns the words that follow "pantoum" in the usage lines of a verb.
 [[nodiscard]] std::vector<std::string> usages_of(const VerbFacts& verb);
 
 // The name by which the table of verbs knows it: "devices show".

@@ -17,7 +17,7 @@ struct OptionRow {
   Shown shown = Shown::common;
 };
 
-// The row of an option's long name or a positional's name; null where the table has none.
+// Returns the row of an option's long name or of a positional's name; null if the table has none.
 [[nodiscard]] const OptionRow* row_of_option(std::string_view name);
 
 // The groups in the order of --help; an option without a row is in the last one.

@@ -1,5 +1,5 @@
-// The command line as verbs and their options. Words are read against facts.h (reading.h), so that all that is wrong is
-// told in one voice; then each option puts its values where they belong.
+// The command line as verbs and options. reading.h parses the words by the data of facts.h and reports all errors in one style; then each option
+// stores its values.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pantoum::cli {
 
-// What a verb does once its options are parsed; its value is the exit code.
+// The action of a verb, which runs after its options are parsed. Returns the exit code.
 using Action = std::function<Result<int>()>;
 
 // One option of a verb. A handle: it is valid as long as its command line.
@@ -23,8 +23,8 @@ class Option {
  public:
   explicit Option(OptionFacts* facts) : facts_(facts) {}
   Option& required(const std::string& unless = "");  // not where the option `unless` is given
-  Option& within(int64_t least, int64_t most);  // least <= value <= most
-  Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
+  Option& within(int64_t least, int64_t most);       // least <= value <= most
+  Option& steps();                                   // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);
   Option& known(const std::vector<std::string>& names);  // to suggest and complete; other words are let through
   Option& separated_by(char separator);                  // one word gives several values
@@ -50,7 +50,7 @@ class Verb {
   Option add_option(const std::string& name, int64_t& value, const std::string& help = "");
   Option add_option(const std::string& name, uint64_t& value, const std::string& help = "");
   Option add_flag(const std::string& name, bool& value, const std::string& help = "");
-  // The settings that have an option, but those named in `without`. An option that is there already sets these too.
+  // Adds the settings that have an option, except those named in `without`. If the option exists already, it sets these settings as well.
   void add_settings(settings::Fields fields, const std::vector<std::string>& without = {});
   // Those named in `only`.
   void add_settings_of(settings::Fields fields, const std::vector<std::string>& only);
@@ -58,7 +58,7 @@ class Verb {
 
   // Called with what was given, before any value is put: where values begin with those of a file.
   void begins(std::function<Result<void>(const std::vector<Given>& given)> begin);
-  // What the program does where this verb was given.
+  // Sets the action of the program for this verb.
   void does(Action action);
 
  private:
@@ -66,7 +66,7 @@ class Verb {
   Action* chosen_;
 };
 
-// What a command line asks for.
+// The result of parsing a command line.
 struct AskedFor {
   std::optional<Action> action;  // none where --help or --version was asked for: `text` answers
   std::string text;

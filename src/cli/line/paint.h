@@ -9,7 +9,7 @@ namespace pantoum::cli {
 
 enum class Ink : uint8_t { kError, kWarning, kNote, kHelp, kHeading };
 
-// Whether what is written to this descriptor is painted; asked anew each time.
+// Returns whether output to this descriptor is coloured; tests this at every call.
 [[nodiscard]] bool is_painted(int descriptor);
 
 // The text between the codes of `ink`, which `painted` says to use; as it is otherwise.

@@ -21,10 +21,10 @@ struct Assignment {
   Seconds time_s = 0;
 };
 
-// Of the choices that the aim's freedom of numerics allows. A sum of costs is least where each op's is (distance 1);
-// for any other value changes of one op, then of two at a time (distance 2), as long as one makes it less: the paper's
-// algorithm 2 (energy-aware-graph-optimization, section 3.3), with differences of sums in place of sums. Of a sum with a
-// deadline: ways that are in time, if any are, and as the value what no plan in time costs less than. Cost: linear, or
+// Returns a choice for every op, among the choices that the aim's freedom of numerics allows. A sum of costs is least if the cost of each op is least
+// (distance 1). For any other value, changes one op at a time, then two at a time (distance 2), as long as a change makes the value less: the paper's
+// algorithm 2 (energy-aware-graph-optimization, section 3.3), with differences of sums in place of sums. For a sum with a deadline, returns choices
+// that meet the deadline, if there are any; `value` is then a lower bound for all plans that meet the deadline. Cost: linear, or
 // quadratic in the ops that have a choice.
 Assignment assign_algorithms(const CostGraph& graph, const Aim& aim);
 
