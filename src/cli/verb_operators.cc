@@ -17,15 +17,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kHead =
     "# Operators\n\n"
-    "Written by `pantoum operators`; a test holds this file to what it says.\n\n"
+    "`pantoum operators` prints this table.\n\n"
     "## ONNX\n\n"
     "Domain ai.onnx, opsets 11 to 21, in the form that each opset gives an operator (attributes that became inputs, "
     "and so on). Tensors are\n"
-    "float32 where nothing else is said. *Becomes* names the ops below; several are a decomposition, whose gradient is "
+    "float32 unless the notes say otherwise. *Becomes* names the ops below; several are a decomposition, whose "
+    "gradient is "
     "that of its parts.\n"
     "*Folded* operators are computed while importing where their operands are known, whatever their types; those "
     "without ops are supported in\n"
-    "that way alone. *Gradient*: an operator without one runs forward only, and nothing before it learns through it.\n"
+    "that way alone. *Gradient*: an operator without a gradient runs only forward, and no gradient passes through it.\n"
     "int64, int32, uint8 and bool are computed in their own type, folded or at run time, and no gradient passes: sums "
     "and "
     "products wrap as in\n"
@@ -52,9 +53,11 @@ No gradient passes, as in PyTorch: {}.
 
 constexpr const char* kOwn =
     "\n## Ops of Pantoum\n\n"
-    "What a training step is made of, as plans name it; [ops.h](../include/pantoum/ops.h) has operands, attributes and "
+    "The ops of a training step, under their names in plans; [ops.h](../include/pantoum/ops.h) has operands, "
+    "attributes and "
     "meaning. *In place*: its\n"
-    "result may be written over an input. An op that is not repeatable has an effect that may happen once a step.\n\n"
+    "result may be written over an input. An op that is not repeatable has an effect that must happen only once in a "
+    "step.\n\n"
     "| op | id | inputs | outputs | integers | reals | gradient | in place | repeatable |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
