@@ -18,7 +18,7 @@ struct OpCase {
   uint16_t algorithm = 0;
 };
 
-// why: a table, one row or more per operator.
+// Returns one case or more for each operator.
 inline std::vector<OpCase> op_cases() {
   using enum ir::Kind;
   using enum ir::DType;

@@ -53,8 +53,7 @@ enum class Source { kPlan, kResumePoint, kWeights };
                                          const char* code);
 
 // Copies checked tensors into the session, and records which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the
-// buffer for copying. E0241,
-// E0903.
+// buffer for copying. E0241, E0903.
 [[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
                                         Source source, std::span<std::byte> piece);
 
