@@ -95,6 +95,7 @@ class Validator {
         PANTOUM_TRY(choice(op, op.choices[number]));
         PANTOUM_TRY(overwrites(op, number));
       }
+      PANTOUM_TRY(whole_choice(op));
     }
     return {};
   }
@@ -110,6 +111,17 @@ class Validator {
       return fail(kCode, fmt::format("writes {}, which has another producer already", named(*found->second)),
                   named(op));
     return {};
+  }
+
+  // A plan that keeps the bits uses choices of the first one's numerics alone: the first computation of the op takes one of them that makes
+  // every output.
+  static Result<void> whole_choice(const Op& op) {
+    for (const Choice& choice : op.choices)
+      if (choice.numerics == op.choices.front().numerics && choice.writes.size() == op.outputs.size()) return {};
+    return fail(
+        kCode,
+        fmt::format("no choice of the first one's numerics (\"{}\") writes all outputs", op.choices.front().numerics),
+        named(op), "give a choice without \"writes\" and with these numerics");
   }
 
   // nullopt: a position is out of range or stands twice; otherwise which positions are listed.
@@ -180,6 +192,12 @@ class Validator {
     const auto maker = producer_of_.find(tensor.next);
     if (!tensor.pinned || tensor.start != Home::kRam || tensor.bytes == 0 || maker == producer_of_.end()) return {};
     const Op& op = *maker->second;
+    if (const int64_t bytes = tensor_of_.at(tensor.next)->bytes; bytes > tensor.bytes)
+      return fail(kCode,
+                  fmt::format("it is pinned and has {} bytes, and its next, tensor {}, has {}", tensor.bytes,
+                              tensor.next, bytes),
+                  named(tensor),
+                  "a next is written over its tensor: give both the same bytes, or leave \"pinned\" out");
     for (const Choice& choice : op.choices)
       for (const auto& [out, in] : choice.overwrites)
         if (op.output(out) == tensor.next && op.input(in) == tensor.id) return {};

@@ -105,8 +105,9 @@ inline std::string time_and_energy_source(const Device& device) {
 }
 
 // E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
-// negative, one engine, no choice overwrites a pinned tensor with another than its next, and `order` is a topological
-// order of all ops (optional ones included) in which every input is there when it is read.
+// negative, one engine, some choice of the first one's numerics writes all outputs, a pinned tensor's next is no
+// larger than the tensor, no choice overwrites a pinned tensor with another than its next, and `order` is a
+// topological order of all ops (optional ones included) in which every input is there when it is read.
 Result<void> validate(const CostGraph& graph);
 
 // A hash of everything but names and costs (times, joules): the question's structure. Ties a plan to its model.
