@@ -476,7 +476,7 @@ def _node(op: str, args: list[Any], name: str, shape: list[int]) -> Document:
 
 
 def _alone(node: Document, values: Values, tolerance: float) -> str | None:
-    """Says how one operator differs from PyTorch; "": it does not; None: it cannot be trained alone."""
+    """Says how one operator differs from PyTorch; "": it does not; None: it cannot be trained, or compared, alone."""
     graph = _single(node, values)
     if graph is None:
         return None
@@ -484,6 +484,8 @@ def _alone(node: Document, values: Values, tolerance: float) -> str | None:
     try:
         loss, wanted, _ = gradients(graph, [given], torch.float64)
     except RuntimeError:  # PyTorch differentiates it in a step alone: a norm that moves statistics
+        return None
+    if not math.isfinite(float(loss)):  # an infinity that the step means, as the arrival of what has no weight
         return None
     try:
         found, changes = _trained(graph, given)
