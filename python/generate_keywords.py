@@ -33,7 +33,7 @@ KINDS = {
     "texts": "str | Sequence[str]",
     "losses": "Losses",
     "optimizer": "str | Optimizer",
-    "decays": "Mapping[str, float] | Sequence[tuple[str, float]]",
+    "groups": "Group | Sequence[Group]",
     "normalizations": "tuple[float, float] | Sequence[tuple[float, float]]",
     "parts": "str | Sequence[str] | Mapping[str, bool | float]",
 }
@@ -41,8 +41,8 @@ KINDS = {
 HELP = {
     "loss": 'a name, a ``pantoum.Loss``, or several of them, whose weighted sum is minimized (default: "cross_entropy")',
     "optimizer": 'a value as ``pantoum.Sgd(lr=0.1)``, or a name as "adam" (default: "sgd")',
-    "decays": 'weight decay of some parameters, not the optimizer\'s, by globs: {"*.bias": 0.0}; the last glob that '
-    "names a parameter holds",
+    "groups": 'parameters with a learning rate or weight decay of their own: ``pantoum.Group("*.bias", weight_decay=0.0)``, '
+    "or several of them; the last that names a parameter holds",
     "deadline": 'longest time of one step: "450ms", or "1.3x" of the step with unlimited RAM (default: none)',
     "normalize": "(mean, deviation) of byte inputs scaled to 0..1, or of float inputs; or one such pair for each channel",
     "augment": 'random changes of training images: {parts}; as {{"flip": True, "crop": 4}}',
@@ -80,7 +80,7 @@ class Settings:
         value, kind = field.get("default"), field["type"]
         if field["optional"] or kind == "deadline" or value is None:
             return "None"
-        if kind in ("texts", "decays", "normalizations", "parts"):
+        if kind in ("texts", "groups", "normalizations", "parts"):
             return "()"
         if kind == "losses":
             return '"cross_entropy"'
@@ -168,7 +168,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
 
-__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Loss", "RmsProp", "Sgd"]
+__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Group", "Loss", "RmsProp", "Sgd"]
 
 
 """
@@ -179,6 +179,7 @@ __all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Loss", "RmsProp", "Sgd"]
         f"One term of what is minimized, as torch.nn.functional has it; a mean over the batch.\n\n"
         f"    Names: {', '.join(described['losses'])}.".replace(", captured.", "."),
     )
+    text += value_class(settings, "Group", described["group"], "Parameters with a rate or a weight decay of their own.")
     for name, fields in described["optimizers"].items():
         kind = CLASSES[name]
         head = (

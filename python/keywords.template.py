@@ -13,7 +13,7 @@ from pantoum.errors import named_options
 from pantoum.estimates import Estimate
 from pantoum.fitting import AnyCallback, Data, History
 from pantoum.model import Model
-from pantoum.options import Losses, Optimizer
+from pantoum.options import Group, Losses, Optimizer
 from pantoum.planning import Plan, Progress, SweepRow
 from pantoum.quantities import Duration, PathLike, Size
 

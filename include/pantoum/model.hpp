@@ -90,16 +90,18 @@ struct Sgd {
 };
 struct Adam {
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  bool amsgrad = false;
 };
 struct AdamW {  // decoupled weight decay
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+  bool amsgrad = false;
 };
 struct RmsProp {
   double lr = 0.01, alpha = 0.99, eps = 1e-8, momentum = 0, weight_decay = 0;
   bool centered = false;
 };
 struct Adagrad {
-  double lr = 0.01, lr_decay = 0, eps = 1e-10, weight_decay = 0;
+  double lr = 0.01, lr_decay = 0, eps = 1e-10, weight_decay = 0, initial_accumulator_value = 0;
 };
 // A custom optimizer, which add_optimizer (custom_operator.hpp) has registered.
 struct CustomUpdate {
@@ -137,6 +139,11 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
   if constexpr (requires { optimizer.weight_decay; })
     v.field(optimizer.weight_decay, {.name = "weight_decay", .help = "L2 penalty; of adamw, decoupled weight decay",
                                      .option = "--weight-decay", .least = 0, .most = 1e30});
+  if constexpr (requires { optimizer.initial_accumulator_value; })
+    number(optimizer.initial_accumulator_value, "initial_accumulator_value",
+           "sum of squared gradients to begin with");
+  if constexpr (requires { optimizer.amsgrad; })
+    v.field(optimizer.amsgrad, {.name = "amsgrad", .help = "divide by the largest mean of squared gradients so far"});
   if constexpr (requires { optimizer.nesterov; })
     v.field(optimizer.nesterov, {.name = "nesterov", .help = "Nesterov's form of momentum"});
   if constexpr (requires { optimizer.centered; })
@@ -145,11 +152,19 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
     v.field(optimizer.settings, {.name = "settings", .help = "numbers that the update's kernel reads"});
 }
 
-// The weight decay of some parameters, in place of the optimizer's.
-struct DecayOf {
-  std::string names;  // a glob
-  double weight_decay = 0;
+// Parameters with a learning rate or a weight decay of their own, which can be set between steps.
+struct ParameterGroup {
+  std::string names;  // a glob; or several, with | between them
+  std::optional<double> lr = {}, weight_decay = {};
 };
+
+template <class Visitor>
+void describe(Visitor& v, ParameterGroup& group) {
+  v.field(group.names, {.name = "names", .help = "glob over parameters, or several with | between them"});
+  v.field(group.lr, {.name = "lr", .help = "learning rate", .otherwise = "the optimizer's", .least = 0, .most = 1e30});
+  v.field(group.weight_decay, {.name = "weight_decay", .help = "weight decay", .otherwise = "the optimizer's",
+                               .least = 0, .most = 1e30});
+}
 
 // The place of parameters and optimizer state between steps.
 enum class ParamsIn : uint8_t { ram, aux, automatic };
@@ -162,7 +177,7 @@ struct ModelOptions {
   std::optional<int64_t> batch = {};
   Losses loss = {};
   Optimizer optimizer = Sgd{};
-  std::vector<DecayOf> decays = {};  // the last entry that matches a parameter applies; not for custom optimizers
+  std::vector<ParameterGroup> groups = {};  // the last entry that matches a parameter applies; not for custom optimizers
   std::vector<std::string> freeze = {};
   std::optional<double> clip_value = {}, clip_norm = {};
   int64_t accumulate = 1;
@@ -211,8 +226,10 @@ void describe(Visitor& v, ModelOptions& o) {
                       .list = true});
   v.field(o.optimizer, {.name = "optimizer", .help = "optimizer with its settings, as adam,beta1=0.8", .option = "--optimizer",
                         .shown = Shown::common});
-  v.field(o.decays, {.name = "decays", .help = "GLOB=VALUE: weight decay of some parameters, not the optimizer's",
-                     .option = "--decay"});
+  v.field(o.groups, {.name = "groups",
+                     .help = "GLOB[|GLOB..][,lr=LR][,weight_decay=VALUE]: parameters with a learning rate or weight "
+                             "decay of their own",
+                     .option = "--group"});
   v.field(o.clip_value, {.name = "clip_value", .help = "clip each gradient element to [-V, V]",
                          .option = "--clip-value", .otherwise = "off", .least = 0, .most = 1e30, .above = true});
   v.field(o.clip_norm, {.name = "clip_norm", .help = "scale gradients down to this norm of all of them together",

@@ -167,9 +167,11 @@
   PT_OPERATOR(soft_cross_entropy_grad, 118) /* logits probabilities -> dlogits; {smoothing} */                           \
   PT_OPERATOR(count_correct, 114)           /* logits[N,C,..] labels -> [2] f32: labels among the k highest, labels */   \
                                             /* counted; [ignore, k]; of equal ones the first class is higher */          \
-  /* updates; lr and step are runtime scalars */                                                                         \
+  /* updates; lr and step are runtime scalars. Behind its integers one may have one more: the parameter's group, */      \
+  /* whose learning rate and weight decay are runtime scalars (pt_scalars) */                                            \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */   \
-  PT_OPERATOR(adam, 121)          /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */     \
+  PT_OPERATOR(adam, 121)          /* w g m v max? -> w' m' v' max'?; {beta1, beta2, eps, weight_decay} (as */            \
+                                  /* torch.optim.Adam; with max, as its amsgrad) */                                      \
   PT_OPERATOR(sgd_rows, 130)      /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */           \
   PT_OPERATOR(matmul_update, 131) /* A B w states.. -> w' states'..: the update by the gradient A B, which is */         \
                                   /* never made; [trans_a, trans_b, update's op, its int] {its reals, then zeros} */     \
@@ -177,7 +179,7 @@
   PT_OPERATOR(adamw, 122)            /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                    \
   PT_OPERATOR(rmsprop, 123)          /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                   \
                                      /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                 \
-  PT_OPERATOR(adagrad, 124)          /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */        \
+  PT_OPERATOR(adagrad, 124)          /* w g s -> w' s'; {lr_decay, eps, weight_decay, what s lacks?} (as Adagrad) */     \
   /* gradients on their way to the update (125 was clip_value, which is clip) */                                         \
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                      \
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                             \

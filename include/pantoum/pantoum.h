@@ -61,6 +61,8 @@ PT_API const char* pt_status_text(pt_status status);
 #ifndef PT_MAX_ATTRS
 #define PT_MAX_ATTRS 16
 #endif
+/* Groups of parameters of a plan. */
+#define PT_MAX_GROUPS 65536
 
 /* A dense row-major tensor. A scalar has rank 0. */
 typedef struct pt_tensor {
@@ -70,11 +72,21 @@ typedef struct pt_tensor {
   uint8_t dtype; /* pt_dtype */
 } pt_tensor;
 
+/* Rates of a group of parameters. A negative learning rate stands for that of the step, a negative weight decay for the one that the update has as
+ * an attribute. */
+typedef struct pt_group {
+  double lr, weight_decay;
+} pt_group;
+
 /* The values of a step that are not fixed in the plan. */
 typedef struct pt_scalars {
   uint64_t step; /* 1 for the first step: Adam's bias correction and dropout's counter use it */
   uint64_t seed; /* dropout's Philox key */
   double lr;     /* learning rate */
+  /* The groups, by the index that updates of their parameters have as the last integer. With NULL, or an index that is not below group_count, the
+   * rate is `lr` and the weight decay is the update's own. */
+  const pt_group* groups;
+  uint32_t group_count;
 } pt_scalars;
 
 /* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all pieces are done; pieces are disjoint and may run at

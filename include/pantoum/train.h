@@ -173,6 +173,13 @@ PT_API int pt_train_evaluate(pt_trainer* trainer, const pt_train_data* data, siz
 /* Sets the learning rate of the following steps, which a schedule then multiplies by its factor. E0150: the rate is negative or not finite. */
 PT_API int pt_train_set_learning_rate(pt_trainer* trainer, double learning_rate);
 
+/* Groups of parameters that the plan was made with (`pantoum plan --group`), by their place among its options. A plan's
+ * bytes hold their weight decays, not their rates: until a rate is set, it is `learning_rate`. */
+PT_API int pt_train_group_count(pt_trainer* trainer, size_t* count);
+/* Of the steps from now on, a rate before a schedule's factor. E0150 negative or not finite, or no such group. */
+PT_API int pt_train_set_group_rate(pt_trainer* trainer, size_t group, double learning_rate);
+PT_API int pt_train_set_group_decay(pt_trainer* trainer, size_t group, double weight_decay);
+
 /* ---- Files ------------------------------------------------------------------------------------------------------ */
 
 /* Writes weights, optimizer state and the position of the training to a safetensors file. pt_train_resume continues from this file with the same

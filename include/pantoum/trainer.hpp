@@ -224,6 +224,12 @@ class PANTOUM_API Trainer {
   [[nodiscard]] uint64_t steps_done() const;
   [[nodiscard]] int64_t samples_per_step() const;
   [[nodiscard]] Result<void> set_learning_rate(double lr);  // E0116: `lr` is negative or not finite
+  // Returns the groups of parameters that the model was planned with, in its order. Each has the values of the next steps: a rate before the
+  // schedule's factor (none: the learning rate of all), a weight decay (none: the optimizer's).
+  [[nodiscard]] std::vector<ParameterGroup> groups() const;
+  // Errors: E0116: the value is negative or not finite; E0104: the model has no such group.
+  [[nodiscard]] Result<void> set_group_rate(size_t group, double lr);
+  [[nodiscard]] Result<void> set_group_decay(size_t group, double weight_decay);
   [[nodiscard]] Usage usage() const;
 
  private:

@@ -44,7 +44,7 @@ from pantoum.estimates import Estimate
 from pantoum.fitting import Callback, History
 from pantoum.keywords import emit, estimate, load_onnx, plan, plan_cost_graph, sweep
 from pantoum.model import Model, inspect
-from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Loss, RmsProp, Sgd
+from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Group, Loss, RmsProp, Sgd
 from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, verify
 from pantoum.quantities import Bytes, GiB, KiB, MiB
 from pantoum.trainer import TensorInfo, Trainer, Usage
@@ -76,6 +76,7 @@ __all__ = [
     "GapNotReached",
     "GiB",
     "Gradient",
+    "Group",
     "History",
     "Infeasible",
     "InternalError",

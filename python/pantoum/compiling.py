@@ -79,7 +79,9 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
     made = model_of(model, example, {**named, **options})
     planned = plan(made, ram, **named_options(plan_options, "plan_options"))
     more = named_options(trainer_options, "trainer_options")
-    if hasattr(made, "graph"):  # of a torch module
-        trainer: Trainer = importlib.import_module("pantoum._torch").TorchTrainer(planned, made.graph, **more)
+    if hasattr(made, "graph") and hasattr(made, "following"):  # of a torch module
+        trainer: Trainer = importlib.import_module("pantoum._torch").TorchTrainer(
+            planned, made.graph, made.following, **more
+        )
         return trainer
     return Trainer(planned, **more)

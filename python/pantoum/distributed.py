@@ -222,6 +222,7 @@ class DataParallel:
         try:
             if absent is None:
                 arrays = arrays_of(batch, self._trainer.plan.batch)
+                self._trainer._before_step()
                 loss = self._trainer._core.gradients(arrays, final)[1]
         except Exception as error:
             failure = error

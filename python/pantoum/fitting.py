@@ -100,18 +100,21 @@ class Fit:
         def on_batch(step: int, loss: float, lr: float) -> bool:
             shown.step(step, loss)
             self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
+            if step < per_epoch * self._epochs and not trainer.stop_training:
+                trainer._before_step()
             return not trainer.stop_training
 
         def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: Options | None, best: bool) -> bool:
             self._end_epoch(epoch, mean_loss, evaluation)
             if epoch + 1 < self._epochs and not trainer.stop_training:
                 self._callbacks.tell("on_epoch_begin", epoch + 1)
+                trainer._before_step()
             return not trainer.stop_training
 
+        asked = self._callbacks or self._progress or trainer._follows
+        trainer._before_step()
         try:
-            summary = trainer._core.fit(
-                data._core.data, test.data, options, on_batch if self._callbacks or self._progress else None, on_epoch
-            )
+            summary = trainer._core.fit(data._core.data, test.data, options, on_batch if asked else None, on_epoch)
         finally:
             shown.close()
         for name in ("steps", "ran", "seconds", "stopped", "stopped_early", "out_of_time"):
@@ -193,6 +196,7 @@ class Fit:
             if arrays[0].shape[0] < wanted:
                 short = arrays[0].shape[0]
                 continue
+            trainer._before_step()
             step, loss, lr = trainer._core.step(arrays)
             losses.append(loss)
             self._shown.step(step, loss)

@@ -15,7 +15,7 @@ from pantoum.errors import named_options
 from pantoum.estimates import Estimate
 from pantoum.fitting import AnyCallback, Data, History
 from pantoum.model import Model
-from pantoum.options import Losses, Optimizer
+from pantoum.options import Group, Losses, Optimizer
 from pantoum.planning import Plan, Progress, SweepRow
 from pantoum.quantities import Duration, PathLike, Size
 
@@ -48,7 +48,7 @@ def load_onnx(
     optimizer: str | Optimizer = "sgd",
     lr: float | None = None,
     weight_decay: float | None = None,
-    decays: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+    groups: Group | Sequence[Group] = (),
     clip_value: float | None = None,
     clip_norm: float | None = None,
     accumulate: int = 1,
@@ -75,8 +75,8 @@ def load_onnx(
         optimizer: a value as ``pantoum.Sgd(lr=0.1)``, or a name as "adam" (default: "sgd").
         lr: learning rate (default: that of the optimizer).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: that of the optimizer).
-        decays: weight decay of some parameters, not the optimizer's, by globs: {"*.bias": 0.0}; the last glob that
-            names a parameter holds.
+        groups: parameters with a learning rate or weight decay of their own: ``pantoum.Group("*.bias",
+            weight_decay=0.0)``, or several of them; the last that names a parameter holds.
         clip_value: clip each gradient element to [-V, V] (default: off).
         clip_norm: scale gradients down to this norm of all of them together (default: off).
         accumulate: number of batches whose mean gradient makes one step (default: 1).
@@ -104,7 +104,7 @@ def load_onnx(
         "optimizer": optimizer,
         "lr": lr,
         "weight_decay": weight_decay,
-        "decays": decays,
+        "groups": groups,
         "clip_value": clip_value,
         "clip_norm": clip_norm,
         "accumulate": accumulate,
@@ -496,7 +496,7 @@ def estimate(
     metrics: str | Sequence[str] | Mapping[str, bool | float] = (),
     lr: float | None = None,
     weight_decay: float | None = None,
-    decays: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+    groups: Group | Sequence[Group] = (),
     clip_value: float | None = None,
     clip_norm: float | None = None,
     accumulate: int = 1,
@@ -531,8 +531,8 @@ def estimate(
             "mae", mean absolute error of outputs with targets; "perplexity", e to the cross-entropy.
         lr: learning rate (default: that of the optimizer).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: that of the optimizer).
-        decays: weight decay of some parameters, not the optimizer's, by globs: {"*.bias": 0.0}; the last glob that
-            names a parameter holds.
+        groups: parameters with a learning rate or weight decay of their own: ``pantoum.Group("*.bias",
+            weight_decay=0.0)``, or several of them; the last that names a parameter holds.
         clip_value: clip each gradient element to [-V, V] (default: off).
         clip_norm: scale gradients down to this norm of all of them together (default: off).
         accumulate: number of batches whose mean gradient makes one step (default: 1).
@@ -559,7 +559,7 @@ def estimate(
         "optimizer": optimizer,
         "lr": lr,
         "weight_decay": weight_decay,
-        "decays": decays,
+        "groups": groups,
         "clip_value": clip_value,
         "clip_norm": clip_norm,
         "accumulate": accumulate,

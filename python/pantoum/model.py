@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pantoum import _core
 from pantoum.errors import DeviceError, InvalidInput, UsageError, expect, path_bytes
-from pantoum.options import KINDS, OPTIMIZERS, Loss, Losses, Optimizer
+from pantoum.options import KINDS, OPTIMIZERS, Group, Loss, Losses, Optimizer
 from pantoum.quantities import Options, PathLike, structure_of
 
 _Self = TypeVar("_Self", bound="Model")
@@ -121,15 +121,15 @@ def refuse_stand_ins(names: Sequence[str]) -> None:
 
 def _core_options(options: Options) -> _core.ModelOptions:
     rest = dict(options)
-    loss, optimizer, decays = (rest.pop(name, None) for name in ("loss", "optimizer", "decays"))
+    loss, optimizer, groups = (rest.pop(name, None) for name in ("loss", "optimizer", "groups"))
     made: _core.ModelOptions = _core.ModelOptions()
     if loss is not None:
         made.set_losses([structure_of(_core.Loss, vars(term)) for term in losses_of(loss)])
     if optimizer is not None:  # before the learning rate, which is the optimizer's
         chosen = optimizer_of(optimizer)
         made.set_optimizer(structure_of(getattr(_core, type(chosen).__name__), vars(chosen)))
-    if decays is not None:
-        rest["decays"] = dict(decays)
+    if groups is not None:
+        made.set_groups([structure_of(_core.Group, vars(group)) for group in groups_of(groups)])
     for name, value in rest.items():
         made.set(name, value)
     return made
@@ -141,6 +141,14 @@ def losses_of(loss: Losses) -> tuple[Loss, ...]:
     made = tuple(Loss(term) if isinstance(term, str) else term for term in terms)
     for term in made:
         expect(term, Loss, "loss", 'give a name as in "mse", or pantoum.Loss', "E0115")
+    return made
+
+
+def groups_of(groups: Group | Iterable[Group]) -> tuple[Group, ...]:
+    """All groups of parameters. UsageError E0115."""
+    made = tuple(groups) if isinstance(groups, Iterable) else (groups,)
+    for group in made:
+        expect(group, Group, "group", 'give pantoum.Group("*.bias", weight_decay=0.0), or several', "E0115")
     return made
 
 

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
 
-__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Loss", "RmsProp", "Sgd"]
+__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Group", "Loss", "RmsProp", "Sgd"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +39,21 @@ class Loss:
 
 
 @dataclasses.dataclass(frozen=True)
+class Group:
+    """Parameters with a rate or a weight decay of their own.
+
+    Attributes:
+        names: glob over parameters, or several with | between them (default: "").
+        lr: learning rate (default: the optimizer's).
+        weight_decay: weight decay (default: the optimizer's).
+    """
+
+    names: str = ""
+    lr: float | None = None
+    weight_decay: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Sgd:
     """Computes as torch.optim.SGD.
 
@@ -65,6 +80,7 @@ class Adam:
         beta2: decay of the running mean of squared gradients (default: 0.999).
         eps: number added to the denominator (default: 1e-08).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: 0.0).
+        amsgrad: divide by the largest mean of squared gradients so far.
     """
 
     lr: float = 0.001
@@ -72,6 +88,7 @@ class Adam:
     beta2: float = 0.999
     eps: float = 1e-08
     weight_decay: float = 0.0
+    amsgrad: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +101,7 @@ class AdamW:
         beta2: decay of the running mean of squared gradients (default: 0.999).
         eps: number added to the denominator (default: 1e-08).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: 0.01).
+        amsgrad: divide by the largest mean of squared gradients so far.
     """
 
     lr: float = 0.001
@@ -91,6 +109,7 @@ class AdamW:
     beta2: float = 0.999
     eps: float = 1e-08
     weight_decay: float = 0.01
+    amsgrad: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,12 +142,14 @@ class Adagrad:
         lr_decay: the learning rate falls as 1 / (1 + steps * lr_decay) (default: 0.0).
         eps: number added to the denominator (default: 1e-10).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: 0.0).
+        initial_accumulator_value: sum of squared gradients to begin with (default: 0.0).
     """
 
     lr: float = 0.01
     lr_decay: float = 0.0
     eps: float = 1e-10
     weight_decay: float = 0.0
+    initial_accumulator_value: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +190,6 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "compact-activations": ("compact_activations", "True"),
     "data": ("data", ""),
     "deadline": ("deadline", ""),
-    "decay": ("decays", ""),
     "device": ("device", ""),
     "direct-io": ("direct_io", ""),
     "disable": ("disable", ""),
@@ -183,6 +203,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "freeze": ("freeze", ""),
     "freeze-stats": ("freeze_stats", ""),
     "gap": ("gap", ""),
+    "group": ("groups", ""),
     "inference": ("inference", "True"),
     "judge": ("judge", ""),
     "keep-best": ("keep_best", ""),

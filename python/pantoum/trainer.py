@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 import os
 import types
@@ -24,10 +25,11 @@ from pantoum.data import (
     is_array,
     is_numbers,
 )
-from pantoum.errors import InvalidInput, UsageError, expect, text_of
+from pantoum.errors import InvalidInput, UsageError, expect, text_of, whole_of
 from pantoum.fitting import Data, History, batches_of, figures_of, fit, mean_of
 from pantoum.keywords import TrainerKeywords
 from pantoum.model import refuse_stand_ins
+from pantoum.options import Group
 from pantoum.planning import Plan
 from pantoum.quantities import Options, PathLike, structure_of
 
@@ -146,8 +148,14 @@ class Trainer(TrainerKeywords):
             UsageError: E0108 the trainer is closed, in use by another thread, or of another process.
         """
         arrays = arrays_of(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch, self._plan.batch)
+        self._before_step()
         loss: float = self._core.step(arrays)[1]
         return loss
+
+    _follows = False  # whether _before_step looks at something
+
+    def _before_step(self) -> None:
+        """What is done before every step, those of ``fit`` included."""
 
     def evaluate(self, data: Data, target: ArrayLike | None = None) -> dict[str, float]:
         """Loss over any number of samples, and accuracy where labels are classes. Changes nothing.
@@ -278,6 +286,33 @@ class Trainer(TrainerKeywords):
         finite."""
         expect(lr, numbers.Real, "lr", "give one as 0.05")
         self._core.set_learning_rate(float(lr))
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups of parameters that the model was planned with, with what holds from the next step on."""
+        return [Group(names, lr, weight_decay) for names, lr, weight_decay in self._core.groups()]
+
+    def set_group(self, group: int, *, lr: float | None = None, weight_decay: float | None = None) -> None:
+        """Sets the learning rate or the weight decay of a group for the next steps; what is None stays.
+
+        Args:
+            group: its index in ``groups``.
+            lr: before a schedule's factor.
+            weight_decay: L2 penalty; of adamw, decoupled weight decay.
+
+        Raises:
+            UsageError: E0104 there is no such group; E0116 negative, or not finite: nothing has changed then.
+        """
+        at = whole_of(group, "group", 0)
+        for name, value in (("lr", lr), ("weight_decay", weight_decay)):
+            if value is not None:
+                expect(value, numbers.Real, name, "give one as 0.05")
+                if not (math.isfinite(value) and value >= 0):
+                    raise UsageError("E0116", f"{value!r} is negative or not finite", name)
+        if lr is not None:
+            self._core.set_group_rate(at, float(lr))
+        if weight_decay is not None:
+            self._core.set_group_decay(at, float(weight_decay))
 
     def __repr__(self) -> str:
         if self.closed:

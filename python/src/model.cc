@@ -18,7 +18,11 @@ void bind_options(nb::module_& module) {
   bind_settings<RmsProp>(module, "RmsProp");
   bind_settings<Adagrad>(module, "Adagrad");
   bind_settings<CustomUpdate>(module, "CustomUpdate");
+  bind_settings<ParameterGroup>(module, "Group");
   bind_settings<ModelOptions>(module, "ModelOptions")
+      .def(
+          "set_groups", [](ModelOptions& self, const std::vector<ParameterGroup>& groups) { self.groups = groups; },
+          "groups"_a)
       .def(
           "set_losses", [](ModelOptions& self, const std::vector<Loss>& terms) { self.loss = terms; }, "terms"_a)
       .def(

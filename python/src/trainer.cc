@@ -73,6 +73,7 @@ class PythonTrainer {
 
 using Turn = PythonTrainer::Turn;
 using TensorRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, nb::str, bool>>;
+using GroupRows = nb::typed<nb::list, TupleOf<nb::str, std::optional<double>, std::optional<double>>>;
 using Stats = TupleOf<uint64_t, double, double>;  // step, loss, learning rate
 using OnGradientCall = nb::typed<nb::callable, nb::any(nb::str, bool)>;
 
@@ -258,6 +259,14 @@ void write(PythonTrainer& self, const std::string& name, BytesRead1d from) {
   without_gil([&] { return turn->write(name, bytes); });
 }
 
+GroupRows groups(PythonTrainer& self) {
+  const Turn turn(self, false);
+  nb::list all;
+  for (const ParameterGroup& group : turn->groups())
+    all.append(nb::make_tuple(group.names, nb::cast(group.lr), nb::cast(group.weight_decay)));
+  return all;
+}
+
 Row usage(PythonTrainer& self) {
   const Turn turn(self, false);
   const Usage usage = turn->usage();
@@ -312,6 +321,17 @@ void bind_trainer(nb::module_& module) {
       .def(
           "set_learning_rate",
           [](PythonTrainer& self, double lr) { value_of(Turn(self, false)->set_learning_rate(lr)); }, "lr"_a)
+      .def("groups", &groups, "names, lr, weight_decay")
+      .def(
+          "set_group_rate",
+          [](PythonTrainer& self, size_t group, double lr) { value_of(Turn(self, false)->set_group_rate(group, lr)); },
+          "group"_a, "lr"_a)
+      .def(
+          "set_group_decay",
+          [](PythonTrainer& self, size_t group, double weight_decay) {
+            value_of(Turn(self, false)->set_group_decay(group, weight_decay));
+          },
+          "group"_a, "weight_decay"_a)
       .def("usage", &usage)
       .def("is_closed", &PythonTrainer::is_closed)
       .def("close", &PythonTrainer::close);

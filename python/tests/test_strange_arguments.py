@@ -57,7 +57,10 @@ CALLS: dict[str, tuple[str, Callable[[pantoum.Model, pantoum.Plan, Batch], objec
     "budgets": ("E0116", lambda model, plan, data: pantoum.sweep(model, 3)),  # type: ignore[arg-type]
     "planners": ("E0116", lambda model, plan, data: pantoum.sweep(model, ["1MiB"], planners=3)),  # type: ignore[arg-type]
     "effort": ("E0116", lambda model, plan, data: plan.explain("much")),  # type: ignore[arg-type]
-    "decays": ("E0116", lambda model, plan, data: model.with_options(decays={"*": "a"})),
+    "groups": ("E0115", lambda model, plan, data: model.with_options(groups={"*": "a"})),
+    "a group's decay": ("E0116", lambda model, plan, data: model.with_options(groups=pantoum.Group("*", 1.0, "a"))),  # type: ignore[arg-type]
+    "a group": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).set_group("a", lr=0.1)),  # type: ignore[arg-type]
+    "a group's rate": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).set_group(0, lr="a")),  # type: ignore[arg-type]
     "globs": ("E0116", lambda model, plan, data: model.with_options(freeze=3)),
     "a loss of torch's kind": ("E0115", lambda model, plan, data: model.with_options(loss=lambda x, y: x)),
     "contents": ("E0116", lambda model, plan, data: pantoum.Model.from_bytes(3)),  # type: ignore[arg-type]

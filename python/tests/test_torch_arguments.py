@@ -167,6 +167,13 @@ def optimizer(kind: Any, **options: Any) -> Any:
         (torch.optim.AdamW, {"lr": 1e-4}, pantoum.AdamW(lr=1e-4)),
         (torch.optim.RMSprop, {"centered": True, "momentum": 0.5}, pantoum.RmsProp(centered=True, momentum=0.5)),
         (torch.optim.Adagrad, {"lr_decay": 0.1}, pantoum.Adagrad(lr_decay=0.1)),
+        (torch.optim.Adam, {"amsgrad": True}, pantoum.Adam(amsgrad=True)),
+        (torch.optim.AdamW, {"amsgrad": True}, pantoum.AdamW(amsgrad=True)),
+        (
+            torch.optim.Adagrad,
+            {"initial_accumulator_value": 0.1},
+            pantoum.Adagrad(initial_accumulator_value=0.1),
+        ),
     ],
 )
 def test_an_optimizer_of_torch_becomes_the_compilers(kind: Any, options: dict[str, Any], wanted: Any) -> None:
@@ -177,10 +184,8 @@ def test_an_optimizer_of_torch_becomes_the_compilers(kind: Any, options: dict[st
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        (torch.optim.Adam, {"amsgrad": True}, "amsgrad"),
         (torch.optim.SGD, {"maximize": True}, "maximize"),
         (torch.optim.SGD, {"momentum": 0.9, "dampening": 0.1}, "dampening"),
-        (torch.optim.Adagrad, {"initial_accumulator_value": 0.1}, "initial_accumulator_value"),
         (torch.optim.NAdam, {}, "there is no NAdam here"),
         (torch.optim.LBFGS, {}, "there is no LBFGS here"),
     ],
@@ -200,13 +205,25 @@ def test_a_state_of_the_optimizer_is_refused() -> None:
         choose_optimizer(made, module)
 
 
-def test_groups_may_differ_in_weight_decay_alone() -> None:
+def test_groups_may_differ_in_rate_and_weight_decay_alone() -> None:
     module = nn.Linear(4, 3)
-    groups = [{"params": [module.weight], "weight_decay": 0.1}, {"params": [module.bias], "weight_decay": 0.0}]
-    assert choose_optimizer(torch.optim.AdamW(groups), module).decays == [("bias", 0.0)]
-    groups[1]["lr"] = 1.0
-    with pytest.raises(pantoum.Unsupported, match=r"parameter group 1 has lr=1.0"):
+    groups = [
+        {"params": [module.weight], "weight_decay": 0.1},
+        {"params": [module.bias], "weight_decay": 0.0, "lr": 1.0},
+    ]
+    chosen = choose_optimizer(torch.optim.AdamW(groups), module)
+    assert chosen.groups == [pantoum.Group("*", None, 0.1), pantoum.Group("bias", 1.0, 0.0)]
+    groups[1]["betas"] = (0.5, 0.9)
+    with pytest.raises(pantoum.Unsupported, match=r"parameter group 1 has betas=\(0.5, 0.9\)"):
         choose_optimizer(torch.optim.AdamW(groups), module)
+
+
+def test_a_group_of_which_nothing_trains_is_none_of_the_plans() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+    module[1].requires_grad_(False)
+    chosen = choose_optimizer(torch.optim.SGD([{"params": each.parameters()} for each in module], lr=0.1), module)
+    assert chosen.planned == [0, None, 1]
+    assert [group.names for group in chosen.groups] == ["*", "2.weight|2.bias"]
 
 
 def test_parameters_that_the_optimizer_does_not_hold_are_frozen() -> None:

@@ -22,6 +22,8 @@ struct Trainer::Impl {
   std::string resumed_from;
 
   [[nodiscard]] const Access::PlanImpl& planned() const { return Access::impl(plan); }
+  template <class Change>
+  [[nodiscard]] Result<void> set_group(size_t group, double value, const char* where, const Change& change);
   template <class Half>
   [[nodiscard]] Result<StepStats> on_batch(const Batch& batch, const char* where, const Half& half);
 };
@@ -190,6 +192,20 @@ Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options)
   return Trainer(std::move(impl));
 }
 
+template <class Change>
+Result<void> Trainer::Impl::set_group(size_t group, double value, const char* where, const Change& change) {
+  const std::vector<train::GroupRates>& groups = trainer->groups();
+  if (group >= groups.size())
+    return fail("E0104", fmt::format("there is no group {}: the model has {}", group, groups.size()), where,
+                "plan the model with groups");
+  if (!std::isfinite(value) || value < 0)
+    return fail("E0116", fmt::format("{} is negative or not finite", value), where);
+  train::GroupRates rates = groups[group];
+  change(rates);
+  trainer->set_group(group, rates);
+  return {};
+}
+
 // Runs `half`, which takes the batches of a step from the feed, on what a caller gave.
 template <class Half>
 Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where, const Half& half) {
@@ -336,6 +352,24 @@ Result<void> Trainer::set_learning_rate(double lr) {
     return fail("E0116", fmt::format("the learning rate {} is negative or not finite", lr), "set_learning_rate");
   impl_->trainer->set_lr(lr);
   return {};
+}
+
+std::vector<ParameterGroup> Trainer::groups() const {
+  std::vector<ParameterGroup> groups = impl_->planned().step.model.options.groups;
+  for (size_t at = 0; at < groups.size(); ++at) {
+    groups[at].lr = impl_->trainer->groups()[at].lr;
+    groups[at].weight_decay = impl_->trainer->groups()[at].weight_decay;
+  }
+  return groups;
+}
+
+Result<void> Trainer::set_group_rate(size_t group, double lr) {
+  return impl_->set_group(group, lr, "set_group_rate", [&](train::GroupRates& rates) { rates.lr = lr; });
+}
+
+Result<void> Trainer::set_group_decay(size_t group, double weight_decay) {
+  return impl_->set_group(group, weight_decay, "set_group_decay",
+                          [&](train::GroupRates& rates) { rates.weight_decay = weight_decay; });
 }
 
 Usage Trainer::usage() const {

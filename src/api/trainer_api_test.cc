@@ -170,6 +170,39 @@ TEST(TrainerApi, FitsEvaluatesAndTellsOfIt) {
   EXPECT_EQ(trainer.evaluate(held, [] { return true; })->loss, summary->evaluation->loss);
 }
 
+TEST(TrainerApi, GroupsHaveRatesAndDecaysThatCanBeSet) {
+  const ModelOptions plain{.batch = kBatch, .optimizer = Adam{.lr = 0.01, .weight_decay = 0.1}};
+  ModelOptions grouped{.batch = kBatch,
+                       .optimizer = Adam{.lr = 0.5, .weight_decay = 0.7},
+                       .groups = {{"*", 0.01, 0.1}, {"fc1.*|fc3.*", 0.01}, {"*.bias", {}, 0.1}}};
+  const auto taken = [&](const Plan& plan, const auto& change) {
+    Trainer trainer = Trainer::create(plan).value();
+    change(trainer);
+    std::vector<double> losses;
+    for (uint32_t at = 0; at < 4; ++at) {
+      const Points batch = points(kBatch, at);
+      losses.push_back(trainer.step({batch.x, batch.y}).value().loss);
+    }
+    return losses;
+  };
+  const std::vector<double> expected = taken(planned(quick(), plain), [](Trainer&) {});
+  const Plan plan = planned(quick(), grouped);
+  EXPECT_THAT(taken(plan, [](Trainer&) {}), Not(ElementsAreArray(expected)));
+  EXPECT_THAT(taken(plan,
+                    [](Trainer& trainer) {
+                      ASSERT_EQ(trainer.groups().size(), 3U);
+                      EXPECT_EQ(trainer.groups()[1].names, "fc1.*|fc3.*");
+                      EXPECT_EQ(trainer.groups()[2].lr, std::nullopt);
+                      ASSERT_TRUE(trainer.set_group_decay(1, 0.1));
+                      ASSERT_TRUE(trainer.set_group_rate(2, 0.01));
+                      EXPECT_EQ(trainer.groups()[2].lr, 0.01);
+                      EXPECT_EQ(trainer.set_group_rate(3, 0.01).error().code, "E0104");
+                      EXPECT_EQ(trainer.set_group_rate(0, -1).error().code, "E0116");
+                      EXPECT_EQ(trainer.set_group_decay(0, std::nan("")).error().code, "E0116");
+                    }),
+              ElementsAreArray(expected));
+}
+
 TEST(TrainerApi, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const Plan plan = planned();
   const std::vector<double> whole = losses_of(plan, 8).value();

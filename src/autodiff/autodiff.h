@@ -28,9 +28,9 @@ using ::pantoum::Adagrad;
 using ::pantoum::Adam;
 using ::pantoum::AdamW;
 using ::pantoum::CustomUpdate;
-using ::pantoum::DecayOf;
 using ::pantoum::Metrics;
 using ::pantoum::Optimizer;
+using ::pantoum::ParameterGroup;
 using ::pantoum::RmsProp;
 using ::pantoum::Sgd;
 
@@ -55,14 +55,14 @@ struct NoOptimizer {
   operator Optimizer() const { return CustomUpdate{}; }
 };
 
-// The functions below read these options: losses, optimizer and decays, freeze, clipping, accumulate, split_update, metrics.
+// The functions below read these options: losses, optimizer and groups, freeze, clipping, accumulate, split_update, metrics.
 using TrainingOptions = ::pantoum::ModelOptions;
 
 // Freezes the parameters that the globs match. E0104: a glob matches no parameter; the error lists all such globs.
 [[nodiscard]] Result<void> freeze(Graph& forward, const std::vector<std::string>& globs);
 
 // Returns the training step. Results: [loss]. The targets are the inputs "label" or, with several terms, "label.<output>". Every
-// trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", where <what> is momentum; adam_m, adam_v; square, mean, momentum; or
+// trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", where <what> is momentum; adam_m, adam_v, adam_max; square, mean, momentum; or
 // sum. With NoOptimizer the gradients are outputs named "grad.<p>".
 //   * In the order of ops, the update of a parameter comes directly after the sum of its gradients, so that RAM need not hold all gradients together.
 //   * The backward pass has no ops for values that depend on no trained parameter. Ops that no result and no update needs are dropped.

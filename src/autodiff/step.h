@@ -55,8 +55,8 @@ void succeed(Builder& builder, ValueId value, ValueId made);
 // NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient);
 
-// The optimizer with the weight decay that the options give this parameter.
-[[nodiscard]] Optimizer optimizer_of(const TrainingOptions& options, const std::string& parameter);
+// Whether the group's globs name this parameter.
+[[nodiscard]] bool names(const ParameterGroup& group, const std::string& parameter);
 
 // From a gradient to the update: the mean over micro-batches, clipping, the optimizer.
 

@@ -20,15 +20,19 @@ void note_untouched(Graph& graph, const std::vector<char>& trained) {
   }
 }
 
-Result<void> check_decays(const Graph& graph, const std::vector<DecayOf>& decays) {
+Result<void> check_groups(const Graph& graph, const TrainingOptions& options) {
+  const auto* custom = std::get_if<CustomUpdate>(&options.optimizer);
+  if (!options.groups.empty() && custom != nullptr && !custom->name.empty())
+    return fail("E0117", fmt::format("the optimizer {} has no groups", custom->name), "groups",
+                "give its rate to all parameters, or take an optimizer of pantoum's own");
   std::vector<std::string> unmatched;
-  for (const DecayOf& decay : decays)
+  for (const ParameterGroup& group : options.groups)
     if (std::ranges::none_of(graph.values, [&](const Value& value) {
-          return value.role == ir::Role::kParameter && base::matches(decay.names, value.name);
+          return value.role == ir::Role::kParameter && names(group, value.name);
         }))
-      unmatched.push_back(fmt::format("'{}'", decay.names));
+      unmatched.push_back(fmt::format("'{}'", group.names));
   if (unmatched.empty()) return {};
-  return fail("E0104", "a weight decay names no parameter", graph.name, "see the names with: pantoum inspect",
+  return fail("E0104", "a group names no parameter", graph.name, "see the names with: pantoum inspect",
               std::move(unmatched));
 }
 
@@ -38,7 +42,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_TRY(ir::validate(forward));
   Graph graph = forward;
   PANTOUM_TRY(freeze(graph, options.freeze));
-  PANTOUM_TRY(check_decays(graph, options.decays));
+  PANTOUM_TRY(check_groups(graph, options));
   Builder builder(graph);
   PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.loss.terms()));
   graph.outputs.clear();

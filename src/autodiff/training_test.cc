@@ -134,18 +134,35 @@ TEST(MakeTraining, KeepsTwoStatesForAdam) {
   EXPECT_EQ(update.attrs.reals, (std::vector<double>{0.8, 0.999, 1e-8, 0}));
 }
 
-TEST(MakeTraining, GivesEachParameterItsWeightDecay) {
-  const Graph graph = trained(TwoLayers().graph, {.optimizer = AdamW{.weight_decay = 0.1},
-                                                  .decays = {{"*.bias", 0}, {"fc2.*", 0.5}, {"fc2.weigh?", 0.25}}});
-  std::map<std::string, double> decays;
+TEST(MakeTraining, PutsEachParameterIntoItsGroup) {
+  const Graph graph = trained(
+      TwoLayers().graph, {.optimizer = AdamW{.weight_decay = 0.1},
+                          .groups = {{"*.bias", {}, 0}, {"fc2.*", 0.5}, {"[|]|fc2.weigh?|x", 0.25, 0.75}}});
+  std::map<std::string, ir::Attrs> updates;
   for (const ir::Op& op : graph.ops)
-    if (op.kind == Kind::k_adamw) decays[op.name] = op.attrs.reals[3];
-  EXPECT_EQ(decays, (std::map<std::string, double>{
-                        {"fc1.weight.adamw", 0.1}, {"fc1.bias.adamw", 0}, {"fc2.weight.adamw", 0.25}}));
-  const Result<Graph> stray = make_training(TwoLayers().graph, {.decays = {{"fc3.*", 0}, {"fc1.*", 0}, {"w", 1}}});
+    if (op.kind == Kind::k_adamw) updates[op.name] = {op.attrs.ints, {op.attrs.reals[3]}};
+  EXPECT_EQ(updates, (std::map<std::string, ir::Attrs>{{"fc1.weight.adamw", {{}, {0.1}}},
+                                                       {"fc1.bias.adamw", {{0}, {0}}},
+                                                       {"fc2.weight.adamw", {{2}, {0.75}}}}))
+      << "the last group holds; its decay stands in the op, its rate does not";
+  const Result<Graph> stray =
+      make_training(TwoLayers().graph, {.groups = {{"fc3.*", {}, 0}, {"fc1.*", {}, 0}, {"w|x", {}, 1}}});
   ASSERT_FALSE(stray);
   EXPECT_EQ(stray.error().code, "E0104");
   EXPECT_EQ(stray.error().notes.size(), 2u);
+}
+
+TEST(MakeTraining, KeepsTheLargestSquareForAmsgrad) {
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = AdamW{.amsgrad = true}});
+  const ir::Op& update = graph.op(find_op(graph, "fc1.weight.adamw"));
+  ASSERT_EQ(update.inputs.size(), 5u);
+  EXPECT_EQ(graph.value(update.inputs[4]).name, "optim.adam_max.fc1.weight");
+  EXPECT_EQ(graph.value(update.inputs[4]).next, update.outputs[3]);
+}
+
+TEST(MakeTraining, BeginsAdagradsSumWithinItsUpdate) {
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = Adagrad{.initial_accumulator_value = 0.5}});
+  EXPECT_EQ(graph.op(find_op(graph, "fc1.weight.adagrad")).attrs.reals, (std::vector<double>{0, 1e-10, 0, 0.5}));
 }
 
 TEST(MakeTraining, MarksUpdatesAsOnceOnlyAndNothingElse) {

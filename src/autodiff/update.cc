@@ -20,24 +20,27 @@ ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter)
 // The update of an embedding table without its gradient. Where the gradient of `parameter` consists only of the rows that
 // gather_grad scatters, and the optimizer leaves a row without gradient as it is (SGD without momentum and weight decay):
 // the op that updates these rows, with the same bits as gather_grad and sgd. None otherwise. The gradient's op remains,
-// unused.
-std::optional<ValueId> append_row_update(Builder& builder, const Sgd& sgd, ValueId parameter, ValueId gradient) {
+// unused. A group's weight decay that becomes positive later is one that the op knows.
+std::optional<ValueId> append_row_update(Builder& builder, const Sgd& sgd, const Attrs& group, ValueId parameter,
+                                         ValueId gradient) {
   const Graph& graph = builder.graph();
   const OpId producer = graph.value(gradient).producer;
   if (sgd.momentum != 0 || sgd.weight_decay != 0 || producer == kNone) return std::nullopt;
   const Op& made = graph.op(producer);
   if (made.kind != Kind::k_gather_grad || made.attrs.ints[0] != 0) return std::nullopt;
   const ValueId dy = made.inputs[0], indices = made.inputs[1];
-  return builder.op(Kind::k_sgd_rows, graph.value(parameter).name + ".sgd_rows", {parameter, indices, dy});
+  return builder.op(Kind::k_sgd_rows, graph.value(parameter).name + ".sgd_rows", {parameter, indices, dy}, group);
 }
 
 struct Append {
   Builder& builder;
   ValueId parameter, gradient;
   std::string name;
+  std::optional<int64_t> group;
 
   // The update op reads parameter, gradient, states and writes parameter, states.
-  void update(Kind kind, const std::vector<std::string>& states, const Attrs& attrs) const {
+  void update(Kind kind, const std::vector<std::string>& states, Attrs attrs) const {
+    if (group) attrs.ints.push_back(*group);
     std::vector<ValueId> inputs{parameter, gradient};
     for (const std::string& state : states) inputs.push_back(state_of(builder, "optim." + state + ".", parameter));
     const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, attrs);
@@ -46,21 +49,24 @@ struct Append {
     for (size_t state = 0; state < states.size(); ++state) succeed(builder, inputs[2 + state], made[1 + state]);
   }
 
+  template <class AdamOrW>
+  void adaptive(Kind kind, const AdamOrW& adam) const {
+    std::vector<std::string> states{"adam_m", "adam_v"};
+    if (adam.amsgrad) states.emplace_back("adam_max");
+    update(kind, states, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
+  }
+
   void operator()(const Sgd& sgd) const {
-    if (const auto rows = append_row_update(builder, sgd, parameter, gradient)) {
+    const Attrs own = group ? Attrs{{*group}, {}} : Attrs{};
+    if (const auto rows = append_row_update(builder, sgd, own, parameter, gradient)) {
       return succeed(builder, parameter, *rows);
     }
     update(Kind::k_sgd, sgd.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{},
            {{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}});
   }
 
-  void operator()(const Adam& adam) const {
-    update(Kind::k_adam, {"adam_m", "adam_v"}, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
-  }
-
-  void operator()(const AdamW& adam) const {
-    update(Kind::k_adamw, {"adam_m", "adam_v"}, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
-  }
+  void operator()(const Adam& adam) const { adaptive(Kind::k_adam, adam); }
+  void operator()(const AdamW& adam) const { adaptive(Kind::k_adamw, adam); }
 
   void operator()(const RmsProp& rmsprop) const {
     std::vector<std::string> states{"square"};
@@ -71,7 +77,9 @@ struct Append {
   }
 
   void operator()(const Adagrad& adagrad) const {
-    update(Kind::k_adagrad, {"sum"}, {{}, {adagrad.lr_decay, adagrad.eps, adagrad.weight_decay}});
+    std::vector<double> reals{adagrad.lr_decay, adagrad.eps, adagrad.weight_decay};
+    if (adagrad.initial_accumulator_value != 0) reals.push_back(adagrad.initial_accumulator_value);
+    update(Kind::k_adagrad, {"sum"}, {{}, reals});
   }
 
   // An unknown name has the key 0, which the op's rule refuses.
@@ -92,6 +100,14 @@ struct Append {
   }
 };
 
+void set_decay(Optimizer& optimizer, const ParameterGroup& group) {
+  std::visit(
+      [&](auto& own) {
+        if constexpr (requires { own.weight_decay; }) own.weight_decay = group.weight_decay.value_or(own.weight_decay);
+      },
+      optimizer);
+}
+
 }  // namespace
 
 void succeed(Builder& builder, ValueId value, ValueId made) {
@@ -99,21 +115,18 @@ void succeed(Builder& builder, ValueId value, ValueId made) {
   builder.graph().value(value).next = made;
 }
 
-Optimizer optimizer_of(const TrainingOptions& options, const std::string& parameter) {
-  Optimizer own = options.optimizer;
-  for (const DecayOf& decay : options.decays)
-    if (base::matches(decay.names, parameter))
-      std::visit(
-          [&](auto& optimizer) {
-            if constexpr (requires { optimizer.weight_decay; }) optimizer.weight_decay = decay.weight_decay;
-          },
-          own);
-  return own;
+bool names(const ParameterGroup& group, const std::string& parameter) {
+  return base::matches_one(group.names, parameter);
 }
 
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient) {
   const std::string name = builder.graph().value(parameter).name;
-  std::visit(Append{builder, parameter, gradient, name}, optimizer_of(options, name));
+  Append append{builder, parameter, gradient, name, {}};
+  Optimizer optimizer = options.optimizer;
+  for (size_t at = 0; at < options.groups.size(); ++at)
+    if (names(options.groups[at], name)) append.group = static_cast<int64_t>(at);
+  if (append.group) set_decay(optimizer, options.groups[static_cast<size_t>(*append.group)]);
+  std::visit(append, optimizer);
 }
 
 }  // namespace pantoum::autodiff

@@ -387,6 +387,13 @@ Result<void> check_path(const char* path, const char* function) {
   return {};
 }
 
+Result<void> check_group(const train::Trainer& trainer, size_t group, double value, const char* function) {
+  if (group >= trainer.groups().size())
+    return misuse(fmt::format("there are {} groups, none has the index {}", trainer.groups().size(), group), function);
+  if (std::isfinite(value) && value >= 0) return {};
+  return misuse("the value is negative or not finite", function);
+}
+
 }  // namespace
 
 }  // namespace pantoum::capi
@@ -499,6 +506,30 @@ int pt_train_set_learning_rate(pt_trainer* trainer, double learning_rate) {
     if (!std::isfinite(learning_rate) || learning_rate < 0)
       return misuse("the learning rate is negative or not finite", name);
     of.set_lr(learning_rate);
+    return {};
+  });
+}
+
+int pt_train_group_count(pt_trainer* trainer, size_t* count) {
+  return with_trainer(trainer, __func__, [&, name = __func__](Handle&, Trainer& of) -> Result<void> {
+    if (count == nullptr) return misuse("the count has no place: a null pointer", name);
+    *count = of.groups().size();
+    return {};
+  });
+}
+
+int pt_train_set_group_rate(pt_trainer* trainer, size_t group, double learning_rate) {
+  return with_trainer(trainer, __func__, [&, name = __func__](Handle&, Trainer& of) -> Result<void> {
+    PANTOUM_TRY(check_group(of, group, learning_rate, name));
+    of.set_group(group, {learning_rate, of.groups()[group].weight_decay});
+    return {};
+  });
+}
+
+int pt_train_set_group_decay(pt_trainer* trainer, size_t group, double weight_decay) {
+  return with_trainer(trainer, __func__, [&, name = __func__](Handle&, Trainer& of) -> Result<void> {
+    PANTOUM_TRY(check_group(of, group, weight_decay, name));
+    of.set_group(group, {of.groups()[group].lr, weight_decay});
     return {};
   });
 }

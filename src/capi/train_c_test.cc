@@ -228,6 +228,29 @@ TEST_F(TrainC, TheRateIsTheCallers) {
   EXPECT_EQ(pt_train_set_learning_rate(trainer, 0), 0);
 }
 
+TEST_F(TrainC, RatesAndDecaysOfGroupsAreTheCallers) {
+  pt_trainer *const groups = open({.groups = true}), *const plain = open();
+  size_t count = 9;
+  EXPECT_EQ(pt_train_group_count(plain, &count), 0);
+  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(pt_train_group_count(groups, &count), 0);
+  EXPECT_EQ(count, 2U);
+  const Batch batch = batch_of(4);
+  step(groups, batch), step(plain, batch);
+  EXPECT_EQ(weight(groups, "b", 3), weight(plain, "b", 3)) << "the rate of all until one is set";
+  ASSERT_EQ(pt_train_set_group_rate(groups, 1, 0), 0);
+  ASSERT_EQ(pt_train_set_group_decay(groups, 0, 0.5), 0);
+  const std::vector<float> still = weight(groups, "b", 3);
+  step(groups, batch), step(plain, batch);
+  EXPECT_EQ(weight(groups, "b", 3), still);
+  EXPECT_NE(weight(groups, "w", 18), weight(plain, "w", 18));
+  EXPECT_EQ(pt_train_set_group_rate(groups, 2, 0.1), 150);
+  EXPECT_EQ(pt_train_set_group_rate(groups, 0, -1), 150);
+  EXPECT_EQ(pt_train_set_group_decay(groups, 0, NAN), 150);
+  EXPECT_EQ(pt_train_set_group_decay(plain, 0, 0), 150);
+  EXPECT_EQ(pt_train_group_count(groups, nullptr), 150);
+}
+
 TEST_F(TrainC, WhatIsNoTrainerIsAnError) {
   pt_trainer* const closed = open();
   pt_train_close(closed);

@@ -158,8 +158,11 @@ std::string run_json(const Firmware& firmware, const Board& board, uint64_t aren
   };
   nlohmann::ordered_json batch = nlohmann::ordered_json::array();
   for (const BatchName& each : firmware.inputs) batch.push_back({{"name", each.name}, {"readers", each.readers}});
+  nlohmann::ordered_json groups = nlohmann::ordered_json::array();
+  for (const pt_group& each : firmware.groups) groups.push_back({each.lr, each.weight_decay});
   const nlohmann::ordered_json json{{"steps", firmware.steps},
                                     {"lr", firmware.lr},
+                                    {"groups", groups},
                                     {"schedule", train::to_text(firmware.schedule)},
                                     {"seed", firmware.seed},
                                     {"endurance", firmware.endurance},

@@ -37,7 +37,8 @@ struct Firmware {
   std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
   Samples training, test;
   double lr = 0.01;
-  train::Schedule schedule;
+  std::vector<pt_group> groups;  // of parameters, by the plan's index
+  train::Schedule schedule;      // of lr and of the groups' rates
   uint64_t seed = 0, steps = 100;
   double energy_j = 0;        // of a step, as planned; NaN: not predicted
   uint64_t ram_bytes = 0;     // of the device, everything in all

@@ -109,6 +109,10 @@ class Project {
   Result<void> read_run(const Json& run) {
     endurance_ = run.at("endurance");
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
+    for (const Json& each : run.at("groups")) groups_.push_back({each.at(0), each.at(1)});
+    rates_.resize(groups_.size());
+    model_.groups = groups_.data(), model_.rates = rates_.data();
+    model_.group_count = static_cast<uint32_t>(groups_.size());
     PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
     runtime_schedule_ = train::runtime_schedule(schedule_);
     model_.schedule = &runtime_schedule_, model_.rate_at = pt_rate_at;
@@ -187,6 +191,7 @@ class Project {
   uint64_t steps_ = 0, endurance_ = 0;
   train::Schedule schedule_;
   pt_schedule runtime_schedule_{};
+  std::vector<pt_group> groups_, rates_;
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
   std::vector<pt_initial_value> contents_;

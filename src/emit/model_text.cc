@@ -79,6 +79,17 @@ std::string schedule_text(const train::Schedule& schedule) {
                      places.size(), literal(schedule.to));
 }
 
+// Rates and decays of the groups, and the place for those of a step, which a schedule makes. "": there are no groups.
+std::string groups_text(const Firmware& firmware) {
+  if (firmware.groups.empty()) return "";
+  std::string text;
+  for (const pt_group& group : firmware.groups)
+    text += fmt::format("    {{{}, {}}},\n", literal(group.lr), literal(group.weight_decay));
+  text = fmt::format("static const pt_group groups[] = {{\n{}}};\n", text);
+  if (!is_constant(firmware.schedule)) text += fmt::format("static pt_group rates[{}];\n", firmware.groups.size());
+  return text;
+}
+
 class Model {
  public:
   Model(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch)
@@ -93,7 +104,7 @@ class Model {
     text += fmt::format("static const pt_initial_value contents[] = {{\n{}}};\n", contents_);
     text += rows() + features();
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
-    return text + schedule_text(firmware_.schedule) + description();
+    return text + schedule_text(firmware_.schedule) + groups_text(firmware_) + description();
   }
 
  private:
@@ -167,11 +178,14 @@ class Model {
         "    sizeof contents / sizeof contents[0], sizeof rows / sizeof rows[0], {},\n"
         "    {}, {}, {}, {}, {},\n"
         "    {}, {}u, {},\n"
-        "    {}, {}, {}, {:#x}u,\n}};\n",
+        "    {}, {}, {}, {:#x}u,\n"
+        "    {}, {}, {},\n}};\n",
         rom_.empty() ? "NULL" : "rom", batch_.batch, program("train"), program("eval"), tensor("loss"),
         tensor("eval.loss"), tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
         is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at",
-        batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_);
+        batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_,
+        firmware_.groups.empty() ? "NULL" : "groups",
+        firmware_.groups.empty() || is_constant(firmware_.schedule) ? "NULL" : "rates", firmware_.groups.size());
   }
 
   const Firmware& firmware_;

@@ -114,6 +114,7 @@ Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const hos
                              .features = step.features,
                              .prefetch = options.prefetch,
                              .preparation = {}};
+  for (const ParameterGroup& group : step.model.options.groups) made.groups.push_back({group.lr, group.weight_decay});
   PANTOUM_ASSIGN(made.preparation, preparation_of(options));
   PANTOUM_ASSIGN(made.schedule, train::parse_schedule(options.schedule, "--schedule"));
   return made;

@@ -114,6 +114,8 @@ Result<void> set_run(const FirmwareRequest& request, const PlannedStep& step, em
   const FirmwareOptions& options = request.options;
   Optimizer optimizer = step.model.options.optimizer;
   firmware.lr = options.lr.value_or(settings::learning_rate(optimizer));
+  for (const ParameterGroup& group : step.model.options.groups)
+    firmware.groups.push_back({group.lr.value_or(-1), group.weight_decay.value_or(-1)});
   PANTOUM_ASSIGN(firmware.schedule, train::parse_schedule(options.schedule, "--schedule"));
   firmware.seed = options.seed;
   firmware.steps = options.steps.value_or(static_cast<uint64_t>(step.settings.steps.value_or(kSteps)));

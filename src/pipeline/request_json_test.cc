@@ -17,7 +17,7 @@ ModelRequest some_model() {
                       .loss = {{.name = "smooth_l1", .output = "boxes", .weight = 0.25, .beta = 2},
                                {.smoothing = 0.1, .ignore_index = -100, .classes_last = true}},
                       .optimizer = AdamW{.lr = 0.003, .beta1 = 0.8, .weight_decay = 0.05},
-                      .decays = {{"*.bias", 0}},
+                      .groups = {{"*.bias", {}, 0}, {"head.*", 0.5}},
                       .freeze = {"body.*"},
                       .clip_value = 2,
                       .clip_norm = 1.5,

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/portable/update_group.h"
 #include "rewrite/edit.h"
 #include "rewrite/passes.h"
 
@@ -21,8 +22,11 @@ std::optional<Kind> fused_kind(const Graph& graph, const Op& product) {
 
 Attrs fused_attrs(const Op& product, const Op& update) {
   Attrs attrs{product.attrs.ints, update.attrs.reals};
+  const std::vector<int64_t>& own = update.attrs.ints;  // a flag, a group: each where it is there
+  const auto group = static_cast<size_t>(pt_group_place(static_cast<int64_t>(update.kind)));
   attrs.ints.push_back(static_cast<int64_t>(update.kind));
-  attrs.ints.push_back(update.attrs.ints.empty() ? 0 : update.attrs.ints[0]);
+  attrs.ints.push_back(group == 0 ? 0 : own[0]);
+  if (own.size() > group) attrs.ints.push_back(own[group]);
   attrs.reals.resize(PT_UPDATE_REALS);
   return attrs;
 }

@@ -18,7 +18,8 @@ using ir::Graph;
 using ir::Kind;
 using ir::ValueId;
 
-constexpr pt_scalars kScalars{3, 42, 0.1};
+constexpr pt_group kGroups[] = {{0.2, 0.05}, {-1, 0.3}};
+constexpr pt_scalars kScalars{3, 42, 0.1, kGroups, 2};
 
 struct Rule {
   Kind kind;
@@ -29,11 +30,15 @@ struct Rule {
 std::vector<Rule> rules() {
   return {{Kind::k_sgd, 0, {{0}, {0, 0.01}}},
           {Kind::k_sgd, 1, {{1}, {0.9, 0}}},
+          {Kind::k_sgd, 1, {{0, 1}, {0.9, 0.01}}},
           {Kind::k_adam, 2, {{}, {0.9, 0.99, 1e-8, 0.01}}},
           {Kind::k_adamw, 2, {{}, {0.9, 0.99, 1e-8, 0.01}}},
+          {Kind::k_adam, 3, {{0}, {0.9, 0.99, 1e-8, 0.01}}},
           {Kind::k_rmsprop, 1, {{0}, {0.9, 1e-8, 0, 0}}},
           {Kind::k_rmsprop, 3, {{1}, {0.9, 1e-8, 0.5, 0.1}}},
-          {Kind::k_adagrad, 1, {{}, {0.1, 1e-8, 0}}}};
+          {Kind::k_rmsprop, 2, {{1, 0}, {0.9, 1e-8, 0, 0.1}}},
+          {Kind::k_adagrad, 1, {{}, {0.1, 1e-8, 0}}},
+          {Kind::k_adagrad, 1, {{1}, {0.1, 1e-8, 0, 0.5}}}};
 }
 
 // A product, and an update of a weight by it.

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/portable/update_group.h"
+
 #ifndef PT_NO_TEXT
 int pt_refuse(pt_op_use* use, const char* text, int64_t a, int64_t b) {
   if (use->problem != NULL) {
@@ -93,6 +95,14 @@ int pt_want_axis(pt_op_use* use, unsigned rank) {
 
 int pt_want_below(pt_op_use* use, unsigned at, int64_t count, const char* text) {
   return (use->ints[at] >= 0 && use->ints[at] < count) || pt_refuse(use, text, use->ints[at], 0);
+}
+
+int pt_want_group(pt_op_use* use) {
+  const unsigned place = (unsigned)pt_group_place(use->op);
+  if (use->int_count != place && use->int_count != place + 1)
+    return pt_refuse(use, PT_TEXT("it does not have {} integer and {} real attributes"), use->int_count,
+                     use->real_count);
+  return use->int_count == place || pt_want_below(use, place, PT_MAX_GROUPS, PT_TEXT("there is no group {}"));
 }
 
 int pt_want_outputs(pt_op_use* use, unsigned count) {

@@ -75,6 +75,8 @@ int pt_broadcasts_to(const pt_tensor* from, const pt_tensor* to);
 int pt_want_rank(pt_op_use* use, const pt_tensor* tensor, unsigned rank, const char* what);
 int pt_want_dims(pt_op_use* use, const pt_tensor* tensor, const pt_tensor* like, const char* what);
 int pt_want_vector(pt_op_use* use, const pt_tensor* tensor, uint64_t length, const char* what);
+/* Of an update: the integers that it always has, and at most the parameter's group behind them. */
+int pt_want_group(pt_op_use* use);
 int pt_want_axis(pt_op_use* use, unsigned rank); /* the first integer */
 int pt_want_below(pt_op_use* use, unsigned at, int64_t count,
                   const char* text); /* an integer from 0 on; {} of `text` is it */

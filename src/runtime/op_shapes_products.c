@@ -115,7 +115,7 @@ static int matmul_act(pt_op_use* use) {
 
 /* The states that the update of an op takes with this integer: at least, and at most. 0: it follows no product. */
 static int states_of(int64_t op, int64_t flag, unsigned* least, unsigned* most) {
-  *least = *most = 2;
+  *least = 2, *most = 3; /* Adam */
   if (op == PT_OP_sgd) *least = 0, *most = 1;
   if (op == PT_OP_adagrad) *least = *most = 1;
   if (op == PT_OP_rmsprop) *least = 1 + (flag != 0), *most = *least + 1;
@@ -141,6 +141,7 @@ static int follows(pt_op_use* use, unsigned product_ints) {
   return pt_want_outputs(use, states + 1) && pt_make_all(use, in(use, 2), states + 1);
 }
 static int matmul_update(pt_op_use* use) {
+  if (!pt_want_group(use)) return 0;
   if (in(use, 0)->rank != 2 || in(use, 1)->rank != 2) return PT_REFUSE(use, "its factors must be matrices");
   if (!product(use, 2)) return 0;
   if (!pt_same_dims(&use->made[--use->made_count], in(use, 2)))
@@ -148,7 +149,7 @@ static int matmul_update(pt_op_use* use) {
   return follows(use, PT_MATMUL_ATTRS);
 }
 static int conv2d_dw_update(pt_op_use* use) {
-  return convolution_dw(use, in(use, 2), 2) && follows(use, PT_CONV_ATTRS);
+  return pt_want_group(use) && convolution_dw(use, in(use, 2), 2) && follows(use, PT_CONV_ATTRS);
 }
 
 /* The shape of K or V: the batch of Q, and the last two dims in the order that the flag gives. */

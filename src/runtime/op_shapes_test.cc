@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/op_registry.h"
+#include "kernels/portable/update_group.h"
 #include "testing/binary_plans.h"
 #include "testing/op_cases.h"
 
@@ -116,9 +117,22 @@ TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {
 TEST(OpShapes, RefusesWrongCounts) {
   for (const OpCase& of : op_cases()) {
     artifact::BinaryPlan plan = plan_of(of);
+    const int group = pt_group_place(static_cast<int64_t>(of.kind));
+    if (group >= 0 && of.attrs.ints.size() == static_cast<size_t>(group)) {
+      plan.ops[0].attrs.ints.push_back(0);
+      for (const int64_t index : {int64_t{0}, int64_t{PT_MAX_GROUPS - 1}, int64_t{-1}, int64_t{PT_MAX_GROUPS}}) {
+        plan.ops[0].attrs.ints.back() = index;
+        EXPECT_EQ(opened(plan), index >= 0 && index < PT_MAX_GROUPS ? PT_OK : PT_E_PLAN) << name(of) << index;
+      }
+      plan.ops[0].attrs.ints.back() = 0;
+    }
     plan.ops[0].attrs.ints.push_back(0);
     EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
     plan = plan_of(of);
+    if (of.kind == ir::Kind::k_adagrad && of.attrs.reals.size() == 3) {
+      plan.ops[0].attrs.reals.push_back(0.5);
+      EXPECT_EQ(opened(plan), PT_OK) << "the sum to begin with";
+    }
     plan.ops[0].attrs.reals.push_back(0);
     EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
     plan = plan_of(of);

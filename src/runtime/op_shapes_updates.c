@@ -3,15 +3,22 @@
 
 /* w g states.. -> w' states'.. */
 static int states(pt_op_use* use) {
-  return pt_want_outputs(use, use->input_count - 1u) && pt_same(use) &&
+  return pt_want_group(use) && pt_want_outputs(use, use->input_count - 1u) && pt_same(use) &&
          pt_make_all(use, in(use, 0), use->input_count - 2u);
 }
 static int sgd(pt_op_use* use) {
-  return pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && states(use);
+  return pt_want_group(use) && pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && states(use);
+}
+/* Its last real, the sum to begin with, may be absent. */
+static int adagrad(pt_op_use* use) {
+  if (use->real_count != 3 && use->real_count != 4)
+    return pt_refuse(use, PT_TEXT("it does not have {} integer and {} real attributes"), use->int_count,
+                     use->real_count);
+  return states(use);
 }
 /* w g s avg? v? */
 static int rmsprop(pt_op_use* use) {
-  if (!pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}"))) return 0;
+  if (!pt_want_group(use) || !pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}"))) return 0;
   if (use->input_count < 3 + use->ints[0] || use->input_count > 4 + use->ints[0])
     return PT_REFUSE(use, "a running average is there where it is centered");
   return states(use);
@@ -21,6 +28,7 @@ static int sgd_rows(pt_op_use* use) {
   const pt_tensor *w = in(use, 0), *indices = in(use, 1);
   pt_tensor rows = *indices;
   unsigned d;
+  if (!pt_want_group(use)) return 0;
   if (w->rank < 1) return PT_REFUSE(use, "what it updates has no rows");
   if (indices->rank + w->rank - 1u > PT_MAX_RANK)
     return PT_REFUSE(use, "the gradient of the rows has too many dimensions");

@@ -588,36 +588,56 @@ struct Value<Optimizer> {
 };
 
 template <>
-struct Value<DecayOf> {
+struct Value<ParameterGroup> {
   static Json schema(const Setting&) {
-    return {{"type", "object"},
-            {"properties", {{"names", {{"type", "string"}}}, {"weight_decay", {{"type", "number"}, {"minimum", 0}}}}},
-            {"additionalProperties", false}};
+    ParameterGroup group;
+    return schema_of(fields_of(group));
   }
-  static Json json(const DecayOf& decay) { return {{"names", decay.names}, {"weight_decay", decay.weight_decay}}; }
-  static void read(const JsonNode& node, DecayOf& decay, const Setting&) {
-    if (!node.object({"names", "weight_decay"})) return;
-    decay = {node.need("names").text(), node.need("weight_decay").number(0, kMostNumber)};
+  static Json json(const ParameterGroup& group) { return record_of(fields_of(const_cast<ParameterGroup&>(group))); }
+  static void read(const JsonNode& node, ParameterGroup& group, const Setting&) {
+    read_record(fields_of(group), node);
+    if (group.names.empty()) node.error("names: must name parameters");
   }
-  static Texts texts(const DecayOf& decay, const Setting&) {
-    return {fmt::format("{}={}", decay.names, decay.weight_decay)};
+  static Texts texts(const ParameterGroup& group, const Setting&) {
+    std::string text = group.names;
+    if (group.lr) text += fmt::format(",lr={}", *group.lr);
+    if (group.weight_decay) text += fmt::format(",weight_decay={}", *group.weight_decay);
+    return {text};
   }
-  static Result<void> set(DecayOf& decay, const std::string& text, const Setting& setting, const std::string& where) {
-    const size_t sign = text.rfind('=');
-    if (sign == std::string::npos || sign == 0)
-      return fail("E0115", fmt::format("'{}' names no parameters", text), where, "write GLOB=VALUE, as in '*.bias=0'");
-    decay.names = text.substr(0, sign);
-    PANTOUM_ASSIGN(decay.weight_decay, base::parse_number(text.substr(sign + 1), where));
-    return check(decay, setting, where);
+  // Settings stand at the end: names may have commas too.
+  static Result<void> set(ParameterGroup& group, const std::string& text, const Setting&, const std::string& where) {
+    group.names = text;
+    for (size_t comma = group.names.rfind(','); comma != std::string::npos; comma = group.names.rfind(',')) {
+      const std::string last = group.names.substr(comma + 1);
+      const size_t sign = last.find('=');
+      if (sign == std::string::npos) break;
+      PANTOUM_TRY(set_part(settings_of(group), last.substr(0, sign), last.substr(sign + 1), "the group",
+                           group.names.substr(0, comma), where));
+      group.names.erase(comma);
+    }
+    if (!group.lr && !group.weight_decay)
+      return fail("E0115", fmt::format("'{}' gives neither a rate nor a decay", text), where,
+                  "write GLOB,weight_decay=VALUE or GLOB,lr=LR, as in '*.bias,weight_decay=0'");
+    return check(group, {}, where);
   }
-  static Result<void> check(const DecayOf& decay, const Setting&, const std::string& where) {
-    return in_range(decay.weight_decay, {.name = "", .help = "", .least = 0, .most = 1e30}, where);
+  static Result<void> check(const ParameterGroup& group, const Setting&, const std::string& where) {
+    if (group.names.empty())
+      return fail("E0115", "a group names no parameters", where, "give a glob, as in '*.bias,weight_decay=0'");
+    for (const Field& field : fields_of(const_cast<ParameterGroup&>(group))) PANTOUM_TRY(field.check(where));
+    return {};
+  }
+
+ private:
+  static Fields settings_of(ParameterGroup& group) {
+    Fields fields = fields_of(group);
+    std::erase_if(fields, [](const Field& field) { return field.type == Type::text; });
+    return fields;
   }
 };
 
 template <>
-struct Value<std::vector<DecayOf>> : Several<DecayOf> {
-  static constexpr Type type = Type::decays;
+struct Value<std::vector<ParameterGroup>> : Several<ParameterGroup> {
+  static constexpr Type type = Type::groups;
 };
 
 template <>
@@ -776,7 +796,7 @@ Fields collected(Options& options) {
 
 const char* name_of(Type type) {
   constexpr const char* kNames[] = {"flag", "whole", "number", "bytes",     "seconds", "deadline",       "text",
-                                    "word", "texts", "losses", "optimizer", "decays",  "normalizations", "parts"};
+                                    "word", "texts", "losses", "optimizer", "groups",  "normalizations", "parts"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -805,6 +825,7 @@ template Fields fields_of(AdamW&);
 template Fields fields_of(RmsProp&);
 template Fields fields_of(Adagrad&);
 template Fields fields_of(CustomUpdate&);
+template Fields fields_of(ParameterGroup&);
 template Fields fields_of(ModelOptions&);
 template Fields fields_of(Device&);
 template Fields fields_of(PlanOptions&);
@@ -941,6 +962,7 @@ Json all_descriptions() {
           {"trainer", description<TrainerOptions>()}, {"fit", description<FitOptions>()},
           {"firmware", description<FirmwareOptions>()}, {"metrics", description<Metrics>()},
           {"augment", description<Augmentation>()}, {"loss", description<Loss>()},
+          {"group", description<ParameterGroup>()},
           {"losses", Json(kLossNames)},             {"optimizers", std::move(optimizers)}};
 }
 

@@ -37,7 +37,7 @@ enum class Type : uint8_t {
   texts,  // several texts
   losses,
   optimizer,
-  decays,
+  groups,
   normalizations,
   parts  // a structure, written as KEY=VALUE,KEY
 };

@@ -37,8 +37,13 @@ TEST(Fields, AreSetFromWords) {
   EXPECT_TRUE(model.loss.terms()[1].classes_last);
   ASSERT_TRUE(set(model, "optimizer", "sgd,momentum=0.9,nesterov"));
   EXPECT_TRUE(std::get<Sgd>(model.optimizer).nesterov);
-  ASSERT_TRUE(set(model, "decays", "*.bias=0"));
-  EXPECT_EQ(model.decays.front().names, "*.bias");
+  ASSERT_TRUE(set(model, "groups", "*.bias|norm,weight_decay=0"));
+  ASSERT_TRUE(set(model, "groups", "head[,=],a,lr=0.5,weight_decay=0.25"));
+  EXPECT_EQ(model.groups.front().names, "*.bias|norm");
+  EXPECT_EQ(model.groups.front().lr, std::nullopt);
+  EXPECT_EQ(model.groups.front().weight_decay, 0.0);
+  EXPECT_EQ(model.groups.back().names, "head[,=],a") << "names may have commas";
+  EXPECT_EQ(model.groups.back().lr, 0.5);
   ASSERT_TRUE(set(model, "metrics", "top5"));
   EXPECT_TRUE(model.metrics.top5);
   PlanOptions plan;
@@ -108,7 +113,7 @@ TEST(Fields, AreReadAgainFromTheirWords) {
   expect_words_hold(ModelOptions{.batch = 8,
                                  .loss = {{.name = "nll", .output = "y", .ignore_index = 3}},
                                  .optimizer = RmsProp{.alpha = 0.5, .weight_decay = 0.25, .centered = true},
-                                 .decays = {{"*.bias", 0}, {"head=*", 0.5}},
+                                 .groups = {{"*.bias", {}, 0}, {"head=*|b", 0.5}, {"a,b", 2, 1e-5}},
                                  .clip_norm = 1.5,
                                  .metrics = {.top5 = true, .mae = true},
                                  .feature_cache = MiB(3),

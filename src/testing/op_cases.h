@@ -186,6 +186,8 @@ inline std::vector<OpCase> op_cases() {
       {k_rmsprop, {image, image, image}, {image, image}, {{0}, {0.99, 1e-8, 0, 0}}},
       {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},
       {k_adagrad, {image, image, image}, {image, image}, {{}, {0, 1e-10, 0}}},
+      {k_adagrad, {image, image, image}, {image, image}, {{1}, {0, 1e-10, 0, 0.5}}},
+      {k_adamw, {image, image, image, image, image}, {image, image, image, image}, {{2}, {0.9, 0.999, 1e-8, 0}}},
   };
   const std::vector<int64_t> dense = {1, 1, 1, 0, 1, 2, 1, 1, 2},
                              dense_dz = {1, 1, 1, 0, 1, 2, 1, 1, 2, PT_OP_tanh_grad, 0},

@@ -31,6 +31,7 @@ struct TinyOptions {
   bool with_eval = true;
   int64_t micro_batches = 1;  // more than one: with sums of gradients and a program that adds to them
   uint64_t ballast = 0;       // more bytes for the arena
+  bool groups = false;        // w is in group 0, b in group 1
 };
 
 class TinyPlan {
@@ -184,14 +185,16 @@ class TinyPlan {
 
   void add_train() {
     std::vector<Instruction> code;
-    const ir::Attrs momentum{{0}, {0.9, 1e-4}};
+    const auto momentum = [&](int64_t group) {
+      return options_.groups ? ir::Attrs{{0, group}, {0.9, 1e-4}} : ir::Attrs{{0}, {0.9, 1e-4}};
+    };
     add_gradients(code, "loss");
     const uint32_t dw = mean(code, dw_, sum_w_), db = mean(code, db_, sum_b_);
     page(code, problem::Do::kPageIn, vw_);
     compute(code, Kind::k_sgd, {operand(w_), operand(dw), operand(vw_)}, {operand(heir(w_)), operand(heir(vw_))},
-            momentum);
+            momentum(0));
     compute(code, Kind::k_sgd, {operand(b_), operand(db), operand(vb_)}, {operand(heir(b_)), operand(heir(vb_))},
-            momentum);
+            momentum(1));
     page(code, problem::Do::kPageOut, heir(w_));
     page(code, problem::Do::kPageOut, heir(vw_));
     plan_.programs.push_back({"train", std::move(code)});

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "weights/safetensors.h"
@@ -103,6 +104,36 @@ std::string text_of(const weights::SafetensorFile& file, const std::string& key)
   return found == file.metadata.end() ? "" : found->second;
 }
 
+// "0.1,0.01 -,0": rate and weight decay of each group, - where it has none.
+std::string text_of(const std::vector<GroupRates>& groups) {
+  const auto words = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : "-"; };
+  std::string text;
+  for (const GroupRates& group : groups)
+    text += fmt::format("{}{},{}", text.empty() ? "" : " ", words(group.lr), words(group.weight_decay));
+  return text;
+}
+
+bool parse_rate(const std::string& text, std::optional<double>& value) {
+  if (text == "-") return true;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  value = number;
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number) && number >= 0;
+}
+
+Result<std::vector<GroupRates>> read_groups(const weights::SafetensorFile& file) {
+  std::vector<GroupRates> groups;
+  std::istringstream words(text_of(file, "groups"));
+  for (std::string word; words >> word;) {
+    const size_t comma = word.find(',');
+    GroupRates& group = groups.emplace_back();
+    if (comma == std::string::npos || !parse_rate(word.substr(0, comma), group.lr) ||
+        !parse_rate(word.substr(comma + 1), group.weight_decay))
+      return damaged(file, fmt::format("'{}' is no rate and weight decay of a group", word));
+  }
+  return groups;
+}
+
 Result<void> read_numbers(const weights::SafetensorFile& file, Progress& progress) {
   BestSoFar& best = progress.best_so_far;
   const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) &&
@@ -127,6 +158,7 @@ Result<void> read_words(const weights::SafetensorFile& file, Progress& progress)
   if (shuffle != "on" && shuffle != "off") return damaged(file, fmt::format("shuffle is '{}'", shuffle));
   progress.shuffle = shuffle == "on";
   PANTOUM_ASSIGN(progress.schedule, read_schedule(text_of(file, "schedule"), file.path));
+  PANTOUM_ASSIGN(progress.groups, read_groups(file));
   return {};
 }
 
@@ -227,6 +259,7 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
       {"thread_independent", is_thread_independent(progress.kernels) ? "yes" : "no"},
       {"epoch", std::to_string(place.epoch)},
       {"position", std::to_string(place.position)}};
+  if (!progress.groups.empty()) metadata.emplace("groups", text_of(progress.groups));
   if (!progress.numerics.empty()) metadata.emplace("numerics", progress.numerics);
   return weights::write_safetensors(path, sources, metadata, kept);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "host/engine.h"
@@ -23,6 +24,7 @@ struct Progress {
   uint64_t step = 0, seed = 0;
   double lr = 0;
   Schedule schedule;
+  std::vector<GroupRates> groups;  // of parameters, by the plan's index
   BestSoFar best_so_far;
   std::string plan_hash;
   int64_t batch = 0, micro_batches = 1;  // batches of a step

@@ -150,7 +150,11 @@ TEST_F(ResumePoints, ThatNoRunWritesAreRefusedThoughTheirSumsAreRight) {
                                                                {"best", "nan"},
                                                                {"best_step", "15"},
                                                                {"judged_step", "15"},
-                                                               {"stale", "-1"}};
+                                                               {"stale", "-1"},
+                                                               {"groups", "0.1"},
+                                                               {"groups", "0.1,x"},
+                                                               {"groups", "-,-1"},
+                                                               {"groups", "0.1,0 nan,-"}};
   for (const auto& [key, value] : edits) {
     Metadata other = metadata_;
     other[key] = value;

@@ -18,6 +18,7 @@
 #include "host/engine.h"
 #include "host/memory_meter.h"
 #include "host/status_error.h"
+#include "kernels/portable/update_group.h"
 #include "runtime/plan_bytes.h"
 #include "train/batch_queue.h"
 #include "train/checkpoint.h"
@@ -115,6 +116,18 @@ struct TermSums {
 
 using EvaluationSums = std::array<TermSums, kMaxLosses>;
 
+// As many groups as the plan's updates name.
+size_t group_count(const pt_plan& plan) {
+  size_t count = 0;
+  for (uint32_t op = 0; op < plan.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan, op, &view) != PT_OK) continue;
+    const int place = pt_group_place(view.op);
+    if (place >= 0 && view.int_count > place) count = std::max(count, static_cast<size_t>(view.ints[place]) + 1);
+  }
+  return count;
+}
+
 // Sets the labels of a row to -1 where they are classes, so that no loss counts them: bytes of ones are -1 in every integer type.
 void mask_labels(const TensorTable& table, std::span<const data::BatchView> labels, int64_t row) {
   for (size_t term = 0; term < labels.size(); ++term) {
@@ -151,6 +164,7 @@ class PlanTrainer final : public Trainer {
         progress_{.seed = options.seed,
                   .lr = options.lr,
                   .schedule = options.schedule,
+                  .groups = options.groups,
                   .plan_hash = options.plan_hash,
                   .batch = table_.batch,
                   .micro_batches = options.micro_batches,
@@ -166,6 +180,8 @@ class PlanTrainer final : public Trainer {
         piece_(kPieceBytes),
         loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
         step_loader_(step_preparation(), step_inputs().size(), table_.terms.size()) {
+    progress_.groups.resize(std::max(options.groups.size(), group_count(engine_->plan())));
+    group_rates_.resize(progress_.groups.size());
     for (const PlanTensor& input : table_.inputs) model_batch_.push_back(view_of(input));
     for (const PlanTensor& input : step_inputs()) batch_.push_back(view_of(input));
     for (const LossTensors& term : table_.terms) {
@@ -323,6 +339,8 @@ class PlanTrainer final : public Trainer {
   int64_t batch() const override { return table_.batch * progress_.micro_batches; }
   uint64_t seed() const override { return progress_.seed; }
   void set_lr(double lr) override { progress_.lr = lr; }
+  const std::vector<GroupRates>& groups() const override { return progress_.groups; }
+  void set_group(size_t group, const GroupRates& rates) override { progress_.groups[group] = rates; }
   void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
   BestSoFar best_so_far() const override { return progress_.best_so_far; }
   void set_best_so_far(const BestSoFar& best_so_far) override { progress_.best_so_far = best_so_far; }
@@ -349,6 +367,7 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
   Progress progress_;
+  std::vector<pt_group> group_rates_;  // of the step that runs
   bool other_kernels_, encrypt_;
   data::Preparation preparation_;
   std::vector<std::byte> piece_;
@@ -400,7 +419,7 @@ class PlanTrainer final : public Trainer {
       PANTOUM_TRY(run_gradients(fetch, {}));
       return update();
     }
-    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    const double lr = set_rates();
     Result<double> loss = run_micro_batches(fetch, lr, {});
     if (!loss) {  // what was added up belongs to no step
       if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
@@ -416,13 +435,23 @@ class PlanTrainer final : public Trainer {
   Result<StepStats> run_gradients(const Fetch& fetch, const OnGradient& on_gradient) {
     made_.reset();
     PANTOUM_TRY(clear_sums(table_, *engine_, piece_));
-    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    const double lr = set_rates();
     PANTOUM_ASSIGN(const double loss, run_micro_batches(fetch, lr, on_gradient));
     if (!std::isfinite(loss))
       return fail("E0701", fmt::format("the loss of step {} is not finite", progress_.step + 1), {},
                   "use a smaller --lr; the parameters are as they were before the step");
     made_ = {progress_.step + 1, loss, lr};
     return *made_;
+  }
+
+  // The rates of the step that comes: of the groups, and of what is in none.
+  double set_rates() {
+    const auto rate = [&](double lr) { return rate_at(progress_.schedule, lr, progress_.step, total_steps_); };
+    for (size_t group = 0; group < group_rates_.size(); ++group) {
+      const GroupRates& own = progress_.groups[group];
+      group_rates_[group] = {own.lr ? rate(*own.lr) : -1, own.weight_decay.value_or(-1)};
+    }
+    return rate(progress_.lr);
   }
 
   static Failure no_such_programs() {
@@ -452,7 +481,8 @@ class PlanTrainer final : public Trainer {
 
   [[nodiscard]] pt_scalars scalars_of(uint64_t batch, double lr) const {
     constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
-    return {progress_.step + 1, progress_.seed + batch * kSeeds, lr};
+    return {progress_.step + 1, progress_.seed + batch * kSeeds, lr, group_rates_.data(),
+            static_cast<uint32_t>(group_rates_.size())};
   }
 
   Result<void> run_program(uint32_t program, uint64_t batch, double lr) {
@@ -514,6 +544,9 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
   if (!others_go_on && !progress_.kernels.empty() && point.kernels != progress_.kernels)
     return refuse(fmt::format("was computed by the kernels '{}', this run has '{}'", point.kernels, progress_.kernels),
                   "their bits differ; where that is wanted, name the kernels with --kernels");
+  if (point.groups.size() != progress_.groups.size())
+    return refuse(fmt::format("has {} groups of parameters, this run {}", point.groups.size(), progress_.groups.size()),
+                  "resume with each --group it was made with");
   if (!others_go_on && point.numerics != progress_.numerics)
     return refuse("was computed by other algorithms, or from another graph, than this plan's",
                   "resume without --plan: the resume point says what goes on");

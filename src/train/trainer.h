@@ -58,6 +58,14 @@ class FinalGradients {
 struct PlanTensor;
 struct TensorTable;
 
+// Of a group of parameters.
+struct GroupRates {
+  std::optional<double> lr;            // none: the trainer's
+  std::optional<double> weight_decay;  // none: the one that the plan was made with
+
+  bool operator==(const GroupRates&) const = default;
+};
+
 struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
@@ -66,7 +74,8 @@ struct TrainerOptions {
   bool encrypt = true;    // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
-  Schedule schedule = {};     // of lr
+  Schedule schedule = {};     // of lr, and of the groups' own
+  std::vector<GroupRates> groups = {};  // by the plan's index; what is missing is none
   int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
   std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
@@ -172,12 +181,12 @@ class Trainer {
   // "eval"; E0262 no samples; E0999 it was ended; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data,
                                                     const std::function<bool()>& go_on = {}) = 0;
-  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale,
+  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, groups, best, best_step, judged_step, stale,
   // plan_hash, batch, micro_batches, shuffle, samples, data, kernels, threads, thread_independent, epoch, position, and
   // sums. Atomic; `kept`: the new name of the file at `path` ("": that file is replaced). Memory: the header and 64 KiB.
   // E0901, E0903.
   [[nodiscard]] virtual Result<void> save(const std::string& path, const std::string& kept = "") = 0;
-  // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model, plan, data
+  // Restores tensors, step, seed, lr, schedule and groups bit for bit. E0243 no resume point, or of another model, plan, data
   // set or of other kernels; E0240, E0244 damaged (nothing is changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   // Begins again with other weights, as create() takes them: step 0. E0240 to E0244 (nothing is changed then); E0903.
@@ -197,7 +206,10 @@ class Trainer {
   [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
-  virtual void set_lr(double lr) = 0;
+  virtual void set_lr(double lr) = 0;  // of what is in no group with a rate of its own
+  // Of the plan's groups of parameters, by their index. Set between steps.
+  [[nodiscard]] virtual const std::vector<GroupRates>& groups() const = 0;
+  virtual void set_group(size_t group, const GroupRates& rates) = 0;
   // Sets the number of steps of the whole training, which schedules and shares refer to. 0: not known.
   virtual void set_total_steps(uint64_t steps) = 0;
   [[nodiscard]] virtual BestSoFar best_so_far() const = 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/files.h"
 #include "testing/tiny_plan.h"
@@ -25,6 +27,8 @@ std::vector<float> floats(const std::string& bytes) {
 // One SGD step of the tiny model in double.
 struct Reference {
   std::vector<double> w, b, vw = std::vector<double>(18), vb = std::vector<double>(3);
+  std::optional<double> lr_b = {};
+  double decay_w = 1e-4, decay_b = 1e-4;
 
   double step(const data::Dataset& data, const std::vector<uint32_t>& indices, double lr) {
     std::vector<double> dw(18), db(3);
@@ -46,14 +50,15 @@ struct Reference {
       for (size_t f = 0; f < 6; ++f)
         for (size_t c = 0; c < 3; ++c) dw[f * 3 + c] += std::to_integer<int>(x[f]) / 255.0 * p[c] / batch;
     }
-    update(w, dw, vw, lr);
-    update(b, db, vb, lr);
+    update(w, dw, vw, lr, decay_w);
+    update(b, db, vb, lr_b.value_or(lr), decay_b);
     return loss;
   }
 
-  static void update(std::vector<double>& p, const std::vector<double>& g, std::vector<double>& v, double lr) {
+  static void update(std::vector<double>& p, const std::vector<double>& g, std::vector<double>& v, double lr,
+                     double decay) {
     for (size_t at = 0; at < p.size(); ++at) {
-      v[at] = 0.9 * v[at] + g[at] + 1e-4 * p[at];
+      v[at] = 0.9 * v[at] + g[at] + decay * p[at];
       p[at] -= lr * v[at];
     }
   }
@@ -80,6 +85,66 @@ TEST_F(TrainerTest, StepsAsTheFormulasSay) {
     EXPECT_NEAR(w[at], reference.w[at], 1e-5);
     EXPECT_NEAR(v[at], reference.vw[at], 1e-5);
   }
+}
+
+TEST_F(TrainerTest, RatesAndDecaysOfGroupsAreReadBeforeEveryStep) {
+  const auto data = tiny_data(40);
+  for (const TinyOptions tiny : {TinyOptions{.groups = true}, TinyOptions{.in_storage = true, .groups = true},
+                                 TinyOptions{.batch = 2, .micro_batches = 2, .groups = true}}) {
+    Reference reference;
+    for (const float value : floats(tensor("weights", "w"))) reference.w.push_back(value);
+    for (const float value : floats(tensor("weights", "b"))) reference.b.push_back(value);
+    const auto trained = trainer(tiny);
+    ASSERT_EQ(trained->groups().size(), 2U) << "told by the plan";
+    for (uint32_t step = 1; step <= 6; ++step) {
+      if (step == 2) reference.lr_b = 0.2, trained->set_group(1, {.lr = 0.2, .weight_decay = {}});
+      if (step == 3) reference.decay_w = 0.5, trained->set_group(0, {.lr = {}, .weight_decay = 0.5});
+      if (step == 4) reference.lr_b = 0, trained->set_group(1, {.lr = 0, .weight_decay = 0.25});
+      if (step == 4) reference.decay_b = 0.25;
+      if (step == 5) reference.lr_b = {}, trained->set_group(1, {.lr = {}, .weight_decay = 0.25});
+      const std::vector<uint32_t> indices{step, 39 - step, 6 * step, step};
+      EXPECT_NEAR(trained->step(data, indices)->loss, reference.step(data, indices, 0.05), 1e-5);
+    }
+    ASSERT_TRUE(trained->save(path("trained")));
+    const auto w = floats(tensor("trained", "w")), b = floats(tensor("trained", "b"));
+    for (size_t at = 0; at < w.size(); ++at) EXPECT_NEAR(w[at], reference.w[at], 1e-5);
+    for (size_t at = 0; at < b.size(); ++at) EXPECT_NEAR(b[at], reference.b[at], 1e-5);
+  }
+}
+
+TEST_F(TrainerTest, TheScheduleHoldsForTheRatesOfGroups) {
+  const auto data = tiny_data(40);
+  const auto made = [&](double lr, std::vector<GroupRates> groups) {
+    auto trained = Trainer::create(TinyPlan({.groups = true}).encoded(), path("weights"),
+                                   {.threads = 1,
+                                    .lr = lr,
+                                    .schedule = parse_schedule("cosine,to=0.01,warmup=2", "").value(),
+                                    .groups = std::move(groups)})
+                       .value();
+    trained->set_total_steps(6);
+    for (uint32_t step = 0; step < 6; ++step)
+      EXPECT_TRUE(trained->step(data, std::vector<uint32_t>{step, step + 9, step + 20, 39 - step}));
+    EXPECT_TRUE(trained->save(path("made")));
+    return std::pair(tensor("made", "w"), tensor("made", "b"));
+  };
+  EXPECT_EQ(made(9, {{0.3, {}}, {0.3, {}}}), made(0.3, {}));
+  EXPECT_NE(made(0.3, {{0.1, {}}}), made(0.3, {}));
+}
+
+TEST_F(TrainerTest, ResumesTheRatesOfGroups) {
+  const auto data = tiny_data(40);
+  const std::vector<uint32_t> indices{0, 1, 2, 3};
+  const auto whole = trainer({.groups = true}), after = trainer({.groups = true});
+  whole->set_group(0, {.lr = 0.1 / 3, .weight_decay = {}});
+  whole->set_group(1, {.lr = {}, .weight_decay = 1e-300});
+  ASSERT_TRUE(whole->step(data, indices) && whole->save(path("point")));
+  const auto resumed = after->resume(path("point"));
+  ASSERT_TRUE(resumed) << to_text(resumed.error());
+  EXPECT_EQ(after->groups(), whole->groups());
+  ASSERT_TRUE(whole->step(data, indices) && after->step(data, indices));
+  ASSERT_TRUE(whole->save(path("whole")) && after->save(path("after")));
+  EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("after")).value());
+  EXPECT_EQ(trainer()->resume(path("point")).error().code, "E0243") << "a plan without groups";
 }
 
 TEST_F(TrainerTest, MicroBatchesMakeTheStepOfTheWholeBatch) {

@@ -154,6 +154,21 @@ class Firmware(Projects):
             self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
         self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
 
+    def test_groups_have_their_rates_and_decays_on_the_device(self):
+        common = ("--batch", 2, "--ram", "56KiB", "--reserve", "8KiB", "--optimizer", "adam,amsgrad")
+        plans = {"plain": self.plan("in-no-group", *common, "--weight-decay", "0.01"),
+                 "groups": self.plan("in-groups", *common, "--group", "w*|b0,lr=0.05,weight_decay=0.01", "--group", "fc,lr=0.05,weight_decay=0.01"),
+                 "other": self.plan("in-others", *common, "--group", "*,lr=0.05,weight_decay=0.01", "--group", "fc,lr=0.01")}
+        states = {}
+        for name, target, *schedule in (("plain", "posix"), ("groups", "cortex-m4f"), ("plain", "posix", "--schedule", "cosine,to=0.003,warmup=3"),
+                                        ("groups", "posix", "--schedule", "cosine,to=0.003,warmup=3"), ("other", "posix")):
+            rate = () if name == "plain" else ("--lr", "9")  # of what is in no group
+            folder, _ = self.emit(plans[name], f"{name}-{target}-{len(schedule)}", (target,), *rate, *schedule)
+            states[name, len(schedule)] = self.run_equal(folder)["state"]
+        self.assertEqual(states["plain", 0], states["groups", 0])
+        self.assertEqual(states["plain", 2], states["groups", 2])
+        self.assertEqual(len(set(states.values())), 3)
+
     def test_a_run_that_goes_on_is_compared_whatever_its_steps(self):
         plan = self.plan("goes-on", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
         folder, _ = self.emit(plan, "goes-on", ("posix",), "--schedule", "cosine")

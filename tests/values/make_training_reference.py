@@ -148,9 +148,18 @@ def clipped(how, limit, scale):
     return {"how": how, "limit": limit, "gradients": [flat(g) for g in gradients], "clipped": [flat(p.grad) for p in parameters]}
 
 
+def later_optimizers():
+    return [
+        optimizer_case({"optimizer": "adam", "amsgrad": True, "beta2": 0.5}, lambda p: optim.Adam(p, lr=0.05, amsgrad=True, betas=(0.9, 0.5))),
+        optimizer_case({"optimizer": "adamw", "amsgrad": True, "beta2": 0.5}, lambda p: optim.AdamW(p, lr=0.05, amsgrad=True, betas=(0.9, 0.5))),
+        optimizer_case({"optimizer": "adagrad", "initial-accumulator-value": 0.3}, lambda p: optim.Adagrad(p, lr=0.1, initial_accumulator_value=0.3)),
+    ]
+
+
 def main():
     cases = {"losses": losses(), "optimizers": optimizers(), "schedules": schedule_cases(),
              "clipping": [clipped("value", 0.5, 2), clipped("norm", 1, 4), clipped("norm", 100, 4)]}
+    cases["optimizers"] += later_optimizers()  # drawn last: the others stay as they are
     with open(os.path.join(HERE, "training.json"), "w") as file:
         file.write("{\n" + ",\n".join(f' "{name}": [\n  ' + ",\n  ".join(json.dumps(case) for case in group) + "\n ]" for name, group in cases.items()) + "\n}\n")
 

@@ -12,12 +12,14 @@ from typing import Any
 
 from torch import nn
 
+from pantoum.errors import UsageError
 from pantoum.model import Model
 
 from .capture import capture, plain_module
+from .following import Following
 from .graph_file import TorchGraph
 from .losses import choose_loss
-from .optimizers import OptimizerChoice, choose_optimizer
+from .optimizers import OptimizerChoice, choose_optimizer, exactly
 
 log = logging.getLogger("pantoum")
 
@@ -25,9 +27,11 @@ _IN_RAM = 64 << 20  # bytes of contents: a larger graph goes through a file, so 
 
 
 class TorchModel(Model):
-    """A model of a captured module; `graph` is what was captured."""
+    """A model of a captured module; `graph` is what was captured, `following` what its trainer looks at before every
+    step."""
 
     graph: TorchGraph
+    following: Following | None = None
 
 
 def capture_model(
@@ -62,7 +66,9 @@ def capture_model(
     graph = capture(module, example, loss, target)
     for note in (*graph.notes, *chosen.notes):
         log.info("%s: %s", graph.name, note)
-    return model_of_graph(graph, loss, chosen, freeze, options)
+    model = model_of_graph(graph, loss, chosen, freeze, options)
+    model.following = Following(module, loss, chosen)
+    return model
 
 
 def model_of_graph(
@@ -72,11 +78,15 @@ def model_of_graph(
     named = choose_loss(loss).named
     globs = [freeze] if isinstance(freeze, str) else list(freeze or ())
     known: dict[str, Any] = {"loss": "captured" if named is None else named, "optimizer": chosen.optimizer, **options}
-    frozen = [*globs, *(_exactly(name) for name in chosen.frozen)]
+    frozen = [*globs, *(exactly(name) for name in chosen.frozen)]
     if frozen:
         known["freeze"] = frozen
-    if chosen.decays:
-        known["decays"] = [(_exactly(name), decay) for name, decay in chosen.decays]
+    if chosen.groups:
+        for name in ("lr", "weight_decay", "groups"):
+            if options.get(name) is not None:
+                remedy = f"leave {name}= out, and set it in the optimizer's param_groups"
+                raise UsageError("E0116", f"the optimizer has its own '{name}'", name, remedy)
+        known["groups"] = chosen.groups
     if sum(tensor.numel() * 4 for tensor in graph.tensors.values()) <= _IN_RAM:
         contents = io.BytesIO()
         graph.write(contents)
@@ -95,8 +105,3 @@ def model_of_graph(
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def _exactly(name: str) -> str:
-    """A glob that names one tensor alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -220,10 +220,9 @@ class _Run:
         """The tensors that are inputs of the graph; the labels of the compiler's own losses are not."""
         return self.batch()[: len(self.graph.document["inputs"])]
 
-    def trainer(self, optimizer: Any, decays: bool = True) -> TorchTrainer:
-        """A trainer with this optimizer; `decays`: it takes the weight decays that the chosen one has for some
-        parameters."""
-        chosen = dataclasses.replace(self.chosen, optimizer=optimizer, decays=self.chosen.decays if decays else [])
+    def trainer(self, optimizer: Any, groups: bool = True) -> TorchTrainer:
+        """A trainer with this optimizer; `groups`: in the groups that the chosen one has."""
+        chosen = dataclasses.replace(self.chosen, optimizer=optimizer, groups=self.chosen.groups if groups else [])
         model = model_of_graph(self.graph, self.loss, chosen, (), self.options)
         return TorchTrainer(make_plan(model, self.ram, **self.plan_options), self.graph)
 
@@ -245,7 +244,7 @@ class _Run:
     def _compare_gradients(self, report: CheckReport, reference: Reference) -> Values:
         """PyTorch's gradients."""
         loss, gradients = reference.gradients()
-        with self.trainer(Sgd(lr=_SCALE), decays=False) as trainer:
+        with self.trainer(Sgd(lr=_SCALE), groups=False) as trainer:
             made, found = step_gradients(trainer, self.batch())
         report.loss = relative(made, loss)
         report.gradients = distances(found, self._trained(gradients))
@@ -276,8 +275,8 @@ class _Run:
 
     def _steps(self, reference: Reference, optimizer: Any, steps: int) -> tuple[list[float], Values]:
         """PyTorch's losses, and what it makes of the weights."""
-        decays = dict(self.chosen.decays)
-        return reference.steps(lambda named: torch_optimizer(optimizer, named, decays), set(self.chosen.frozen), steps)
+        make = lambda named: torch_optimizer(optimizer, named, self.chosen)  # noqa: E731
+        return reference.steps(make, set(self.chosen.frozen), steps)
 
     def _compare_steps(self, report: CheckReport, reference: Reference, optimizer: Any, steps: int) -> None:
         losses, state = self._steps(reference, optimizer, steps)

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from pantoum.errors import Unsupported, UsageError
-from pantoum.options import Adagrad, Adam, AdamW, RmsProp, Sgd
+from pantoum.options import Adagrad, Adam, AdamW, Group, RmsProp, Sgd
 
 LOSS = "loss_module"  # what parameters of a loss module are named by
 
 # What changes how PyTorch computes an update, not what it computes.
-_HOW = {"foreach", "fused", "capturable", "initial_lr"}
+_HOW = {"foreach", "fused", "capturable"}
 
 
 @dataclass
@@ -23,8 +23,13 @@ class OptimizerChoice:
     """One of pantoum's optimizers, or a name."""
     frozen: list[str] = field(default_factory=list)
     """Parameters of the module that the optimizer does not hold."""
-    decays: list[tuple[str, float]] = field(default_factory=list)
-    """Parameters with a weight decay of their own."""
+    groups: list[Group] = field(default_factory=list)
+    """Of the plan: the first of torch.optim names all parameters, and each other one its own."""
+    members: list[list[str]] = field(default_factory=list)
+    """The names of the parameters of each of these groups, but the first."""
+    planned: list[int | None] = field(default_factory=list)
+    """By torch.optim's group: its index among `groups`; None: nothing of it trains."""
+    source: torch.optim.Optimizer | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -44,7 +49,7 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
                 f"give an instance: torch.optim.{optimizer.__name__}(model.parameters(), ...)",
             )
         return OptimizerChoice(optimizer)
-    named = _named(module, loss)
+    named = named_parameters(module, loss)
     held = _held(optimizer, named)
     problems = _problems(optimizer)
     if problems:
@@ -59,21 +64,44 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
     group = optimizer.param_groups[0]
     frozen = [name for name, parameter in named.items() if parameter.requires_grad and id(parameter) not in held]
     notes = [f"{len(frozen)} parameters that the optimizer does not hold are not trained"] if frozen else []
-    if any("initial_lr" in each for each in optimizer.param_groups):
-        notes.append("a learning rate scheduler is not carried over: give schedule= to the trainer")
-    return OptimizerChoice(_value(type(optimizer), group), frozen, _decays(optimizer, named), notes)
+    chosen = OptimizerChoice(_value(type(optimizer), group), frozen, source=optimizer, notes=notes)
+    _add_groups(chosen, optimizer, named)
+    return chosen
 
 
-def _decays(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> list[tuple[str, float]]:
-    first, *others = optimizer.param_groups
-    decays = {id(parameter): float(_plain(group["weight_decay"])) for group in others for parameter in group["params"]}
-    usual = float(_plain(first["weight_decay"]))
-    return [
-        (name, decays[id(parameter)]) for name, parameter in named.items() if decays.get(id(parameter), usual) != usual
-    ]
+def _add_groups(chosen: OptimizerChoice, optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> None:
+    """The plan's groups. The first has no rate of its own: the trainer's learning rate is its."""
+    trained = {id(parameter): name for name, parameter in named.items() if parameter.requires_grad}
+    for at, group in enumerate(optimizer.param_groups):
+        names = [trained[id(parameter)] for parameter in group["params"] if id(parameter) in trained]
+        lr, decay = rates_of(group)
+        if at > 0 and not names:
+            chosen.planned.append(None)
+            continue
+        chosen.planned.append(len(chosen.groups))
+        globs = "*" if at == 0 else "|".join(exactly(name) for name in names)
+        chosen.groups.append(Group(globs, None if at == 0 else lr, decay))
+        chosen.members.append([] if at == 0 else names)
 
 
-def _named(module: nn.Module, loss: Any) -> dict[str, nn.Parameter]:
+def rates_of(group: dict[str, Any]) -> tuple[float, float]:
+    """Learning rate and weight decay of a parameter group."""
+    return float(plain(group["lr"])), float(plain(group["weight_decay"]))
+
+
+def settings_of(group: dict[str, Any]) -> dict[str, Any]:
+    """Everything else that decides what a parameter group computes; what schedulers keep in it is none of that."""
+    return {
+        option: value if option == "betas" else plain(value) for option, value in group.items() if option in _SETTINGS
+    }
+
+
+def exactly(name: str) -> str:
+    """A glob that names one tensor alone."""
+    return "".join(f"[{letter}]" if letter in "*?[|" else letter for letter in name)
+
+
+def named_parameters(module: nn.Module, loss: Any) -> dict[str, nn.Parameter]:
     """The parameters of the module, and of a loss that is one."""
     named = dict(module.named_parameters())
     if isinstance(loss, nn.Module):
@@ -118,32 +146,46 @@ def _own_step(optimizer: torch.optim.Optimizer) -> bool:
 
 
 def _different_groups(optimizer: torch.optim.Optimizer) -> list[str]:
-    first, *others = optimizer.param_groups
-    answer = []
-    for index, group in enumerate(others, start=1):
-        for option, value in group.items():
-            ours, usual = _plain(value), _plain(first.get(option))
-            if option not in ("params", "param_names", "weight_decay", *_HOW) and ours != usual:
-                answer.append(f"parameter group {index} has {option}={ours}, group 0 {usual}")
-    return answer
+    first, *others = map(settings_of, optimizer.param_groups)
+    return [
+        f"parameter group {index} has {option}={value}, group 0 {first.get(option)}"
+        for index, settings in enumerate(others, start=1)
+        for option, value in settings.items()
+        if value != first.get(option)
+    ]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
 def _steps(state: dict[str, Any]) -> float:
-    step = _plain(state.get("step", 0))
+    step = plain(state.get("step", 0))
     buffer = state.get("momentum_buffer")
     return float(step) if not isinstance(buffer, Tensor) else max(float(step), 1.0)
 
 
+# What decides an update beside learning rate and weight decay, in all optimizers that are here.
+_SETTINGS = {
+    "momentum",
+    "dampening",
+    "nesterov",
+    "betas",
+    "eps",
+    "amsgrad",
+    "decoupled_weight_decay",
+    "alpha",
+    "centered",
+    "lr_decay",
+    "initial_accumulator_value",
+    "maximize",
+    "differentiable",
+}
+
 _REFUSED: dict[str, tuple[Any, ...]] = {
-    "amsgrad": (False,),
     "maximize": (False,),
     "dampening": (0, 0.0),
     "differentiable": (False,),
-    "initial_accumulator_value": (0,),
 }
 
 
@@ -163,19 +205,20 @@ def _value(kind: type, group: dict[str, Any]) -> Any:
         named["beta1"], named["beta2"] = group["betas"]
     made = AdamW if group.get("decoupled_weight_decay") else _KINDS[kind]
     defaults = vars(made())
-    return made(**{name: type(default)(_plain(named[name])) for name, default in defaults.items()})
+    return made(**{name: type(default)(plain(named[name])) for name, default in defaults.items()})
 
 
-def torch_optimizer(optimizer: Any, named: dict[str, Tensor], decays: dict[str, float]) -> torch.optim.Optimizer:
-    """The torch.optim optimizer that one of pantoum's computes as; `decays`: weight decays of some parameters."""
-    groups: dict[float, list[Tensor]] = {}
-    for name, value in named.items():
-        groups.setdefault(decays.get(name, optimizer.weight_decay), []).append(value)
-    options = {name: value for name, value in vars(optimizer).items() if name != "weight_decay"}
+def torch_optimizer(optimizer: Any, named: dict[str, Tensor], chosen: OptimizerChoice) -> torch.optim.Optimizer:
+    """The torch.optim optimizer that one of pantoum's computes as, in the groups of `chosen`."""
+    place = {name: at for at, names in enumerate(chosen.members) for name in names}
+    groups: list[dict[str, Any]] = [
+        {"params": [value for name, value in named.items() if place.get(name, 0) == at]}
+        | {option: value for option in ("lr", "weight_decay") if (value := getattr(group, option)) is not None}
+        for at, group in enumerate(chosen.groups or [Group("*")])
+    ]
+    options = dict(vars(optimizer))
     if "beta1" in options:
         options["betas"] = options.pop("beta1"), options.pop("beta2")
     kind: Any = next(kind for kind, ours in _KINDS.items() if ours is type(optimizer))
-    made: torch.optim.Optimizer = kind(
-        [{"params": values, "weight_decay": decay} for decay, values in groups.items()], **options
-    )
+    made: torch.optim.Optimizer = kind([group for group in groups if group["params"]], **options)
     return made

@@ -16,6 +16,7 @@ from pantoum.planning import Plan
 from pantoum.trainer import Trainer
 
 from .capture import plain_module
+from .following import Following
 from .graph_file import TorchGraph, input_name
 from .optimizers import LOSS
 from .state import cannot_be_written
@@ -25,8 +26,10 @@ from .structure import named_tensors, tensors_of
 class TorchTrainer(Trainer):
     """A `pantoum.Trainer` of a captured torch module; `copy_to` gives the module what was trained."""
 
-    def __init__(self, plan: Plan, graph: TorchGraph, **options: Any) -> None:
+    def __init__(self, plan: Plan, graph: TorchGraph, following: Following | None = None, **options: Any) -> None:
         super().__init__(plan, **options)
+        self._following = following
+        self._follows = following is not None
         self._names = [entry["name"] for entry in graph.document["inputs"]]
         self._captured = graph.document["loss"] is not None
         self._computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
@@ -75,6 +78,16 @@ class TorchTrainer(Trainer):
                 given[source] = value
         of_loss = [tensor.name for tensor in self.tensors if tensor.name.startswith(f"{LOSS}.")]
         self._load(given, [name for name in (*known.names, *of_loss) if strict and name not in state])
+
+    def _before_step(self) -> None:
+        for group, lr, weight_decay in () if self._following is None else self._following.changes():
+            if group is None:
+                continue
+            if group == 0:
+                self._core.set_learning_rate(lr)
+            else:
+                self._core.set_group_rate(group, lr)
+            self._core.set_group_decay(group, weight_decay)
 
     def copy_to(self, module: nn.Module, loss: nn.Module | None = None) -> None:
         """Writes parameters and buffers into the module that was compiled, by name; a shared one once. Those of a loss

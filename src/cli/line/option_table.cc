@@ -70,6 +70,8 @@ constexpr Synonym kOptionSynonyms[] = {
     {"--alpha", "--optimizer rmsprop,alpha=0.99"},
     {"--centered", "--optimizer rmsprop,centered"},
     {"--lr-decay", "--optimizer adagrad,lr_decay=0.1"},
+    {"--decay", "--group '*.bias,weight_decay=0'"},
+    {"--param-groups", "--group 'head.*,lr=0.1'"},
     {"--warmup", "--schedule constant,warmup=5%"},
     {"--warmup-steps", "--schedule constant,warmup=100"},
     {"--at-most", "--energy-limit 3.2J"},

@@ -182,10 +182,20 @@ static void take_result(pt_trainer* trainer, int32_t tensor, float* to, size_t c
   if (data != NULL) memcpy(to, data, count * sizeof *to);
 }
 
-static double rate(const pt_trainer* trainer) {
+static double rate(const pt_trainer* trainer, double lr) {
   const pt_model* model = trainer->model;
-  return model->schedule == NULL ? model->lr
-                                 : model->rate_at(model->schedule, model->lr, trainer->step, trainer->steps);
+  return model->schedule == NULL ? lr : model->rate_at(model->schedule, lr, trainer->step, trainer->steps);
+}
+
+static const pt_group* group_rates(const pt_trainer* trainer) {
+  const pt_model* model = trainer->model;
+  uint32_t group;
+  if (model->rates == NULL) return model->groups;
+  for (group = 0; group < model->group_count; ++group) {
+    model->rates[group] = model->groups[group];
+    if (model->groups[group].lr >= 0) model->rates[group].lr = rate(trainer, model->groups[group].lr);
+  }
+  return model->rates;
 }
 
 static pt_status run(pt_trainer* trainer, int32_t program, uint8_t reader, const pt_samples* samples, uint32_t first) {
@@ -194,7 +204,9 @@ static pt_status run(pt_trainer* trainer, int32_t program, uint8_t reader, const
   if (status != PT_OK) return status;
   scalars.step = trainer->step + 1;
   scalars.seed = trainer->model->seed;
-  scalars.lr = rate(trainer);
+  scalars.lr = rate(trainer, trainer->model->lr);
+  scalars.groups = group_rates(trainer);
+  scalars.group_count = trainer->model->group_count;
   place_staging(trainer, program);
   status = pt_run(trainer->session, (uint32_t)program, &scalars);
   place_staging(trainer, trainer->model->train);

@@ -43,6 +43,9 @@ typedef struct pt_model {
   uint32_t feature_count;     /* 0: none are kept */
   int32_t backbone;           /* a program; -1 if there is none */
   uint32_t weights;           /* a checksum of the initial values */
+  const pt_group* groups;     /* rates and decays of groups of parameters; NULL: there are none */
+  pt_group* rates;            /* room for those of a step, which the schedule makes; NULL: they stay */
+  uint32_t group_count;
 } pt_model;
 
 /* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. `identity`

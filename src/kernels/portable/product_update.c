@@ -1,6 +1,7 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/update_group.h"
 
 /* Updates a weight while its gradient is computed, so that the gradient is never a tensor. "reference" and
  * "compact_whole" compute the gradient in the workspace and then update; "compact" updates a strip of the weight as
@@ -11,7 +12,8 @@ enum { kWeight = 2, kMostInputs = 5, kMostOutputs = 4 }; /* w g and three states
 typedef struct update {
   const pt_call* call;
   pt_status (*rule)(const pt_call* call);
-  const int64_t* flag;
+  const int64_t* ints; /* of the update: its flag where it has one, its group where it is in one */
+  uint16_t int_count;
 } update;
 
 static pt_status (*rule_of(int64_t op))(const pt_call*) {
@@ -46,13 +48,15 @@ static void take(const void* context, size_t batch, size_t row, size_t at, size_
     outputs[output] = elements_of(&u->call->outputs[output], at, count);
   part.inputs = inputs, part.input_count = (uint16_t)(2 + states);
   part.outputs = outputs;
-  part.ints = u->flag, part.int_count = 1;
+  part.ints = u->ints, part.int_count = u->int_count;
   part.pool = NULL;
   (void)u->rule(&part);
 }
 
 static pt_status update_of(const pt_call* call, int product_ints, update* made) {
-  *made = (update){call, rule_of(call->ints[product_ints + PT_UPDATE_OP]), call->ints + product_ints + PT_UPDATE_FLAG};
+  const int64_t op = call->ints[product_ints + PT_UPDATE_OP];
+  const int first = product_ints + PT_UPDATE_ATTRS - pt_group_place(op); /* an update without a flag passes it over */
+  *made = (update){call, rule_of(op), call->ints + first, (uint16_t)(call->int_count - first)};
   return made->rule == NULL || call->output_count > kMostOutputs ? PT_E_ARGUMENT : PT_OK;
 }
 

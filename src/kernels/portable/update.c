@@ -1,5 +1,6 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/update_group.h"
 
 /* SGD as torch.optim.SGD has it, dampening 0; every output may be written over its input. */
 typedef struct update {
@@ -27,10 +28,11 @@ static void sgd_elements(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_sgd)(const pt_call* call) {
+  const pt_group group = pt_group_of(call, 1, call->reals[1]);
   update u = {.w = call->inputs[0].data, .g = call->inputs[1].data, .w_out = call->outputs[0].data};
-  u.lr = (pt_real)call->scalars->lr;
+  u.lr = (pt_real)group.lr;
   u.momentum = (pt_real)call->reals[0];
-  u.decay = (pt_real)call->reals[1];
+  u.decay = (pt_real)group.weight_decay;
   u.nesterov = call->ints[0] != 0;
   if (call->input_count > 2) {
     u.v = call->inputs[2].data;

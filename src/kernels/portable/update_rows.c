@@ -2,10 +2,12 @@
 
 #include "kernels/portable/indices.h"
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/update_group.h"
 
 /* Plain SGD on the rows of an embedding table that a batch read: bit for bit what gather_grad and sgd give, without the
- * gradient's table. A row's gradient is the sum of its parts in ascending position from +0; rows that were not read
- * stay as they are. The positions are sorted by row first: workspace for twice as many.
+ * gradient's table. A row's gradient is the sum of its parts in ascending position from +0. Rows that were not read
+ * stay as they are; where the group has a weight decay, they decay. The positions are sorted by row first: workspace
+ * for twice as many.
  */
 enum { kBlock = 64 };
 
@@ -14,7 +16,7 @@ typedef struct rows {
   size_t extent, inner, count;
   const uint32_t* order; /* positions by row, those of one row ascending */
   const pt_real *w, *dy;
-  pt_real *out, lr;
+  pt_real *out, lr, decay;
 } rows;
 
 static size_t row_at(const rows* r, size_t place) {
@@ -54,18 +56,29 @@ static void update_row(const rows* r, size_t begin, size_t end) {
     }
     const pt_real* w = r->w + at + first;
     pt_real* out = r->out + at + first;
-    for (size_t column = 0; column < columns; ++column) out[column] = w[column] - r->lr * sum[column];
+    for (size_t column = 0; column < columns; ++column)
+      out[column] = w[column] - r->lr * (sum[column] + r->decay * w[column]);
   }
 }
 
-/* Splits the order into pieces. A piece that begins within a row leaves that row to the piece before it. */
+/* Rows from `row` to `end` that no position reads. */
+static void decay_rows(const rows* r, size_t row, size_t end) {
+  if (r->decay == 0) return;
+  for (size_t at = row * r->inner; at < end * r->inner; ++at) r->out[at] = r->w[at] - r->lr * (r->decay * r->w[at]);
+}
+
+/* Splits the order into pieces. A piece that begins within a row leaves that row to the piece before it. A row that is
+ * read takes those before it along that are not; the last one also those behind it. */
 static void update_places(void* arg, size_t begin, size_t end) {
   const rows* r = arg;
   while (begin < end && begin > 0 && row_at(r, begin) == row_at(r, begin - 1)) ++begin;
   while (begin < end) {
+    const size_t row = row_at(r, begin);
     size_t next = begin + 1;
-    while (next < r->count && row_at(r, next) == row_at(r, begin)) ++next;
+    while (next < r->count && row_at(r, next) == row) ++next;
+    decay_rows(r, begin == 0 ? 0 : row_at(r, begin - 1) + 1, row);
     update_row(r, begin, next);
+    if (next == r->count) decay_rows(r, row + 1, r->extent);
     begin = next;
   }
 }
@@ -79,6 +92,7 @@ pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
   const pt_status status = pt_check_indices(indices, (int64_t)w->dims[0]);
   if (status != PT_OK) return status;
   const size_t count = pt_elements(indices);
+  const pt_group group = pt_group_of(call, 0, 0);
   uint32_t* workspace = call->workspace;
   const rows r = {indices,
                   w->dims[0],
@@ -88,7 +102,9 @@ pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
                   w->data,
                   call->inputs[2].data,
                   call->outputs[0].data,
-                  (pt_real)call->scalars->lr};
+                  (pt_real)group.lr,
+                  (pt_real)group.weight_decay};
   if (r.out != r.w) memcpy(r.out, r.w, pt_elements(w) * sizeof(pt_real));
+  if (count == 0) decay_rows(&r, 0, r.extent);
   return PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
 }

@@ -2,14 +2,16 @@
 
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/update_group.h"
 
 /* Optimizers that scale every element by its own running square, as torch.optim has them; every output may be written
  * over its input. Coefficients are computed in double and rounded once: a float of 1 - beta2, for beta2 = 0.99999, has
  * three digits that the float of beta2 lacks. */
 typedef struct update {
-  const pt_real *w, *g, *first, *square, *momentum;
-  pt_real *w_out, *first_out, *square_out, *momentum_out;
+  const pt_real *w, *g, *first, *square, *momentum, *largest;
+  pt_real *w_out, *first_out, *square_out, *momentum_out, *largest_out;
   pt_real step_size, shrink; /* shrink: the share of w that decoupled weight decay takes away */
+  pt_real begin;             /* what stands in the sum of squares before the first step, and not in its state */
   pt_real decay, add1, beta2, add2, eps, root_correction, momentum_factor; /* add1: 1 - beta1; add2: 1 - beta2 */
 } update;
 
@@ -30,7 +32,12 @@ static void adam_elements(void* arg, size_t begin, size_t end) {
     const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
     const pt_real m = u->first[at] + (g - u->first[at]) * u->add1;
     const pt_real v = u->beta2 * u->square[at] + u->add2 * g * g;
-    const pt_real denominator = root(v) / u->root_correction + u->eps;
+    pt_real square = v;
+    if (u->largest != NULL) {
+      if (u->largest[at] > v) square = u->largest[at];
+      u->largest_out[at] = square;
+    }
+    const pt_real denominator = root(square) / u->root_correction + u->eps;
     u->first_out[at] = m;
     u->square_out[at] = v;
     u->w_out[at] = w - u->shrink * w - u->step_size * (m / denominator);
@@ -44,7 +51,7 @@ static double power(double base, uint64_t exponent) {
   return result;
 }
 
-static pt_status run_adam(const pt_call* call, double decay, double shrink) {
+static pt_status run_adam(const pt_call* call, double lr, double decay, double shrink) {
   const double beta1 = call->reals[0], beta2 = call->reals[1];
   const uint64_t step = call->scalars->step;
   update u = {.w = call->inputs[0].data,
@@ -54,7 +61,11 @@ static pt_status run_adam(const pt_call* call, double decay, double shrink) {
               .w_out = call->outputs[0].data,
               .first_out = call->outputs[1].data,
               .square_out = call->outputs[2].data};
-  u.step_size = (pt_real)(call->scalars->lr / (1 - power(beta1, step)));
+  if (call->input_count > 4) {
+    u.largest = call->inputs[4].data;
+    u.largest_out = call->outputs[3].data;
+  }
+  u.step_size = (pt_real)(lr / (1 - power(beta1, step)));
   u.shrink = (pt_real)shrink;
   u.decay = (pt_real)decay;
   u.add1 = (pt_real)(1 - beta1);
@@ -66,10 +77,12 @@ static pt_status run_adam(const pt_call* call, double decay, double shrink) {
 }
 
 pt_status PT_NAME(pt_adam)(const pt_call* call) {
-  return run_adam(call, call->reals[3], 0);
+  const pt_group group = pt_group_of(call, 0, call->reals[3]);
+  return run_adam(call, group.lr, group.weight_decay, 0);
 }
 pt_status PT_NAME(pt_adamw)(const pt_call* call) {
-  return run_adam(call, 0, call->scalars->lr * call->reals[3]);
+  const pt_group group = pt_group_of(call, 0, call->reals[3]);
+  return run_adam(call, group.lr, 0, group.lr * group.weight_decay);
 }
 
 /* ---- RMSProp ---- */
@@ -95,17 +108,18 @@ static void rmsprop_elements(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_rmsprop)(const pt_call* call) {
   const unsigned centered = call->ints[0] != 0;
+  const pt_group group = pt_group_of(call, 1, call->reals[3]);
   update u = {.w = call->inputs[0].data,
               .g = call->inputs[1].data,
               .square = call->inputs[2].data,
               .w_out = call->outputs[0].data,
               .square_out = call->outputs[1].data};
-  u.step_size = (pt_real)call->scalars->lr;
+  u.step_size = (pt_real)group.lr;
   u.beta2 = (pt_real)call->reals[0];
   u.add2 = (pt_real)(1 - call->reals[0]);
   u.eps = (pt_real)call->reals[1];
   u.momentum_factor = (pt_real)call->reals[2];
-  u.decay = (pt_real)call->reals[3];
+  u.decay = (pt_real)group.weight_decay;
   if (centered) {
     u.first = call->inputs[3].data;
     u.first_out = call->outputs[2].data;
@@ -125,19 +139,21 @@ static void adagrad_elements(void* arg, size_t begin, size_t end) {
     const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
     const pt_real sum = u->square[at] + g * g;
     u->square_out[at] = sum;
-    u->w_out[at] = w - u->step_size * (g / (root(sum) + u->eps));
+    u->w_out[at] = w - u->step_size * (g / (root(sum + u->begin) + u->eps));
   }
 }
 
 pt_status PT_NAME(pt_adagrad)(const pt_call* call) {
   const double steps_before = (double)call->scalars->step - 1;
+  const pt_group group = pt_group_of(call, 0, call->reals[2]);
   update u = {.w = call->inputs[0].data,
               .g = call->inputs[1].data,
               .square = call->inputs[2].data,
               .w_out = call->outputs[0].data,
               .square_out = call->outputs[1].data};
-  u.step_size = (pt_real)(call->scalars->lr / (1 + steps_before * call->reals[0]));
+  u.step_size = (pt_real)(group.lr / (1 + steps_before * call->reals[0]));
   u.eps = (pt_real)call->reals[1];
-  u.decay = (pt_real)call->reals[2];
+  u.decay = (pt_real)group.weight_decay;
+  u.begin = call->real_count > 3 ? (pt_real)call->reals[3] : 0;
   return pt_by_element(call, 2, adagrad_elements, &u);
 }

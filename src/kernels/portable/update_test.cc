@@ -8,10 +8,12 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pantoum/ops.h"
 #include "pantoum/pantoum.h"
+#include "testing/two_pieces.h"
 
 namespace {
 
@@ -56,13 +58,13 @@ Case sgd(double momentum, double decay, bool nesterov) {
           }};
 }
 
-Case adam(pt_op op, double beta1, double beta2, double decay) {
+Case adam(pt_op op, double beta1, double beta2, double decay, bool amsgrad = false) {
   return {op == PT_OP_adam ? "adam" : "adamw",
           op,
           {},
           {beta1, beta2, 1e-8, decay},
           0.001,
-          2,
+          amsgrad ? 3U : 2U,
           [=](Element& e, double g, const Step& step) {
             if (op == PT_OP_adam)
               g += decay * e.w;
@@ -70,8 +72,9 @@ Case adam(pt_op op, double beta1, double beta2, double decay) {
               e.w *= 1 - step.lr * decay;
             e.states[0] = beta1 * e.states[0] + (1 - beta1) * g;
             e.states[1] = beta2 * e.states[1] + (1 - beta2) * g * g;
+            if (amsgrad) e.states[2] = std::max(e.states[2], e.states[1]);
             const double mean = e.states[0] / (1 - std::pow(beta1, step.number)),
-                         square = e.states[1] / (1 - std::pow(beta2, step.number));
+                         square = e.states.back() / (1 - std::pow(beta2, step.number));
             e.w -= step.lr * mean / (std::sqrt(square) + 1e-8);
           }};
 }
@@ -100,22 +103,32 @@ Case rmsprop(double alpha, double momentum, double decay, bool centered) {
           }};
 }
 
-Case adagrad(double lr_decay, double decay) {
-  return {"adagrad", PT_OP_adagrad, {}, {lr_decay, 1e-10, decay}, 0.01, 1, [=](Element& e, double g, const Step& step) {
+Case adagrad(double lr_decay, double decay, double begin = 0) {
+  return {"adagrad",
+          PT_OP_adagrad,
+          {},
+          begin != 0 ? Doubles{lr_decay, 1e-10, decay, begin} : Doubles{lr_decay, 1e-10, decay},
+          0.01,
+          1,
+          [=](Element& e, double g, const Step& step) {
             g += decay * e.w;
             e.states[0] += g * g;
-            e.w -= step.lr / (1 + (step.number - 1) * lr_decay) * g / (std::sqrt(e.states[0]) + 1e-10);
+            e.w -= step.lr / (1 + (step.number - 1) * lr_decay) * g / (std::sqrt(begin + e.states[0]) + 1e-10);
           }};
 }
 
 std::vector<Case> cases() {
-  std::vector<Case> all{sgd(0, 0, false),      sgd(0, 1e-2, false), sgd(0.9, 0, false), sgd(0.9, 1e-2, false),
-                        sgd(0.95, 1e-4, true), adagrad(0, 0),       adagrad(1e-2, 0),   adagrad(1e-3, 1e-2)};
+  std::vector<Case> all{sgd(0, 0, false),      sgd(0, 1e-2, false),     sgd(0.9, 0, false), sgd(0.9, 1e-2, false),
+                        sgd(0.95, 1e-4, true), adagrad(0, 0),           adagrad(1e-2, 0),   adagrad(1e-3, 1e-2),
+                        adagrad(0, 0, 0.1),    adagrad(1e-3, 1e-2, 100)};
   for (const double beta2 : {0.9, 0.99, 0.999, 0.9999, 0.99999})
     for (const double decay : {0.0, 1e-2}) {
       for (const double beta1 : {0.0, 0.9, 0.999, 0.99999}) {
         all.push_back(adam(PT_OP_adam, beta1, beta2, decay));
         all.push_back(adam(PT_OP_adamw, beta1, beta2, decay));
+        if (beta1 != 0.9) continue;
+        all.push_back(adam(PT_OP_adam, beta1, beta2, decay, true));
+        all.push_back(adam(PT_OP_adamw, beta1, beta2, decay, true));
       }
       for (const double momentum : {0.0, 0.9})
         for (const bool centered : {false, true}) all.push_back(rmsprop(beta2, momentum, decay, centered));
@@ -136,8 +149,14 @@ pt_tensor tensor_of(std::vector<float>& data, bool matrix) {
 // An optimizer's weights and states in float32, updated by a kernel of its own or behind the product of the gradient and 1.
 class Run {
  public:
-  Run(const Case& c, Doubles start, bool fused, uint16_t algorithm)
-      : case_(c), fused_(fused), algorithm_(algorithm), held_(1 + c.states, std::vector<float>(start.size())) {
+  Run(const Case& c, const Doubles& start, bool fused, uint16_t algorithm, std::vector<pt_group> groups = {},
+      std::vector<int64_t> group = {})
+      : case_(c),
+        fused_(fused),
+        algorithm_(algorithm),
+        groups_(std::move(groups)),
+        group_(std::move(group)),
+        held_(1 + c.states, std::vector<float>(start.size())) {
     held_[0].assign(start.begin(), start.end());
   }
   void step(std::vector<float>& gradient, uint64_t number) {
@@ -154,7 +173,12 @@ class Run {
     } else {
       in.insert(in.begin() + 1, tensor_of(gradient, false));
     }
-    const pt_scalars scalars{.step = number, .seed = 0, .lr = case_.lr};
+    ints.insert(ints.end(), group_.begin(), group_.end());
+    const pt_scalars scalars{.step = number,
+                             .seed = 0,
+                             .lr = case_.lr,
+                             .groups = groups_.empty() ? nullptr : groups_.data(),
+                             .group_count = static_cast<uint32_t>(groups_.size())};
     pt_call call{};
     call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
     call.outputs = out.data(), call.output_count = static_cast<uint16_t>(out.size());
@@ -169,11 +193,14 @@ class Run {
     ASSERT_EQ(kernel->submit(&call), PT_OK);
   }
   [[nodiscard]] double weight(size_t at) const { return held_[0][at]; }
+  [[nodiscard]] const std::vector<std::vector<float>>& held() const { return held_; }
 
  private:
   const Case& case_;
   bool fused_;
   uint16_t algorithm_;
+  std::vector<pt_group> groups_;  // of the step; empty: there is no table
+  std::vector<int64_t> group_;    // the op's integer; empty: it has none
   std::vector<std::vector<float>> held_;
 };
 
@@ -223,9 +250,103 @@ TEST(Update, EveryOptimizerFollowsDoubleToItsCoefficientsRounding) {
 
 TEST(Update, BehindAProductToo) {
   for (const Case& c : {sgd(0.9, 1e-2, true), adam(PT_OP_adam, 0.9, 0.99999, 1e-2),
-                        adam(PT_OP_adamw, 0.9, 0.9999, 1e-2), rmsprop(0.9999, 0.9, 1e-2, true), adagrad(1e-2, 1e-2)})
+                        adam(PT_OP_adamw, 0.9, 0.9999, 1e-2), rmsprop(0.9999, 0.9, 1e-2, true), adagrad(1e-2, 1e-2),
+                        adagrad(0, 0, 0.1), adam(PT_OP_adam, 0.9, 0.99, 0, true)})
     for (const uint16_t algorithm : {uint16_t{0}, uint16_t{2}, uint16_t{3}})
       EXPECT_LE(error_of(c, true, algorithm), 1e-6) << words_of(c) << " algorithm " << algorithm;
+}
+
+// Where the weight decay stands among the reals of an op.
+double& own_decay(Case& c) {
+  return c.reals[c.op == PT_OP_sgd ? 1 : c.op == PT_OP_adagrad ? 2 : 3];
+}
+
+// Weights and states after a few steps.
+std::vector<std::vector<float>> after(const Case& c, bool fused, std::vector<pt_group> groups = {},
+                                      std::vector<int64_t> group = {}) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  Doubles start(700);
+  for (double& w : start) w = normal(random);
+  Run run(c, start, fused, fused ? uint16_t{2} : uint16_t{0}, std::move(groups), std::move(group));
+  std::vector<float> gradient(start.size());
+  for (uint64_t step = 1; step <= 3; ++step) {
+    for (float& g : gradient) g = normal(random);
+    run.step(gradient, step);
+  }
+  return run.held();
+}
+
+TEST(Update, OfAGroupTakesItsRateAndDecayFromTheTable) {
+  for (const Case& c : {sgd(0, 1e-2, false), sgd(0.9, 1e-2, true), adam(PT_OP_adam, 0.9, 0.99, 1e-2, true),
+                        adam(PT_OP_adamw, 0.9, 0.999, 1e-2), rmsprop(0.9, 0.5, 1e-2, true), adagrad(1e-2, 1e-2, 0.5)})
+    for (const bool fused : {false, true}) {
+      Case decays = c, both = c;
+      own_decay(decays) = 0.25, own_decay(both) = 0.25, both.lr = 0.03;
+      const std::vector<pt_group> table{{9, 9}, {0.03, 0.25}, {-1, 0.25}, {-1, -1}};
+      EXPECT_EQ(after(c, fused, table, {1}), after(both, fused)) << words_of(c);
+      EXPECT_EQ(after(c, fused, table, {2}), after(decays, fused)) << "the step's rate: " << words_of(c);
+      EXPECT_EQ(after(c, fused, table, {3}), after(c, fused)) << "the op's own decay: " << words_of(c);
+      EXPECT_EQ(after(c, fused, {}, {1}), after(c, fused)) << "without a table: " << words_of(c);
+      EXPECT_EQ(after(c, fused, table, {4}), after(c, fused)) << "beyond the table: " << words_of(c);
+      EXPECT_EQ(after(c, fused, table), after(c, fused)) << "in no group: " << words_of(c);
+      EXPECT_NE(after(both, fused), after(c, fused));
+    }
+}
+
+struct Table {
+  std::vector<float> data;
+  std::vector<uint32_t> dims;
+  pt_tensor tensor() {
+    pt_tensor made{.data = data.data(), .dims = {}, .rank = static_cast<uint8_t>(dims.size()), .dtype = PT_F32};
+    std::copy(dims.begin(), dims.end(), made.dims);
+    return made;
+  }
+};
+
+void compute(pt_op op, std::vector<pt_tensor> in, pt_tensor out, std::vector<int64_t> ints, Doubles reals,
+             const pt_scalars& scalars, bool pieces) {
+  const pt_pool pool{.context = nullptr, .threads = 2, .run = pantoum::testing::run_pieces};
+  pt_call call{};
+  call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
+  call.outputs = &out, call.output_count = 1;
+  call.ints = ints.data(), call.int_count = static_cast<uint16_t>(ints.size());
+  call.reals = reals.data(), call.real_count = static_cast<uint16_t>(reals.size());
+  call.scalars = &scalars;
+  call.pool = pieces ? &pool : nullptr;
+  const pt_kernel* kernel = pt_kernel_find(pt_portable_kernels(), static_cast<uint16_t>(op), PT_F32, 0, 0);
+  std::vector<uint32_t> workspace(kernel->workspace_bytes == nullptr ? 0 : kernel->workspace_bytes(&call) / 4 + 1);
+  call.workspace = workspace.data();
+  ASSERT_EQ(kernel->submit(&call), PT_OK);
+}
+
+// All rows of the table decay, those that no position reads too.
+TEST(Update, OfRowsDecaysAsTheUpdateByTheWholeGradient) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (uint32_t trial = 0; trial < 60; ++trial) {
+    const auto draw = [&](uint32_t most) { return 1 + static_cast<uint32_t>(random()) % most; };
+    const uint32_t extent = draw(300), columns = draw(130);
+    const uint32_t count = trial % 10 == 0 ? 0 : draw(trial % 3 == 0 ? 900 : 40);
+    Table w{std::vector<float>(size_t{extent} * columns), {extent, columns}}, gradient = w, dense = w, rows = w;
+    Table dy{std::vector<float>(size_t{count} * columns), {count, columns}};
+    for (float& value : w.data) value = normal(random);
+    for (float& value : dy.data) value = normal(random);
+    std::vector<int64_t> index(count);
+    for (int64_t& each : index) each = static_cast<int64_t>(random() % extent) - (random() % 2 == 0 ? extent : 0);
+    pt_tensor indices{.data = index.data(), .dims = {}, .rank = 1, .dtype = PT_I64};
+    indices.dims[0] = count;
+    const pt_group table[] = {{0.1, 0}, {0.05, 0.125}};
+    const int64_t group = trial % 2;
+    const pt_scalars scalars{.step = 1, .seed = 0, .lr = 3, .groups = table, .group_count = 2};
+    compute(PT_OP_gather_grad, {dy.tensor(), indices}, gradient.tensor(), {0}, {}, scalars, false);
+    compute(PT_OP_sgd, {w.tensor(), gradient.tensor()}, dense.tensor(), {0, group}, {0, 0}, scalars, false);
+    const bool in_place = trial % 4 < 2;
+    if (in_place) rows.data = w.data;
+    compute(PT_OP_sgd_rows, {in_place ? rows.tensor() : w.tensor(), indices, dy.tensor()}, rows.tensor(), {group}, {},
+            scalars, trial % 5 < 3);
+    EXPECT_EQ(rows.data, dense.data) << extent << " rows, " << count << " read, group " << group;
+  }
 }
 
 }  // namespace
