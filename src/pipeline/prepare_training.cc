@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "data/label_range.h"
+#include "pipeline/probabilities.h"
 #include "pipeline/request_json.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -98,6 +99,10 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, costed.rewrite));
   PreparedTraining made;
   PANTOUM_ASSIGN(Compiled compiled, graphs_for_data(request, costed, listener, made.data));
+  if (std::string warning =
+          warn_of_probabilities(compiled.evaluation().graph, made.data.train, request.data.preparation);
+      !warning.empty())
+    compiled.warnings.push_back(std::move(warning));
   PANTOUM_TRY(add_costs(compiled, costed, listener.dump));
   if (listener.warning) std::for_each(compiled.warnings.begin(), compiled.warnings.end(), listener.warning);
   for (const std::string& note : compiled.training().graph.notes) tell(listener, note);

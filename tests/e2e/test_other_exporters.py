@@ -3,7 +3,7 @@ import json
 import os
 import unittest
 
-from exporters import NETWORKS
+from exporters import NETWORKS, Network, chain
 from house import House, npy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,6 +38,18 @@ class OtherExporters(House):
                 self.assertEqual(len(seen), len(losses))
                 for one, other in zip(seen, losses):
                     self.assertAlmostEqual(one, other, delta=2e-6)
+
+    def test_probabilities_that_a_loss_takes_for_logits_are_told(self):
+        """By their values on the data: positive numbers over their sum are probabilities, over another number they are not."""
+        for divisor, warns in (("total", True), ("root", False)):
+            network = Network("over_" + divisor, "keras", [4, 3],
+                              chain(("MatMul", ["x", "w"], "h"), ("Mul", ["h", "h"], "q"), ("ReduceSum", ["q", "axis"], "total", {"keepdims": 1}), ("Sqrt", ["total"], "root"),
+                                    ("Div", ["q", divisor], "y")),
+                              {"w": ([3, 4], None), "axis": ([1], [-1])}, {}, loss="cross_entropy", classes=4)
+            net, data = self.write(network)
+            done = self.succeed("train", net, "--data", data, "--batch", 4, "--ram", "1MiB", "--effort", 1, "--kernels", "portable", "--lr", "0.1", "--epochs", 1,
+                                "-o", self.path(network.name + ".safetensors"))
+            self.assertEqual("sum to 1" in done.stderr, warns, done.stderr)
 
     def test_nothing_trains_names_the_option(self):
         network = next(each for each in NETWORKS if each.name == "leaky_by_max")
