@@ -212,10 +212,12 @@ bench-costs: packages-unit build peers
 firmware-bench: packages-e2e build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
 
-# Exports random PyTorch modules, and trains them for two steps with PyTorch and here (tests/programs).
+# Exports random PyTorch modules, and trains them for two steps with PyTorch and here (tests/programs). FAMILY: all, parameters, kinks or buffers; the last
+# two read the Python package too.
 SEEDS := 1:2001
-programs: build peers
-	@OMP_NUM_THREADS=1 $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --jobs $(JOBS)
+FAMILY := all
+programs: build peers python
+	@OMP_NUM_THREADS=1 PYTHONPATH=$(RELEASE)/python $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --family $(FAMILY) --jobs $(JOBS)
 
 # Runs the part of e2e that needs QEMU: boards, emitted projects, and the cases of firmware-bench, shortened.
 firmware-test: packages-e2e build

@@ -185,9 +185,6 @@ Value fraction(const Value& x) {
 Value silu(const Value& x) {
   return x * sigmoid(x);
 }
-Value log_sigmoid(const Value& x) {
-  return -softplus(-x);
-}
 Value hard_sigmoid(const Value& x) {
   return apply(Kind::k_hard_sigmoid, x, {{}, {1.0 / 6, 0.5}});
 }
@@ -264,20 +261,17 @@ Result<void> lower_hardtanh(Node& node) {
   return node.set(clip(node.real(kSelf), node.number({1, "min_val"}, -1), node.number({2, "max_val"}, 1)));
 }
 
-// One bound of clamp: what is beyond it becomes the bound; gradients pass at the bound itself, to x.
-Value bounded(Node& node, const Value& x, Slot slot, int64_t beyond) {
-  if (!node.has(slot)) return x;
-  const Value bound = node.as(slot, x.dtype());
-  return where(compare(x, beyond, bound), bound, x);
-}
-
 Result<void> lower_clamp(Node& node) {
-  const Value above = bounded(node, node.as_output(kSelf), {1, "min"}, PT_COMPARE_LESS);
-  return node.set(bounded(node, above, {2, "max"}, PT_COMPARE_GREATER));
+  constexpr Slot kLeast = {1, "min"}, kMost = {2, "max"};
+  Value y = node.as_output(kSelf);
+  if (node.has(kLeast)) y = not_below(y, node.as(kLeast, y.dtype()));
+  if (node.has(kMost)) y = not_above(y, node.as(kMost, y.dtype()));
+  return node.set(y);
 }
 
 Result<void> lower_clamp_max(Node& node) {
-  return node.set(bounded(node, node.as_output(kSelf), {1, "max"}, PT_COMPARE_GREATER));
+  const Value x = node.as_output(kSelf);
+  return node.set(not_above(x, node.as({1, "max"}, x.dtype())));
 }
 
 template <Value (*kAlong)(const Value&, size_t)>
@@ -380,7 +374,7 @@ constexpr OperatorEntry kElements[] = {{"add.Tensor add.Scalar", lower_add},
                                        {"silu.default", lower_real<silu>},
                                        {"mish.default", lower_real<import::mish>},
                                        {"softplus.default", lower_softplus},
-                                       {"log_sigmoid.default", lower_real<log_sigmoid>},
+                                       {"log_sigmoid.default", lower_real<import::log_sigmoid>},
                                        {"hardsigmoid.default", lower_real<hard_sigmoid>},
                                        {"hardswish.default", lower_op<Kind::k_hard_swish>},
                                        {"hardtanh.default", lower_hardtanh},

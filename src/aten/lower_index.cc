@@ -18,23 +18,10 @@ Value at_least_one(const Value& x) {
   return x.rank() == 0 ? reshape(x, {1}) : x;
 }
 
-// Appends a dimension of extent 1.
-Value apart(const Value& x) {
-  Shape shape = x.shape();
-  shape.push_back(1);
-  return x ? reshape(x, shape) : x;
-}
-
-// The padding's row is read like the others, but gets no gradient.
 Result<void> lower_embedding(Node& node) {
   const Value weight = node.real({0, "weight"}), index = indices_of(node, {1, "indices"});
   const int64_t padding = node.integer({2, "padding_idx"}, -1);
-  if (node.boolean({3, "scale_grad_by_freq"}, false))
-    return unsupported("its gradients are scaled by how often an index comes", "use scale_grad_by_freq=False");
-  const Value y = gather(weight, index, 0);
-  if (padding < 0) return node.set(y);
-  const Value is_padding = apart(compare(index, PT_COMPARE_EQUAL, node.whole(index.dtype(), {}, {padding})));
-  return node.set(where(is_padding, detached(y), y));
+  return node.set(import::embedded(weight, index, padding, node.boolean({3, "scale_grad_by_freq"}, false)));
 }
 
 Result<void> lower_index_select(Node& node) {

@@ -47,22 +47,15 @@ Result<void> lower_extreme_of_all(Node& node) {
   return node.set(extreme(node.tensor(kSelf), {}, kLeast));
 }
 
-Value position_of_extreme(const Value& given, size_t axis, bool least) {
-  const Value x = least ? opposite(given) : given;
-  return apply(Kind::k_arg_max, x.is_real() ? x : cast(x, DType::kI64), {{static_cast<int64_t>(axis)}, {}});
-}
-
 // Values and positions: the gradient goes to the position alone.
 template <bool kLeast>
 Result<void> lower_extreme_with_index(Node& node) {
   const Value x = node.tensor(kSelf);
-  Shape shape = x.shape();
-  const size_t axis = node.dimension(kDim, shape.size(), -1);
-  if (shape.empty()) return node.set_both(x, node.whole(DType::kI64, {}, {0}));
-  shape[axis] = 1;
-  const Value at = reshape(position_of_extreme(x, axis, kLeast), shape);
-  const Value value = reshape(gather_elements(x, at, axis), node.wanted_shape());
-  return node.set_both(value, reshape(at, node.wanted_shape()));
+  const size_t axis = node.dimension(kDim, x.rank(), -1);
+  if (x.rank() == 0) return node.set_both(x, node.whole(DType::kI64, {}, {0}));
+  const Values found = import::extreme_along(x, axis, kLeast);
+  PANTOUM_TRY(node.refusal());
+  return node.set_both(reshape(found[0], node.wanted_shape()), reshape(found[1], node.wanted_shape()));
 }
 
 template <bool kLeast>

@@ -296,6 +296,39 @@ Value inverted(const Value& truth) {
 Value is_nan(const Value& x) {
   return inverted(compare(x, PT_COMPARE_EQUAL, x));
 }
+Value not_below(const Value& x, const Value& least) {
+  return where(compare(x, PT_COMPARE_LESS, least), least, x);
+}
+Value not_above(const Value& x, const Value& most) {
+  return where(compare(x, PT_COMPARE_GREATER, most), most, x);
+}
+Value chosen_above(const Value& x, double threshold, const Value& other) {
+  return where(compare(x, PT_COMPARE_GREATER, threshold), x, other);
+}
+Value prelu(const Value& x, const Value& slope) {
+  return chosen_above(x, 0, slope * x);
+}
+Value log_sigmoid(const Value& x) {
+  return -softplus(-x);
+}
+
+namespace {
+
+template <class Function>
+Value with_zero(const Value& x, const Function& function) {
+  const Value zero = x.in().number(DType::kF32, 0), one = x.in().number(DType::kF32, 1);
+  const Value nothing = compare(x, PT_COMPARE_EQUAL, zero);
+  return where(nothing, zero, function(where(nothing, one, x)));
+}
+
+}  // namespace
+
+Value root_of_squares(const Value& sum) {
+  return with_zero(sum, [](const Value& some) { return sqrt(some); });
+}
+Value root_of_powers(const Value& sum, double exponent) {
+  return with_zero(sum, [&](const Value& some) { return pow(some, some.in().number(DType::kF32, exponent)); });
+}
 Value opposite(const Value& x) {
   return x.is_real() ? -x : bits_inverted(x);
 }
@@ -423,6 +456,47 @@ Value gather_elements(const Value& x, const Value& indices, size_t axis) {
 }
 Value scatter(const Value& x, const Value& indices, const Value& updates, size_t axis, int64_t how) {
   return x.in().op(Kind::k_scatter_elements, {x, indices, updates}, {{signed_of(axis), how}, {}});
+}
+Value apart(const Value& x) {
+  Shape shape = x.shape();
+  shape.push_back(1);
+  return x ? reshape(x, std::move(shape)) : x;
+}
+
+namespace {
+
+// y, whose gradient is multiplied by the factor.
+Value with_gradient_of(const Value& y, const Value& factor) {
+  const Value product = y * factor;
+  return detached(y) + (product - detached(product));
+}
+
+}  // namespace
+
+Value embedded(const Value& table, const Value& indices, int64_t padding, bool by_frequency) {
+  Value y = gather(table, indices, 0);
+  if (!y) return y;
+  Composer& in = y.in();
+  if (by_frequency) {
+    const Value zeros = expand(in.number(DType::kF32, 0), {table.shape()[0]});
+    const Value ones = expand(in.number(DType::kF32, 1), {indices.elements()});
+    const Value counts = scatter(zeros, flattened(indices), ones, 0, PT_SCATTER_ADD);
+    y = with_gradient_of(y, apart(in.number(DType::kF32, 1) / gather(counts, indices, 0)));
+  }
+  if (padding < 0) return y;
+  const Value is_padding = apart(compare(indices, PT_COMPARE_EQUAL, in.whole(indices.dtype(), {}, {padding})));
+  return where(is_padding, detached(y), y);
+}
+Value position_of_extreme(const Value& given, size_t axis, bool least) {
+  const Value x = least ? opposite(given) : given;
+  return apply(Kind::k_arg_max, x.is_real() ? x : cast(x, DType::kI64), {{signed_of(axis)}, {}});
+}
+Values extreme_along(const Value& x, size_t axis, bool least) {
+  if (!x) return {x, x};
+  Shape shape = x.shape();
+  shape[axis] = 1;
+  const Value at = reshape(position_of_extreme(x, axis, least), std::move(shape));
+  return {gather_elements(x, at, axis), at};
 }
 Value top_k(const Value& x, size_t axis, int64_t count, bool largest) {
   return apply(Kind::k_top_k, x, {{signed_of(axis), count, largest ? 1 : 0}, {}});

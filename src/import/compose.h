@@ -153,8 +153,16 @@ Value bitwise(const Value& a, int64_t operation, const Value& b);  // PT_BITWISE
 Value bits_inverted(const Value& x);                               // of bools: not
 Value is_nan(const Value& x);
 Value inverted(const Value& truth);  // of bools, by a comparison
-Value opposite(const Value& x);      // turns the order around without an overflow: -x, or all bits inverted
-Value detached(const Value& x);      // the same value, through which no gradient passes
+// What torch has a gradient of its own for, at a kink.
+Value not_below(const Value& x, const Value& least);  // as torch.clamp: x itself at the bound
+Value not_above(const Value& x, const Value& most);
+Value chosen_above(const Value& x, double threshold, const Value& other);  // x where it is above, else the other
+Value prelu(const Value& x, const Value& slope);
+Value log_sigmoid(const Value& x);
+Value root_of_squares(const Value& sum);                  // the root of a sum of squares; 0 has slope 0
+Value root_of_powers(const Value& sum, double exponent);  // the same of powers above 1; 0 < exponent < 1
+Value opposite(const Value& x);  // turns the order around without an overflow: -x, or all bits inverted
+Value detached(const Value& x);  // the same value, through which no gradient passes
 Value softmax(const Value& x, size_t axis);
 Value log_softmax(const Value& x, size_t axis);
 
@@ -174,7 +182,14 @@ Values split(const Value& x, size_t axis, const Integers& extents);
 Value gather(const Value& x, const Value& indices, size_t axis);
 Value gather_elements(const Value& x, const Value& indices, size_t axis);
 Value scatter(const Value& x, const Value& indices, const Value& updates, size_t axis, int64_t how);  // PT_SCATTER_*
-Value top_k(const Value& x, size_t axis, int64_t count, bool largest);                                // positions
+Value apart(const Value& x);  // with a dimension of 1 behind
+// Rows of a table. That of the padding (below 0: none) gets no gradient; by frequency, a row's gradient is divided by how often the
+// indices name it.
+Value embedded(const Value& table, const Value& indices, int64_t padding, bool by_frequency);
+// The elements at the first maximum, or minimum, along the axis, which stays as 1: they alone get the gradient; and their positions.
+Values extreme_along(const Value& x, size_t axis, bool least);
+Value position_of_extreme(const Value& x, size_t axis, bool least);
+Value top_k(const Value& x, size_t axis, int64_t count, bool largest);  // positions
 // [C] as [C,1,..], for a value of `rank` dimensions whose channels are dimension 1.
 Value by_channel(const Value& vector, size_t rank);
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "import/operators.h"
+#include "import/parameter_marks.h"
 
 namespace pantoum::import {
 namespace {
@@ -51,7 +52,47 @@ Result<void> lower_div(Node& node) {
   const auto divisor = scalar_operand(node, 1);
   if (divisor && std::isfinite(1 / *divisor)) return node.set(node.real(0) * (1 / *divisor));
   const Value a = node.numeric(0);
-  return node.set(a / (node.computes_integers() ? node.value(1) : node.real(1)));
+  const Value b = node.computes_integers() ? node.value(1) : node.real(1);
+  // sin(x) / x, for which 1 stands where x is 0: no gradient is to pass there
+  if (read_fx_call(node.message()).target == "sinc.default")
+    return node.set(a / where(compare(b, PT_COMPARE_EQUAL, 0), node.number(DType::kF32, 1), b));
+  return node.set(a / b);
+}
+
+const ir::Op* maker_of(const Value& x) {
+  const ir::Graph& graph = x.in().builder().graph();
+  const ir::OpId op = x ? graph.value(x).producer : ir::kNone;
+  return op == ir::kNone ? nullptr : &graph.ops[static_cast<size_t>(op)];
+}
+
+// Is it a sum or mean of squares or of higher powers, by factors and reshapes? Where it is 0 they all are, and its root has slope 0, as
+// PyTorch's norms and deviations have it: exporters write them out.
+bool is_sum_of_powers(const Value& x) {
+  bool is_sum = false;
+  for (Value at = x; const ir::Op* op = maker_of(at); at = at.in().at(op->inputs[0])) {
+    const ir::Graph& graph = x.in().builder().graph();
+    const bool square = op->kind == Kind::k_mul && op->inputs[0] == op->inputs[1];
+    const bool power = op->kind == Kind::k_pow && graph.value(op->inputs[1]).role == ir::Role::kConstant;
+    if (is_sum && (square || power)) return true;
+    const bool factor = (op->kind == Kind::k_mul || op->kind == Kind::k_div) && !square &&
+                        graph.value(op->inputs[1]).role == ir::Role::kConstant;
+    const bool scaled = op->kind == Kind::k_scale && op->attrs.reals[1] == 0;
+    const bool summed = op->kind == Kind::k_reduce_sum || op->kind == Kind::k_reduce_mean;
+    const bool moved = op->kind == Kind::k_alias && op->attrs.ints.empty();
+    if (!factor && !scaled && !summed && !moved) return false;
+    is_sum = is_sum || summed;
+  }
+  return false;
+}
+
+Value root(const Value& x) {
+  return is_sum_of_powers(x) ? root_of_squares(x) : sqrt(x);
+}
+
+// Of a sigmoid it does not overflow.
+Value logarithm(const Value& x) {
+  const ir::Op* maker = maker_of(x);
+  return maker != nullptr && maker->kind == Kind::k_sigmoid ? log_sigmoid(x.in().at(maker->inputs[0])) : log(x);
 }
 
 // The exponent of an integer, where it is whole whatever its type.
@@ -76,10 +117,13 @@ Result<void> lower_pow(Node& node) {
   const auto exponent = scalar_operand(node, 1);
   const Value x = node.real(0);
   if (!exponent) return node.set(pow(x, cast(node.value(1), DType::kF32)));
+  if (*exponent == 0) return node.set(expand(node.number(DType::kF32, 1), x.shape()));
   if (*exponent == 1) return node.set(x);
   if (*exponent == -1) return node.set(node.number(DType::kF32, 1) / x);
   if (*exponent == 2) return node.set(x * x);
-  return node.set(*exponent == 0.5 ? sqrt(x) : pow(x, node.number(DType::kF32, *exponent)));
+  if (*exponent == 0.5) return node.set(root(x));
+  const bool of_powers = *exponent > 0 && *exponent < 1 && is_sum_of_powers(x);
+  return node.set(of_powers ? root_of_powers(x, *exponent) : pow(x, node.number(DType::kF32, *exponent)));
 }
 
 // a - b * q, where q is the quotient rounded down, or for fmod = 1 towards 0 (down where it is positive, else up).
@@ -114,9 +158,14 @@ Result<void> lower_mean(Node& node) {
   return node.set(sum_of_inputs(node) * (1 / static_cast<double>(node.input_count())));
 }
 
-// Any number of inputs, two by two.
-template <Value (*kBetter)(const Value&, const Value&)>
+// Any number of inputs, two by two. The newer exporter writes torch.clamp by tensors so: its gradient passes to the first at a bound.
+template <Value (*kBetter)(const Value&, const Value&), Value (*kBounded)(const Value&, const Value&)>
 Result<void> lower_extreme(Node& node) {
+  if (node.input_count() == 2 && read_fx_call(node.message()).target.starts_with("clamp") &&
+      node.type(0).dtype == node.type(1).dtype) {
+    const Value x = node.value(0);
+    return node.set(kBounded(x, node.value(1)));
+  }
   Value y = node.numeric(0);
   const bool whole = node.computes_integers();
   for (size_t input = 1; input < node.input_count(); ++input)
@@ -124,30 +173,49 @@ Result<void> lower_extreme(Node& node) {
   return node.set(y);
 }
 
-// min(max(x, low), high), of integers and of bounds that the model computes.
-Result<void> clip_between(Node& node) {
-  Value y = node.value(0);
-  for (const size_t bound : {1u, 2u}) {
-    if (!node.has(bound)) continue;
-    const Value limit = node.value(bound);
-    if (limit.elements() != 1) return misfit("a bound is not one number");
-    y = bound == 1 ? maximum(y, reshape(limit, {})) : minimum(y, reshape(limit, {}));
-  }
-  return node.set(y);
+// Whose gradient a Clip has. The newer exporter tells in the call; a Clip between 0 and 6 is relu6 in every framework; else it is clamp.
+enum class ClipRule {
+  kClamp,   // the gradient passes at the bounds
+  kInside,  // hardtanh, relu6: it does not
+  kShared,  // maximum and minimum, which the exporter's optimizer joined: half of it does
+};
+
+ClipRule clip_rule(const Node& node) {
+  const std::string target = read_fx_call(node.message()).target;
+  if (target.starts_with("hardtanh") || target.starts_with("relu")) return ClipRule::kInside;
+  if (target.starts_with("maximum") || target.starts_with("minimum")) return ClipRule::kShared;
+  const bool six = node.scalar(1).value_or(-1) == 0 && node.scalar(2).value_or(-1) == 6;
+  return target.empty() && six ? ClipRule::kInside : ClipRule::kClamp;
 }
 
-// A bound that is absent, or infinite, is the largest finite number.
+// A bound of one element; left out where it is absent, or bounds nothing.
+Result<Value> clip_bound(Node& node, size_t input, const Value& x) {
+  if (!node.has(input)) return Value();
+  const std::optional<double> scalar = x.is_real() ? node.scalar(input) : std::nullopt;
+  if (scalar && std::isnan(*scalar)) return misfit("a bound is not a number");
+  if (scalar && (input == 1 ? *scalar <= -kLargest : *scalar >= kLargest)) return Value();
+  if (scalar) return node.number(x.dtype(), std::clamp(*scalar, -kLargest, kLargest));
+  const Value limit = node.value(input);
+  if (limit.elements() != 1) return misfit("a bound is not one number");
+  return reshape(limit, {});
+}
+
+// min(max(x, low), high): where the lower bound is above the upper one, the upper one everywhere.
 Result<void> lower_clip(Node& node) {
-  if (node.computes_integers() || node.lowering().folds) return clip_between(node);
-  std::array<double, 2> bounds = {-kLargest, kLargest};
-  for (const size_t bound : {0u, 1u}) {
-    if (!node.has(bound + 1)) continue;
-    const std::optional<double> scalar = node.scalar(bound + 1);
-    if (!scalar) return clip_between(node);
-    bounds[bound] = std::clamp(*scalar, -kLargest, kLargest);  // a NaN stays one, and is refused below
-  }
-  if (!(bounds[0] <= bounds[1])) return misfit("its lower bound is above its upper bound");
-  return node.set(clip(node.real(0), bounds[0], bounds[1]));
+  const Value x = node.computes_integers() || node.lowering().folds ? node.value(0) : node.real(0);
+  const ClipRule rule = clip_rule(node);
+  const std::optional<double> low = node.scalar(1), high = node.scalar(2);
+  const bool known = (low || !node.has(1)) && (high || !node.has(2)) && !node.lowering().folds;
+  if (rule == ClipRule::kInside && known && x.is_real() && low.value_or(-kLargest) <= high.value_or(kLargest))
+    return node.set(clip(x, std::clamp(low.value_or(-kLargest), -kLargest, kLargest),
+                         std::clamp(high.value_or(kLargest), -kLargest, kLargest)));
+  PANTOUM_ASSIGN(const Value least, clip_bound(node, 1, x));
+  PANTOUM_ASSIGN(const Value most, clip_bound(node, 2, x));
+  const bool shared = rule == ClipRule::kShared;
+  Value y = x;
+  if (least) y = shared ? maximum(y, least) : not_below(y, least);
+  if (most) y = shared ? minimum(y, most) : not_above(y, most);
+  return node.set(y);
 }
 
 template <Rounding kWay>
@@ -206,17 +274,15 @@ Result<void> lower_hard_sigmoid(Node& node) {
   return node.set(apply(Kind::k_hard_sigmoid, node.real(0), {{}, {alpha, beta}}));
 }
 
-// relu(x) + slope * min(x, 0); the slope broadcasts to x.
+// The slope broadcasts to x.
 Result<void> lower_prelu(Node& node) {
   const Value x = node.real(0), slope = node.real(1);
-  const Value above = relu(x);
-  return node.set(above + clip(x, -kLargest, 0) * slope);
+  return node.set(prelu(x, slope));
 }
 
 Result<void> lower_thresholded_relu(Node& node) {
   const Value x = node.real(0);
-  const Value above = compare(x, PT_COMPARE_GREATER, node.attributes().real("alpha", 1));
-  return node.set(where(above, x, node.number(DType::kF32, 0)));
+  return node.set(chosen_above(x, node.attributes().real("alpha", 1), node.number(DType::kF32, 0)));
 }
 
 // x + bias below -lambd, x - bias above lambd, 0 between.
@@ -258,7 +324,29 @@ Result<void> lower_hardmax(Node& node) {
   return node.set(reshape(cast(hit, DType::kF32), shape));
 }
 
+// x log y, 0 where x is 0, whose slope there is log y all the same where that is a number.
+Value xlogy(const Value& x, const Value& y) {
+  Composer& in = x.in();
+  const Value nothing =
+      compare(compare(x, PT_COMPARE_EQUAL, 0), PT_COMPARE_AND, inverted(compare(y, PT_COMPARE_GREATER, 0)));
+  return x * log(where(nothing, in.number(DType::kF32, 1), y));
+}
+
+// The operands of a call that the newer exporter wrote out in nodes whose gradient is not torch's; none: another call.
+Values operands_of(Node& node, std::string_view call) {
+  const FxCall told = read_fx_call(node.message());
+  Values operands;
+  if (told.target.starts_with(call))
+    for (const std::string& arg : told.args)
+      if (const auto operand = arg.starts_with('%') ? node.find(arg.substr(1)) : nullptr)
+        if (const Value x = node.value_of(*operand)) operands.push_back(x);
+  return operands;
+}
+
 Result<void> lower_where(Node& node) {
+  if (const Values operands = operands_of(node, "xlogy.");
+      operands.size() == 2 && operands[0].is_real() && operands[1].is_real())
+    return node.set(xlogy(operands[0], operands[1]));
   const Value condition = node.value(0), a = node.value(1);
   return node.set(where(condition, a, node.value(2)));
 }
@@ -339,25 +427,27 @@ constexpr OperatorEntry kElementOperators[] = {
     {"Div", lower_div, "div scale",
      "float32; int64, int32 and uint8, which are divided towards zero, and give 0 divided by 0"},
     {"Mod", lower_mod, "mod div sign abs round mul sub", "float32; int64, int32 and uint8, which give 0 divided by 0"},
-    {"Pow", lower_pow, "cast pow mul sqrt div",
+    {"Pow", lower_pow, "cast pow mul sqrt div expand compare where",
      "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
      "to a negative exponent are rounded towards zero"},
     {"Reciprocal", lower_real<reciprocal>, "div"},
     {"Sum", lower_sum, "add"},
     {"Mean", lower_mean, "add scale"},
-    {"Max", lower_extreme<maximum>, "maximum", kTies},
-    {"Min", lower_extreme<minimum>, "minimum", kTies},
+    {"Max", lower_extreme<maximum, not_below>, "maximum compare where", kTies},
+    {"Min", lower_extreme<minimum, not_above>, "minimum compare where", kTies},
     {"Neg", lower_number<negative>, "sub neg", kNumbers},
     {"Abs", lower_number<abs>, "sub maximum abs", kNumbers},
     {"Sign", lower_number<sign>, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
-    {"Clip", lower_clip, "maximum minimum clip",
-     "float32, int64, int32, uint8; no gradient at constant bounds themselves"},
+    {"Clip", lower_clip, "compare where maximum minimum clip",
+     "float32, int64, int32, uint8; as torch.clamp, whose gradient passes at the bounds; between 0 and 6, and where "
+     "PyTorch's newer exporter "
+     "tells of hardtanh or relu6, it does not"},
     {"Floor", lower_round<kDown>, "round", kFlat},
     {"Ceil", lower_round<kUp>, "round", kFlat},
     {"Round", lower_round<kToEven>, "round", kFlat},
-    {"Sqrt", lower_op<Kind::k_sqrt>, "sqrt"},
+    {"Sqrt", lower_real<root>, "compare where sqrt", "of a sum of squares that is 0 the gradient is 0"},
     {"Exp", lower_op<Kind::k_exp>, "exp"},
-    {"Log", lower_op<Kind::k_log>, "log"},
+    {"Log", lower_real<logarithm>, "log neg softplus", "of a Sigmoid it does not overflow"},
     {"Erf", lower_op<Kind::k_erf>, "erf"},
     {"Sin", lower_op<Kind::k_sin>, "sin"},
     {"Cos", lower_op<Kind::k_cos>, "cos"},
@@ -373,7 +463,7 @@ constexpr OperatorEntry kElementOperators[] = {
     {"Atanh", lower_arc<PT_ARC_TANH>, "arc"},
     {"Relu", lower_real<relu>, "relu"},
     {"LeakyRelu", lower_leaky_relu, "leaky_relu"},
-    {"PRelu", lower_prelu, "relu clip mul add"},
+    {"PRelu", lower_prelu, "mul compare where"},
     {"ThresholdedRelu", lower_thresholded_relu, "compare where"},
     {"Shrink", lower_shrink, "compare scale where"},
     {"Elu", lower_elu, "elu"},

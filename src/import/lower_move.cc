@@ -2,10 +2,12 @@
 // model alone decides.
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "import/onnx_messages.h"
 #include "import/operators.h"
+#include "import/parameter_marks.h"
 
 namespace pantoum::import {
 namespace {
@@ -93,6 +95,41 @@ Result<void> gather_one(Node& node, const Value& x, size_t along, int64_t index)
   return node.set(reshape(sliced(x, pieces), shape));
 }
 
+int64_t whole_argument(const FxCall& call, size_t argument, int64_t otherwise) {
+  if (argument >= call.args.size()) return otherwise;
+  char* end = nullptr;
+  const int64_t told = std::strtoll(call.args[argument].c_str(), &end, 10);
+  return end == call.args[argument].c_str() ? otherwise : told;
+}
+
+// What acts in the gradient alone, the newer exporter tells in the call: embedding(weight, indices, padding_idx, scale_grad_by_freq, ..), or
+// embedding_bag(weight, indices, offsets, scale_grad_by_freq, ..).
+Result<void> lower_embedding(Node& node, const Value& table, const FxCall& call) {
+  const bool bag = call.target.starts_with("embedding_bag");
+  const int64_t padding = bag ? -1 : whole_argument(call, 2, -1);
+  const bool by_frequency = call.args.size() > 3 && call.args[3] == "True";
+  return node.set(embedded(table, node.value(1), padding, by_frequency));
+}
+
+// A trained table of which one row is zeros: torch.nn.Embedding begins so with a padding_idx, whose row gets no gradient.
+void tell_empty_row(Node& node, size_t axis, const FxCall& call) {
+  if (axis != 0 || !call.target.empty() || node.lowering().folds || !node.operand(0)->weight) return;
+  const auto& known = node.operand(0)->known;
+  const auto reals = known ? to_reals(*known) : std::nullopt;
+  if (!reals || known->type.shape.size() != 2 || known->type.shape[0] < 3) return;
+  const auto width = static_cast<size_t>(known->type.shape[1]);
+  std::vector<size_t> empty;
+  for (size_t row = 0; row * width < reals->size() && empty.size() < 2; ++row)
+    if (std::all_of(reals->begin() + static_cast<std::ptrdiff_t>(row * width),
+                    reals->begin() + static_cast<std::ptrdiff_t>((row + 1) * width), [](double x) { return x == 0; }))
+      empty.push_back(row);
+  if (empty.size() == 1)
+    node.note(fmt::format(
+        "row {} of '{}' is all zeros, as a padding_idx leaves it; the file does not tell of one, and the row trains: "
+        "PyTorch's newer exporter (dynamo=True) does",
+        empty[0], node.operand(0)->name));
+}
+
 Result<void> lower_gather(Node& node) {
   const Value x = node.value(0);
   PANTOUM_ASSIGN(const size_t axis, node.axis(x.rank()));
@@ -111,6 +148,10 @@ Result<void> lower_gather(Node& node) {
     const auto inside = [&](int64_t index) { return index >= -extent && index < extent; };
     if (!std::ranges::all_of(indices, inside)) return misfit("a constant index is out of range");
   }
+  const FxCall call = read_fx_call(node.message());
+  if (axis == 0 && x.is_real() && !node.lowering().folds && call.target.starts_with("embedding"))
+    return lower_embedding(node, x, call);
+  tell_empty_row(node, axis, call);
   return node.set(gather(x, node.value(1), axis));
 }
 
@@ -501,8 +542,9 @@ constexpr OperatorEntry kMoveOperators[] = {
     {"Concat", lower_concat, "concat"},
     {"Slice", lower_slice, "slice", "constant starts, ends, axes and steps"},
     {"Gather", lower_gather, "gather slice",
-     "an embedding's padding_idx is not in ONNX: that row trains like the others; plain SGD updates the "
-     "rows of the batch alone (`sgd_rows`)"},
+     "an embedding's padding_idx and scale_grad_by_freq are read from what PyTorch's newer exporter tells of it, and "
+     "are not in other "
+     "files: the row trains like the others; plain SGD updates the rows of the batch alone (`sgd_rows`)"},
     {"Split", lower_split, "split", "constant parts"},
     {"Pad", lower_pad, "slice_grad slice concat gather",
      "constant, reflect, edge, wrap; constant pads, negative ones too"},

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "import/operators.h"
+#include "import/parameter_marks.h"
 
 namespace pantoum::import {
 namespace {
@@ -16,6 +17,13 @@ struct Over {
   // Without dimensions to reduce, `y` itself.
   Value reduced(Kind kind, const Value& y) const {
     return axes.empty() || y.rank() == 0 ? y : reduce(kind, y, axes, false);
+  }
+  // The dimensions that are not reduced.
+  Shape left() const {
+    Shape shape;
+    for (size_t d = 0; d < x.rank(); ++d)
+      if (std::ranges::find(axes, static_cast<int64_t>(d)) == axes.end()) shape.push_back(x.shape()[d]);
+    return shape;
   }
   Shape kept() const {
     Shape shape = x.shape();
@@ -68,14 +76,16 @@ Result<void> lower_reduce_mean(Node& node) {
   return finish(node, sum / node.whole(over.x.dtype(), {}, {count}), over);
 }
 
-Result<void> lower_reduce_max(Node& node) {
+// Equal ones share the gradient. The newer exporter tells of torch.max along a dimension, whose first place gets all of it.
+// The least are the largest opposites, turned around.
+template <bool kLeast>
+Result<void> lower_reduce_extreme(Node& node) {
   PANTOUM_ASSIGN(const Over over, read_over(node, ordered(node)));
-  return finish(node, over.reduced(Kind::k_reduce_max, over.x), over);
-}
-
-// The maximum of the opposites, turned around.
-Result<void> lower_reduce_min(Node& node) {
-  PANTOUM_ASSIGN(const Over over, read_over(node, ordered(node)));
+  const std::string target = read_fx_call(node.message()).target;
+  if ((target == "max.dim" || target == "min.dim") && over.axes.size() == 1)
+    return finish(node, reshape(extreme_along(over.x, static_cast<size_t>(over.axes[0]), kLeast)[0], over.left()),
+                  over);
+  if (!kLeast) return finish(node, over.reduced(Kind::k_reduce_max, over.x), over);
   return finish(node, opposite(over.reduced(Kind::k_reduce_max, opposite(over.x))), over);
 }
 
@@ -108,14 +118,8 @@ Result<void> lower_reduce_prod(Node& node) {
   PANTOUM_ASSIGN(const Over over, read_over(node, node.numeric(0)));
   if (over.x.elements() == 0) return set_of_nothing(node, over, 1);
   Value y = over.x;
-  Shape left;
-  for (size_t d = 0; d < over.x.rank(); ++d) {
-    if (std::ranges::find(over.axes, static_cast<int64_t>(d)) == over.axes.end())
-      left.push_back(over.x.shape()[d]);
-    else
-      y = product(y, d);
-  }
-  return finish(node, reshape(y, left), over);
+  for (const int64_t axis : over.axes) y = product(y, static_cast<size_t>(axis));
+  return finish(node, reshape(y, over.left()), over);
 }
 
 Result<void> lower_expand(Node& node) {
@@ -172,12 +176,15 @@ constexpr const char* kWholeResult = "its result is an integer: no gradient pass
 constexpr OperatorEntry kReduceOperators[] = {
     {"ReduceMean", lower_reduce_mean, "reduce_sum div reduce_mean", kReduced},
     {"ReduceSum", lower_reduce_sum, "reduce_sum", kReduced},
-    {"ReduceMax", lower_reduce_max, "reduce_max",
-     "float32, int64, int32, uint8, bool; constant axes; equal maxima share the gradient evenly"},
-    {"ReduceMin", lower_reduce_min, "bitwise reduce_max neg",
-     "float32, int64, int32, uint8, bool; constant axes; equal minima share the gradient evenly"},
+    {"ReduceMax", lower_reduce_extreme<false>, "reduce_max arg_max gather_elements",
+     "float32, int64, int32, uint8, bool; constant axes; equal maxima share the gradient evenly; where PyTorch's newer "
+     "exporter tells of "
+     "torch.max along a dimension, the first gets all of it"},
+    {"ReduceMin", lower_reduce_extreme<true>, "bitwise reduce_max neg arg_max gather_elements",
+     "float32, int64, int32, uint8, bool; constant axes; equal minima as equal maxima"},
     {"ReduceL1", lower_sum_of<abs, itself>, "sub maximum abs reduce_sum", kReduced},
-    {"ReduceL2", lower_sum_of<square, by_real<sqrt>>, "mul reduce_sum cast sqrt", kReduced},
+    {"ReduceL2", lower_sum_of<square, by_real<root_of_squares>>, "mul reduce_sum cast compare where sqrt",
+     "float32, int64, int32, uint8; constant axes; the gradient of a norm of 0 is 0"},
     {"ReduceSumSquare", lower_sum_of<square, itself>, "mul reduce_sum", kReduced},
     {"ReduceLogSum", lower_sum_of<itself, by_real<log>>, "reduce_sum cast log", kReduced},
     {"ReduceLogSumExp", lower_reduce_log_sum_exp, "reduce_max sub exp reduce_sum log add", kConstantAxes},

@@ -2,6 +2,7 @@
 
 #include "import/onnx_messages.h"
 #include "import/operators.h"
+#include "import/parameter_marks.h"
 
 namespace pantoum::import {
 namespace {
@@ -39,6 +40,9 @@ Result<void> lower_unsqueeze(Node& node) {
 }
 
 Result<void> lower_identity(Node& node) {
+  if (read_fx_call(node.message()).target.starts_with("detach") && ir::is_float(node.type(0).dtype) &&
+      !node.lowering().folds)
+    return node.set(detached(node.value(0)));
   return node.set(0, node.operand(0));
 }
 

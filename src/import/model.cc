@@ -10,6 +10,7 @@
 #include "base/foreign_text.h"
 #include "base/globs.h"
 #include "import/constant_tables.h"
+#include "import/detached_values.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
@@ -138,6 +139,9 @@ void restore_parameters(Model& model) {
     model.folded.push_back(std::move(kernel));
   model.export_notes = std::move(found.notes);
   model.export_warnings = std::move(found.warnings);
+  DetachedInputs detached = find_detached(graph, model.initializers);
+  model.detached = std::move(detached.inputs);
+  for (std::string& warning : detached.warnings) model.export_warnings.push_back(std::move(warning));
 }
 
 using Producers = std::unordered_map<std::string, int>;  // name -> the node that makes it; -1: the graph itself

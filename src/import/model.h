@@ -35,11 +35,12 @@ struct Model {
   std::vector<Restoration> restorations;  // applied to the model's message already
   std::vector<std::string> folded;        // what the exporter folded and nothing restores: a sentence each
   std::vector<std::string> export_notes, export_warnings;
-  std::map<std::string, TensorType> tables;  // in Constant nodes, of two elements or more
-  std::vector<int> order;                    // nodes in topological order: the order of the file if that is topological
-  std::vector<char> live;                    // per node of the file: does an output of the model depend on it?
-  std::set<std::string> read;                // every name that a node reads or that is an output of the model
-  Captures captures;                         // values that subgraphs read from outside
+  std::set<std::pair<std::string, int>> detached;  // inputs of nodes, by their first outputs, that no gradient passes
+  std::map<std::string, TensorType> tables;        // in Constant nodes, of two elements or more
+  std::vector<int> order;      // nodes in topological order: the order of the file if that is topological
+  std::vector<char> live;      // per node of the file: does an output of the model depend on it?
+  std::set<std::string> read;  // every name that a node reads or that is an output of the model
+  Captures captures;           // values that subgraphs read from outside
 };
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external

@@ -135,7 +135,10 @@ Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
 
 Value Node::value(size_t input) {
   if (!has(input)) return refuse(misfit("its input {} is missing", input));
-  return value_of(*operand(input));
+  const Value x = value_of(*operand(input));
+  const bool passes = lowering_.model.detached.empty() || lowering_.folds || message_.output_size() == 0 ||
+                      !lowering_.model.detached.contains({message_.output(0), static_cast<int>(input)});
+  return passes || !x || !x.is_real() ? x : detached(x);
 }
 
 Value Node::real(size_t input) {

@@ -36,12 +36,15 @@ void div_gradient(Backward& back) {
   if (back.wanted[0]) sum_to_input(back, 0, da);
 }
 
-// Y = A^B: dA = dY B A^(B-1), dB = dY Y log A (A > 0).
+// Y = A^B: dA = dY B A^(B-1), dB = dY Y log A (A > 0), 0 where A is 0.
 void pow_gradient(Backward& back) {
   const ValueId a = back.op.inputs[0], b = back.op.inputs[1], dy = back.d_outputs[0];
   if (back.wanted[1]) {
     const ValueId dy_y = make(back, k_mul, ".db.y", {dy, back.op.outputs[0]});
-    const ValueId log_a = make(back, k_log, ".db.log", {a});
+    const ValueId zero = back.builder.constant_f32(back.op.name + ".zero", {}, {0.0F}),
+                  one = back.builder.constant_f32(back.op.name + ".one", {}, {1.0F});
+    const ValueId is_zero = make(back, k_compare, ".db.zero", {a, zero}, {{PT_COMPARE_EQUAL}, {}});
+    const ValueId log_a = make(back, k_log, ".db.log", {make(back, k_where, ".db.some", {is_zero, one, a})});
     sum_to_input(back, 1, make(back, k_mul, ".db", {dy_y, log_a}));
   }
   if (back.wanted[0]) sum_to_input(back, 0, make(back, k_pow_grad, ".da", {dy, a, b}));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains random PyTorch modules in Pantoum for two steps and compares the losses with PyTorch's: `make programs`.
 
-usage: run.py --pantoum PROGRAM [--seeds FIRST:END] [--jobs N] [--keep FOLDER] [--family all|parameters]
+usage: run.py --pantoum PROGRAM [--seeds FIRST:END] [--jobs N] [--keep FOLDER] [--family all|parameters|kinks|buffers]
 Needs torch, onnx, onnxscript, numpy. Every module is exported by both exporters (the newer one with and without its optimizer). Two steps of SGD
 whose losses are within 1e-4 of PyTorch's in float64 are equal; an error with code 3 or 4 that names a place is a refusal; anything else is a
 fault, and the exit status is 1. A module whose losses in PyTorch's own float32 are further away than a fifth of the bound is left out.
@@ -61,7 +61,8 @@ def export(torch, module, x, exporter, path):
         settings["training"] = torch.onnx.TrainingMode.TRAINING
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(copy.deepcopy(module), (x,), path, input_names=["x"], output_names=["y"], **settings)
+        inputs = x if isinstance(x, tuple) else (x,)
+        torch.onnx.export(copy.deepcopy(module), inputs, path, input_names=["x", *(f"x{k}" for k in range(1, len(inputs)))], output_names=["y"], **settings)
 
 
 def fixed(pantoum, module, net):
@@ -158,6 +159,16 @@ def program(pantoum, seed, keep, family):
     return seed, module.told(), found
 
 
+def program_inside(pantoum, seed, keep, family):
+    import torch
+
+    import inside
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    told, found = inside.kink(seed) if family == "kinks" else inside.buffer_program(seed)
+    return seed, told, found
+
+
 def quiet():
     """What an exporter prints from its own core is for nobody: the main process tells what was found."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -169,13 +180,15 @@ def main():
     parser.add_argument("--seeds", default="1:2001")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep")
-    parser.add_argument("--family", default="all", choices=("all", "parameters"), help="parameters: functions of parameters alone, before they meet data")
+    parser.add_argument("--family", default="all", choices=("all", "parameters", "kinks", "buffers"),
+                        help="parameters: functions of parameters alone, before they meet data; kinks: operators where they have no derivative; buffers: what is derived of buffers that are replaced; the last two also by the Python package's capture")
     parser.add_argument("--told", action="store_true", help="a line for every refusal too")
     options = parser.parse_args()
     first, end = map(int, options.seeds.split(":"))
     counts, reasons = collections.Counter(), collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=quiet) as pool:
-        for seed, told, found in pool.map(program, [options.pantoum] * (end - first), range(first, end), [options.keep] * (end - first), [options.family] * (end - first)):
+        one = program_inside if options.family in ("kinks", "buffers") else program
+        for seed, told, found in pool.map(one, [options.pantoum] * (end - first), range(first, end), [options.keep] * (end - first), [options.family] * (end - first)):
             for exporter, verdict, why in found:
                 counts[verdict] += 1
                 if verdict == "refused":

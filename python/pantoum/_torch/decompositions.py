@@ -224,6 +224,19 @@ def log1p(x: Tensor) -> Tensor:
     return torch.where(near, 2 * torch.atanh(small / (small + 2)), torch.log(1 + torch.where(near, 0.0, x)))
 
 
+@own(aten.sinc.default)
+def sinc(x: Tensor) -> Tensor:
+    zero = aten.eq.Scalar(x, 0)
+    angle = math.pi * torch.where(zero, 1.0, x)
+    return torch.where(zero, 1.0, torch.sin(angle) / angle)
+
+
+@own(aten.xlogy.Tensor, aten.special_xlogy.default)
+def xlogy(x: Tensor, y: Tensor) -> Tensor:
+    """Where x is 0 the gradient is log y, if that is a number."""
+    return x * torch.log(torch.where((x == 0) & (y <= 0), 1.0, y))
+
+
 @own(aten.expm1.default)
 def expm1(x: Tensor) -> Tensor:
     near = x.abs() < 0.5
@@ -451,7 +464,7 @@ def embedding_bag(
         raise NotImplementedError("embedding_bag of the largest with offsets")
     ends = offsets[:-1] if include_last_offset else offsets
     bag = (torch.arange(indices.shape[0]).unsqueeze(1) >= ends.unsqueeze(0)).to(torch.int64).sum(1) - 1
-    rows = torch.nn.functional.embedding(indices, weight)
+    rows = torch.nn.functional.embedding(indices, weight, scale_grad_by_freq=scale_grad_by_freq)
     counted = torch.ones(indices.shape, dtype=weight.dtype)
     if padding_idx is not None:
         counted = (indices != padding_idx % weight.shape[0]).to(weight.dtype)

@@ -83,17 +83,18 @@ def equal_bags(
     mode: str = "mean",
     per_sample_weights: Any = None,
     padding_idx: Any = None,
+    scale_grad_by_freq: bool = False,
     **_: Any,
 ) -> Tensor:
     """Bags of one size: rows, then a reduction."""
-    rows = F.embedding(input, weight)
+    rows = F.embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     if padding_idx is None:
-        return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)
+        return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.max(1).values
     valid = (input != padding_idx % weight.shape[0]).unsqueeze(-1)
     if mode == "max":
-        most = torch.where(valid, rows, -torch.inf).amax(1)
+        most = torch.where(valid, rows, -torch.inf).max(1).values
         return torch.where(valid.any(1), most, 0.0)
     total = torch.where(valid, rows, 0.0).sum(1)
     return total if mode == "sum" else total / valid.to(rows.dtype).sum(1).clamp(min=1.0)

@@ -68,7 +68,7 @@ PT_BINARY(pow, pt_real, y == 2 ? x * x : (pt_real)pt_pow((double)x, (double)y))
 PT_BINARY(maximum, pt_real, x > y || x != x ? x : y)
 PT_BINARY(minimum, pt_real, x < y || x != x ? x : y)
 
-/* The inputs are dY, A and B; the output is dY * B * A^(B - 1). A and B broadcast to dY's shape. */
+/* dY A B -> dY * B * A^(B - 1), and 0 where B is 0. A and B broadcast to dY's shape. */
 typedef struct pow_grad_state {
   pt_broadcast a_and_b;
   const pt_real *dy, *a, *b;
@@ -81,7 +81,8 @@ static void pow_grad_elements(void* arg, size_t begin, size_t end) {
     size_t at[2];
     pt_broadcast_seek(&state->a_and_b, index, end, at);
     const double base = (double)state->a[at[0]], exponent = (double)state->b[at[1]];
-    state->dx[index] = (pt_real)((double)state->dy[index] * exponent * pt_pow(base, exponent - 1));
+    const double slope = exponent == 0 ? 0 : exponent * pt_pow(base, exponent - 1);
+    state->dx[index] = (pt_real)((double)state->dy[index] * slope);
   }
 }
 
