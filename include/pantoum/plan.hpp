@@ -223,6 +223,7 @@ class PANTOUM_API Plan {
   [[nodiscard]] static Result<Plan> make(const Model& model, const Device& device, const PlanOptions& options = {});
   // Loads a plan file (JSON), which names its model and options. The plan is not changed. E0231: the plan is of another step.
   [[nodiscard]] static Result<Plan> load(const std::string& path);
+  [[nodiscard]] static Result<Plan> load(const std::string& path, const Model& model);  // the model that it is a plan of
   // Makes a plan from a text of to_json(), as load() does from a file; or for the model to which the plan belongs. E0230, E0231, E0293.
   [[nodiscard]] static Result<Plan> from_json(const std::string& json);
   [[nodiscard]] static Result<Plan> from_json(const std::string& json, const Model& model);
@@ -233,6 +234,7 @@ class PANTOUM_API Plan {
   [[nodiscard]] const std::vector<BatchTensor>& batch() const;  // inputs in the model's order, then targets
   [[nodiscard]] int64_t samples_per_step() const;
 
+  // Here as elsewhere, E0125: no file that a model, plan or data set which lives was read from is written over.
   [[nodiscard]] Result<void> save(const std::string& path) const;                  // JSON, with its certificate
   [[nodiscard]] Result<void> save_binary(const std::string& path) const;           // for the C library
   [[nodiscard]] Result<void> save_initial_weights(const std::string& path) const;  // safetensors

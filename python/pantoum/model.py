@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from pantoum import _core
-from pantoum.errors import DeviceError, InvalidInput, UsageError, expect, path_bytes
+from pantoum.errors import InvalidInput, UsageError, expect, path_bytes
 from pantoum.options import KINDS, OPTIMIZERS, Group, Loss, Losses, Optimizer
 from pantoum.quantities import Options, PathLike, structure_of
 
@@ -71,13 +71,8 @@ class Model:
         return self._core.inspect()
 
     def save(self, path: PathLike) -> None:
-        """Writes the model's file as it was given. DeviceError E0901."""
-        contents = self.contents
-        try:
-            with open(path_bytes(path), "wb") as file:
-                file.write(contents)
-        except OSError as error:
-            raise DeviceError("E0901", f"the model cannot be written: {error.strerror}", os.fsdecode(path)) from error
+        """Writes the model's file as it was given. DeviceError E0901; UsageError E0125 onto a file that is read."""
+        self._core.save(path)
 
     def export_onnx(self, weights: PathLike, path: PathLike, *, external_data: bool = False) -> None:
         """Writes an ONNX file for inference, with the weights of a safetensors file (``Trainer.save``).

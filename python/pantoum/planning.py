@@ -14,7 +14,7 @@ from typing import Any
 
 from pantoum import _core
 from pantoum.data import BatchTensor
-from pantoum.errors import InvalidInput, UsageError, expect, names_of, path_bytes, text_of, whole_of
+from pantoum.errors import InvalidInput, UsageError, expect, names_of, text_of, whole_of
 from pantoum.model import Model
 from pantoum.progress import planning_progress
 from pantoum.quantities import Bytes, Options, PathLike, bytes_of, structure_of
@@ -211,14 +211,9 @@ class Plan:
             InvalidInput: E0230 the file is no plan, E0231 it is a plan of another step, E0293 it names no model.
         """
         if model is None:
-            return Plan(_core.Plan.load(path), None, os.fspath(path))
+            return Plan(_core.Plan.load(path, None), None, os.fspath(path))
         expect(model, Model, "model", _MODEL)
-        try:
-            with open(path_bytes(path), encoding="utf-8", errors="replace") as file:
-                text = file.read()
-        except OSError as error:
-            raise InvalidInput("E0201", f"the plan cannot be read: {error.strerror}", os.fsdecode(path)) from error
-        return Plan(_core.Plan.from_json(text, model._core), model)
+        return Plan(_core.Plan.load(path, model._core), model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_unpickled, (self.to_json(), self._model))

@@ -89,6 +89,13 @@ void bind_model(nb::module_& module) {
              return nb::bytes(bytes.data(), bytes.size());
            })
       .def(
+          "save",
+          [](const Model& self, nb::handle path) {
+            const std::string file = path_of(path);
+            without_gil([&] { return self.save(file); });
+          },
+          "path"_a)
+      .def(
           "with_options",
           [](const Model& self, const ModelOptions& options) {
             return without_gil([&] { return self.with(options); });

@@ -27,8 +27,10 @@ OwnedPlan* make_plan(const Model& model, const std::string& device, const PlanOp
       progress);
 }
 
-OwnedPlan* load_plan(nb::handle path) {
-  return made_by([file = path_of(path)](const std::stop_token&, const Tell&) { return Plan::load(file); });
+OwnedPlan* load_plan(nb::handle path, const std::optional<Model>& model) {
+  return made_by([file = path_of(path), model](const std::stop_token&, const Tell&) {
+    return model ? Plan::load(file, *model) : Plan::load(file);
+  });
 }
 
 OwnedPlan* plan_from_json(const std::string& json, const std::optional<Model>& model) {
@@ -102,7 +104,7 @@ void bind_plan(nb::module_& module) {
   nb::class_<OwnedPlan>(module, "Plan")
       .def_static("make", &make_plan, "model"_a, "device"_a, "options"_a, "progress"_a.none(),
                   nb::rv_policy::take_ownership)
-      .def_static("load", &load_plan, "path"_a, nb::rv_policy::take_ownership)
+      .def_static("load", &load_plan, "path"_a, "model"_a.none(), nb::rv_policy::take_ownership)
       .def_static("from_json", &plan_from_json, "json"_a, "model"_a.none(), nb::rv_policy::take_ownership)
       .def("facts", &facts_of)
       .def("warnings", [](const OwnedPlan& self) { return plan_of(self).warnings(); })

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/inputs_in_use.h"
 #include "base/output_folder.h"
 #include "data/dataset.h"
 #include "pantoum/custom_operator.hpp"
@@ -24,6 +25,7 @@ struct Model::Impl {
   std::string path;                          // "": from bytes
   std::shared_ptr<const std::string> bytes;  // of an ONNX model; null: from a file
   ModelOptions options;
+  std::shared_ptr<const base::InputsInUse> inputs;  // no output takes the place of one; null: there is none
 };
 
 struct Plan::Impl {
@@ -32,11 +34,13 @@ struct Plan::Impl {
   std::shared_ptr<const base::TemporaryPath> weights;  // the first ones
   std::vector<BatchTensor> batch;                   // of the model
   std::vector<std::string> notes;
+  std::shared_ptr<base::InputsInUse> inputs = std::make_shared<base::InputsInUse>();  // the model's among them
 };
 
 struct Dataset::Impl {
   data::Dataset data;
   std::shared_ptr<const base::TemporaryPath> cache;  // of what cannot be read in place
+  std::shared_ptr<const base::InputsInUse> inputs;   // null: in memory
 };
 
 struct Access {

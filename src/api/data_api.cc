@@ -77,9 +77,13 @@ Result<DatasetPair> Dataset::open(const std::string& path, const Plan& plan, con
     PANTOUM_ASSIGN(cache, base::TemporaryPath::create("cache"));
     request.options.cache_folder = cache->path();
   }
+  const auto inputs = std::make_shared<base::InputsInUse>();
+  inputs->add(path);
+  inputs->add(options.test_path.value_or(""));
+  const base::RecordInputs recorded(inputs.get());
   PANTOUM_ASSIGN(data::TrainTest found, pipeline::open_training_data(request, Access::impl(plan).step.wanted));
   const auto handle = [&](data::Dataset data) {
-    return Dataset(std::make_shared<const Impl>(Impl{.data = std::move(data), .cache = cache}));
+    return Dataset(std::make_shared<const Impl>(Impl{.data = std::move(data), .cache = cache, .inputs = inputs}));
   };
   return DatasetPair{handle(std::move(found.train)), handle(std::move(found.test))};
 }

@@ -44,7 +44,15 @@ Result<FirmwareSizes> write_project(const FirmwareOptions& options, const std::s
   PANTOUM_ASSIGN(const auto cache, base::TemporaryPath::create("cache"));
   const pipeline::FirmwareRequest request{
       .options = options, .data = {.cache_folder = cache->path()}, .plan_path = plan_file};
-  PANTOUM_ASSIGN(const pipeline::PlannedStep made, step(request));
+  base::InputsInUse inputs;
+  inputs.add(plan_file);
+  inputs.add(options.data.value_or(""));
+  std::optional<pipeline::PlannedStep> read;
+  {
+    const base::RecordInputs recorded(&inputs);
+    PANTOUM_ASSIGN(read, step(request));
+  }
+  const pipeline::PlannedStep& made = *read;
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(made, request));
   return public_sizes(sizes);
 }
@@ -78,6 +86,8 @@ Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& opti
 Result<void> write_report(const Plan& plan, const std::string& path, const std::vector<std::string>& logs) {
   PANTOUM_ASSIGN(const report::CheckedPlan made, report::check_plan(Access::impl(plan).step.plan));
   report::ReportRequest request{.plan = made, .next = {}, .version = version(), .plan_file = ""};
+  base::InputsInUse inputs;
+  for (const std::string& log : logs) inputs.add(log);
   PANTOUM_ASSIGN(request.logs, report::read_logs(logs));
   PANTOUM_ASSIGN(const nlohmann::ordered_json report, report::report_json(request));
   return base::write_file_atomically(path, report::to_html(report));
@@ -137,6 +147,8 @@ Result<std::vector<SweepRow>> api::swept_rows(const pipeline::SweptGraphs& graph
 
 Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& device, const SweepOptions& options) {
   PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
+  base::InputsInUse inputs;
+  if (device.name.ends_with(".toml")) inputs.add(device.name);
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
   return rows_of(pipeline::swept_graphs(std::move(compiled)), std::move(request));

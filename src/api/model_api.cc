@@ -31,8 +31,13 @@ ModelInfo model_info(import::ModelInfo info) {
   return made;
 }
 
-// Is the model one that can be trained so? With the batch that is chosen when it is planned, or 1.
-Result<void> check_model(const Access::ModelImpl& model) {
+// Is the model one that can be trained so? With the batch that is chosen when it is planned, or 1. Files that it is read from
+// are guarded as long as it lives.
+Result<void> check_model(Access::ModelImpl& model) {
+  const auto inputs = std::make_shared<base::InputsInUse>();
+  inputs->add(model.options.weights.value_or(""));
+  model.inputs = inputs;
+  const base::RecordInputs recorded(inputs.get());
   PANTOUM_TRY(api::model_request(model));
   const import::OnnxOptions options = import_options(model.options);
   PANTOUM_TRY(pipeline::import_model({model.path, model.bytes.get()}, options));
@@ -48,7 +53,7 @@ Result<pipeline::ModelRequest> api::model_request(const Access::ModelImpl& model
 
 Result<Model> Access::model(const PlanImpl& plan, const std::string& weights) {
   auto impl = std::make_shared<ModelImpl>(
-      ModelImpl{.path = plan.step.model.path, .bytes = plan.step.model.bytes, .options = plan.step.model.options});
+      ModelImpl{.path = plan.step.model.path, .bytes = plan.step.model.bytes, .options = plan.step.model.options, .inputs = plan.inputs});
   impl->options.weights = weights;
   return Model(std::move(impl));
 }

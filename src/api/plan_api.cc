@@ -28,13 +28,18 @@ Error with_min_ram(Error error, const plan::Infeasible& none, problem::Bytes res
 }  // namespace
 
 struct PlanMaker {
-  // `step` takes the path for the first weights, and returns the planned step.
+  // `step` takes the path for the first weights, and returns the planned step. What it reads, and `inputs` (null: none), the
+  // plan guards.
   template <class Step>
-  static Result<Plan> plan_of(const ModelOptions& options, const Step& step) {
+  static Result<Plan> plan_of(const ModelOptions& options, const base::InputsInUse* inputs, const Step& step) {
     auto impl = std::make_shared<Plan::Impl>();
     impl->options = options;
     PANTOUM_ASSIGN(impl->weights, base::TemporaryPath::create("first.safetensors"));
-    PANTOUM_ASSIGN(impl->step, step(impl->weights->path()));
+    {
+      const base::RecordInputs recorded(impl->inputs.get());
+      PANTOUM_ASSIGN(impl->step, step(impl->weights->path()));
+    }
+    impl->inputs->add_all(inputs);
     const auto add = [&](const std::vector<pipeline::BatchPart>& parts, bool is_target) {
       for (const pipeline::BatchPart& part : parts)
         impl->batch.push_back({part.name, api::public_type(part.type.dtype), part.type.shape, is_target});
@@ -51,7 +56,7 @@ struct PlanMaker {
 Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOptions& options) {
   PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
-  return PlanMaker::plan_of(model.options(), [&](const std::string& weights) -> Result<pipeline::PlannedStep> {
+  return PlanMaker::plan_of(model.options(), Access::impl(model).inputs.get(), [&](const std::string& weights) -> Result<pipeline::PlannedStep> {
     PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::make_graphs(asked, request));
     PANTOUM_TRY(pipeline::check_batch(compiled.evaluation().graph));
     PANTOUM_TRY(pipeline::add_costs(compiled, request));
@@ -67,38 +72,57 @@ Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOpti
 namespace {
 
 Result<Plan> plan_of_record(const problem::Plan& given, const pipeline::ModelRequest& model,
-                            const pipeline::PlanRequest& request) {
-  return PlanMaker::plan_of(model.options, [&](const std::string& weights) {
+                            const pipeline::PlanRequest& request, const base::InputsInUse* inputs) {
+  return PlanMaker::plan_of(model.options, inputs, [&](const std::string& weights) {
     return pipeline::step_of_plan(given, model, request, weights);
   });
 }
 
 // Makes the whole plan again, for the model that it names.
-Result<Plan> whole_plan(const problem::Plan& given, const std::string& where) {
+Result<Plan> whole_plan(const problem::Plan& given, const std::string& where, const base::InputsInUse* inputs) {
   PANTOUM_ASSIGN(const pipeline::PlanRecord record, pipeline::record_of(given, where));
   if (record.model.path.empty())
     return fail("E0293", "the plan is of a model that was built in code, and names no file", where,
                 "save the model, load it from there, and plan that");
-  return plan_of_record(given, record.model, record.request);
+  return plan_of_record(given, record.model, record.request, inputs);
 }
 
 }  // namespace
 
 Result<Plan> Plan::load(const std::string& path) {
+  base::InputsInUse inputs;
+  inputs.add(path);
   PANTOUM_ASSIGN(const problem::Plan given, problem::read_plan(path));
-  return whole_plan(given, path);
+  return whole_plan(given, path, &inputs);
+}
+
+namespace {
+
+Result<Plan> plan_of_model(const problem::Plan& given, const std::string& where, const Model& model, base::InputsInUse& inputs) {
+  PANTOUM_ASSIGN(const pipeline::PlanRecord record, pipeline::record_of(given, where));
+  PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
+  inputs.add_all(Access::impl(model).inputs.get());
+  return plan_of_record(given, asked, record.request, &inputs);
+}
+
+}  // namespace
+
+Result<Plan> Plan::load(const std::string& path, const Model& model) {
+  base::InputsInUse inputs;
+  inputs.add(path);
+  PANTOUM_ASSIGN(const problem::Plan given, problem::read_plan(path));
+  return plan_of_model(given, path, model, inputs);
 }
 
 Result<Plan> Plan::from_json(const std::string& json) {
   PANTOUM_ASSIGN(const problem::Plan given, problem::parse_plan(json, "Plan::from_json"));
-  return whole_plan(given, "Plan::from_json");
+  return whole_plan(given, "Plan::from_json", nullptr);
 }
 
 Result<Plan> Plan::from_json(const std::string& json, const Model& model) {
   PANTOUM_ASSIGN(const problem::Plan given, problem::parse_plan(json, "Plan::from_json"));
-  PANTOUM_ASSIGN(const pipeline::PlanRecord record, pipeline::record_of(given, "Plan::from_json"));
-  PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
-  return plan_of_record(given, asked, record.request);
+  base::InputsInUse inputs;
+  return plan_of_model(given, "Plan::from_json", model, inputs);
 }
 
 Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options, KnownPlans* known) {

@@ -46,6 +46,39 @@ TEST(DevicesApi, TellsProfilesByName) {
   EXPECT_EQ(describe({"none"}).error().code, "E0270");
 }
 
+// Every call that writes, onto every file that what it writes was read from.
+TEST(OutputsApi, NoCallWritesOverAFileThatIsRead) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const std::string net = folder.file("net.onnx"), plan_file = folder.file("plan.json"), weights = folder.file("w");
+  ASSERT_TRUE(classifier()->save(net));
+  {
+    PlanOptions options = quick();
+    options.ram = MiB(1);
+    const Result<Plan> plan = Plan::make(*Model::from_file(net, {.batch = kBatch}), device("host"), options);
+    ASSERT_TRUE(plan) << to_text(plan.error());
+    ASSERT_TRUE(plan->save(plan_file) && plan->save_initial_weights(weights));
+  }
+  const Model model = *Model::from_file(net, {.batch = kBatch, .weights = weights});
+  const Plan plan = *Plan::load(plan_file, model);
+  Trainer trainer = *Trainer::create(plan);
+  for (const std::string& input : {net, plan_file, weights}) {
+    fs::create_hard_link(input, folder.file("hard"));
+    fs::create_symlink(input, folder.file("soft"));
+    for (const std::string& alias : {input, folder.file("hard"), folder.file("soft")}) {
+      for (const Result<void>& wrote :
+           {model.save(alias), plan.save(alias), plan.save_binary(alias), plan.save_initial_weights(alias),
+            trainer.save(alias), write_report(plan, alias, {}), export_onnx(model, weights, alias)}) {
+        ASSERT_FALSE(wrote) << alias;
+        EXPECT_EQ(wrote.error().code, "E0125") << to_text(wrote.error());
+      }
+      EXPECT_EQ(fs::hard_link_count(input), 2U);
+    }
+    fs::remove(folder.file("hard"));
+    fs::remove(folder.file("soft"));
+  }
+}
+
 TEST(PlanJsonApi, IsReadBackForItsModel) {
   const Plan plan = a_plan();
   const Result<Plan> back = Plan::from_json(plan.to_json(), *classifier());

@@ -20,6 +20,7 @@ struct Trainer::Impl {
   std::unique_ptr<train::Trainer> trainer;
   std::string page_folder;
   std::string resumed_from;
+  std::unique_ptr<base::InputsInUse> inputs = std::make_unique<base::InputsInUse>();  // the plan guards others
 
   [[nodiscard]] const Access::PlanImpl& planned() const { return Access::impl(plan); }
   template <class Change>
@@ -88,13 +89,17 @@ class Callbacks {
   std::chrono::steady_clock::time_point last_;
 };
 
+bool is_one_file(const std::string& path, const std::string& other) {
+  return !other.empty() && base::identity_of_file(path) == base::identity_of_file(other);
+}
+
 Result<train::RunOptions> run_options(const FitOptions& options, const std::string& resumed_from,
                                       Callbacks& callbacks) {
   PANTOUM_TRY(settings::check(settings::fields_of(const_cast<FitOptions&>(options)), "FitOptions"));
   train::RunOptions made{.epochs = options.epochs,
                          .checkpoint_every = options.checkpoint_every.value_or(0),
                          .checkpoint = options.checkpoint.value_or(""),
-                         .old_checkpoint = options.checkpoint && *options.checkpoint == resumed_from
+                         .old_checkpoint = options.checkpoint && is_one_file(*options.checkpoint, resumed_from)
                                                ? train::OldCheckpoint::kOwn
                                                : train::OldCheckpoint::kForeign,
                          .judge = {.by_accuracy = options.judge == Judge::accuracy,
@@ -188,6 +193,7 @@ Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options)
   PANTOUM_ASSIGN(const train::TrainerOptions settings,
                  pipeline::trainer_options(planned.step, *impl->kernels, options));
   PANTOUM_ASSIGN(impl->trainer, train::Trainer::create(planned.step.binary, planned.weights->path(), settings));
+  impl->inputs->add(options.weights.value_or(""));
   if (options.weights) PANTOUM_TRY(impl->trainer->load(*options.weights));
   return Trainer(std::move(impl));
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/inputs_in_use.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
@@ -34,6 +35,7 @@ bool sign(int descriptor) {
 Result<FileLock> FileLock::acquire(const std::string& path) {
   if (is_special_file(path)) return FileLock(OwnedFile(-1, path, 0));
   const std::string name = path + ".lock";
+  PANTOUM_TRY(check_no_input(name));
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return write_failure(path, "it is a folder");
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/inputs_in_use.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
@@ -73,6 +74,8 @@ Result<void> flush_folder_of(const std::string& path) {
 }
 
 Result<std::string> read_file(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return fail("E0201", "cannot open the file: its path has a byte of 0");
+  record_input(path);
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (file < 0)
     return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
@@ -105,6 +108,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents, const std::string& shown) {
+  PANTOUM_TRY(check_no_input_in(folder, name, shown));
   std::string hidden;
   const int file = create_hidden(folder, name, hidden);
   if (file < 0) return write_failure(shown, system_reason());

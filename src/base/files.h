@@ -32,6 +32,7 @@ inline constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;  // of a file that
 
 // Writes a new file beside `name`, relative to the open folder, flushes it to the device and renames it over `name`. E0901, which
 // names the file as `shown`; what stood there is left alone on failure.
+// E0125 where an input in use stands there (base/inputs_in_use.h).
 [[nodiscard]] Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents,
                                            const std::string& shown);
 

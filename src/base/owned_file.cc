@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/inputs_in_use.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
@@ -59,6 +60,8 @@ OwnedFile::~OwnedFile() {
 }
 
 Result<OwnedFile> OwnedFile::open_to_read(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return fail("E0201", "cannot open the file: its path has a byte of 0");
+  record_input(path);
   // O_NONBLOCK: a pipe without a writer must not make us wait before it is refused.
   const int descriptor = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (descriptor < 0)
@@ -96,6 +99,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   // The name can be foreseen because it is the lock, at which two writers of one path meet. No link is followed, and
   // what stands there is written only under the lock.
   const std::string part = path + ".part";
+  PANTOUM_TRY(check_no_input(path));
+  PANTOUM_TRY(check_no_input(part));
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string name = part, target = path;  // allocated first: a failure later would leave the file
     const int descriptor =
@@ -131,6 +136,7 @@ Result<void> AtomicFile::rewrite(uint64_t at, std::span<const std::byte> data) {
 Result<void> AtomicFile::commit(const std::string& kept) {
   if (is_direct()) return {};
   if (uninterrupted([&] { return ::fsync(file_.descriptor()); }) != 0) return write_failure(path_, system_reason());
+  if (!kept.empty()) PANTOUM_TRY(check_no_input(kept));
   if (!kept.empty()) PANTOUM_TRY(keep_under(path_, kept));
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, system_reason());
   committed_ = true;

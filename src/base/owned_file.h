@@ -41,7 +41,7 @@ class OwnedFile {
 
 // Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder
 // flushed. Dropped without commit, or killed, it leaves `path` as it was. Two writers of one path: the second gets
-// E0901. A special file (/dev/null, a pipe) is written to as it is.
+// E0901. An input in use (base/inputs_in_use.h) is at `path` or its `.part`: E0125. A special file (/dev/null, a pipe) is written to as it is.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::string& path, unsigned mode);

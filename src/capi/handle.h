@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/inputs_in_use.h"
 #include "base/result.h"
 #include "host/kernel_set.h"
 #include "pantoum/train.h"
@@ -24,6 +25,7 @@ struct Handle {
   std::span<const pt_train_data> pending;  // what the step that runs is to read
   std::string kernel_name;                 // of the last usage that was asked for: its strings are the caller's to read
   train::Usage usage;
+  base::InputsInUse inputs;  // the files of the plan and of the first weights
   std::unique_ptr<train::Trainer> trainer;
 };
 

@@ -185,7 +185,10 @@ int open_handle(pt_trainer** trainer, const char* weights, const pt_train_option
     *trainer = nullptr;
     pt_trainer* const made = enter(std::make_shared<Handle>());
     *trainer = made;
-    return call(made, function, [&](Handle& handle) { return open(handle, plan(), weights, options, function); });
+    return call(made, function, [&](Handle& handle) {
+      const base::RecordInputs recorded(&handle.inputs);
+      return open(handle, plan(), weights, options, function);
+    });
   } catch (...) {
     return failed(error_without_trainer(), caught(function));
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -94,6 +95,25 @@ TEST_F(TrainC, LearnsAndTellsWhereItIs) {
   EXPECT_GT(usage.arena_bytes, 0U);
   EXPECT_EQ(usage.page_file_bytes, 0U);
   EXPECT_STREQ(usage.kernels, "portable");
+}
+
+TEST_F(TrainC, SavesOntoNoFileThatItWasOpenedFrom) {
+  const auto plan = TinyPlan(TinyOptions{}).encoded();
+  std::ofstream(path("plan"), std::ios::binary).write(reinterpret_cast<const char*>(plan.data()), static_cast<std::streamsize>(plan.size()));
+  pt_train_options options = {.size = sizeof options, .learning_rate = 0.5, .page_file = folder_.c_str()};
+  for (const char* name : {"plan", "weights"}) {
+    const std::string input = path(name), hard = input + ".hard", soft = input + ".soft";
+    std::filesystem::create_hard_link(input, hard);
+    std::filesystem::create_symlink(input, soft);
+    const auto bytes = std::filesystem::file_size(input);
+    pt_trainer* trainer = nullptr;
+    ASSERT_EQ(pt_train_open(&trainer, path("plan").c_str(), path("weights").c_str(), &options), 0);
+    for (const std::string& alias : {input, hard, soft}) EXPECT_EQ(pt_train_save(trainer, alias.c_str()), 125) << alias;
+    EXPECT_EQ(std::filesystem::file_size(input), bytes);
+    EXPECT_EQ(std::filesystem::hard_link_count(input), 2U);
+    EXPECT_TRUE(std::filesystem::is_symlink(soft));
+    pt_train_close(trainer);
+  }
 }
 
 TEST_F(TrainC, GivesTheBitsOfTheCppTrainer) {

@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/last_words.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 
 namespace pantoum::cli {
 namespace {
@@ -126,7 +127,7 @@ int run_line(int argc, const char* const* argv, bool json) {
   const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
     if (only_parse) return {};
     PANTOUM_TRY(streams.replace(given));
-    PANTOUM_TRY(check_given(given));
+    PANTOUM_TRY(check_given(given, default_profile_store()));
     for (const std::string& option : passed_over(given))
       print_remark("warning",
                    option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");

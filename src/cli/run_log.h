@@ -10,6 +10,7 @@
 #include "base/file_lock.h"
 #include "base/owned_file.h"
 #include "base/result.h"
+#include "cli/files/inputs_kept.h"
 
 namespace pantoum::cli {
 
@@ -50,16 +51,7 @@ class TemporaryFile {
   std::string path_;
 };
 
-// The files that a training writes while it runs: each by one run at a time, each under a name of its own.
-
-struct NamedOutput {
-  const char* option;
-  std::string path;  // "": it is not written
-};
-
-// E0117: two of the outputs are the same file. Several outputs may share a pipe or a device.
-[[nodiscard]] Result<void> check_distinct(const std::vector<NamedOutput>& outputs);
-
+// The files that a training writes while it runs: each by one run at a time.
 // Locks every output during the lifetime of the result. E0907: another run writes one of them; E0901: an output cannot be written.
 [[nodiscard]] Result<std::vector<base::FileLock>> lock_all(const std::vector<NamedOutput>& outputs);
 

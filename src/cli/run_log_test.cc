@@ -74,7 +74,7 @@ TEST_F(RunLogTest, AFolderThatIsNotThereIsTold) {
 TEST(RunOutputs, AreFilesOfTheirOwn) {
   EXPECT_TRUE(check_distinct({{"--output", "a"}, {"--log", "b"}, {"--report", ""}, {"--keep-best", ""}}));
   EXPECT_TRUE(check_distinct({{"--output", "/dev/null"}, {"--log", "/dev/null"}}));
-  EXPECT_EQ(check_distinct({{"--output", "a"}, {"--log", "./x/../a"}}).error().code, "E0117");
+  EXPECT_EQ(check_distinct({{"--output", "a"}, {"--log", "./x/../a"}}).error().code, "E0125");
 }
 
 }  // namespace

@@ -74,13 +74,6 @@ struct ProfileOptions {
 
 // ---- the table as a file ----
 
-// Do both paths name one file, whether or not it exists already?
-bool same_file(const std::string& one, const std::string& other) {
-  std::error_code none;
-  if (std::filesystem::equivalent(one, other, none)) return true;
-  return std::filesystem::weakly_canonical(one, none) == std::filesystem::weakly_canonical(other, none);
-}
-
 Result<std::string> store_to_exchange(const ProfileOptions& options) {
   const std::string path = options.step.plan.profile_store.value_or(default_profile_store());
   if (path.empty())
@@ -93,11 +86,6 @@ Result<std::string> store_to_exchange(const ProfileOptions& options) {
   if (options.imported.empty() && !std::filesystem::exists(path, none))
     return fail("E0201", "there is no such profile store", path,
                 "name the one with --profile-store, or measure first: pantoum profile model.onnx");
-  if (options.exported.empty()) return path;
-  if (same_file(path, options.exported))
-    return fail("E0119", "the table would take the place of the store that it is of", "--export", "name another file");
-  if (!options.imported.empty() && same_file(options.imported, options.exported))
-    return fail("E0119", "the table would take the place of the one that is read", "--export", "name another file");
   return path;
 }
 

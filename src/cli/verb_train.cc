@@ -24,6 +24,7 @@
 #include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "report/report.h"
+#include "train/checkpoint.h"
 
 namespace pantoum::cli {
 namespace {
@@ -262,7 +263,12 @@ Result<void> check_outputs(const TrainOptions& options) {
   std::vector<NamedOutput> outputs = written_while_running(options);
   outputs.push_back({"--plan-out", options.plan_output});
   outputs.push_back({"--report", options.report});
-  return check_distinct(outputs);
+  PANTOUM_TRY(check_distinct(outputs));
+  // What stands there beside them, and goes or is written.
+  outputs.push_back({"--checkpoint", train::previous_checkpoint(options.checkpoint())});
+  outputs.push_back({"--output", options.output + ".initial"});
+  if (options.keeps_other_plan) outputs.push_back({"--plan-out", options.plan_output + ".previous"});
+  return check_no_input(outputs, {{"MODEL", options.step.model}, {"--weights", options.step.options.weights.value_or("")}});
 }
 
 Result<void> log_resume(const Resumed& resumed, RunLog& log) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/inputs_in_use.h"
 #include "base/owned_file.h"
 #include "emit/inference_form.h"
 #include "import/constant_tables.h"
@@ -195,6 +196,8 @@ int64_t bytes_of(const Entries& entries) {
 }  // namespace
 
 Result<Exported> export_onnx(const ExportOptions& options) {
+  base::InputsInUse inputs;
+  const base::RecordInputs recorded(&inputs);
   PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model, {.accept_folded = true}));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
   PANTOUM_ASSIGN(Entries entries, find_entries(imported.graph, weights));
@@ -205,6 +208,7 @@ Result<Exported> export_onnx(const ExportOptions& options) {
   add_trained_by_name(model.graph(), weights, entries);
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));
   PANTOUM_TRY(make_inference_form(*model.mutable_graph()));
+  PANTOUM_TRY(base::check_no_input(options.output));
   const bool outside = options.external_data || bytes_of(entries) > kMostInside;
   PANTOUM_ASSIGN(Contents contents, Contents::open(outside ? options.output + ".data" : ""));
   const std::string folder = std::filesystem::path(options.model).parent_path().string();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/inputs_in_use.h"
 
 namespace pantoum::emit {
 namespace {
@@ -19,12 +20,15 @@ std::string text_of(const std::set<std::string>& names) {
 }  // namespace
 
 Result<ProjectFolder> ProjectFolder::open(const std::string& path) {
+  const base::RecordInputs unrecorded(nullptr);  // a project's own files are made again
   PANTOUM_ASSIGN(base::OutputFolder folder, base::OutputFolder::open(path));
   ProjectFolder project(std::move(folder));
   if (project.has(kList)) {
     PANTOUM_ASSIGN(const std::string text, base::read_file(project.path_of(kList)));
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) project.own_.insert(line);
+    for (const std::string& name : project.own_) PANTOUM_TRY(base::check_no_input(project.path_of(name)));
+    PANTOUM_TRY(base::check_no_input(project.path_of(kList)));
     return project;
   }
   if (project.folder_.is_empty()) return project;

@@ -5,7 +5,10 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "base/inputs_in_use.h"
+#include "import/onnx.h"
 #include "import/onnx_messages.h"
 
 namespace pantoum::import {
@@ -43,7 +46,41 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+using Files = std::set<std::string>;
+
+void add_files(const onnx::TensorProto& tensor, Files& files) {
+  for (const auto& entry : tensor.external_data())
+    if (entry.key() == "location") files.insert(entry.value());
+}
+
+void add_files(const onnx::GraphProto& graph, Files& files) {
+  for (const auto& tensor : graph.initializer()) add_files(tensor, files);
+  for (const auto& tensor : graph.sparse_initializer()) {
+    add_files(tensor.values(), files);
+    add_files(tensor.indices(), files);
+  }
+  for (const auto& node : graph.node())
+    for (const auto& attribute : node.attribute()) {
+      add_files(attribute.t(), files);
+      for (const auto& tensor : attribute.tensors()) add_files(tensor, files);
+      if (attribute.has_g()) add_files(attribute.g(), files);
+      for (const auto& body : attribute.graphs()) add_files(body, files);
+    }
+}
+
 }  // namespace
+
+std::vector<std::string> external_data_files(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  onnx::ModelProto model;
+  if (!model.ParseFromIstream(&stream)) return {};
+  Files files;
+  add_files(model.graph(), files);
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> paths;
+  for (const std::string& file : files) paths.push_back((folder / file).string());
+  return paths;
+}
 
 Result<ExternalData::File*> ExternalData::open(const std::string& location, const std::string& where) {
   if (const auto known = files_.find(location); known != files_.end()) return &known->second;
@@ -86,6 +123,7 @@ Result<ir::Data> ExternalData::read(const onnx::TensorProto& message, int64_t by
   }
   file->read += bytes;
   auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+  base::record_input(file->path);
   std::ifstream stream(file->path, std::ios::binary);
   stream.seekg(place.offset);
   stream.read(reinterpret_cast<char*>(data->data()), bytes);

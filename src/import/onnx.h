@@ -69,4 +69,7 @@ struct Imported {
 [[nodiscard]] Result<Imported> parse_onnx(const void* bytes, size_t size, const std::string& folder,
                                           const OnnxOptions& options = {});
 
+// The paths of the files that hold tensors of the model; none where it cannot be read.
+[[nodiscard]] std::vector<std::string> external_data_files(const std::string& path);
+
 }  // namespace pantoum::import

@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/inputs_in_use.h"
 #include "base/json_reader.h"
 #include "base/json_text.h"
 #include "base/system_calls.h"
@@ -106,7 +107,21 @@ void remove_parts(const std::filesystem::path& path) {
   for (const auto& part : parts) std::filesystem::remove(part, ignored);
 }
 
+// The files of the folder that a sweep writes or removes. E0125 one is an input.
+Result<void> check_no_input_in_sweep(const std::filesystem::path& path) {
+  std::error_code ignored;
+  for (const auto& folder : {path, path / "plans"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const bool is_ours = folder != path || name.starts_with("sweep.") || entry.path().extension().string().starts_with(".part");
+      if (is_ours) PANTOUM_TRY(base::check_no_input(entry.path().string()));
+    }
+  return {};
+}
+
 Result<SweepFolder> SweepFolder::open(const std::string& path, const report::SweepHead& head) {
+  const base::RecordInputs unrecorded(nullptr);  // a sweep goes on with its own files
+  PANTOUM_TRY(check_no_input_in_sweep(path));
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
   if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
+#include "base/inputs_in_use.h"
 #include "train/checkpoint.h"
 
 namespace pantoum::train {
@@ -212,7 +214,23 @@ class Run {
 
 }  // namespace
 
+namespace {
+
+// Before the first step: a run that would end at its first checkpoint does not begin.
+Result<void> check_files(const RunOptions& options) {
+  const std::string &checkpoint = options.checkpoint, &best = options.judge.best;
+  for (const std::string& path : {checkpoint, checkpoint.empty() ? "" : previous_checkpoint(checkpoint), best})
+    if (!path.empty()) PANTOUM_TRY(base::check_no_input(path));
+  if (!checkpoint.empty() && !best.empty() && !base::is_special_file(best) &&
+      base::identity_of_file(checkpoint) == base::identity_of_file(best))
+    return fail("E0125", "the checkpoint and the best weights are one file", best, "give each a file of its own");
+  return {};
+}
+
+}  // namespace
+
 Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, const RunOptions& options) {
+  PANTOUM_TRY(check_files(options));
   if (data.steps_per_epoch == 0 || !data.produce)
     return fail("E0120", "an epoch of no steps", {}, "give a producer and the number of its steps");
   return Run(trainer, data, options).go();

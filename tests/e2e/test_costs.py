@@ -168,8 +168,8 @@ class Tables(Costs):
         os.symlink(self.table, self.at("pointed.csv"))
         beside = os.path.join(os.path.dirname(self.table), ".", os.path.basename(self.table))
         for name in (self.table, self.at("linked.csv"), self.at("pointed.csv"), beside):
-            self.refused("E0119", "profile", "--import", self.table, "--export", name, *store)
-        self.refused("E0119", "profile", "--export", self.at("s.db"), *store)
+            self.refused("E0125", "profile", "--import", self.table, "--export", name, *store)
+        self.refused("E0125", "profile", "--export", self.at("s.db"), *store)
         self.assertEqual(self.contents("t.csv"), ROW.encode())
 
     def test_a_foreign_table_of_costs_is_left_alone(self):

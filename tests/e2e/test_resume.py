@@ -174,8 +174,8 @@ class Faults(House):
         for at in places:
             pathlib.Path(point).write_bytes(whole)
             self.damage(point, at, draw.randrange(8))
-            for option in ("--resume", "--weights"):
-                done = self.run_cli(*self.words(out, option, point))
+            for option, output in (("--resume", out), ("--weights", self.path("new.safetensors"))):  # onto the weights is E0125
+                done = self.run_cli(*self.words(output, option, point))
                 self.assertEqual(done.returncode, 3, f"{option}, byte {at}: {done.stderr}")
                 self.assertRegex(done.stderr, r"error\[E024[04]\]")
         pathlib.Path(point).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -230,10 +230,12 @@ class Faults(House):
     def test_no_output_follows_a_link(self):
         victim, out = pathlib.Path(self.path("victim")), self.path("linked.safetensors")
         victim.write_text("whole")
-        for name in ("", ".jsonl", ".checkpoint", ".checkpoint.previous"):
-            os.symlink(victim, out + name)
+        for name in ("", ".jsonl", ".checkpoint", ".checkpoint.previous"):  # one file for two outputs is E0125
+            pathlib.Path(self.path("victim" + name)).write_text("whole")
+            os.symlink(self.path("victim" + name), out + name)
         self.succeed(*self.words(out, "--report", out + ".html", "--plan-out", out + ".json"))
-        self.assertEqual(victim.read_text(), "whole")
+        for name in ("", ".jsonl", ".checkpoint", ".checkpoint.previous"):
+            self.assertEqual(pathlib.Path(self.path("victim" + name)).read_text(), "whole")
         self.assertFalse(os.path.islink(out) or os.path.islink(out + ".jsonl") or os.path.islink(out + ".checkpoint"))
         os.unlink(out + ".jsonl")
         os.symlink(victim, out + ".jsonl")
@@ -258,7 +260,7 @@ class Faults(House):
             first.kill()
             first.wait()
         self.succeed(*self.words(out))
-        self.refuse(2, "E0117", *self.words(out, "--log", out))
+        self.refuse(2, "E0125", *self.words(out, "--log", out))
 
     def test_kernels_are_those_of_the_checkpoint(self):
         out, point = self.copy("kernels")

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/system_calls.h"
 #include "cli/files/contents.h"
+#include "cli/files/inputs_kept.h"
 #include "base/nearest_name.h"
 #include "cli/line/suggestions.h"
 #include "cost/device.h"
@@ -336,11 +337,11 @@ std::vector<std::string> passed_over(const std::vector<Given>& given) {
   return names;
 }
 
-Result<void> check_given(const std::vector<Given>& given) {
+Result<void> check_given(const std::vector<Given>& given, const std::string& store) {
   PANTOUM_TRY(check_beside_costgraph(given));
   for (const Given& each : given)
     if (!each.value.empty()) PANTOUM_TRY(check_one(each));
-  return {};
+  return keep_inputs(given, store);
 }
 
 }  // namespace pantoum::cli

@@ -1,0 +1,226 @@
+"""No output takes the place of an input or of another output, by whatever name: every pair of every verb, made from the
+command line's own tables of options. What is refused changes nothing."""
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import shutil
+import unittest
+
+from house import MODEL, ROOT, House, m4_costgraph, make_data
+
+SAME_STEP = ["--batch", "8", "--effort", "1", "--measure", "off", "--kernels", "portable", "--ram", "4MiB"]
+DERIVED = ["", ".checkpoint", ".checkpoint.previous", ".jsonl", ".initial", ".part", ".lock", ".checkpoint.part", ".jsonl.part"]
+
+# A file of each option that reads one; "MODEL" and such are positional. A name that only some verb reads: "verb --option".
+INPUTS = {
+    "MODEL": "net.onnx", "--model": "net.onnx", "PLAN": "plan.json", "--plan": "plan.json", "LOG": "run.jsonl", "--costgraph": "graph.json",
+    "--weights": "w.safetensors", "--warm-start": "plan.json", "--resume": "c.safetensors", "--data": "data", "--test-data": "tests",
+    "--profile-store": "times.db", "--sweep": "swept", "DIR": "project", "--meter": "joules.csv", "--import": "times.csv", "--device": "board.toml",
+}
+OUTPUTS = {"--output", "--binary-out", "--weights-out", "--costgraph-out", "--write-min-plan", "--write-refusal", "--plan-out", "--log", "--report", "--export",
+           "--checkpoint", "--keep-best", "--trace"}
+# Neither: folders for files with names of their own, and no file of theirs is replaced.
+OTHER = {"--page-file", "--cache", "NAME"}
+# What goes on by design.
+CONTINUED = {("--resume", "--checkpoint"), ("--plan", "--plan-out"), ("--warm-start", "--plan-out"), ("plan --warm-start", "--output")}
+# What each verb needs beside the pair.
+NEEDED = {
+    "plan": {"MODEL": "net.onnx"}, "profile": {}, "sweep": {"MODEL": "net.onnx", "--output": "new", "--ram": "4MiB"},
+    "train": {"MODEL": "net.onnx", "--data": "data", "--output": "new.safetensors"},
+    "export": {"MODEL": "net.onnx", "--weights": "w.safetensors", "--output": "new.onnx"},
+    "emit": {"PLAN": "plan.json", "--output": "new", "--target": "posix"}, "run-firmware": {"DIR": "project"},
+    "report": {"PLAN": "plan.json", "--output": "new.html"},
+}
+
+
+def options_of(page):
+    """verb -> its options that name files, of docs/cli.md's text."""
+    verbs = {}
+    for part in re.split(r"(?m)^## ", page)[1:]:
+        name, text = part.split("\n", 1)
+        named = re.findall(r"\| `(?:-\w, )?(--[\w-]+) (?:FILE|PATH|DIR|DEVICE|METER)[^`]*`", text)
+        named += re.findall(r"(?m)^\* `([A-Z]+)`", text) + [each for each in ("--export", "--import") if f"`{each} TEXT" in text]
+        verbs[name] = named
+    return verbs
+
+
+def state_of(folder):
+    """Every name below, with what it is: the contents, a link's text; and the inode, so that a copy is no original."""
+    found = {}
+    for top, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = os.path.join(top, name)
+            status = os.lstat(path)
+            what = os.readlink(path) if os.path.islink(path) else hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
+            found[path] = (status.st_ino, status.st_nlink if os.path.isfile(path) else 0, what)
+    return found
+
+
+class OutputsOntoInputs(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        at = lambda name: cls.path(cls, name)
+        shutil.copy(MODEL, at("net.onnx"))
+        make_data(at("data"), 32, 16)
+        make_data(at("tests"), 32, 16)
+        shutil.copy(m4_costgraph(cls.folder)[0], at("costs"))
+        os.replace(at("costs"), at("graph.json"))
+        run = House.succeed.__get__(cls())
+        run("plan", "net.onnx", *SAME_STEP, "-o", "plan.json", "--weights-out", "w.safetensors", cwd=cls.folder)
+        run("train", "net.onnx", *SAME_STEP, "--data", "data", "--epochs", "1", "-o", "c.safetensors", "--log", "run.jsonl", "--checkpoint", "c", "--checkpoint-every", "1", "--plan-out", "p",
+            cwd=cls.folder)
+        os.replace(at("c"), at("c.safetensors"))
+        os.remove(at("p"))
+        run("sweep", "--costgraph", "graph.json", "--ram", "1GiB", "--planners", "pantoum", "--effort", "1", "-o", "swept", cwd=cls.folder)
+        run("emit", "plan.json", "--target", "posix", "-o", "project", cwd=cls.folder)
+        pathlib.Path(at("times.csv")).write_text("machine,op,algorithm,operands,seconds\nm4,relu,reference,f32[4]->f32[4],1e-3\n")
+        run("profile", "--profile-store", "times.db", "--import", "times.csv", cwd=cls.folder)
+        shutil.copy(os.path.join(ROOT, "devices", "m4.toml"), at("board.toml"))
+        pathlib.Path(at("joules.csv")).write_text("time_s,power_w,trigger\n0,1,0\n1,1,1\n")
+        os.symlink("/nowhere/there", at("dangling"))
+        cls.options = options_of(run("reference").stdout)
+
+    def names_of(self, name):
+        """The file by its name, a hard link, a symbolic link and a linked folder."""
+        os.makedirs(self.path("names"))
+        os.symlink("..", self.path("names", "folder"))
+        os.link(self.path(name), self.path("names", "hard"))
+        os.symlink(os.path.join("..", name), self.path("names", "soft"))
+        return [name, "names/hard", "names/soft", f"names/folder/{name}", f"./names/../{name}"]
+
+    def words(self, verb, options):
+        """Positional words come first."""
+        given = [value for option, value in options.items() if not option.startswith("-")]
+        for option, value in options.items():
+            if option.startswith("-"):
+                given += [option, f"csv:{value},trigger=trigger" if option == "--meter" else value]
+        return [verb, *given]
+
+    def refuse_unchanged(self, verb, options):
+        before = state_of(self.folder)
+        self.refuse(2, "E0125", *self.words(verb, options), cwd=self.folder)
+        self.assertEqual(before, state_of(self.folder), self.words(verb, options))
+
+    def inputs_of(self, verb):
+        for option in self.options[verb]:
+            if option not in INPUTS or (verb, option) == ("profile", "--plan"):
+                continue
+            name = INPUTS[option]
+            inside = {"data": "train-images-idx3-ubyte", "tests": "t10k-labels-idx1-ubyte", "swept": "sweep.jsonl", "project": "model/plan.bin"}.get(name)
+            yield option, name, os.path.join(name, inside) if inside else name
+
+    def given_to(self, verb, option, name):
+        options = dict(NEEDED[verb])
+        if option == "--costgraph":
+            options.pop("MODEL")
+        if option == "--plan" and verb == "train":
+            options.pop("MODEL")
+        if verb == "profile" and option not in ("--import", "--profile-store"):
+            options["MODEL"] = "net.onnx"
+        options[option] = name
+        return options
+
+    def test_every_option_that_names_a_file_is_known_here(self):
+        for verb, options in self.options.items():
+            for option in options:
+                if verb in NEEDED:
+                    self.assertIn(option, {*INPUTS, *OUTPUTS, *OTHER}, verb)
+                else:
+                    self.assertNotIn(option, OUTPUTS, verb)
+
+    def test_every_output_onto_every_input(self):
+        pairs = 0
+        for verb in NEEDED:
+            for option, name, file in self.inputs_of(verb):
+                for alias in self.names_of(file):
+                    for output in self.options[verb]:
+                        is_folder = verb in ("emit", "sweep") and output == "--output"
+                        if output not in OUTPUTS or is_folder or {(option, output), (f"{verb} {option}", output)} & CONTINUED:
+                            continue
+                        if option == "--costgraph" and output in ("--weights-out", "--binary-out", "--costgraph-out"):
+                            continue  # E0118: a cost graph has none of them
+                        with self.subTest(verb=verb, input=option, output=output, alias=alias):
+                            self.refuse_unchanged(verb, {**self.given_to(verb, option, name), output: alias})
+                            pairs += 1
+                shutil.rmtree(self.path("names"))
+        self.assertGreater(pairs, 300)
+
+    def test_files_that_a_training_makes_beside_its_output(self):
+        for option, name, file in self.inputs_of("train"):
+            if option in ("--resume", "--profile-store", "--meter", "--device", "--test-data"):
+                continue
+            for end in DERIVED[1:]:
+                with self.subTest(input=option, end=end):
+                    os.makedirs(self.path("names"))
+                    os.link(self.path(file), self.path("names", "w" + end))
+                    self.refuse_unchanged("train", {**self.given_to("train", option, name), "--output": "names/w"})
+                    shutil.rmtree(self.path("names"))
+
+    def test_the_plan_and_the_log_of_another_run_beside_the_output(self):
+        os.makedirs(self.path("names"))
+        os.link(self.path("net.onnx"), self.path("names", "plan.json"))
+        self.refuse_unchanged("train", {**NEEDED["train"], "--output": "names/w"})
+        shutil.rmtree(self.path("names"))
+
+    def test_the_model_and_the_weights_that_a_plan_names(self):
+        for output in ("--output", "--log", "--report", "--checkpoint", "--keep-best", "--plan-out"):
+            self.refuse_unchanged("train", {"--data": "data", "--output": "new", "--plan": "plan.json", output: "net.onnx"})
+
+    def test_weights_that_lie_beside_the_model(self):
+        self.succeed("export", "net.onnx", "--weights", "w.safetensors", "-o", "apart.onnx", "--external-data", cwd=self.folder)
+        for verb, output in (("plan", "--output"), ("train", "--output"), ("train", "--log"), ("export", "--output")):
+            self.refuse_unchanged(verb, {**NEEDED[verb], "MODEL": "apart.onnx", output: "apart.onnx.data"})
+        before = state_of(self.folder)
+        os.link(self.path("net.onnx"), self.path("again.onnx.data"))
+        self.refuse(2, "E0125", "export", "net.onnx", "--weights", "w.safetensors", "-o", "again.onnx", "--external-data", cwd=self.folder)
+        os.remove(self.path("again.onnx.data"))
+        self.assertEqual(before, state_of(self.folder))
+
+    def test_files_of_a_folder_that_is_written(self):
+        for verb, names in (("sweep", ["sweep.csv", "sweep.jsonl", "sweep.json", "sweep.svg", "x.part", "plans/old.plan.json"]),
+                            ("emit", ["README.md", "model/plan.bin", "model/model.c", "Makefile"])):
+            for option, name, file in self.inputs_of(verb):
+                if os.path.isdir(self.path(file)) or option in ("--warm-start", "--profile-store", "--data"):
+                    continue
+                for inside in names:
+                    for make in (os.link, os.symlink):
+                        with self.subTest(verb=verb, input=option, inside=inside, make=make.__name__):
+                            shutil.copytree(self.path("swept" if verb == "sweep" else "project"), self.path("folder"))
+                            taken = self.path("folder", inside)
+                            if os.path.exists(taken):
+                                os.remove(taken)
+                            make(self.path(file), taken)
+                            self.refuse_unchanged(verb, {**self.given_to(verb, option, name), "--output": "folder"})
+                            shutil.rmtree(self.path("folder"))
+
+    def test_two_outputs_are_one_file(self):
+        pathlib.Path(self.path("there")).write_text("old")
+        for verb in NEEDED:
+            outputs = [each for each in self.options[verb] if each in OUTPUTS and not (verb in ("emit", "sweep") and each == "--output")]
+            self.names_of("there")
+            for one, other in itertools.combinations(outputs, 2):
+                for first, second in (("made", "./made"), ("made", "names/folder/made"), *(("there", f"names/{name}") for name in ("hard", "soft", "folder/there"))):
+                    with self.subTest(verb=verb, one=one, other=other, first=first, second=second):
+                        options = dict(NEEDED[verb]) or {"MODEL": "net.onnx"}
+                        self.refuse_unchanged(verb, {**options, one: first, other: second})
+            shutil.rmtree(self.path("names"))
+
+    def test_what_goes_on_by_design(self):
+        train = ["train", "net.onnx", *SAME_STEP, "--data", "data", "--checkpoint-every", "1", "--epochs"]
+        self.succeed(*train, "1", "-o", "goes.safetensors", cwd=self.folder)
+        self.succeed(*train, "2", "-o", "goes.safetensors", "--resume", "goes.safetensors.checkpoint", cwd=self.folder)
+        self.assertTrue(os.path.exists(self.path("goes.safetensors.checkpoint.previous")))
+        self.succeed(*train, "1", "-o", "goes.safetensors", cwd=self.folder)
+        self.succeed("train", "--plan", "plan.json", "--data", "data", "--epochs", "1", "-o", "goes.safetensors", cwd=self.folder)
+        for _ in range(2):
+            self.succeed("plan", "net.onnx", *SAME_STEP, "--warm-start", "plan.json", "-o", "plan.json", cwd=self.folder)
+        # The run's files lie in the folder of its data, and are written again.
+        for _ in range(2):
+            self.succeed(*train, "1", "-o", "data/w.safetensors", cwd=self.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
