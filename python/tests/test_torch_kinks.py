@@ -17,7 +17,7 @@ from samples import MODELLED, ROOT  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
-import kinks  # noqa: E402
+import kinks  # type: ignore[import-not-found]  # noqa: E402
 
 pytestmark = pytest.mark.long  # 20 s of processor time
 

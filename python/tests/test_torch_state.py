@@ -45,6 +45,8 @@ def buffer(kind: str, seed: int) -> Tensor:
 
 
 class Derived(nn.Module):
+    buffer: Tensor
+
     def __init__(self, name: str, seed: int = 1) -> None:
         super().__init__()
         torch.manual_seed(0)
@@ -126,15 +128,15 @@ def plain() -> nn.Module:
 
 
 def on_meta(module: nn.Module) -> None:
-    module[2].to("meta")  # type: ignore[index]
+    module[2].to("meta")
 
 
 def without_storage(module: nn.Module) -> None:
-    module[2].weight.untyped_storage().resize_(0)  # type: ignore[index]
+    module[2].weight.untyped_storage().resize_(0)
 
 
 def expanded(module: nn.Module) -> None:
-    module[2].bias = nn.Parameter(torch.zeros(1).expand(4))  # type: ignore[index]
+    module[2].bias = nn.Parameter(torch.zeros(1).expand(4))
 
 
 BATCH = torch.randn(16, 8), torch.randn(16, 4)
@@ -160,12 +162,12 @@ def test_a_tensor_without_values_is_planned_and_never_trained(take: Callable[[nn
 def test_copy_to_changes_nothing_where_a_tensor_cannot_be_written(take: Callable[[nn.Module], None]) -> None:
     module, target = plain(), plain()
     take(target)
-    before = target[0].weight.detach().clone()  # type: ignore[index]
+    before = target[0].weight.detach().clone()
     with compiled(module, BATCH) as trainer:
         trainer.step(*BATCH)
         with pytest.raises(pantoum.InvalidInput, match="cannot be written"):
             trainer.copy_to(target)
-    assert torch.equal(before, target[0].weight)  # type: ignore[index]
+    assert torch.equal(before, target[0].weight)
 
 
 def test_a_module_of_inference_mode_is_refused_by_name() -> None:
@@ -177,6 +179,8 @@ def test_a_module_of_inference_mode_is_refused_by_name() -> None:
 
 class RootOfZero(nn.Module):
     """Its first loss is 0, and its first gradient is not a number."""
+
+    lowest: Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -206,6 +210,9 @@ def test_what_is_not_finite_is_not_stored(tmp_path: Path) -> None:
 
 
 class Assigns(nn.Module):
+    mean: Tensor
+    count: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(8, 4)
