@@ -411,6 +411,9 @@ int code_of_child(const std::function<bool()>& is_right) {
 }
 
 TEST(TrainerApi, AForkedProcessIsRefusedAndTheParentGoesOn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow the fork of a process that has threads";
+#endif
   for (const int64_t ram : {1 << 20, 12 << 10}) {  // all in RAM, and paged
     PlanOptions options = quick();
     options.ram = Bytes(ram);

@@ -407,6 +407,9 @@ TEST_F(TrainC, CallsOnOneTrainerWaitForEachOther) {
 }
 
 TEST_F(TrainC, AForkedProcessIsRefusedAndTheParentGoesOn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow the fork of a process that has threads";
+#endif
   pt_trainer* const trainer = open();
   const Batch batch = batch_of(4);
   const auto data = batch.data();
