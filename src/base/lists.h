@@ -15,7 +15,7 @@ template <class List, class Value>
 template <class List>
 constexpr void make_set(List& list) {
   std::ranges::sort(list);
-  list.erase(std::ranges::unique(list).begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());  // clang 14 does not take the subrange of std::ranges::unique
 }
 
 }  // namespace pantoum::base

@@ -22,7 +22,7 @@ using enum Attempt;
 using enum ShareOf;
 
 // clang-format off
-constexpr std::array<AttemptRow, static_cast<size_t>(kCount)> kAttempts{{
+constexpr std::array<AttemptRow, static_cast<size_t>(kAttemptCount)> kAttempts{{
     // what the attempt does
     //     needs     what it must have
     //     may use   what it can take from other attempts

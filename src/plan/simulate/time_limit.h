@@ -52,7 +52,7 @@ enum class Attempt : uint8_t {  // in the order of the table
   kProveAnyOrder,
   kBranchOnOneSet,
   kFullestChain,
-  kCount
+  kAttemptCount
 };
 
 // Returns the attempt's share. The table says what it is a share of.
