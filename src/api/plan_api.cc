@@ -57,9 +57,7 @@ Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOpti
   PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
   return PlanMaker::plan_of(model.options(), Access::impl(model).inputs.get(), [&](const std::string& weights) -> Result<pipeline::PlannedStep> {
-    PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::make_graphs(asked, request));
-    PANTOUM_TRY(pipeline::check_batch(compiled.evaluation().graph));
-    PANTOUM_TRY(pipeline::add_costs(compiled, request));
+    PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request));
     plan::Infeasible none;
     const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &none);
     if (planned) return pipeline::finish_step(compiled, request, weights);

@@ -387,6 +387,12 @@ TEST(PlanApi, RefusesOutputsThatLoseTheBatch) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, "E0403");
   EXPECT_THAT(plan.error().message, HasSubstr("28"));
+  const auto swept = sweep_budgets(*model, device("host"), {.budgets = {MiB(1)}});
+  ASSERT_FALSE(swept);
+  EXPECT_EQ(swept.error().message, plan.error().message);
+  const auto estimated = estimate(*model, device("host"), {});
+  ASSERT_FALSE(estimated);
+  EXPECT_EQ(estimated.error().message, plan.error().message);
 }
 
 TEST(PlanApi, SaysWhatTheReserveTakesOff) {

@@ -128,6 +128,20 @@ Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const impor
   return step.peak_bytes;
 }
 
+// Without --batch the step is looked at with a batch of 1, which every first dimension of 1 fits by chance.
+Result<void> check_with_another_batch(const InspectOptions& options, const import::ModelInfo& info) {
+  const auto is_one = [](const std::string& value) { return value.find("[1,") != std::string::npos || value.ends_with("[1]"); };
+  const bool by_chance = std::any_of(info.inputs.begin(), info.inputs.end(), is_one) ||
+                         std::any_of(info.outputs.begin(), info.outputs.end(), is_one);
+  if (options.step.options.batch || info.batch_name.empty() || !by_chance) return {};
+  pipeline::ModelRequest model = model_of(options.step);
+  model.options.batch = 2;
+  PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_of(options.step));
+  const Result<pipeline::Compiled> compiled = pipeline::make_graphs(model, request);
+  if (compiled || compiled.error().code != "E0403") return {};
+  return Failure(compiled.error());
+}
+
 // Does the value ("x f32[N,5,20]") have this many dimensions or more?
 bool has_rank(const std::string& value, long least) {
   const size_t shape = value.rfind('[');
@@ -154,7 +168,9 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
 // Tells what the training step with these options takes. Returns the exit code with which `train` would end.
 int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
   if (info.refusal) return exit_code(*info.refusal);
-  const Result<problem::Bytes> peak = unplanned_peak(options, info);
+  Result<problem::Bytes> peak = unplanned_peak(options, info);
+  if (peak)
+    if (const Result<void> other = check_with_another_batch(options, info); !other) peak = Failure(other.error());
   const bool text = !options.common.json();
   if (peak) {
     json["unplanned_peak_bytes"] = *peak;

@@ -45,11 +45,11 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
   if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled));
-  if (!options.binary_output.empty()) {
-    PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
+  // Encoded even if no file is asked for: a plan that no trainer can run is refused here.
+  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
+  if (!options.binary_output.empty())
     PANTOUM_TRY(base::write_file_atomically(options.binary_output,
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
-  }
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
                    pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output));

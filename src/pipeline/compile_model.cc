@@ -18,6 +18,7 @@
 #include "plan/attempts/attempts.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/passes.h"
+#include "train/trainer.h"
 
 namespace pantoum::pipeline {
 
@@ -76,6 +77,39 @@ Result<void> check_names(const ir::Graph& graph) {
         (is_target(value.name) && value.role == kInput))
       return fail("E0207", fmt::format("a tensor of the model is named '{}', as training names its own", value.name),
                   graph.name, "rename it in the model");
+  return {};
+}
+
+// What a trainer refuses about a model and its options, whatever the data are. Every verb and every library call makes
+// graphs, so that all of them refuse the same.
+Result<void> check_trainable(const ir::Graph& model) {
+  const auto rows_of = [&](ir::ValueId id) {
+    const ir::Shape& shape = model.value(id).type.shape;
+    return shape.empty() ? int64_t{0} : shape.front();
+  };
+  const auto told = [&](ir::ValueId id) {
+    return model.value(id).type.shape.empty() ? "no dimensions" : fmt::format("{} rows", rows_of(id));
+  };
+  if (model.inputs.empty())
+    return fail("E0403", "the model has no input, so that no sample changes what a step computes", model.name,
+                "export the model with the samples as an input");
+  if (model.labels.size() > train::kMaxLosses)
+    return fail("E0403",
+                fmt::format("there are {} losses, and a trainer takes {}", model.labels.size(), int{train::kMaxLosses}),
+                model.name, "train fewer outputs at a time");
+  const int64_t batch = rows_of(model.labels.front());
+  for (const std::vector<ir::ValueId>* read : {&model.inputs, &model.labels})
+    for (const ir::ValueId id : *read) {
+      if (rows_of(id) == batch && batch > 0) continue;
+      return fail(
+          "E0403",
+          fmt::format("{} '{}' {} {}, the targets of the loss have {}: a step needs as many rows of each",
+                      read == &model.inputs ? "the input" : "the targets", model.value(id).name,
+                      read == &model.inputs ? "has" : "have", told(id), told(model.labels.front())),
+          model.name,
+          "keep the batch as the first dimension of inputs and outputs: an output [N,T,V] with classes=last, or "
+          "[N,V,T], in place of [N*T,V]");
+    }
   return {};
 }
 
@@ -189,6 +223,7 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
                  differentiate_with_attention(std::move(imported.graph), compiled, request, in_blocks));
   compiled.attention = in_blocks && compiled.kernels->back_end() != nullptr;
   tell("autodiff", ir::to_text(compiled.training().graph));
+  if (!model.options.inference) PANTOUM_TRY(check_trainable(compiled.evaluation().graph));
   return compiled;
 }
 

@@ -102,7 +102,8 @@ struct Compiled {
 using SweptGraphs = std::vector<problem::CostGraph>;
 [[nodiscard]] SweptGraphs swept_graphs(Compiled compiled);
 
-// Imports the model and makes the graphs of all programs by autodiff. Measures nothing. E04xx, E02xx, E01xx: the errors of import and autodiff.
+// Imports the model and makes the graphs of all programs by autodiff. Measures nothing. E04xx, E02xx, E01xx: the errors of import and autodiff;
+// E0403 too for what no trainer takes, whatever the data are: no input, too many losses, an input or target whose first dimension is not the batch.
 [[nodiscard]] Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& request,
                                            const Dump& dump = {});
 // Rewrites the graphs, adds the costs of their ops, and finds alternatives to the first graph.

@@ -66,27 +66,7 @@ Result<void> check_labels(const data::TrainTest& data, const std::vector<data::L
   return data::check_labels(data.test, ranges, kMostBytes);
 }
 
-Result<void> check_batch(const ir::Graph& model) {
-  const auto rows_of = [&](ir::ValueId id) {
-    const ir::Shape& shape = model.value(id).type.shape;
-    return shape.empty() ? int64_t{0} : shape.front();
-  };
-  if (model.labels.empty()) return {};
-  const int64_t batch = rows_of(model.labels.front());
-  for (const ir::ValueId input : model.inputs)
-    if (rows_of(input) != batch)
-      return fail(
-          "E0403",
-          fmt::format("the input '{}' has {} rows, the targets of the loss have {}: a step needs as many of each",
-                      model.value(input).name, rows_of(input), batch),
-          model.name,
-          "keep the batch as the first dimension of inputs and outputs: an output [N,T,V] with classes=last, or "
-          "[N,V,T], in place of [N*T,V]");
-  return {};
-}
-
 Result<void> check_fit(const data::TrainTest& data, const data::Preparation& preparation, const ir::Graph& model) {
-  PANTOUM_TRY(check_batch(model));
   std::vector<data::BatchView> batch;
   for (const std::vector<ir::ValueId>* ids : {&model.inputs, &model.labels})
     for (const ir::ValueId id : *ids) {

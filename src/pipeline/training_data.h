@@ -36,9 +36,7 @@ struct DataRequest {
 // E0262 a label that is no class, among those that are read at once.
 [[nodiscard]] Result<void> check_labels(const data::TrainTest& data, const std::vector<data::LabelRange>& ranges);
 
-// E0262 samples that do not fit the model's inputs and targets, or cannot be prepared as asked; E0403 an input or target
-// whose first dimension is not the batch. Before anything is planned.
-[[nodiscard]] Result<void> check_batch(const ir::Graph& model);
+// E0262 samples that do not fit the model's inputs and targets, or cannot be prepared as asked. Before anything is planned.
 [[nodiscard]] Result<void> check_fit(const data::TrainTest& data, const data::Preparation& preparation,
                                      const ir::Graph& model);
 
