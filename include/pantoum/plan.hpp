@@ -69,7 +69,7 @@ struct PlanOptions {
   std::optional<double> energy_limit_j = {};
   std::optional<Seconds> finish_within = {};
   std::optional<int64_t> steps = {}, epochs = {}, samples = {};  // length of the training that finish_within limits
-  std::string objective = "energy";
+  std::optional<std::string> objective = {};
   double gap = 1e-4;  // a share of 1
   Seconds time_limit = Seconds(60);
   std::optional<int64_t> effort = {};
@@ -120,7 +120,8 @@ void describe(Visitor& v, PlanOptions& o) {
   v.group("plan");
   v.field(o.objective, {.name = "objective", .help = "what the plan minimizes: energy, time, edp (energy times time), "
                                                      "power, or a formula as '0.6*energy + 0.4*time' (J, s, W)",
-                        .option = "--objective", .shown = common});
+                        .option = "--objective", .shown = common,
+                        .otherwise = "time; energy for a device that runs on a battery, with --meter, and for a bare cost graph"});
   v.field(o.gap, {.name = "gap", .help = "planning ends when the plan is proved to be this near to the best",
                   .option = "--gap", .unit = "%", .least = 0, .most = 1, .beside_plan = taken});
   v.field(o.time_limit, {.name = "time_limit", .help = "longest time of planning", .option = "--time-limit",

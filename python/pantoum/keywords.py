@@ -127,7 +127,7 @@ def plan(
     steps: int | None = None,
     epochs: int | None = None,
     samples: int | None = None,
-    objective: str = "energy",
+    objective: str | None = None,
     gap: str = "0.01%",
     time_limit: Duration = "60s",
     paging: bool = True,
@@ -166,7 +166,8 @@ def plan(
         epochs: epochs of the whole training, for ``finish_within``, with ``samples``.
         samples: samples of the training set, which count the steps of an epoch.
         objective: what the plan minimizes: energy, time, edp (energy times time), power, or a formula as '0.6*energy
-            + 0.4*time' (J, s, W) (default: "energy").
+            + 0.4*time' (J, s, W) (default: time; energy for a device that runs on a battery, with ``meter``, and for a
+            bare cost graph).
         gap: planning ends when the plan is proved to be this near to the best (default: "0.01%").
         time_limit: longest time of planning (default: "60s").
         paging: False: recompute only: nothing is paged (default: True).
@@ -248,7 +249,7 @@ def plan_cost_graph(
     steps: int | None = None,
     epochs: int | None = None,
     samples: int | None = None,
-    objective: str = "energy",
+    objective: str | None = None,
     gap: str = "0.01%",
     time_limit: Duration = "60s",
     paging: bool = True,
@@ -285,7 +286,8 @@ def plan_cost_graph(
         epochs: epochs of the whole training, for ``finish_within``, with ``samples``.
         samples: samples of the training set, which count the steps of an epoch.
         objective: what the plan minimizes: energy, time, edp (energy times time), power, or a formula as '0.6*energy
-            + 0.4*time' (J, s, W) (default: "energy").
+            + 0.4*time' (J, s, W) (default: time; energy for a device that runs on a battery, with ``meter``, and for a
+            bare cost graph).
         gap: planning ends when the plan is proved to be this near to the best (default: "0.01%").
         time_limit: longest time of planning (default: "60s").
         paging: False: recompute only: nothing is paged (default: True).
@@ -370,7 +372,7 @@ def sweep(
     steps: int | None = None,
     epochs: int | None = None,
     samples: int | None = None,
-    objective: str = "energy",
+    objective: str | None = None,
     gap: str = "0.01%",
     time_limit: Duration = "60s",
     paging: bool = True,
@@ -409,7 +411,8 @@ def sweep(
         epochs: epochs of the whole training, for ``finish_within``, with ``samples``.
         samples: samples of the training set, which count the steps of an epoch.
         objective: what the plan minimizes: energy, time, edp (energy times time), power, or a formula as '0.6*energy
-            + 0.4*time' (J, s, W) (default: "energy").
+            + 0.4*time' (J, s, W) (default: time; energy for a device that runs on a battery, with ``meter``, and for a
+            bare cost graph).
         gap: planning ends when the plan is proved to be this near to the best (default: "0.01%").
         time_limit: longest time of planning (default: "60s").
         paging: False: recompute only: nothing is paged (default: True).

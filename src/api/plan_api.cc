@@ -125,7 +125,7 @@ Result<Plan> Plan::from_json(const std::string& json, const Model& model) {
 
 Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& options, KnownPlans* known) {
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::parse_cost_graph(json, "plan_cost_graph"));
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(Device{}.name, options));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(Device{}.name, options, "energy"));
   std::optional<problem::Plan> start;
   if (known != nullptr && !known->start.empty()) {
     PANTOUM_ASSIGN(start, problem::parse_plan(known->start, "KnownPlans::start"));

@@ -69,8 +69,28 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
   return summary;
 }
 
+namespace {
+
+// Why the arena is larger than the unplanned step, from the figures of both.
+std::string more_than_unplanned(const PlanSummary& summary) {
+  const check::Found& found = summary.found;
+  const auto less = [](double own, double other) { return other > 0 ? 100 * (other - own) / other : 0; };
+  const double time = less(found.time_s, summary.unplanned.time_s), energy = less(found.energy_j, summary.unplanned.energy_j);
+  const bool by_time = summary.plan.question.objective == problem::Objective::kTime;
+  if (found.peak_bytes > summary.unplanned.peak_bytes && (by_time ? time : energy) > 0)
+    return fmt::format("         more RAM than the unplanned step: the plan takes {:.2g}% less {}\n", by_time ? time : energy,
+                       by_time ? "time" : "energy");
+  if (found.peak_bytes > summary.unplanned.peak_bytes)
+    return "         more RAM than the unplanned step: there is room, and less RAM would not cost less\n";
+  return fmt::format("         more RAM than the unplanned step: {} of the arena, at the peak, lie between tensors\n",
+                     base::show_bytes(found.arena_bytes - found.peak_bytes));
+}
+
+}  // namespace
+
 std::string to_text(const PlanSummary& summary) {
   const problem::Plan& plan = summary.plan;
+  const bool by_time = plan.question.objective == problem::Objective::kTime && summary.expression.empty();
   const check::Found& found = summary.found;
   const double smaller = summary.unplanned.peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) /
                                                                 static_cast<double>(summary.unplanned.peak_bytes)
@@ -84,9 +104,14 @@ std::string to_text(const PlanSummary& summary) {
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
   text +=
-      fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
-                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
-                  base::show_seconds(summary.unplanned.time_s), base::show_joules(summary.unplanned.energy_j));
+      by_time ? fmt::format("         {} a step (time {}), unplanned {}\n", base::show_seconds(found.time_s),
+                            base::one_line(problem::time_source(plan.graph.device)),
+                            base::show_seconds(summary.unplanned.time_s))
+              : fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
+                            base::show_joules(found.energy_j),
+                            base::one_line(problem::time_and_energy_source(plan.graph.device)),
+                            base::show_seconds(summary.unplanned.time_s), base::show_joules(summary.unplanned.energy_j));
+  if (found.arena_bytes > summary.unplanned.peak_bytes) text += more_than_unplanned(summary);
   if (summary.micro_batch)
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),

@@ -38,6 +38,25 @@ TEST(PlanSummary, TellsWhatAPlanTakes) {
             "         proved bound 3.60 mJ, gap 10%, for any order\n");
 }
 
+// Whoever asks for time is not told joules that nobody measured; more RAM than the unplanned step has a reason.
+TEST(PlanSummary, TellsTimeAloneAndWhyAPlanTakesMoreThanTheUnplannedStep) {
+  problem::Plan plan = some_plan();
+  plan.question.objective = problem::Objective::kTime;
+  check::Found found = some_found();
+  const auto says = [&](const char* words) {
+    return to_text(PlanSummary{plan, found, kUnplanned}).find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(says(" mJ a step"));
+  EXPECT_TRUE(says("         500.0 ms a step (time modelled), unplanned 250.0 ms\n"));
+  EXPECT_FALSE(says("more RAM than"));
+  found.peak_bytes = found.arena_bytes = 2 * kUnplanned.peak_bytes, found.time_s = 0.2;
+  EXPECT_TRUE(says("more RAM than the unplanned step: the plan takes 20% less time\n"));
+  found.time_s = 0.25;
+  EXPECT_TRUE(says("there is room, and less RAM would not cost less\n"));
+  found.peak_bytes = kUnplanned.peak_bytes;
+  EXPECT_TRUE(says("96.0 KiB of the arena, at the peak, lie between tensors\n"));
+}
+
 TEST(PlanSummary, TellsHowMuchWasMeasured) {
   problem::Plan plan = some_plan();
   plan.graph.device.costs_of = "modelled by profile m4";

@@ -122,9 +122,9 @@ pipeline::ModelRequest model_of(const StepAsked& asked) {
   return {.path = asked.model, .options = asked.options};
 }
 
-Result<pipeline::PlanRequest> plan_of(const StepAsked& asked) {
+Result<pipeline::PlanRequest> plan_of(const StepAsked& asked, const std::string& usual_objective) {
   PANTOUM_TRY(pipeline::check_model_options(asked.options));
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan, usual_objective));
   if (!asked.plan.profile_store) request.measuring.cache_store = default_profile_store();
   return request;
 }

@@ -52,8 +52,9 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
 [[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
 
 [[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
-// Makes the plan request. If no store of measured times is named, the program's own store is used. E0115 to E0121, E0300.
-[[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked);
+// Makes the plan request; `usual_objective` is the objective if none is given ("": the device's). If no store of measured times is named, the program's own store is used. E0115 to E0121, E0300.
+[[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked,
+                                                     const std::string& usual_objective = "");
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes);
 // Returns the function that prints the result of the pass that --dump-after names; null without --dump-after. E0115: the pass is unknown.

@@ -90,6 +90,7 @@ Json end_event(const ReportedRun& run, const train::RunSummary& summary) {
   event["bytes_paged_in"] = usage.bytes_paged_in;
   event["bytes_paged_out"] = usage.bytes_paged_out;
   event["seconds"] = summary.seconds;
+  if (summary.ran > 0) event["step_s"] = summary.step_seconds / static_cast<double>(summary.ran);
   event["direct_io"] = usage.direct_io;
   event["io_backend"] = usage.io_backend;
   event["page_encryption"] = usage.cipher;

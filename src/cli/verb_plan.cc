@@ -71,7 +71,7 @@ Result<int> make(const PlanVerbOptions& options) {
   if (options.costgraph.empty() == model.empty())
     return fail("E0119", "give either a model or --costgraph", "plan",
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step, options.costgraph.empty() ? "" : "energy"));
   ProgressLine line(options.common.json());
   line.phase("preparing " + (options.costgraph.empty() ? model : options.costgraph));
   attach(request.options, line);

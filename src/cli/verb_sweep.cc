@@ -64,7 +64,7 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
   PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.ram, "--ram"));
   PANTOUM_ASSIGN(request.planners, planners_of(options.planners));
-  PANTOUM_ASSIGN(request.plan, plan_of(options.step));
+  PANTOUM_ASSIGN(request.plan, plan_of(options.step, options.costgraph.empty() ? "" : "energy"));
   if (!request.plan.expression.empty())
     return fail("E0117", "budgets are compared by energy, time, their product or a weighted sum of both", "--objective",
                 "write such a sum: 0.6*energy + 0.4*time");

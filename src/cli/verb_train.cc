@@ -85,7 +85,7 @@ Result<Asked> read_words(const TrainOptions& options) {
   PANTOUM_ASSIGN(training.data.preparation, pipeline::preparation_of(options.trainer));
   PANTOUM_TRY(train::parse_schedule(options.trainer.schedule, "--schedule"));
   training.model = model_of(options.step);
-  PANTOUM_ASSIGN(training.plan, plan_of(options.step));
+  PANTOUM_ASSIGN(training.plan, plan_of(options.step, options.meter.empty() ? "" : "energy"));
   PANTOUM_TRY(check_judge(options));
   PANTOUM_ASSIGN(asked.dump, dump_of(options.dump_after));
   training.plan.settings.epochs = static_cast<int64_t>(options.fit.epochs);
@@ -183,12 +183,24 @@ Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::Prepa
   return data;
 }
 
+// "17.3 ms a step (planned: 15.1 ms)". A step of micro-batches has a time that no plan says.
+std::string step_time(const Json& end, const ReportedRun& run) {
+  if (!end.contains("step_s")) return "";
+  std::string text = fmt::format(", {} a step", base::show_seconds(end["step_s"].get<double>()));
+  if (run.step.model.options.accumulate > 1) return text;
+  const bool modelled = problem::time_source(run.step.plan.graph.device) == "modelled";
+  return text + fmt::format(" ({}: {})", modelled ? "modelled" : "planned", base::show_seconds(run.step.found.time_s));
+}
+
 std::string end_text(const Json& end, const ReportedRun& run, const train::RunSummary& summary,
                      const std::string& output) {
   const uint64_t all = run.trainer.steps_done();
-  return fmt::format("trained  {} step{} in {}{}{};{} RAM grew by {} beside an arena of {}; weights in {}", summary.ran,
-                     summary.ran == 1 ? "" : "s", base::show_seconds(summary.seconds),
-                     summary.ran == all ? "" : fmt::format(", {} with those before", all),
+  const std::string trained =
+      summary.ran == 0 ? fmt::format("nothing to train: all {} steps were done before", all)
+                       : fmt::format("{} step{} in {}{}{}", summary.ran, summary.ran == 1 ? "" : "s",
+                                     base::show_seconds(summary.seconds), step_time(end, run),
+                                     summary.ran == all ? "" : fmt::format(", {} with those before", all));
+  return fmt::format("trained  {}{};{} RAM grew by {} beside an arena of {}; weights in {}", trained,
                      summary.stopped_early ? ", stopped early" : "",
                      summary.evaluation ? to_text(*summary.evaluation, run.losses) + ";" : "",
                      base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),

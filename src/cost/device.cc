@@ -342,12 +342,13 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   }
   DeviceProfile profile;
   Reader root(table, "", where);
-  root.allow({"name", "description", "source", "host", "ram", "rom", "align_bytes", "idle_w", "compute", "pager",
+  root.allow({"name", "description", "source", "host", "battery", "ram", "rom", "align_bytes", "idle_w", "compute", "pager",
               "clock", "sources"});
   root.text("name", profile.device.name);
   root.text("description", profile.description);
   root.text("source", profile.source);
   root.flag("host", profile.host);
+  root.flag("battery", profile.battery);
   root.bytes("ram", profile.device.ram_bytes);
   root.bytes("rom", profile.rom_bytes);
   root.whole("align_bytes", profile.device.align_bytes, 1);

@@ -48,6 +48,7 @@ struct DeviceProfile {
   std::string description, source;      // where the constants come from
   Bytes rom_bytes = 0;                  // of memory that kernels read in place (flash); 0: there is none
   bool host = false;                    // the device is this machine, so times and storage speed can be measured
+  bool battery = false;                 // it runs on a battery, so plans minimize energy unless asked otherwise
   std::vector<ClockLevel> clocks = {};  // empty: the device has the one clock of `compute`
   std::map<std::string, std::string> sources =
       {};  // where a constant comes from, by its key ("pager.in.w"); some have none

@@ -3,15 +3,19 @@
 #include <cmath>
 
 #include "plan/planner.h"
+#include "report/timeline.h"
 
 namespace pantoum::pipeline {
 
 Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options) {
   report::NextBytes next;
-  PANTOUM_ASSIGN(
-      const problem::Plan unlimited,
-      plan::unplanned(plan.graph, {.question = {.freedoms = {.in_place = options.question.freedoms.in_place}}}));
-  next.unplanned = unlimited.predicted;
+  if (plan.unplanned) {
+    next.unplanned = plan.unplanned->figures;
+  } else {
+    PANTOUM_ASSIGN(const problem::UnplannedStep step,
+                   report::unplanned_step(plan.graph, options.question.freedoms.in_place));
+    next.unplanned = step.figures;
+  }
   options.question.objective = plan.question.objective;
   options.question.weights = plan.question.weights;
   options.question.deadline = plan.question.deadline;

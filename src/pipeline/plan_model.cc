@@ -15,6 +15,7 @@
 #include "plan/attempts/attempts.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "report/timeline.h"
 
 namespace pantoum::pipeline {
 
@@ -225,7 +226,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
     take_costs_of(reuse->graph, step.programs.front().graph);
   else
     plan::choose_storage_times(step, asked);
-  PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(first, request));
+  PANTOUM_ASSIGN(problem::UnplannedStep unplanned,
+                 report::unplanned_step(first, request.options.question.freedoms.in_place));
+  compiled.unplanned = unplanned.figures;
   problem::Predicted unplanned_as_waited_for = compiled.unplanned;
   if (compiled.waited_for && reuse == nullptr) {
     CostGraph graph = first;
@@ -250,6 +253,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (as_waited_for) compiled.unplanned = unplanned_as_waited_for;  // it is compared with the plan
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   keep_request(training.plan, compiled, request);
+  if (reuse != nullptr && reuse->unplanned) compiled.unplanned = reuse->unplanned->figures, unplanned = *reuse->unplanned;
+  unplanned.figures = compiled.unplanned;
+  training.plan.unplanned = std::move(unplanned);
   for (Program& program : compiled.programs) {
     const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own
     PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)

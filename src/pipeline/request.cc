@@ -9,6 +9,7 @@
 
 #include "base/custom_operators.h"
 #include "base/nearest_name.h"
+#include "cost/device.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/switches.h"
@@ -43,10 +44,16 @@ problem::Question question_asked(const PlanOptions& settings) {
   return question;
 }
 
+// A device that is not known is refused where it is read.
+std::string objective_of(const std::string& device) {
+  const Result<cost::DeviceProfile> profile = cost::load_device(device);
+  return profile && profile->battery ? "energy" : "time";
+}
+
 // A name, or a formula: as a question where one asks for just that.
 Result<void> set_objective(PlanRequest& request) {
   problem::Question& question = request.options.question;
-  const std::string& words = request.settings.objective;
+  const std::string& words = *request.settings.objective;
   if (words == "edp") {
     question.objective = problem::Objective::kEdp;
     return {};
@@ -88,7 +95,8 @@ Names names_to_leave_out() {
   return names;
 }
 
-Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings) {
+Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings,
+                                 const std::string& usual_objective) {
   PANTOUM_TRY(settings::check(settings::fields_of(settings), "PlanOptions"));
   if (settings.ram && settings.ram->count() <= 0)
     return fail("E0300", fmt::format("a budget of {} bytes", settings.ram->count()), "--ram",
@@ -96,6 +104,7 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
   PANTOUM_TRY(check_names(settings.disable, names_to_disable(), "--disable"));
   PANTOUM_TRY(check_names(settings.without, names_to_leave_out(), "--without"));
   PANTOUM_TRY(plan::planners_named({settings.planner}));
+  if (!settings.objective) settings.objective = usual_objective.empty() ? objective_of(device) : usual_objective;
   PlanRequest request{.device = device, .settings = std::move(settings)};
   const PlanOptions& asked = request.settings;
   request.options.question = question_asked(asked);

@@ -74,9 +74,11 @@ struct PlanRequest {
 // What PlanOptions::without may name: the planner's rules.
 [[nodiscard]] std::vector<std::string> names_to_leave_out();
 
+// Where the settings have no objective, it is `usual_objective`, or with "" the device's; a plan records it.
 // E0110 to E0121 a setting out of its range, E0115 a name that is not known, E0117 an objective that is no formula, E0201
 // and E0230 a warm start that is no plan, E0300 a budget of nothing.
-[[nodiscard]] Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings);
+[[nodiscard]] Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings,
+                                               const std::string& usual_objective = "");
 // E0115 to E0117: what is wrong with the settings of a model, before it is read.
 [[nodiscard]] Result<void> check_model_options(const ModelOptions& options);
 

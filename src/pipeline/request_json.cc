@@ -105,7 +105,8 @@ Result<PlanRequest> parse_request_json(const std::string& text, const std::strin
                           {"algorithms", "remaking", "attention", "substitutions"});
     read_choice(node, choice);
   }));
-  Result<PlanRequest> request = plan_request(device.name, std::move(options));
+  // A plan without an objective was made when energy was every device's.
+  Result<PlanRequest> request = plan_request(device.name, std::move(options), "energy");
   if (!request) return damaged(std::move(request).error(), where, "x-request");
   choice.search = request->rewrite.search;
   choice.without = std::move(request->rewrite.without);

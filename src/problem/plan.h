@@ -130,6 +130,14 @@ struct SeparatorCount {
   friend bool operator==(const SeparatorCount&, const SeparatorCount&) = default;
 };
 
+// The step with unlimited RAM: the graph that the model gives before equivalent ones are tried, nothing paged and nothing recomputed.
+struct UnplannedStep {
+  Predicted figures;
+  // RAM in use as steps: bytes[i] from seconds[i] on. Both may be empty.
+  std::vector<Seconds> seconds;
+  std::vector<Bytes> bytes;
+};
+
 struct Plan {
   Question question;                 // which it answers; its budget is always there
   std::map<int64_t, Bytes> initial;  // tensor id -> arena offset
@@ -150,6 +158,7 @@ struct Plan {
   // The options that made the graph of a model, and those of planning, each a JSON object that is opaque here
   // (pipeline/request_json.h). "": a bare cost graph's.
   std::string model, request;
+  std::optional<UnplannedStep> unplanned;  // to compare with; none: the one of `graph`
 };
 
 // ---- refusals ----

@@ -156,6 +156,17 @@ static void describe(JsonFields& fields, Predicted& predicted) {
   if (fields.has("energy_j", std::isfinite(predicted.energy_j))) fields.need("energy_j", predicted.energy_j);
 }
 
+static void describe(JsonFields& fields, UnplannedStep& step) {
+  fields.need("peak_bytes", step.figures.peak_bytes);
+  fields.need("time_s", step.figures.time_s);
+  fields.need("energy_j", step.figures.energy_j);
+  fields.need("seconds", step.seconds);
+  fields.need("bytes", step.bytes);
+  if (fields.reads() && step.seconds.size() != step.bytes.size())
+    fields.wrong("bytes", fmt::format("has {} items, and \"seconds\" has {}", step.bytes.size(), step.seconds.size()),
+                 "plan again");
+}
+
 static void describe(JsonFields& fields, Bound& bound) {
   const auto figure = [&](const char* key, std::optional<double>& value) {
     if (value && !std::isfinite(*value)) value.reset();
@@ -245,6 +256,7 @@ static void describe(JsonFields& fields, Plan& plan) {
   if (fields.has("graph")) describe_apart(fields, "graph", fields.reads() ? Json() : to_json(plan.graph));
   describe_opaque(fields, "x-model", plan.model);
   describe_opaque(fields, "x-request", plan.request);
+  fields.rare("x-unplanned", plan.unplanned);
   fields.rare("x-certificate", plan.certificate);
   if (fields.has("x-lines", !plan.lines.empty())) fields.need("x-lines", plan.lines);
 }

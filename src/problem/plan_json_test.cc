@@ -102,6 +102,20 @@ TEST(PlanJson, CarriesWhatTheSeparatorsDid) {
             R"({"name":"path-cuts","on":true,"found":7,"kept":5,"bound_moved":0.25,"seconds":0.5})");
 }
 
+TEST(PlanJson, CarriesTheUnplannedStep) {
+  Plan plan = *parse_plan(kWhole, "p.json");
+  EXPECT_FALSE(plan.unplanned.has_value());
+  plan.unplanned = {.figures = {.peak_bytes = 300, .time_s = 0.5, .energy_j = 0.25}, .seconds = {0, 0.1}, .bytes = {100, 300}};
+  nlohmann::ordered_json json = to_json(plan);
+  const auto again = parse_plan(json.dump(), "p.json");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->unplanned->figures.peak_bytes, 300);
+  EXPECT_EQ(again->unplanned->seconds, plan.unplanned->seconds);
+  EXPECT_EQ(again->unplanned->bytes, plan.unplanned->bytes);
+  json["x-unplanned"]["bytes"].push_back(1);
+  EXPECT_EQ(refusal(json.dump()), "E0230 has 3 items, and \"seconds\" has 2 @ p.json: x-unplanned.bytes");
+}
+
 TEST(PlanJson, WritesAFileWhole) {
   const TemporaryFolder folder;
   const std::string path = folder.file("plan.json");

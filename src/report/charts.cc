@@ -94,7 +94,7 @@ class Painter {
     const double all = value_of(sweep_.head.unplanned.energy_j, sweep_.head.unplanned.time_s);
     if (all > 0)
       chart.rules.push_back(
-          {fmt::format("everything kept ({:.2f} {})", ram(sweep_.head.unplanned.peak_bytes), ram_.name),
+          {fmt::format("unplanned ({:.2f} {})", ram(sweep_.head.unplanned.peak_bytes), ram_.name),
            all / unit_.size});
     add_refusals(chart);
     return chart;
@@ -199,14 +199,14 @@ void add_lines(const Json& report, const Unit& ram, double most, Chart& chart) {
     chart.rules.push_back({"budget " + base::show_bytes(budget), number(budget) / ram.size, kBudgetStyle});
   if (all.is_object())
     chart.rules.push_back(
-        {fmt::format("peak with {} kept {}", name_of_all(report), base::show_bytes(all["peak_bytes"])),
+        {"unplanned peak " + base::show_bytes(all["peak_bytes"]),
          number(all["peak_bytes"]) / ram.size, kKeptStyle});
 }
 
 }  // namespace
 
 std::vector<Chart> sweep_charts(const Sweep& sweep) {
-  return {Painter(sweep, true).paint(), Painter(sweep, false).paint()};
+  return {Painter(sweep, false).paint(), Painter(sweep, true).paint()};
 }
 
 std::string to_svg(const Sweep& sweep) {
@@ -224,7 +224,7 @@ PageChart memory_chart(const Json& report) {
               .y_label = fmt::format("RAM, {}", ram.name)};
   chart.series.push_back(steps_of(memory["planned"], "this plan", 0, Shape::kArea, time, ram, outcome["time_s"]));
   if (memory["unplanned"].is_object()) {
-    chart.series.push_back(steps_of(memory["unplanned"], fmt::format("{} kept", name_of_all(report)), kKeptStyle,
+    chart.series.push_back(steps_of(memory["unplanned"], "unplanned", kKeptStyle,
                                     Shape::kSteps, time, ram, all["time_s"]));
     chart.series.back().dashed = true;
   }
@@ -246,7 +246,7 @@ std::vector<PageChart> sweep_page_charts(const Json& report) {
   if (!json.is_object() || json["rows"].empty()) return {};
   const Sweep sweep = sweep_of(json);
   std::vector<PageChart> charts;
-  for (const bool energy : {true, false}) {
+  for (const bool energy : {false, true}) {
     Painter painter(sweep, energy);
     charts.push_back(
         {energy ? "pareto-energy" : "pareto-time", painter.paint(), report["questions"][4]["answer"].get<std::string>()});

@@ -60,7 +60,7 @@ TEST(SweepChart, BudgetsWithoutAPlanAreCrossesAndTheProvedOnesABand) {
 
 TEST(SweepChart, PlannersThatFoundTheSameAreBothSeen) {
   const std::string svg = to_svg(two_planners());
-  EXPECT_THAT(svg, HasSubstr("everything kept (40.00 KiB)"));
+  EXPECT_THAT(svg, HasSubstr("unplanned (40.00 KiB)"));
   const size_t first = svg.find("class='mark s0'"), second = svg.find("class='mark s1'");
   EXPECT_NE(first, std::string::npos);
   EXPECT_NE(second, std::string::npos);

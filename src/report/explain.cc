@@ -372,8 +372,11 @@ std::string next_text(const Explanation& why) {
                                  : fmt::format("+{:.0f}% ({}) saves {}", probe.more * 100,
                                                show_bytes(probe.ram_bytes - why.plan.question.budget_bytes()),
                                                saved(probe.predicted)));
-  section.line(fmt::format("everything kept ({}) saves {}", show_bytes(why.next.unplanned.peak_bytes),
-                           saved(why.next.unplanned)));
+  const problem::Objective objective = why.plan.question.objective;
+  const double less = value_of(why.plan) - value_of(why.plan.question, why.next.unplanned);
+  section.line(fmt::format("the unplanned step ({}) {}", show_bytes(why.next.unplanned.peak_bytes),
+                           less >= 0 ? "saves " + show_value(objective, less)
+                                     : "costs " + show_value(objective, -less) + " more"));
   return section.text();
 }
 

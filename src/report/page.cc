@@ -144,7 +144,11 @@ std::string chart_figure(const PageChart& chart) {
 
 std::string ratio_note(double own, const Json& all, const char* key) {
   if (!all.is_object() || all[key] <= 0.0) return "";
-  return show_ratio(own / all[key].get<double>()) + " unlimited RAM";
+  return show_ratio(own / all[key].get<double>()) + " unplanned";
+}
+
+std::string join(std::string first, const std::string& second) {
+  return second.empty() ? first : std::move(first) + ", " + second;
 }
 
 // "52.0 KiB asked for", "46.0 KiB left of 52.0 KiB".
@@ -163,10 +167,37 @@ Tile proof_tile(const Json& outcome) {
       fmt::format("{} the least, {} order", above.substr(space + 1), outcome["bound_order"] == "any" ? "any" : "this")};
 }
 
+// "planned: 15.1 ms, 1.03x unplanned", with what is modelled called so.
+Tile time_tile(const Json& report) {
+  const Json& outcome = report["outcome"];
+  const std::string planned = show_time(outcome["time_s"]), beside = ratio_note(outcome["time_s"], outcome["unplanned"], "time_s");
+  const bool modelled = outcome["time_source"] == "modelled";
+  const std::optional<double> measured = measured_step(report);
+  if (!measured) return {"Time of a step", planned, join(modelled ? "modelled" : "by measured times", beside)};
+  return {"Time of a step", show_time(*measured),
+          join(fmt::format("measured; {}: {}", modelled ? "modelled" : "planned", planned), beside)};
+}
+
+Tile energy_tile(const Json& report) {
+  const Json &outcome = report["outcome"], *end = last_end(report);
+  if (end != nullptr && end->contains("step_energy_j") && (*end)["step_energy_j"].is_number())
+    return {"Energy of a step", show_energy((*end)["step_energy_j"]), "measured; modelled: " + show_energy(outcome["energy_j"])};
+  return {"Energy of a step", show_energy(outcome["energy_j"]),
+          join("modelled", ratio_note(outcome["energy_j"], outcome["unplanned"], "energy_j"))};
+}
+
+// With the digits of the terminal. A run of several losses has no accuracy of its own.
+std::optional<Tile> accuracy_tile(const Json& report) {
+  const Json* end = last_end(report);
+  if (end == nullptr || !end->contains("test_accuracy") || !(*end)["test_accuracy"].is_number()) return std::nullopt;
+  return Tile{"Test accuracy", fmt::format("{:.4f}", (*end)["test_accuracy"].get<double>()), "at the end of the run"};
+}
+
 std::vector<Tile> plan_tiles(const Json& report) {
   const Json &outcome = report["outcome"], &asked = report["asked"], &costs = report["costs"],
              &all = outcome["unplanned"];
   std::vector<Tile> made;
+  if (std::optional<Tile> accuracy = accuracy_tile(report)) made.push_back(std::move(*accuracy));
   const double peak = outcome["peak_bytes"].get<double>();
   const bool limited = asked["budget_bytes"].is_number();
   made.push_back({"Peak RAM", bytes(outcome["peak_bytes"]),
@@ -175,12 +206,11 @@ std::vector<Tile> plan_tiles(const Json& report) {
   if (all.is_object()) {
     const double kept = all["peak_bytes"];
     made.push_back({"RAM saved", kept > 0 ? show_percent(std::max(0.0, 1 - peak / kept)) : "0%",
-                    "of " + bytes(all["peak_bytes"]) + fmt::format(" with {} kept", name_of_all(report)),
+                    "of the unplanned step's " + bytes(all["peak_bytes"]),
                     kept > 0 ? 1 - peak / kept : 0});
   }
-  made.push_back({"Time of a step", show_time(outcome["time_s"]), ratio_note(outcome["time_s"], all, "time_s")});
-  made.push_back({"Energy of a step", show_energy(outcome["energy_j"]),
-                  ratio_note(outcome["energy_j"], all, "energy_j") + ", modelled"});
+  made.push_back(time_tile(report));
+  if (tells_energy(report)) made.push_back(energy_tile(report));
   made.push_back({"Recomputed", show_count(outcome["recomputed"]),
                   outcome["recomputed"] == 0   ? "nothing runs twice"
                   : outcome["recomputed"] == 1 ? "op again, " + show_time(costs["time"]["again_s"])
@@ -355,7 +385,7 @@ std::string probes_table(const Json& report) {
     row(bytes(probe["ram_bytes"]),
         probe["more"] == 0.0 ? "searched on" : fmt::format("{:.0f}%", probe["more"].get<double>() * 100), probe);
   if (outcome["unplanned"].is_object())
-    row(bytes(outcome["unplanned"]["peak_bytes"]), fmt::format("{} kept", name_of_all(report)), outcome["unplanned"]);
+    row(bytes(outcome["unplanned"]["peak_bytes"]), "unplanned", outcome["unplanned"]);
   return table.end();
 }
 
@@ -406,6 +436,7 @@ std::string run_facts(const Json& report, size_t at) {
     put("samples a second", fmt::format("{:.4g}", (run["last_step"].get<double>() - begun) * batch.get<double>() *
                                                       micro_batches / run["seconds"].get<double>()));
   if (end.is_object() && end.contains("seconds")) put("duration", show_time(end["seconds"]));
+  if (end.is_object() && end.contains("step_s") && end["step_s"].is_number()) put("time of a step", show_time(end["step_s"]));
   put_bytes("arena", end, "arena_bytes");
   put_bytes("the process grew by (RSS)", end, "rss_growth_bytes");
   put_bytes("process at its largest (RSS)", end, "resident_bytes");

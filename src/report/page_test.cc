@@ -95,7 +95,7 @@ TEST(Report, AnswersTheFiveQuestions) {
   EXPECT_THAT(answer(2), HasSubstr("1 computation, for 1.0 s and 2.00 J a step; the dearest: net/conv_1"));
   EXPECT_THAT(answer(2), HasSubstr("Paged: 10 B out and 10 B in"));
   EXPECT_THAT(answer(3), HasSubstr("a step (time modelled; energy modelled)"));
-  EXPECT_THAT(answer(4), HasSubstr("everything is kept"));
+  EXPECT_THAT(answer(4), HasSubstr("the unplanned step takes 40 B"));
 }
 
 // What a name may try: HTML, SVG, scripts, JSON, CDATA, what turns text around, slots of the template.

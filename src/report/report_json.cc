@@ -43,21 +43,11 @@ Json positive(const Json& options, const char* key) {
   return there && options[key] > 0 ? options[key] : Json(nullptr);
 }
 
-// The step with everything kept, and its RAM over time; absent where the planner cannot tell.
-struct Unplanned {
-  problem::Plan plan;
-  std::vector<check::Span> spans;
-};
-
-std::optional<Unplanned> unplanned_of(const problem::Plan& plan) {
-  plan::PlanOptions options;
-  options.question.freedoms.in_place = plan.question.freedoms.in_place;
-  auto made = plan::unplanned(plan.graph, options);
-  if (!made) return std::nullopt;
-  Unplanned found{std::move(*made), {}};
-  found.plan.question.budget.reset();
-  if (!check::replay(plan.graph, found.plan, found.plan.question, &found.spans)) found.spans.clear();
-  return found;
+// Absent where the planner cannot tell.
+std::optional<problem::UnplannedStep> unplanned_of(const problem::Plan& plan) {
+  if (plan.unplanned) return plan.unplanned;
+  Result<problem::UnplannedStep> step = unplanned_step(plan.graph, plan.question.freedoms.in_place);
+  return step ? std::optional(std::move(*step)) : std::nullopt;
 }
 
 // A table as a list for each column: a step may have 10,000 ops and more.
@@ -166,7 +156,7 @@ class ReportWriter {
               {"gap", bound_of(plan_) ? Json(plan_.gap) : Json(nullptr)},
               {"planner", plan_.method},
               {"planning_s", plan_.solver_seconds}};
-    json["unplanned"] = unplanned_ ? figures(unplanned_->plan.predicted) : Json(nullptr);
+    json["unplanned"] = unplanned_ ? figures(unplanned_->figures) : Json(nullptr);
     return json;
   }
 
@@ -177,25 +167,11 @@ class ReportWriter {
     return sum;
   }
 
-  // RAM as steps: (second, bytes from then on).
-  static Json over_time(const std::vector<TracePoint>& trace, const std::vector<check::Span>& spans) {
-    Json seconds = Json::array(), bytes = Json::array();
-    problem::Bytes top = 0;
-    for (const TracePoint& point : trace) top = std::max(top, point.ram_bytes);
-    for (size_t at = 0; at < trace.size(); ++at) {
-      const double now = trace[at].what == Do::kCompute ? spans[at].begin_s : spans[at].issue_s;
-      const bool brief = !seconds.empty() && seconds.back() == now && bytes.back() < top;  // it lasted for no time
-      if (brief) bytes.back() = trace[at].ram_bytes;
-      if (brief || (at > 0 && bytes.back() == trace[at].ram_bytes)) continue;
-      seconds.push_back(now);
-      bytes.push_back(trace[at].ram_bytes);
-    }
-    return {{"seconds", std::move(seconds)}, {"bytes", std::move(bytes)}};
-  }
-
   [[nodiscard]] Json memory() const {
-    Json json{{"planned", over_time(trace_, request_.plan.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
-    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(trace_memory(unplanned_->plan), unplanned_->spans);
+    const RamOverTime planned = ram_over_time(trace_, request_.plan.spans);
+    Json json{{"planned", {{"seconds", planned.seconds}, {"bytes", planned.bytes}}}, {"unplanned", nullptr}, {"peak", nullptr}};
+    if (unplanned_ && !unplanned_->seconds.empty())
+      json["unplanned"] = {{"seconds", unplanned_->seconds}, {"bytes", unplanned_->bytes}};
     if (!plan_.instructions.empty()) json["peak"] = peak();
     return json;
   }
@@ -405,7 +381,7 @@ class ReportWriter {
   const Names names_;
   const Kinds kinds_;
   const std::vector<TracePoint> trace_;  // by instruction
-  const std::optional<Unplanned> unplanned_;
+  const std::optional<problem::UnplannedStep> unplanned_;
   const Explanation why_;
   std::unordered_map<int64_t, size_t> op_at_, tensor_at_;
   double tick_s_ = 1e-9;

@@ -28,6 +28,7 @@ constexpr std::array kDeviceFigures{"ram_bytes", "stack_bytes", "flash_bytes", "
 // The figures at the end of a run. docs/training.md and docs/checkpoints.md explain them.
 constexpr std::array kEndFigures{"steps",
                                  "seconds",
+                                 "step_s",
                                  "budget_bytes",
                                  "arena_bytes",
                                  "queue_bytes",

@@ -87,16 +87,19 @@ std::string overhead(double value, double unplanned) {
   return unplanned > 0 ? fmt::format("{:+.2f}%", 100 * (value - unplanned) / unplanned) : "";
 }
 
-std::string line_of(const SweepRow& row, const problem::Predicted& unplanned) {
+// Time first, as it may be measured. Joules are modelled: without them where nobody asked for less energy.
+std::string line_of(const SweepRow& row, const problem::Predicted& unplanned, bool by_time) {
   std::string text = fmt::format("{:<20} {:>10}  {:<14}", base::one_line(row.planner), base::show_bytes(row.ram_bytes),
                                  name_of(row.status));
   if (!row.has_plan()) {
     if (row.none.min_ram_bytes > 0) text += fmt::format(" smallest known {}", base::show_bytes(row.none.min_ram_bytes));
     return text + "\n";
   }
-  text += fmt::format(" {:>10} {:>9} {:>10} {:>9}", base::show_joules(row.found.energy_j),
-                      overhead(row.found.energy_j, unplanned.energy_j), base::show_seconds(row.found.time_s),
+  text += fmt::format(" {:>10} {:>9}", base::show_seconds(row.found.time_s),
                       overhead(row.found.time_s, unplanned.time_s));
+  if (!by_time)
+    text += fmt::format(" {:>10} {:>9}", base::show_joules(row.found.energy_j),
+                        overhead(row.found.energy_j, unplanned.energy_j));
   if (row.bound.energy_j || row.bound.time_s) text += fmt::format("  gap {:.3g}%", row.gap * 100);
   return text + "\n";
 }
@@ -262,10 +265,11 @@ std::string to_csv(const Sweep& sweep) {
 
 std::string to_text(const Sweep& sweep) {
   const problem::Predicted& all = sweep.head.unplanned;
-  std::string text = fmt::format("unplanned: {}, {}, {} a step (time {}; energy modelled)\n",
-                                 base::show_bytes(all.peak_bytes), base::show_joules(all.energy_j),
-                                 base::show_seconds(all.time_s), base::one_line(sweep.head.time_source));
-  for (const SweepRow& row : sweep.rows) text += line_of(row, all);
+  const bool by_time = sweep.head.options.question.objective == problem::Objective::kTime;
+  std::string text = fmt::format("unplanned: {}, {}{} a step (time {}{})\n", base::show_bytes(all.peak_bytes),
+                                 base::show_seconds(all.time_s), by_time ? "" : ", " + base::show_joules(all.energy_j),
+                                 base::one_line(sweep.head.time_source), by_time ? "" : "; energy modelled");
+  for (const SweepRow& row : sweep.rows) text += line_of(row, all, by_time);
   return text;
 }
 

@@ -4,6 +4,9 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
+
+#include "plan/planner.h"
 
 namespace pantoum::report {
 
@@ -196,6 +199,34 @@ std::vector<TracePoint> trace_memory(const problem::Plan& plan) {
   points.reserve(plan.instructions.size());
   for (const problem::Instruction& instruction : plan.instructions) points.push_back(tracer.step(instruction));
   return points;
+}
+
+RamOverTime ram_over_time(const std::vector<TracePoint>& trace, const std::vector<check::Span>& spans) {
+  RamOverTime ram;
+  problem::Bytes top = 0;
+  for (const TracePoint& point : trace) top = std::max(top, point.ram_bytes);
+  for (size_t at = 0; at < trace.size(); ++at) {
+    const double now = trace[at].what == problem::Do::kCompute ? spans[at].begin_s : spans[at].issue_s;
+    const bool brief = !ram.seconds.empty() && ram.seconds.back() == now && ram.bytes.back() < top;  // it lasted for no time
+    if (brief) ram.bytes.back() = trace[at].ram_bytes;
+    if (brief || (at > 0 && ram.bytes.back() == trace[at].ram_bytes)) continue;
+    ram.seconds.push_back(now);
+    ram.bytes.push_back(trace[at].ram_bytes);
+  }
+  return ram;
+}
+
+Result<problem::UnplannedStep> unplanned_step(const problem::CostGraph& graph, bool in_place) {
+  PANTOUM_ASSIGN(problem::Plan plan, plan::unplanned(graph, {.question = {.freedoms = {.in_place = in_place}}}));
+  problem::UnplannedStep step{.figures = plan.predicted, .seconds = {}, .bytes = {}};
+  plan.graph = graph;
+  plan.question.budget.reset();
+  std::vector<check::Span> spans;
+  if (!check::replay(graph, plan, plan.question, &spans)) return step;
+  RamOverTime ram = ram_over_time(trace_memory(plan), spans);
+  step.seconds = std::move(ram.seconds);
+  step.bytes = std::move(ram.bytes);
+  return step;
 }
 
 std::vector<Resident> residents_at(const problem::Plan& plan, size_t instruction) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/result.h"
 #include "check/replay.h"
 #include "problem/plan.h"
 
@@ -50,6 +51,17 @@ struct TracePoint {
 
 // Returns one point per instruction; semantics.md defines how RAM is counted. The plan must have passed the checker.
 [[nodiscard]] std::vector<TracePoint> trace_memory(const problem::Plan& plan);
+
+// RAM in use as steps: bytes[i] from seconds[i] on.
+struct RamOverTime {
+  std::vector<problem::Seconds> seconds;
+  std::vector<problem::Bytes> bytes;
+};
+// `spans` are those of the checker for the plan that was traced.
+[[nodiscard]] RamOverTime ram_over_time(const std::vector<TracePoint>& trace, const std::vector<check::Span>& spans);
+
+// Returns the step of a cost graph with unlimited RAM: no paging, no recomputing; outputs in place of inputs if `in_place`. Errors as plan::unplanned.
+[[nodiscard]] Result<problem::UnplannedStep> unplanned_step(const problem::CostGraph& graph, bool in_place);
 
 struct Resident {
   enum class Role { kHeld, kRead, kWritten, kArriving, kLeaving, kWorkspace, kStaging };

@@ -56,12 +56,13 @@ std::string proof(const Json& report) {
   return fmt::format("proved at most {} the least {} for {}", above, least_of(report), order);
 }
 
-std::string beside_unlimited(const Json& outcome) {
-  const Json& all = outcome["unplanned"];
+std::string beside_unlimited(const Json& report) {
+  const Json &outcome = report["outcome"], &all = outcome["unplanned"];
   if (all.is_null() || all["time_s"] <= 0.0) return "";
   const double time = outcome["time_s"].get<double>() / all["time_s"].get<double>();
   const double energy = all["energy_j"] > 0.0 ? outcome["energy_j"].get<double>() / all["energy_j"].get<double>() : 1;
   const char* other = outcome["begins_in_storage_bytes"] > 0 ? "the step with everything else kept" : "unlimited RAM";
+  if (!tells_energy(report)) return fmt::format("{} the time of {}", show_ratio(time), other);
   return fmt::format("{} the time and {} the energy of {}", show_ratio(time), show_ratio(energy), other);
 }
 
@@ -112,10 +113,10 @@ std::string lead(const Json& report) {
   if (const std::string batch = batch_of(report); !batch.empty()) text += ", at " + batch;
   text += fmt::format(". The step peaks at {}", bytes(outcome["peak_bytes"]));
   if (all.is_object() && all["peak_bytes"] > 0)
-    text += fmt::format(", {} of what it takes with {} kept",
+    text += fmt::format(", {} of the unplanned step's {}",
                         show_percent(outcome["peak_bytes"].get<double>() / all["peak_bytes"].get<double>()),
-                        name_of_all(report));
-  if (const std::string beside = beside_unlimited(outcome); !beside.empty()) text += ", at " + beside;
+                        bytes(all["peak_bytes"]));
+  if (const std::string beside = beside_unlimited(report); !beside.empty()) text += ", at " + beside;
   std::string proved = proof(report);
   proved.front() = static_cast<char>(proved.front() - 'a' + 'A');
   return text + ". " + proved + ".";
@@ -125,16 +126,8 @@ std::string headline(const Json& report) {
   std::string text = report["title"];
   if (const std::string batch = batch_of(report); !batch.empty()) text += ", " + batch;
   text += fmt::format(", {}: fits, peak {}", asked_for(report), bytes(report["outcome"]["peak_bytes"]));
-  if (const std::string beside = beside_unlimited(report["outcome"]); !beside.empty()) text += ", " + beside;
+  if (const std::string beside = beside_unlimited(report); !beside.empty()) text += ", " + beside;
   return text + ", " + proof(report) + ".";
-}
-
-// What the host measured, of the last run that ended.
-const Json* last_end(const Json& report) {
-  const Json* found = nullptr;
-  for (const Json& run : report["runs"])
-    if (run["board"].is_null() && run["end"].is_object()) found = &run["end"];
-  return found;
 }
 
 // "52.0 KiB asked for", "46.0 KiB that are left (52.0 KiB asked for, 6.0 KiB of it reserved)".
@@ -153,7 +146,7 @@ std::string fitted(const Json& report) {
           ? fmt::format("No budget was asked for; the arena is {}.", bytes(outcome["arena_bytes"]))
           : fmt::format("Yes: the arena takes {} of the {}", bytes(outcome["arena_bytes"]), ram_for_arena(report));
   if (!budget.is_null() && !outcome["unplanned"].is_null())
-    text += fmt::format(", where keeping {} takes {}.", name_of_all(report), bytes(outcome["unplanned"]["peak_bytes"]));
+    text += fmt::format(", where the unplanned step takes {}.", bytes(outcome["unplanned"]["peak_bytes"]));
   else if (!budget.is_null())
     text += ".";
   const Json* end = last_end(report);
@@ -210,9 +203,14 @@ std::string returned(const Json& report) {
 
 std::string cost(const Json& report) {
   const Json& outcome = report["outcome"];
-  const std::string beside = beside_unlimited(outcome);
-  std::string text = fmt::format("{} and {} a step (time {}; energy modelled)", show_time(outcome["time_s"]),
-                                 show_energy(outcome["energy_j"]), outcome["time_source"].get<std::string>());
+  const std::string beside = beside_unlimited(report);
+  std::string text;
+  if (const std::optional<double> measured = measured_step(report))
+    text = fmt::format("Measured: {} a step. Planned: ", show_time(*measured));
+  const std::string source = outcome["time_source"];
+  text += tells_energy(report) ? fmt::format("{} and {} a step (time {}; energy modelled)", show_time(outcome["time_s"]),
+                                             show_energy(outcome["energy_j"]), source)
+                               : fmt::format("{} a step (time {})", show_time(outcome["time_s"]), source);
   if (!beside.empty()) text += ": " + beside;
   text += fmt::format("; {}.", proof(report));
   if (has_micro_batches(report))
@@ -323,9 +321,9 @@ std::string more(const Json& report) {
     return planned + (begins_in_storage(report) ? "RAM alone: nothing." : "Nothing: unlimited RAM costs the same.") +
            stays_in_storage(report);
   return planned +
-         fmt::format("At the most {} of the {}: with {} {} is kept, in {} and {} a step.", saving(report, all),
-                     least_of(report), bytes(all["peak_bytes"]), name_of_all(report), show_time(all["time_s"]),
-                     show_energy(all["energy_j"])) +
+         fmt::format("At the most {} of the {}: the unplanned step takes {}, in {}{} a step.", saving(report, all),
+                     least_of(report), bytes(all["peak_bytes"]), show_time(all["time_s"]),
+                     tells_energy(report) ? " and " + show_energy(all["energy_j"]) : "") +
          stays_in_storage(report);
 }
 
@@ -340,6 +338,24 @@ std::string step_energy(const Json& end) {
 }
 
 }  // namespace
+
+bool tells_energy(const Json& report) {
+  const Json* end = last_end(report);
+  return report["asked"]["objective"] != "time" || (end != nullptr && end->contains("step_energy_j"));
+}
+
+const Json* last_end(const Json& report) {
+  const Json* found = nullptr;
+  for (const Json& run : report["runs"])
+    if (run["board"].is_null() && run["end"].is_object()) found = &run["end"];
+  return found;
+}
+
+std::optional<double> measured_step(const Json& report) {
+  const Json* end = last_end(report);
+  if (end == nullptr || !end->contains("step_s") || !(*end)["step_s"].is_number()) return std::nullopt;
+  return (*end)["step_s"].get<double>();
+}
 
 std::string show_ratio(double ratio) {
   return fmt::format("{:.2f}x", ratio);
@@ -366,10 +382,6 @@ std::string show_above_least(double gap) {
 
 std::string show_ram_asked(const Json& report) {
   return base::show_bytes(report["asked"]["budget_bytes"].get<int64_t>() + reserved(report));
-}
-
-const char* name_of_all(const Json& report) {
-  return begins_in_storage(report) ? "everything else" : "everything";
 }
 
 std::string show_count(int64_t count) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,12 @@ void put_words(nlohmann::ordered_json& report);
 [[nodiscard]] std::string show_above_least(double gap);
 // Returns the RAM that was asked for, including the reserve. The question must have a budget.
 [[nodiscard]] std::string show_ram_asked(const nlohmann::ordered_json& report);
-// Returns what a step with unlimited RAM keeps: "everything", or "everything else" than what lives in storage.
-[[nodiscard]] const char* name_of_all(const nlohmann::ordered_json& report);
+// Do the first figures name joules? Where the plan minimizes the step's time alone, they do only if a run measured them.
+[[nodiscard]] bool tells_energy(const nlohmann::ordered_json& report);
+// Returns the end event of the last run on a host; null: there is none.
+[[nodiscard]] const nlohmann::ordered_json* last_end(const nlohmann::ordered_json& report);
+// Returns the measured mean time of a step of that run, in seconds.
+[[nodiscard]] std::optional<double> measured_step(const nlohmann::ordered_json& report);
 
 // What a meter found: (what, value) of the last event of a run log, which is a stranger's; none where nothing was measured.
 [[nodiscard]] std::vector<std::pair<const char*, std::string>> measured_energy(const nlohmann::ordered_json& end);

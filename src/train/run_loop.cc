@@ -60,7 +60,6 @@ class Run {
   RunSummary summary_;
   uint64_t per_epoch_, checkpointed_at_ = UINT64_MAX;
   Clock::time_point start_ = Clock::now();
-  double step_seconds_ = 0;
   uint64_t last_evaluated_ = UINT64_MAX;
 
   bool in_steps_ = false;
@@ -95,7 +94,7 @@ class Run {
     const Clock::time_point begun = Clock::now();
     auto stats = trainer_.step();
     if (!stats) return with_checkpoint(std::move(stats).error());
-    step_seconds_ += seconds_since(begun);
+    summary_.step_seconds += seconds_since(begun);
     ++summary_.ran;
     summary_.loss = stats->loss;
     if (options_.progress) report_progress(epoch, *stats);
@@ -110,7 +109,7 @@ class Run {
                        .epoch = epoch,
                        .loss = stats.loss,
                        .lr = stats.lr,
-                       .samples_per_s = step_seconds_ > 0 ? samples / step_seconds_ : 0,
+                       .samples_per_s = summary_.step_seconds > 0 ? samples / summary_.step_seconds : 0,
                        .seconds = seconds_since(start_)});
   }
 

@@ -74,6 +74,7 @@ struct RunSummary {
   bool stopped_early = false;  // patience was over
   std::string checkpoint;      // the last one written; "": none
   double seconds = 0;
+  double step_seconds = 0;  // of `seconds`: in steps, their batches included; not in evaluations and checkpoints
 };
 
 // What a run on so many samples refuses before its first step: E0262 fewer of them than a batch, or more than 2^32; E0120

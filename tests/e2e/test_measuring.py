@@ -58,7 +58,7 @@ class Measuring(House):
         words = ("plan", MODEL, *QUICK, "--profile-store", self.store)
         first = self.succeed(*words)
         self.assertRegex(first.stderr, r"(?m)^measured \d+ of \d+ kernels$")
-        self.assertRegex(first.stdout, r"a step \(time measured.*; energy modelled\)")
+        self.assertRegex(first.stdout, r"a step \(time measured.*\), unplanned")
         found = re.search(r"measured (\d+) of (\d+) kernels", first.stderr)
         self.assertLessEqual(int(found[1]), int(found[2]))
         self.assertNotIn("measured", self.succeed(*words, "--measure", "off").stderr)

@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from house import CHECKER, MODEL, House, m4_costgraph, make_data
+from house import CHECKER, MODEL, ROOT, House, m4_costgraph, make_data
 
 
 class Objectives(House):
@@ -40,6 +40,31 @@ class Objectives(House):
         forged = self.path("forged.json")
         pathlib.Path(forged).write_text(json.dumps(plan))
         self.assertEqual(self.run_cli("verify", forged).returncode, 8)
+
+    def test_the_default_is_time_on_a_host_and_energy_on_a_battery(self):
+        """Ten networks at half and 0.7 of the peak: the default's plan is that of the objective by name, to the byte but its planning time, or the refusal is."""
+        def planned(*words):
+            path = self.path("default.json")
+            done = self.run_cli("plan", *words, "--effort", 1, "-o", path)
+            if done.returncode == 5:  # nothing fits
+                return done.stderr
+            self.assertEqual(done.returncode, 0, done.stderr)
+            plan = json.loads(pathlib.Path(path).read_text())
+            del plan["solver"]["seconds"]
+            return plan
+
+        folders = ("image-classification", "keyword-spotting", "recommender", "sequence-tagging", "text-classification", "transfer-learning")
+        models = [f"examples/{folder}/model.onnx" for folder in folders]
+        models += ["examples/c/spirals.onnx", "examples/fashion/cnn.onnx", "examples/transfer-learning/known.onnx", "tests/e2e/exports/gated.onnx"]
+        for model in models:
+            ask = [str(pathlib.Path(ROOT, model)), "--batch", 16] + (["--loss", "mse"] if "recommender" in model else [])
+            peak = self.plan_json(*ask, "--effort", 1, "--ram", "1GiB")["unplanned_peak_bytes"]
+            for share in (5, 7):
+                with self.subTest(model=model, share=share):
+                    ram = ("--ram", f"{peak * share // 10}B")
+                    self.assertEqual(planned(*ask, *ram), planned(*ask, *ram, "--objective", "time"))
+            ram = ("--ram", f"{peak * 7 // 10}B", "--device", "m7")
+            self.assertEqual(planned(*ask, *ram), planned(*ask, *ram, "--objective", "energy"))
 
     def test_a_limit_on_energy_is_kept(self):
         cheap, _ = self.plan("cheap")
