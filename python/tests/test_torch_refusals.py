@@ -64,11 +64,11 @@ def waits_for_a_number(self: nn.Module, y: Tensor) -> Tensor:
 
 
 def selects(self: nn.Module, y: Tensor) -> Tensor:
-    return y[y > 0]
+    return y[y > 0].sort().values
 
 
 def places(self: nn.Module, y: Tensor) -> Tensor:
-    return torch.nonzero(y)
+    return torch.unique(y)
 
 
 def packs(self: nn.Module, y: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ REFUSED = {
     waits: "a branch of Python depends on the data",
     waits_for_a_break: "a branch of Python depends on the data",
     waits_for_a_number: "is read into Python",
-    selects: "depends on the data",
+    selects: "sort of rows that a mask of the data chooses",
     places: "depends on the data",
     packs: "packed sequences",
     clips: "not linear in the gradient",

@@ -24,6 +24,8 @@ QUICK = (
     "multi_box",
     "tab_net",
     "gcn",
+    "yolo_indexed",
+    "sparse_experts",
 )
 LONGEST = 20.0  # seconds of one processor, to capture and to plan
 

@@ -15,6 +15,8 @@ import torch.utils.checkpoint
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from . import chosen_calls
+from .chosen import Masks, refuse_chosen
 from .known import Known, with_known
 from .problems import Problems, Stop, UserFrames, place_now
 from .replacements import UNCHECKED, adaptive_log_softmax, cumulative_batch_norm, replacement
@@ -75,6 +77,7 @@ class Guard(TorchFunctionMode):
         self.read: set[int] = set()
         self.windows: set[int] = set()  # the memory of what as_strided took, and gave
         self.known = Known()
+        self.masks = Masks()
         self.notes: list[str] = []
         self.reads: collections.Counter[str] = collections.Counter()  # of values that the data decide, by place
 
@@ -85,6 +88,8 @@ class Guard(TorchFunctionMode):
             self.notes.append(f"an assertion is not checked: {place_now()}")
             return None
         function, args, kwargs = with_known(self.known, function, args, kwargs)
+        if chosen_calls.concerns(name, args, kwargs, self.known):
+            return chosen_calls.call(self, function, args, kwargs)
         other = replacement(function, args, kwargs)
         if other is not None:
             if function in UNCHECKED:
@@ -114,6 +119,8 @@ class Guard(TorchFunctionMode):
             return self._read(function, name, args, kwargs)
         self.read |= {id(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)}
         answer = function(*args, **kwargs)
+        self.masks.written(changed)
+        self.masks.note(function, args, kwargs, answer)
         if not shaped:
             self.known.follow(function, operands, changed, answer)
         if name in ("detach", "detach_") and args[0].requires_grad:
@@ -252,6 +259,10 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
     refused."""
     problems = guard.problems
 
+    def apply_to(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_chosen((args, kwargs), problems, f"what the custom autograd function {kind.__name__} takes")
+        return apply(kind, *args, **kwargs)
+
     def hook(*_: Any, **__: Any) -> None:
         problems.here(
             "a hook on a gradient cannot be captured",
@@ -264,7 +275,7 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
     norm = nn.modules.batchnorm._BatchNorm
     with contextlib.ExitStack() as stack:
         for owner, name, value in (
-            (torch.autograd.Function, "apply", classmethod(lambda kind, *args, **kwargs: apply(kind, *args, **kwargs))),
+            (torch.autograd.Function, "apply", classmethod(apply_to)),
             (
                 torch.autograd,
                 "_engine_run_backward",

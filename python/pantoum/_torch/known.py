@@ -56,7 +56,7 @@ class Known:
         for key, tensor in tensors.items():
             value = next((values[name] for name in names[key] if name in values), None)
             if value is not None and _is_followed(value):
-                with _untraced():
+                with untraced():
                     self._values[key] = _Value(tensor, value.detach().clone(), frozenset(names[key]))
 
     def value(self, tensor: Any) -> Tensor | None:
@@ -64,7 +64,7 @@ class Known:
         if not isinstance(tensor, Tensor):
             return None
         if id(tensor) not in self._values and _is_constant(tensor):
-            with _untraced():
+            with untraced():
                 self._values[id(tensor)] = _Value(tensor, tensor.detach().clone(), _NONE)
         return self._values[id(tensor)].value if id(tensor) in self._values else None
 
@@ -94,7 +94,7 @@ class Known:
         """The result of `function` for known operands; else None. A tensor that is `changed` in place by unknown values
         or random numbers is not known from there on, nor is any that shares its memory."""
         if operands is not None and not any(word in getattr(function, "__name__", "") for word in _UNDEFINED):
-            with _untraced(), contextlib.suppress(Exception):  # the traced call tells what is wrong with it
+            with untraced(), contextlib.suppress(Exception):  # the traced call tells what is wrong with it
                 state = torch.get_rng_state()
                 answer = function(*operands.args, **operands.kwargs)
                 if torch.equal(state, torch.get_rng_state()):
@@ -124,7 +124,7 @@ class Known:
 
 
 @contextlib.contextmanager
-def _untraced() -> Iterator[None]:
+def untraced() -> Iterator[None]:
     with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
         yield
 
@@ -160,13 +160,13 @@ def with_known(known: Known, function: Any, args: Any, kwargs: Any) -> tuple[Any
         known.deciding(args[1])
     if name == "masked_select" and value is not None and value.dtype == torch.bool:
         shape = torch.broadcast_shapes(args[0].shape, value.shape)
-        with _untraced():
+        with untraced():
             places = value.expand(shape).nonzero(as_tuple=True)
         return Tensor.__getitem__, (args[0].expand(shape), places), {}
     if name == "repeat_interleave" and value is not None and value.dim():
         dim = kwargs.get("dim", args[2] if len(args) > 2 else None)
         x = args[0].reshape(-1) if dim is None else args[0]
-        with _untraced():
+        with untraced():
             rows = torch.repeat_interleave(value.expand(x.shape[dim or 0]))
         return torch.index_select, (x, dim or 0, rows), {}
     return function, args, kwargs
@@ -192,6 +192,6 @@ def _places(known: Known, index: Any) -> Any:
             answer.append(part)
         else:
             known.deciding(part)
-            with _untraced():
+            with untraced():
                 answer.extend(value.nonzero(as_tuple=True))
     return tuple(answer)

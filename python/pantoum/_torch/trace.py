@@ -19,6 +19,7 @@ from torch.fx import Graph, GraphModule, Node
 from pantoum.errors import Error, InvalidInput, UsageError
 
 from . import decompositions
+from .chosen import refuse_chosen
 from .custom_functions import CustomFunctions, Seen
 from .guard import Guard, patched, refuse_hooks
 from .problems import Problems, Stop, place_of, place_of_error
@@ -95,6 +96,8 @@ class _Step(nn.Module):
             self.guard.known.adopt(self.named_buffers(remove_duplicate=False), self.seen.buffers)
         assigned = AssignedTensors(self.module)
         output = self.module(*args, **kwargs)
+        if self.guard is not None:
+            refuse_chosen(output, self.guard.problems, "an output")
         assigned.write_back(self.guard, self.seen.notes)
         outputs = list(tensors_of(output))
         if not outputs:
@@ -109,7 +112,10 @@ class _Step(nn.Module):
         if self.call.own_loss:
             return (*answer, own_loss(output, self.name))
         if self.call.loss is not None:
-            return (*answer, checked_loss(self.call.loss(output, target), self.name))
+            loss = self.call.loss(output, target)
+            if self.guard is not None:
+                refuse_chosen(loss, self.guard.problems, "the loss")
+            return (*answer, checked_loss(loss, self.name))
         return tuple(answer)
 
 
