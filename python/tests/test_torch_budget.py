@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import pantoum.torch_budget
@@ -166,6 +168,49 @@ def test_options_that_cannot_be_meant(options: dict[str, Any]) -> None:
 def test_without_a_budget_it_says_how_to_give_one() -> None:
     with pytest.raises(faults.UsageError, match="has no budget"):
         torch.compile(network(), backend="pantoum")(batch())
+
+
+_ALONE = """
+import sys, torch
+assert not any(name.partition(".")[0] == "pantoum" for name in sys.modules)
+assert "pantoum" in torch._dynamo.list_backends()
+net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
+x = torch.ones(16, 64)
+plain = torch.autograd.grad(net(x).sum(), net.parameters())
+for options in ({"ram": "1MiB"}, {"ram": "64KiB", "page_dir": None, "time_limit_s": 5.0, "name": "net"}):
+    compiled = torch.compile(net, backend="pantoum", options=options)
+    assert all(map(torch.equal, plain, torch.autograd.grad(compiled(x).sum(), net.parameters())))
+    torch._dynamo.reset()
+import pantoum
+for options, code in (({"ram": "64B"}, "E0301"), ({"ram": 64}, "E0110"), ({"rom": "1MiB"}, "E0110"), (None, "E0110")):
+    try:
+        torch.compile(net, backend="pantoum", options=options)(x)
+    except pantoum.Error as error:
+        assert error.code == code, (options, error)
+    else:
+        raise AssertionError(options)
+    torch._dynamo.reset()
+with pantoum.torch_budget("1MiB") as budget:
+    compiled = torch.compile(net, backend="pantoum")
+compiled(x)
+assert len(budget.report().pieces) == 1
+"""
+
+
+def test_the_installed_package_is_found_without_an_import(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    group = text.split("[project.entry-points.torch_dynamo_backends]\n")[1].split("\n\n")[0]
+    installed = tmp_path / "pantoum-0.dist-info"  # what a wheel has beside the package
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pantoum\nVersion: 0\n", encoding="utf-8")
+    (installed / "entry_points.txt").write_text(
+        f"[torch_dynamo_backends]\n{group.replace(chr(34), '')}\n", encoding="utf-8"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(Path(pantoum.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-c", _ALONE], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_mode_is_refused() -> None:
