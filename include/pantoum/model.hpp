@@ -255,7 +255,7 @@ struct NodeInfo {
 // A tensor of the model's file.
 struct WeightInfo {
   std::string name, type;  // "f32[64,3,7,7]"
-  bool trains = false;
+  bool trains = false;  // also where the file leaves it open
   std::string why;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,16 @@ def node(op_type: str, inputs: list[str], outputs: list[str], domain: str = "", 
     return made + _field(7, domain)
 
 
-def tensor(name: str, array: npt.NDArray[np.float32]) -> bytes:
-    """A TensorProto of floats."""
+def tensor(name: str, array: npt.NDArray[Any]) -> bytes:
+    """A TensorProto of floats, or of whole numbers of 64 bits."""
     dims = b"".join(_field(1, size) for size in array.shape)
-    return dims + _field(2, 1) + _field(8, name) + _field(9, array.astype("<f4").tobytes())
+    whole = array.dtype == np.int64
+    return (
+        dims
+        + _field(2, 7 if whole else 1)
+        + _field(8, name)
+        + _field(9, array.astype("<i8" if whole else "<f4").tobytes())
+    )
 
 
 def value(name: str, shape: list[int | str]) -> bytes:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import pickle
 import shutil
 
+import numpy as np
 import pantoum
 import pytest
+import small_onnx
 from samples import BATCH, IMAGES, MODELLED, RECOMMENDER, SPIRALS
 
 
@@ -96,3 +99,70 @@ def test_everything_of_an_image_model_that_can_be_said() -> None:
         metrics=["top5"],
     )
     assert pantoum.plan(model, ram="4MiB", **MODELLED).samples_per_step == 8
+
+
+def write_safetensors(path: pathlib.Path, tensors: dict[str, np.ndarray]) -> None:
+    header, data = {}, b""
+    for name, array in tensors.items():
+        end = len(data) + array.nbytes
+        kind = "I64" if array.dtype == np.int64 else "F32"
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [len(data), end]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def of_computed_constants() -> bytes:
+    """(x @ w) * scale * places[order]: of four tensors one is trained, two are constants before the program runs."""
+    nodes = [
+        small_onnx.node("MatMul", ["x", "w"], ["h"]),
+        small_onnx.node("Mul", ["h", "scale"], ["scaled"]),
+        small_onnx.node("Gather", ["places", "order"], ["picked"]),
+        small_onnx.node("CumSum", ["picked", "axis"], ["summed"]),
+        small_onnx.node("Mul", ["scaled", "scale"], ["again"]),
+        small_onnx.node("Equal", ["summed", "order"], ["mask"]),
+        small_onnx.node("Where", ["mask", "scaled", "again"], ["y"]),
+    ]
+    weights = [
+        small_onnx.tensor("w", np.ones((3, 2), np.float32)),
+        small_onnx.tensor("scale", np.full((1, 2), 0.5, np.float32)),
+        small_onnx.tensor("places", np.array([0, 1])),
+        small_onnx.tensor("order", np.array([0, 1])),
+        small_onnx.tensor("axis", np.array(0)),
+    ]
+    shapes = [small_onnx.value("x", ["N", 3])], [small_onnx.value("y", ["N", 2])]
+    return small_onnx.model(nodes, weights, *shapes, [])
+
+
+def test_inspect_says_that_what_the_file_leaves_open_trains() -> None:
+    nodes = [small_onnx.node("Mul", ["x", "w"], ["y"])]
+    weights = [small_onnx.tensor("w", np.ones(2, np.float32))]
+    shapes = [small_onnx.value("x", ["N", 2])], [small_onnx.value("y", ["N", 2])]
+    contents = small_onnx.model(nodes, weights, *shapes, [])
+    model = pantoum.Model.from_bytes(contents, loss="mse", batch=2)
+    trained = {weight.name for weight in model.inspect().weights if weight.trains}
+    plan = pantoum.plan(model, ram="1MiB", **MODELLED)
+    with pantoum.Trainer(plan) as trainer:
+        before = trainer.state_dict()["w"]
+        trainer.step(np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32))
+        assert trained == ({"w"} if (trainer.state_dict()["w"] != before).any() else set())
+        assert trained == {"w"}
+
+
+@pytest.mark.parametrize("name", ["places", "order", "axis"])
+def test_weights_replace_no_tensor_that_the_program_was_made_with(name: str, tmp_path: pathlib.Path) -> None:
+    """Constants that were computed from it would be those of the file."""
+    asked = {"loss": "mse", "batch": 2, "freeze": "scale"}
+    given = {"w": np.full((3, 2), 2, np.float32), "scale": np.full((1, 2), 0.25, np.float32)}
+    places = {"places": np.array([0, 1]), "order": np.array([0, 1]), "axis": np.array(0)}
+    path = tmp_path / "weights.safetensors"
+    for tensors in (given, given | places):
+        write_safetensors(path, tensors)
+        pantoum.plan(pantoum.Model.from_bytes(of_computed_constants(), weights=path, **asked), ram="1MiB", **MODELLED)
+    write_safetensors(path, given | places | {name: places[name] - 1})
+    model = pantoum.Model.from_bytes(of_computed_constants(), weights=path, **asked)
+    plan = pantoum.plan(model.with_options(keep_init=name), ram="1MiB", **MODELLED)
+    for act in (lambda: pantoum.plan(model, ram="1MiB", **MODELLED), lambda: pantoum.Trainer(plan, weights=path)):
+        with pytest.raises(pantoum.InvalidInput, match=f"'{name}'") as caught:
+            act()
+        assert caught.value.code == "E0242"

@@ -27,7 +27,7 @@ ModelInfo model_info(import::ModelInfo info) {
   made.nodes.reserve(info.nodes.size());
   for (const import::NodeCoverage& node : info.nodes) made.nodes.push_back(node_info(node));
   for (const import::TensorInfo& tensor : info.tensors)
-    made.weights.push_back({tensor.name, tensor.type, tensor.trains == "yes", tensor.why});
+    made.weights.push_back({tensor.name, tensor.type, tensor.trains != "no", tensor.why});
   return made;
 }
 

@@ -52,7 +52,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
-                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output));
+                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
   return summary_of(compiled);

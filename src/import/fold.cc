@@ -90,7 +90,7 @@ Result<bool> fold(Lowering& lowering, Node& node) {
   int64_t elements = 0;
   for (size_t input = 0; input < node.input_count(); ++input) {
     if (!node.has(input)) continue;
-    if (node.setting(input) == nullptr) return false;
+    if (node.operand(input)->weight || !node.operand(input)->known) return false;
     auto operand = std::make_shared<Operand>();
     operand->name = node.operand(input)->name;
     operand->known = node.operand(input)->known;
@@ -118,6 +118,8 @@ Result<bool> fold(Lowering& lowering, Node& node) {
     lowering.constant_budget -= result.type.elements();
     PANTOUM_TRY(node.set_known(output, result));
   }
+  for (size_t input = 0; input < node.input_count(); ++input)
+    if (node.has(input)) lowering.folded.insert(node.operand(input)->name);
   return true;
 }
 

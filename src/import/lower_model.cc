@@ -170,6 +170,9 @@ class Driver {
     add_outputs();
     add_notes();
     ir::drop_dead_ops(out_.graph);
+    for (const ir::Value& value : out_.graph.values) lowering_.settings.erase(value.name);
+    out_.fixed = std::move(lowering_.settings);
+    out_.fixed.merge(lowering_.folded);
   }
 
  private:

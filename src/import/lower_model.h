@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct LoweredModel {
   std::vector<NodeOutcome> nodes;         // in the file's order
   std::optional<Error> dynamic;           // E0210: all inputs with dimensions that nothing binds
   std::vector<std::string> lost_outputs;  // outputs that could not be made
+  std::set<std::string> fixed;            // tensors of the file whose contents the program was made with
 };
 
 [[nodiscard]] LoweredModel lower_model(const Model& model, const Batch& batch);

@@ -159,6 +159,7 @@ Value Node::optional(size_t input) {
 
 const Tensor* Node::setting(size_t input) const {
   if (!has(input) || operand(input)->weight) return nullptr;
+  lowering_.settings.insert(operand(input)->name);
   return operand(input)->known.get();
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct Lowering : Scope {
 
   const Model& model;
   std::map<std::string, std::shared_ptr<Operand>> operands;
+  std::set<std::string> settings, folded;     // operands that were read as settings, that constants were computed from
   std::map<std::string, ValueId> statistics;  // buffers of running statistics, by their names in the file
   bool batch_chosen = false;                  // the caller chose the batch: problems that depend on it are errors
   bool some_norm_trains = false;              // is a batch normalization of the file in training form?

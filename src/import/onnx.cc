@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 
 #include "base/files.h"
@@ -93,7 +94,15 @@ struct Read {
   std::vector<Restoration> restorations;
   LoweredModel lowered;
   ModelInfo info;
+  std::map<std::string, Tensor> fixed;
 };
+
+std::map<std::string, Tensor> find_fixed(const Model& model, const std::set<std::string>& names) {
+  std::map<std::string, Tensor> fixed;
+  for (const auto& [name, initializer] : model.initializers)
+    if (names.contains(name)) fixed.emplace(name, initializer.tensor);
+  return fixed;
+}
 
 void tell_folded(const Model& model, const OnnxOptions& options, ModelInfo& info) {
   info.notes.insert(info.notes.end(), model.export_notes.begin(), model.export_notes.end());
@@ -148,7 +157,7 @@ Result<Read> read(const void* bytes, size_t size, ExternalData external, const O
   }
   PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
-  Read result{model.restorations, lower_model(model, batch), {}};
+  Read result{model.restorations, lower_model(model, batch), {}, {}};
   std::optional<LoweredModel> wider;
   if (!batch.name.empty()) {
     Batch next = batch;
@@ -158,6 +167,7 @@ Result<Read> read(const void* bytes, size_t size, ExternalData external, const O
   const std::string declared = check_declared(model, batch, result.lowered, wider ? &*wider : nullptr);
   result.info = describe_model(model, batch, result.lowered, wider ? &*wider : nullptr);
   tell_folded(model, options, result.info);
+  result.fixed = find_fixed(model, result.lowered.fixed);
   if (!declared.empty()) result.info.warnings.push_back(declared);
   Result<void> fits = check_problems(result.lowered);
   if (fits) fits = check_folded(result.info);
@@ -169,7 +179,8 @@ Result<Imported> load(const void* bytes, size_t size, ExternalData external, con
   PANTOUM_ASSIGN(Read result, read(bytes, size, std::move(external), options));
   if (result.info.refusal) return Failure(*std::move(result.info.refusal));
   PANTOUM_TRY(ir::validate(result.lowered.graph));
-  return Imported{std::move(result.restorations), std::move(result.lowered.graph), std::move(result.info)};
+  return Imported{std::move(result.restorations), std::move(result.lowered.graph), std::move(result.info),
+                  std::move(result.fixed)};
 }
 
 template <class Value>

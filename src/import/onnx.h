@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "import/restoration.h"
 #include "import/shapes.h"
+#include "import/tensor.h"
 
 namespace pantoum::import {
 
@@ -57,6 +59,7 @@ struct Imported {
   std::vector<Restoration> restorations = {};  // done; ONNX with trained weights needs them, too
   Graph graph;                                 // inputs, parameters, buffers, constants, forward ops in training form
   ModelInfo info;
+  std::map<std::string, Tensor> fixed;  // tensors of the file whose contents the program was made with
 };
 
 // Every node's coverage, all problems at once; an error only when the file itself cannot be read (E0201 to E0209).

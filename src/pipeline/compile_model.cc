@@ -209,6 +209,8 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
   Compiled compiled{.model = model};
   PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request.runs("fusions"), tell));
   compiled.warnings = std::move(imported.info.warnings);
+  PANTOUM_TRY(check_fixed_tensors(imported.fixed, model.options));
+  for (const auto& [name, tensor] : imported.fixed) compiled.fixed.insert(name);
   if (model.options.freeze_stats.empty() && imported.info.inference_norms > 0 && !model.options.inference)
     compiled.warnings.push_back(
         fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "

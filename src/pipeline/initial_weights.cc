@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -40,14 +41,15 @@ bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
-Result<std::optional<Given>> open_given(const ir::Graph& training, const ModelOptions& from) {
+Result<std::optional<Given>> open_given(const ir::Graph& training, const ModelOptions& from,
+                                        const std::set<std::string>& fixed) {
   if (!from.weights) return std::optional<Given>();
   Given given;
   PANTOUM_ASSIGN(given.file, weights::open_safetensors(*from.weights));
   for (const ir::Value& value : training.values)
     if (has_initial_value(value) && !is_kept(value.name, from.keep_init))
       given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
-  PANTOUM_ASSIGN(given.match, weights::match_weights(given.file, given.wanted));
+  PANTOUM_ASSIGN(given.match, weights::match_weights(given.file, given.wanted, fixed));
   return std::optional(std::move(given));
 }
 
@@ -74,14 +76,32 @@ weights::SafetensorSource source_of(const ir::Value& value, const Given* given) 
 
 }  // namespace
 
+Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed, const ModelOptions& from) {
+  if (!from.weights || fixed.empty()) return {};
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(*from.weights));
+  std::vector<std::string> others;
+  for (const auto& [name, tensor] : fixed) {
+    const weights::SafetensorEntry* entry = file.find(name);
+    if (entry == nullptr || is_kept(name, from.keep_init)) continue;
+    std::vector<std::byte> contents(static_cast<size_t>(entry->bytes));
+    PANTOUM_TRY(weights::read_tensor(file, *entry, 0, contents));
+    if (entry->dtype != tensor.type.dtype || entry->shape != tensor.type.shape || contents != *tensor.data)
+      others.push_back(fmt::format("'{}' {}", name, ir::to_text(tensor.type)));
+  }
+  if (others.empty()) return {};
+  return fail("E0242", "tensors that the model's program was made with have other contents in the weights", file.path,
+              "export the module again with these buffers, or keep the model's own with --keep-init NAME",
+              std::move(others));
+}
+
 Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& from) {
-  PANTOUM_TRY(open_given(training, from));
+  PANTOUM_TRY(open_given(training, from, {}));
   return {};
 }
 
 Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const ModelOptions& from,
-                                                       const std::string& path) {
-  PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
+                                                       const std::string& path, const std::set<std::string>& fixed) {
+  PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from, fixed));
   std::vector<weights::SafetensorSource> sources;
   std::set<std::string> constants;
   for (const ir::Value& value : training.values) {

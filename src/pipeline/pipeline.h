@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/result.h"
 #include "check/replay.h"
 #include "cost/build_cost_graph.h"
+#include "import/tensor.h"
 #include "ir/graph.h"
 #include "pantoum/plan.hpp"
 #include "pipeline/measure_storage.h"
@@ -76,6 +78,7 @@ struct Compiled {
       kernels;  // the kernels of the plan's choices; training has to use the same kernels
   Programs programs;
   std::vector<std::string> warnings;              // about the model's file
+  std::set<std::string> fixed;                    // the file's tensors that are constants of the program
   problem::Seconds measuring_s = 0;               // spent on times of this machine
   problem::Seconds costing_s = 0;                 // measuring_s and the search over graphs; both count as planning time
   cost::MeasuredCosts measured = {};              // the measured costs
@@ -160,14 +163,20 @@ struct PlannedGraph {
 // Returns the plans of all programs in binary form.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Programs& programs);
 
+// E0242: options.weights have other contents for a tensor that the program was made with, and that options.keep_init does not name.
+[[nodiscard]] Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed,
+                                               const ModelOptions& options);
+
 // Checks the weights. E0240 to E0242: write_initial_weights would refuse them.
 [[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& options);
 
 // Writes the initial values of parameters and buffers: the values of options.weights for tensors that match (weights::match_weights) and that
-// options.keep_init does not name, otherwise the model's values. Returns notes on how tensors matched. E0240 to E0242; E0901.
+// options.keep_init does not name, otherwise the model's values. Returns notes on how tensors matched; `fixed` are known to the model, too. E0240 to E0242;
+// E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
                                                                      const ModelOptions& options,
-                                                                     const std::string& path);
+                                                                     const std::string& path,
+                                                                     const std::set<std::string>& fixed = {});
 
 // Computes the deadline of one step from a deadline for the whole training.
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -185,11 +186,25 @@ Result<void> check_progress(const weights::SafetensorFile& file, const Progress&
   return {};
 }
 
+// What the plan does not know of a file of weights: constants of its program may have been computed from it.
+void check_others(const weights::SafetensorFile& file, const TensorTable& table, std::vector<std::string>& problems) {
+  std::set<std::string_view> known;
+  for (const auto* tensors : {&table.weights, &table.constants, &table.states, &table.sums})
+    for (const PlanTensor& tensor : *tensors) known.insert(tensor.name);
+  for (const weights::SafetensorEntry& entry : file.tensors)
+    if (!known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated.") &&
+        !entry.name.ends_with("num_batches_tracked"))
+      problems.push_back(fmt::format("'{}' {} is fixed in the plan, or of another model: weights of the model itself "
+                                     "are compared with it",
+                                     entry.name, describe(entry.dtype, entry.shape)));
+}
+
 }  // namespace
 
 Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, Source source,
                            const char* code) {
   std::vector<std::string> problems;
+  if (source == Source::kWeights) check_others(file, table, problems);
   for (const PlanTensor& tensor : table.weights) check_tensor(file, tensor, true, problems);
   for (const PlanTensor& tensor : table.constants)
     if (source == Source::kPlan) check_tensor(file, tensor, true, problems);

@@ -60,7 +60,8 @@ std::string listed(const std::vector<std::string>& names) {
 
 class Matcher {
  public:
-  Matcher(const SafetensorFile& file, std::span<const WantedWeight> wanted) : file_(file), wanted_(wanted) {}
+  Matcher(const SafetensorFile& file, std::span<const WantedWeight> wanted, const std::set<std::string>& fixed)
+      : file_(file), wanted_(wanted), fixed_(fixed) {}
 
   Result<WeightMatch> run() {
     find_prefix();
@@ -76,6 +77,7 @@ class Matcher {
  private:
   const SafetensorFile& file_;
   std::span<const WantedWeight> wanted_;
+  const std::set<std::string>& fixed_;
   WeightMatch match_;
   Prefix prefix_;
   std::set<const SafetensorEntry*> used_;
@@ -90,9 +92,13 @@ class Matcher {
     prefix_ = best_prefix(left, file);
   }
 
+  const SafetensorEntry* find(const std::string& name) const {
+    const SafetensorEntry* entry = file_.find(name);
+    return entry == nullptr && !prefix_.text.empty() ? file_.find(name_in_file(name, prefix_)) : entry;
+  }
+
   MatchedWeight match(const WantedWeight& weight) {
-    const SafetensorEntry* entry = file_.find(weight.name);
-    if (entry == nullptr && !prefix_.text.empty()) entry = file_.find(name_in_file(weight.name, prefix_));
+    const SafetensorEntry* entry = find(weight.name);
     if (entry == nullptr) {
       if (weight.told) missing_.push_back(weight.name);
       return {};
@@ -124,6 +130,7 @@ class Matcher {
                                              : fmt::format("the weights' names lack '{}'", prefix_.text));
     if (!missing_.empty())
       match_.notes.push_back("not among the weights, the model's own are kept: " + listed(missing_));
+    for (const std::string& name : fixed_) used_.insert(find(name));
     std::vector<std::string> unread;
     for (const SafetensorEntry& entry : file_.tensors)
       if (!used_.contains(&entry) && !entry.name.starts_with("optim.") && !entry.name.ends_with("num_batches_tracked"))
@@ -137,8 +144,9 @@ class Matcher {
 
 }  // namespace
 
-Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted) {
-  return Matcher(file, wanted).run();
+Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted,
+                                  const std::set<std::string>& fixed) {
+  return Matcher(file, wanted, fixed).run();
 }
 
 Result<std::vector<std::byte>> read_transposed(const SafetensorFile& file, const SafetensorEntry& entry) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +30,10 @@ struct WeightMatch {
 
 // A weight matches the tensor of the same name. Names that are left match after one prefix that either the file or the model has before its
 // names and that ends in a dot ("model.", "module."): the prefix by which most are found. A matrix may be transposed in the file. `file`
-// outlives the result. E0242 tensors have another shape or type (all are named), or nothing is found.
-Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted);
+// outlives the result. `fixed` names tensors of the model that are not wanted. E0242 tensors have another shape or type (all are named), or
+// nothing is found.
+Result<WeightMatch> match_weights(const SafetensorFile& file, std::span<const WantedWeight> wanted,
+                                  const std::set<std::string>& fixed = {});
 
 // The contents of a matrix [b, a] of the file as [a, b]. Memory: twice the tensor. E0241.
 Result<std::vector<std::byte>> read_transposed(const SafetensorFile& file, const SafetensorEntry& entry);
