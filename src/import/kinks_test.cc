@@ -93,9 +93,9 @@ struct Kink : Exported {
   }
 };
 
-Floats of_clip(float low, float high, const std::string& call, const Floats& sample) {
+Floats of_clip(float low, float high, const std::string& call, const Floats& sample, const std::string& rule = "") {
   Kink model;
-  model.number("low", low).number("high", high).node("Clip", {"h", "low", "high"}, "y", call);
+  model.number("low", low).number("high", high).node("Clip", {"h", "low", "high"}, "y", call, rule);
   return model.at(sample);
 }
 
@@ -106,6 +106,15 @@ TEST(Kinks, ClipIsClampHardtanhOrTwoMaximaAsTheCallTells) {
   EXPECT_EQ(of_clip(-0.5, 0.75, "minimum.default](args = (%maximum, %clone)", around), (Floats{0, 0.5, 0.5, 0}));
   EXPECT_EQ(of_clip(0.75, -0.5, "clamp.default](args = (%h, 0.75, -0.5)", around), (Floats{0, 0, 0, 0}));
   EXPECT_EQ(of_clip(0, 6, "relu6.default](args = (%h,)", {-1, 0, 6, 3}), (Floats{0, 0, 0, 1}));
+}
+
+TEST(Kinks, ClipOfReluAndClampHasTheGradientOfBoth) {
+  const std::vector<std::pair<std::string, std::string>> joined = {
+      {"relu.default](args = (%clamp,)", "FuseSuccessiveReluClip"},
+      {"clamp.default](args = (%relu, None, 0.75)", "FuseSuccessiveClipRelu"}};
+  for (const auto& [call, rule] : joined) EXPECT_EQ(of_clip(0, 0.75, call, {0, -0.5, 0.75, 1}, rule), (Floats{0, 0, 1, 0}));
+  EXPECT_EQ(of_clip(0.5, 0.75, joined[1].first, {0.5, -0.5, 0.75, 1}, joined[1].second), (Floats{1, 0, 1, 0}));
+  EXPECT_EQ(of_clip(0, 6, "relu6.default](args = (%relu,)", {0, 1, 6, 7}, joined[0].second), (Floats{0, 1, 0, 0}));
 }
 
 TEST(Kinks, ClipWithoutACallIsClampAndRelu6FromZeroToSix) {

@@ -178,10 +178,15 @@ enum class ClipRule {
   kClamp,   // the gradient passes at the bounds
   kInside,  // hardtanh, relu6: it does not
   kShared,  // maximum and minimum, which the exporter's optimizer joined: half of it does
+  kRelu,    // relu and clamp, which it joined: at the upper bound it passes
 };
 
 ClipRule clip_rule(const Node& node) {
   const std::string target = read_fx_call(node.message()).target;
+  const bool joined = rewriter_rules(node.message()).find("Relu") != std::string::npos;
+  if (joined && !target.starts_with("hardtanh") && !target.starts_with("relu6") && node.scalar(1) == 0.0 &&
+      node.scalar(2) != 6.0)
+    return ClipRule::kRelu;
   if (target.starts_with("hardtanh") || target.starts_with("relu")) return ClipRule::kInside;
   if (target.starts_with("maximum") || target.starts_with("minimum")) return ClipRule::kShared;
   const bool six = node.scalar(1).value_or(-1) == 0 && node.scalar(2).value_or(-1) == 6;
@@ -213,7 +218,7 @@ Result<void> lower_clip(Node& node) {
   PANTOUM_ASSIGN(const Value most, clip_bound(node, 2, x));
   const bool shared = rule == ClipRule::kShared;
   Value y = x;
-  if (least) y = shared ? maximum(y, least) : not_below(y, least);
+  if (least) y = rule == ClipRule::kRelu ? relu(y) : shared ? maximum(y, least) : not_below(y, least);
   if (most) y = shared ? minimum(y, most) : not_above(y, most);
   return node.set(y);
 }
