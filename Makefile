@@ -212,12 +212,12 @@ bench-costs: packages-unit build peers
 firmware-bench: packages-e2e build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
 
-# Exports random PyTorch modules, and trains them for two steps with PyTorch and here (tests/programs). FAMILY: all, parameters, kinks or buffers; the last
-# two read the Python package too.
-SEEDS := 1:2001
+# Trains random PyTorch modules with PyTorch and here (tests/programs): out/bench/programs.json. FAMILY: all, parameters, kinks, buffers, rates, or several
+# with a comma between; SEEDS=1:101 asks a hundred of each, where it is left out as many as the family's table says.
+SEEDS :=
 FAMILY := all
 programs: build peers python
-	@OMP_NUM_THREADS=1 PYTHONPATH=$(RELEASE)/python $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --family $(FAMILY) --jobs $(JOBS)
+	@OMP_NUM_THREADS=1 PYTHONPATH=$(RELEASE)/python $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) $(addprefix --seeds ,$(SEEDS)) --family $(FAMILY) --jobs $(JOBS)
 
 # Runs the part of e2e that needs QEMU: boards, emitted projects, and the cases of firmware-bench, shortened.
 firmware-test: packages-e2e build

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains random PyTorch modules in Pantoum for two steps and compares the losses with PyTorch's: `make programs`.
+"""Trains random PyTorch modules in Pantoum and in PyTorch, and compares: `make programs`.
 
-usage: run.py --pantoum PROGRAM [--seeds FIRST:END] [--jobs N] [--keep FOLDER] [--family all|parameters|kinks|buffers]
-Needs torch, onnx, onnxscript, numpy. Every module is exported by both exporters (the newer one with and without its optimizer). Two steps of SGD
-whose losses are within 1e-4 of PyTorch's in float64 are equal; an error with code 3 or 4 that names a place is a refusal; anything else is a
-fault, and the exit status is 1. A module whose losses in PyTorch's own float32 are further away than a fifth of the bound is left out.
+usage: run.py --pantoum PROGRAM [--family NAME[,NAME..]] [--seeds FIRST:END] [--jobs N] [--keep FOLDER] [--out FOLDER]
+Needs torch, onnx, onnxscript, numpy; FAMILIES tells the families. Every module is exported by both exporters (the newer one with and without its
+optimizer). Of all and parameters two steps of SGD whose losses are within 1e-4 of PyTorch's in float64 are equal; inside.py and rates.py say what the other
+families compare. An error with code 3 or 4 that names a place is a refusal; anything else is a fault, and the exit status is 1. A module whose losses in
+PyTorch's own float32 are further away than a fifth of the bound is left out. A family has two rows in OUT/programs.json, as bench/README.md has them.
 """
 import argparse
 import collections
@@ -21,7 +22,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, "bench"))
+from table import Table  # noqa: E402
+
+# By name: what it asks, and the seeds of a run that names none.
+FAMILIES = {
+    "all": ("chains of layers, functions, masks, buffers, shared weights and index arithmetic", "1:2001"),
+    "parameters": ("functions of parameters alone, before they meet data", "1:2001"),
+    "kinks": ("operators where they have no derivative, and what acts in backward alone", "0:328"),
+    "buffers": ("what is derived of buffers that are replaced and resumed", "1:91"),
+    "rates": ("optimizers with groups, schedulers, decays that change", "1:101"),
+}
+INSIDE = ("kinks", "buffers", "rates")  # also by the Python package's capture, and in two budgets
 
 BOUND, STEPS, RATE = 1e-4, 2, 0.05
 EXPORTERS = {"script": {"dynamo": False, "do_constant_folding": False, "opset_version": 17}, "export": {"dynamo": True, "optimize": False}, "default": {"dynamo": True}}
@@ -90,9 +106,14 @@ def train(pantoum, folder, net, freeze):
     done = subprocess.run([pantoum, *map(str, words)], capture_output=True, text=True, timeout=120)
     if done.returncode:
         return None, done.returncode, done.stderr.strip()
-    with open(os.path.join(out, "log.jsonl"), encoding="utf-8") as file:
+    return losses_of_log(os.path.join(out, "log.jsonl"))[:STEPS], 0, done.stdout + done.stderr
+
+
+def losses_of_log(path):
+    """Of every step."""
+    with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
-    return [line["loss"] for line in lines if "loss" in line and "step" in line][:STEPS], 0, done.stdout + done.stderr
+    return [line["loss"] for line in lines if "loss" in line and "step" in line]
 
 
 def loss_of_file(folder, net):
@@ -165,8 +186,10 @@ def program_inside(pantoum, seed, keep, family):
     import inside
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
-    told, found = inside.kink(seed) if family == "kinks" else inside.buffer_program(seed)
-    return seed, told, found
+    if family == "rates":
+        import rates
+        return seed, *rates.program(seed, pantoum)
+    return seed, *(inside.kink(seed) if family == "kinks" else inside.buffer_program(seed))
 
 
 def quiet():
@@ -174,33 +197,67 @@ def quiet():
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pantoum", required=True)
-    parser.add_argument("--seeds", default="1:2001")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--keep")
-    parser.add_argument("--family", default="all", choices=("all", "parameters", "kinks", "buffers"),
-                        help="parameters: functions of parameters alone, before they meet data; kinks: operators where they have no derivative; buffers: what is derived of buffers that are replaced; the last two also by the Python package's capture")
-    parser.add_argument("--told", action="store_true", help="a line for every refusal too")
-    options = parser.parse_args()
-    first, end = map(int, options.seeds.split(":"))
-    counts, reasons = collections.Counter(), collections.Counter()
-    with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=quiet) as pool:
-        one = program_inside if options.family in ("kinks", "buffers") else program
-        for seed, told, found in pool.map(one, [options.pantoum] * (end - first), range(first, end), [options.keep] * (end - first), [options.family] * (end - first)):
-            for exporter, verdict, why in found:
-                counts[verdict] += 1
-                if verdict == "refused":
-                    reasons[re.sub(r"'[^']*'|/\S+|\d+", "*", why)] += 1
-                if verdict not in ("equal", "refused") and not verdict.startswith("left out") or options.told and verdict != "equal":
-                    print(f"{seed} {exporter}: {verdict}: {why}\n    {told}", flush=True)
+def is_fault(verdict):
+    return verdict not in ("equal", "refused") and not verdict.startswith("left out")
+
+
+def count_kinks():
+    import kinks
+    return len(kinks.KINKS)
+
+
+def ask(pool, options, family, table, raw):
+    """All seeds of a family."""
+    first, end = map(int, (options.seeds or FAMILIES[family][1]).split(":"))
+    end = min(end, count_kinks()) if family == "kinks" else end
+    counts, reasons, faults, began = collections.Counter(), collections.Counter(), [], time.monotonic()
+    one = program_inside if family in INSIDE else program
+    for seed, told, found in pool.map(one, *([each] * (end - first) if not isinstance(each, range) else each for each in (options.pantoum, range(first, end), options.keep, family))):
+        for exporter, verdict, why in found:
+            counts[verdict] += 1
+            if verdict == "refused":
+                reasons[re.sub(r"'[^']*'|/\S+|\d+", "*", why)] += 1
+            if is_fault(verdict):
+                faults.append({"seed": seed, "road": exporter, "verdict": verdict, "why": why, "module": told})
+            if is_fault(verdict) or options.told and verdict != "equal":
+                print(f"{family} {seed} {exporter}: {verdict}: {why}\n    {told}", flush=True)
     for why, count in reasons.most_common(20):
         print(f"{count:6} refused: {why}")
     for verdict, count in counts.most_common():
         print(f"{count:6} {verdict}")
-    faults = sum(count for verdict, count in counts.items() if verdict not in ("equal", "refused") and not verdict.startswith("left out"))
-    sys.exit(faults > 0)
+    depends = counts["depends on the budget"]
+    compared = counts["equal"] + sum(count for verdict, count in counts.items() if is_fault(verdict))
+    note = f"{compared} compared of {end - first} modules, {counts['refused']} refused, {sum(count for verdict, count in counts.items() if verdict.startswith('left out'))} left out"
+    table.add(f"{family}: differ", len(faults) - depends, "", "0", len(faults) == depends and compared > 0, note)
+    if family in INSIDE:
+        table.add(f"{family}: depend on the budget", depends, "", "0", depends == 0, "in the least RAM and in 64 MiB")
+    table.add(f"{family}: time", (time.monotonic() - began) / 60, "min", "", True)
+    raw[family] = {"counts": counts, "faults": faults, "seeds": [first, end]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, epilog="\n".join(f"{name}: {what}" for name, (what, _) in FAMILIES.items()))
+    parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--seeds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep")
+    parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
+    parser.add_argument("--family", default="all", help="one or more of those below, with a comma between")
+    parser.add_argument("--told", action="store_true", help="a line for every refusal too")
+    options = parser.parse_args()
+    families = options.family.split(",")
+    if unknown := [family for family in families if family not in FAMILIES]:
+        parser.error(f"no family {', '.join(unknown)}")
+    import onnx  # noqa: F401 (without them every file is left out)
+    import onnxscript  # noqa: F401
+    table, raw = Table(), {}
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=quiet) as pool:
+        for family in families:
+            ask(pool, options, family, table, raw)
+            os.makedirs(options.out, exist_ok=True)
+            with open(os.path.join(options.out, "programs.json"), "w", encoding="utf-8") as file:
+                json.dump({"rows": table.rows, "raw": raw}, file, indent=1)
+    sys.exit(not all(row["ok"] for row in table.rows))
 
 
 if __name__ == "__main__":
