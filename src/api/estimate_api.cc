@@ -12,16 +12,12 @@
 namespace pantoum {
 namespace {
 
-constexpr problem::Bytes kTooLittle = 1;  // asked for to learn what the least is
 constexpr int kMostBudgets = 1000;
 
-// The least RAM, learnt from asking for less.
-Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest request, Estimate& estimate) {
-  request.options.question.budget = request.reserve + kTooLittle;
-  plan::Infeasible none;
+// The least RAM that is known and proved, and what is in it at the peak.
+Result<void> set_least(const pipeline::Compiled& compiled, const pipeline::PlanRequest& request, Estimate& estimate) {
   const problem::CostGraph& graph = compiled.training().cost.graph;
-  const auto planned = pipeline::plan_cost_graph(graph, request, &none);
-  if (!planned && none.min_ram_bytes == 0) return Failure(planned.error());
+  PANTOUM_ASSIGN(const plan::Infeasible none, pipeline::least_ram(graph, request));
   estimate.least_ram_bytes = none.min_ram_bytes + request.reserve;
   estimate.least_ram_bound_bytes = none.min_ram_bound_bytes + request.reserve;
   if (!none.min_plan) return {};
@@ -30,17 +26,6 @@ Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest
   PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(least)));
   estimate.binds = api::held_at_peak(report::explain(checked, {}));
   return {};
-}
-
-// Equal steps from the least RAM to the unplanned peak.
-std::vector<int64_t> budgets_of(const Estimate& estimate, int count) {
-  const int64_t from = estimate.least_ram_bytes, to = std::max(from, estimate.unplanned_peak_bytes);
-  std::vector<int64_t> budgets;
-  budgets.reserve(static_cast<size_t>(count));
-  for (int at = 0; at < count; ++at) budgets.push_back(from + (to - from) / std::max(1, count - 1) * at);
-  budgets.back() = count > 1 ? to : from;
-  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
-  return budgets;
 }
 
 Result<void> check_count(int budgets) {
@@ -72,7 +57,7 @@ Result<Estimate> estimate(const Model& model, const Device& device, const PlanOp
                     .unplanned_peak_bytes = unplanned.peak_bytes + request.reserve,
                     .unplanned_time_s = unplanned.time_s};
   PANTOUM_TRY(set_least(compiled, request, estimate));
-  PANTOUM_ASSIGN(estimate.rows, api::swept_rows(graphs, request, budgets_of(estimate, budgets)));
+  PANTOUM_ASSIGN(estimate.rows, api::swept_rows(graphs, request, pipeline::even_budgets(estimate.least_ram_bytes, estimate.unplanned_peak_bytes, budgets)));
   return estimate;
 }
 

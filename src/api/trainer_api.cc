@@ -267,7 +267,7 @@ Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options,
   data::TrainTest data{api::shared(train), api::shared(test)};
   if (data.train.count() == 0)
     return fail("E0262", "the data set has no samples", "Trainer::fit", "give one with samples");
-  PANTOUM_TRY(train::check_length(*impl_->trainer, data.train.count(), options.epochs));
+  PANTOUM_TRY(train::check_length(impl_->trainer->batch(), data.train.count(), options.epochs));
   for (const data::Dataset* each : {&data.train, &data.test})
     if (each->count() > 0) PANTOUM_TRY(data::check_labels(*each, impl_->planned().step.labels, kLabelBytes));
   if (!impl_->planned().step.features.empty()) {

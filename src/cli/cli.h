@@ -13,6 +13,7 @@ namespace pantoum::cli {
 
 struct Common {  // options that every verb has
   std::string format = "text";
+  bool quiet = false;  // read before the verb acts: keep_quiet()
   [[nodiscard]] bool json() const { return format == "json"; }
 };
 

@@ -26,6 +26,7 @@ namespace {
 int failed_with = 0;            // errno of the first write to stdout that failed
 bool stdout_is_a_file = false;  // which nothing else is written to
 bool json_notes = false;
+bool quiet = false;
 std::function<std::string(std::string)> message_names;
 
 // Flushes stdio's buffer first, so that text printed by others (the parser's help) keeps its place.
@@ -49,7 +50,16 @@ void print_message(std::string_view text) {
   write_message(is_painted(STDERR_FILENO) ? painted_message(visible) : visible);
 }
 
+void keep_quiet() {
+  quiet = true;
+}
+
+bool is_quiet() {
+  return quiet;
+}
+
 void print_remark(const char* kind, std::string_view text) {
+  if (quiet && std::string_view(kind) == "note") return;
   if (json_notes) return print_message(base::ascii_json(nlohmann::ordered_json{{kind, text}}) + "\n");
   print_message(fmt::format("{}: {}\n", kind, base::one_line(std::string(text))));
 }
@@ -81,7 +91,8 @@ void print_json(const nlohmann::ordered_json& json, int indent) {
 Result<void> check_printed() {
   write_out("");
   const int error = std::exchange(failed_with, 0);
-  if (error == 0) return {};
+  // A reader that ends, as `head`, has what it wanted; but a file that was led to it is not whole.
+  if (error == 0 || (error == EPIPE && !stdout_is_a_file)) return {};
   errno = error;
   return fail("E0901", "cannot write the result: " + base::system_reason(), "standard output",
               "what was written to files is whole; lead the output elsewhere");

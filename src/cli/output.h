@@ -22,6 +22,9 @@ void print_bytes(std::string_view bytes);  // to stdout, as they are: our own te
 // Prints a note (neither a result nor an error) to stderr: "note: ..." or, after print_notes_as_json, {"note": ...}.
 void print_remark(const char* kind, std::string_view text);
 void print_notes_as_json();
+// From this call on, neither notes nor progress are printed. Warnings, errors and results are.
+void keep_quiet();
+[[nodiscard]] bool is_quiet();
 [[nodiscard]] bool notes_are_json();
 
 // Sets a function that transforms the text of every later message; empty: no transformation.
@@ -30,8 +33,8 @@ void name_in_messages(std::function<std::string(std::string)> names);
 // From this call on, print_result writes to stderr, because a file is written to standard output.
 void keep_stdout_for_a_file();
 
-// Checks the output to stdout so far. E0901: some of it could not be written: the disk is full, the reader of the pipe has ended, or there is no
-// stdout.
+// Checks the output to stdout so far. E0901: some of it could not be written: the disk is full, or there is no stdout; or a pipe's reader ended before
+// it had the whole of a file. A reader that ends before the end of a text is no error.
 [[nodiscard]] Result<void> check_printed();
 
 // The same as print_result(fmt::format(...)).

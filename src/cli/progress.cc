@@ -21,7 +21,7 @@ constexpr auto kLook = milliseconds(250);
 }  // namespace
 
 ProgressLine::ProgressLine(bool quiet)
-    : quiet_(quiet), terminal_(has_status_line()), last_(Clock::now()), told_(last_) {
+    : quiet_(quiet || is_quiet()), terminal_(has_status_line()), last_(Clock::now()), told_(last_) {
   if (quiet_) return;
   try {
     beat_ = std::thread([this] { beat(); });

@@ -66,6 +66,7 @@ void add_verbs(CommandLine& line) {
 
 void add_common(Verb& verb, Common& common) {
   verb.add_option("--format", common.format, "text or json").one_of({"text", "json"});
+  verb.add_flag("--quiet", common.quiet, "print no progress and no notes; warnings, errors and results stay");
 }
 
 namespace {
@@ -126,6 +127,8 @@ int run_line(int argc, const char* const* argv, bool json) {
   if (only_parse) --argc, ++argv;
   const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
     if (only_parse) return {};
+    if (std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--quiet"; }))
+      keep_quiet();
     PANTOUM_TRY(streams.replace(given));
     PANTOUM_TRY(check_given(given, default_profile_store()));
     for (const std::string& option : passed_over(given))

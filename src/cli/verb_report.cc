@@ -102,6 +102,7 @@ Result<int> write_report(const ReportOptions& options) {
   for (const nlohmann::ordered_json& warning : json["warnings"]) print_warning(warning.get<std::string>());
   const std::string text = options.common.json() ? base::ascii_json(json) + "\n" : report::to_html(json);
   PANTOUM_TRY(write_text(options.output.empty() ? "-" : options.output, text));
+  if (!options.output.empty() && options.output != "-") print_note(fmt::format("wrote {}", options.output));
   return interrupted().stop_requested() ? 130 : 0;
 }
 

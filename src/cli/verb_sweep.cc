@@ -17,6 +17,8 @@
 namespace pantoum::cli {
 namespace {
 
+constexpr std::string_view kByThemselves = "auto";
+
 struct SweepOptions {
   Common common;
   StepAsked step;
@@ -62,7 +64,9 @@ auto planners_of(const std::vector<std::string>& names) -> decltype(plan::planne
 
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
-  PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.ram, "--ram"));
+  if (options.ram != kByThemselves) {
+    PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.ram, "--ram"));
+  }
   PANTOUM_ASSIGN(request.planners, planners_of(options.planners));
   PANTOUM_ASSIGN(request.plan, plan_of(options.step, options.costgraph.empty() ? "" : "energy"));
   if (!request.plan.expression.empty())
@@ -83,6 +87,10 @@ Result<int> sweep(const SweepOptions& options) {
   attach(request.plan.options, line, &label);
   attach_measuring(request.plan.measuring, line);
   PANTOUM_ASSIGN(const pipeline::SweptGraphs graphs, graphs_of(options, request.plan));
+  if (options.ram == kByThemselves) {
+    line.phase("the least RAM");
+    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan));
+  }
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
   };
@@ -107,7 +115,7 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--planners", options->planners, fmt::format("some of {}", fmt::join(planner_names(), ", ")))
       .separated_by(',')
       .known(planner_names());
-  verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")
+  verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many), 64KiB,128KiB, or auto: 8 from the least RAM to the unplanned peak")
       .required()
       .is(Kind::kBudgets);
   add_step_settings(verb, options->step, {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch"});

@@ -39,7 +39,6 @@ struct TrainOptions {
   DataOptions samples;
   std::vector<std::string> dump_after;
   std::string data, output, plan_output, log, report, resume, meter;
-  bool keeps_other_plan = false;  // under a name that the user did not give
   int64_t log_every = 20;
   // What the user names, and does not leave to a plan, a checkpoint or a default.
   std::optional<uint64_t> seed = {};
@@ -62,8 +61,7 @@ std::string beside(const std::string& output, const char* name) {
 }
 
 void fill_in(TrainOptions& options) {
-  options.keeps_other_plan = options.plan_output.empty();
-  if (options.keeps_other_plan) options.plan_output = beside(options.output, "plan.json");
+  if (options.plan_output.empty()) options.plan_output = options.output + ".plan.json";
   if (options.log.empty()) options.log = options.output + ".jsonl";
   if (!options.fit.checkpoint) options.fit.checkpoint = options.output + ".checkpoint";
   if (!options.samples.cache_folder) options.samples.cache_folder = beside(options.output, ".cache");
@@ -90,7 +88,6 @@ Result<Asked> read_words(const TrainOptions& options) {
   PANTOUM_ASSIGN(asked.dump, dump_of(options.dump_after));
   training.plan.settings.epochs = static_cast<int64_t>(options.fit.epochs);
   training.plan_path = options.plan_output;
-  training.keeps_other_plan = options.keeps_other_plan;
   training.weights_path = options.output + ".initial";
   return asked;
 }
@@ -126,7 +123,10 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   const pipeline::Listener listener{.dump = asked.dump,
                                     .note = print_note,
                                     .warning = print_warning,
-                                    .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) {
+                                    .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) -> Result<void> {
+                                      const int64_t batch = pipeline::batch_of(compiled) * compiled.model.options.accumulate;
+                                      PANTOUM_TRY(train::check_length(std::max<int64_t>(1, batch), data.train.count(),
+                                                                      options.fit.epochs));
                                       return report_plan(compiled, request.plan.expression, data, options.common.json(),
                                                          log);
                                     }};
@@ -279,7 +279,6 @@ Result<void> check_outputs(const TrainOptions& options) {
   // What stands there beside them, and goes or is written.
   outputs.push_back({"--checkpoint", train::previous_checkpoint(options.checkpoint())});
   outputs.push_back({"--output", options.output + ".initial"});
-  if (options.keeps_other_plan) outputs.push_back({"--plan-out", options.plan_output + ".previous"});
   return check_no_input(outputs, {{"MODEL", options.step.model}, {"--weights", options.step.options.weights.value_or("")}});
 }
 
@@ -309,7 +308,6 @@ Result<int> train_model(TrainOptions options) {
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, asked, resumed, prepared));
-  PANTOUM_TRY(train::check_length(*trainer, prepared.data.train.count(), options.fit.epochs));
   PANTOUM_TRY(log.begin());
   PANTOUM_ASSIGN(const data::TrainTest data, data_of_run(options, prepared, *trainer, log));
   const ReportedRun reported{
@@ -331,7 +329,7 @@ void add_train(CommandLine& line) {
                    options->trainer.prefetch = planned.prefetch;
                    if (planned.epochs) options->fit.epochs = static_cast<uint64_t>(*planned.epochs);
                  });
-  verb.add_option("--plan-out", options->plan_output, "file for the plan (default: plan.json beside the weights)");
+  verb.add_option("--plan-out", options->plan_output, "file for the plan (default: OUTPUT.plan.json)");
   verb.add_option("--log", options->log,
                   "file for the run log, JSON lines; continued with --resume (default: OUTPUT.jsonl)");
   verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/files.h"
@@ -196,18 +199,29 @@ std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
+// The file's name in place of one that an exporter gives every graph.
+std::string name_of(const std::string& graph, const std::string& path) {
+  constexpr std::array<std::string_view, 6> kOfExporters{"", "graph", "main_graph", "tf2onnx", "torch-jit-export", "torch_jit"};
+  const bool given = std::find(kOfExporters.begin(), kOfExporters.end(), graph) == kOfExporters.end();
+  const std::string stem = std::filesystem::path(path).stem().string();
+  return given || stem.empty() ? graph : stem;
+}
+
 }  // namespace
 
 Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
   Result<Read> result = with_path(read(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
   if (!result) return Failure(std::move(result).error());
+  result->info.graph_name = name_of(result->info.graph_name, path);
   return std::move(result->info);
 }
 
 Result<Imported> load_onnx(const std::string& path, const OnnxOptions& options) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
-  return with_path(load(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+  Result<Imported> result = with_path(load(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+  if (result) result->graph.name = result->info.graph_name = name_of(result->graph.name, path);
+  return result;
 }
 
 Result<Imported> parse_onnx(const void* bytes, size_t size, const std::string& folder, const OnnxOptions& options) {

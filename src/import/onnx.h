@@ -41,7 +41,7 @@ struct NodeCoverage {
 
 struct ModelInfo {
   int64_t ir_version = 0, opset = 0;
-  std::string producer, graph_name;
+  std::string producer, graph_name;  // the file's name where the exporter gives every graph the same
   std::string batch_name;  // "" when the model has a static batch
   int64_t batch = 0;       // as bound
   std::vector<NodeCoverage> nodes;

@@ -61,32 +61,6 @@ Result<Compiled> graphs_for_data(const TrainingRequest& request, const PlanReque
   return make_graphs(model, plan, listener.dump);
 }
 
-// The question of a plan, without what its answer chose.
-nlohmann::json question_of_request(const std::string& request) {
-  nlohmann::json question = nlohmann::json::parse(request, nullptr, false);
-  if (!question.is_object()) return question;
-  for (const char* chosen : {"substitutions", "algorithms", "remaking", "attention"}) question.erase(chosen);
-  return question;
-}
-
-// If a plan of another question is at `path`, renames that plan to keep it.
-Result<void> keep_other_plan(const std::string& path, const problem::Plan& plan, const Listener& listener) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return {};
-  const Result<problem::Plan> old = problem::read_plan(path);
-  const auto parsed = [](const std::string& text) { return nlohmann::json::parse(text, nullptr, false); };
-  const bool same = old && parsed(old->model) == parsed(plan.model) &&
-                    question_of_request(old->request) == question_of_request(plan.request);
-  if (same) return {};
-  const std::string kept = path + ".previous";
-  std::filesystem::rename(path, kept, ignored);
-  if (ignored)
-    return fail("E0901", "the plan that stands there cannot be kept under another name", kept,
-                "name another file with --plan-out");
-  tell(listener, fmt::format("{} was the plan of another run: it is {} now", path, kept));
-  return {};
-}
-
 }  // namespace
 
 Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
@@ -117,7 +91,6 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
     made.feature_bytes = feature_cache_bytes(compiled.training().graph, made.data.train.count());
   PANTOUM_ASSIGN(made.step, finish_step(compiled, plan, request.weights_path));
   for (const std::string& note : made.step.weight_notes) tell(listener, note);
-  if (request.keeps_other_plan) PANTOUM_TRY(keep_other_plan(request.plan_path, made.step.plan, listener));
   PANTOUM_TRY(problem::write_plan(made.step.plan, request.plan_path));
   return made;
 }

@@ -27,7 +27,6 @@ struct TrainingRequest {
   DataRequest data;
   std::string weights_path;              // where the first contents are written
   std::string plan_path;                 // where the plan is written
-  bool keeps_other_plan = false;         // what stands there of another run is kept beside it (".previous")
   const problem::Plan* reuse = nullptr;  // a plan of the same step, taken as it is
 };
 

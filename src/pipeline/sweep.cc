@@ -453,14 +453,6 @@ Failure no_range(const std::string& text, const std::string& option, const std::
               "write from, to and how many, as in 64KiB:1MiB:16, or a list as in 64KiB,128KiB");
 }
 
-// `count` budgets from `low` to `high`, in equal steps as far as whole bytes go.
-std::vector<int64_t> spread(int64_t low, int64_t high, int64_t count) {
-  const int64_t steps = count - 1, whole = (high - low) / steps, rest = (high - low) % steps;
-  std::vector<int64_t> budgets;
-  for (int64_t at = 0; at < count; ++at) budgets.push_back(low + whole * at + rest * at / steps);
-  return budgets;
-}
-
 Result<std::vector<int64_t>> parse_range(const std::string& text, const std::vector<std::string>& parts,
                                          const std::string& option) {
   PANTOUM_ASSIGN(const int64_t low, base::parse_bytes(parts[0], option));
@@ -471,7 +463,7 @@ Result<std::vector<int64_t>> parse_range(const std::string& text, const std::vec
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc{} || end != number.data() + number.size() || count < 2 || count > kMostBudgets)
     return no_range(text, option, fmt::format("'{}' is no number of budgets (2 to {})", number, kMostBudgets));
-  return spread(low, high, count);
+  return even_budgets(low, high, count);
 }
 
 }  // namespace
@@ -493,6 +485,33 @@ Result<std::vector<int64_t>> parse_budgets(const std::string& text, const std::s
   if (budgets.front() == 0)
     return fail("E0300", "a budget of 0 bytes", option,
                 "give the RAM that the step may use, as in --ram 64KiB:1MiB:16");
+  return budgets;
+}
+
+Result<plan::Infeasible> least_ram(const CostGraph& graph, PlanRequest request) {
+  request.options.question.budget = request.reserve + 1;
+  plan::Infeasible none;
+  const auto planned = plan_cost_graph(graph, request, &none);
+  if (!planned && none.min_ram_bytes == 0) return Failure(planned.error());
+  return none;
+}
+
+std::vector<int64_t> even_budgets(int64_t low, int64_t high, int64_t count) {
+  const int64_t steps = std::max<int64_t>(1, count - 1), all = std::max<int64_t>(0, high - low);
+  std::vector<int64_t> budgets;
+  for (int64_t at = 0; at < count; ++at) budgets.push_back(low + all / steps * at + all % steps * at / steps);
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+  return budgets;
+}
+
+Result<std::vector<int64_t>> budgets_by_themselves(const CostGraph& graph, const PlanRequest& request) {
+  constexpr int64_t kBudgets = 8, kStep = 1024;
+  PANTOUM_ASSIGN(const plan::Infeasible least, least_ram(graph, request));
+  PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(graph, request));
+  std::vector<int64_t> budgets =
+      even_budgets(least.min_ram_bytes + request.reserve, unplanned.peak_bytes + request.reserve, kBudgets);
+  for (int64_t& budget : budgets) budget = (budget + kStep - 1) / kStep * kStep;
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
   return budgets;
 }
 

@@ -60,6 +60,7 @@ class Run {
   RunSummary summary_;
   uint64_t per_epoch_, checkpointed_at_ = UINT64_MAX;
   Clock::time_point start_ = Clock::now();
+  double with_batches_ = 0;  // seconds of steps and their batches
   uint64_t last_evaluated_ = UINT64_MAX;
 
   bool in_steps_ = false;
@@ -92,9 +93,12 @@ class Run {
   Result<void> run_step(uint64_t epoch) {
     tell_of_steps(true);
     const Clock::time_point begun = Clock::now();
+    const double waited = trainer_.batch_seconds();
     auto stats = trainer_.step();
     if (!stats) return with_checkpoint(std::move(stats).error());
-    summary_.step_seconds += seconds_since(begun);
+    const double taken = seconds_since(begun);
+    with_batches_ += taken;
+    summary_.step_seconds += taken - (trainer_.batch_seconds() - waited);
     ++summary_.ran;
     summary_.loss = stats->loss;
     if (options_.progress) report_progress(epoch, *stats);
@@ -109,7 +113,7 @@ class Run {
                        .epoch = epoch,
                        .loss = stats.loss,
                        .lr = stats.lr,
-                       .samples_per_s = summary_.step_seconds > 0 ? samples / summary_.step_seconds : 0,
+                       .samples_per_s = with_batches_ > 0 ? samples / with_batches_ : 0,
                        .seconds = seconds_since(start_)});
   }
 
@@ -235,8 +239,7 @@ Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, cons
   return Run(trainer, data, options).go();
 }
 
-Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epochs) {
-  const int64_t batch = trainer.batch();
+Result<void> check_length(int64_t batch, int64_t samples, uint64_t epochs) {
   if (samples < batch)
     return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", samples, batch), {},
                 "use a smaller --batch or more data");
@@ -247,7 +250,7 @@ Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epoc
 
 Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options) {
   const int64_t count = data.train.count(), batch = trainer.batch();
-  PANTOUM_TRY(check_length(trainer, count, options.epochs));
+  PANTOUM_TRY(check_length(batch, count, options.epochs));
   std::vector<uint32_t> own_indices;
   std::span<uint32_t> indices = options.indices;
   if (indices.size() != static_cast<size_t>(count)) {

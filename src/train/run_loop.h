@@ -74,12 +74,12 @@ struct RunSummary {
   bool stopped_early = false;  // patience was over
   std::string checkpoint;      // the last one written; "": none
   double seconds = 0;
-  double step_seconds = 0;  // of `seconds`: in steps, their batches included; not in evaluations and checkpoints
+  double step_seconds = 0;  // of `seconds`: in steps, without their batches, evaluations and checkpoints
 };
 
-// What a run on so many samples refuses before its first step: E0262 fewer of them than a batch, or more than 2^32; E0120
+// What a run on so many samples, in steps of `batch` of them, refuses before its first step: E0262 fewer of them than a batch, or more than 2^32; E0120
 // more steps than can be counted.
-[[nodiscard]] Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epochs);
+[[nodiscard]] Result<void> check_length(int64_t batch, int64_t samples, uint64_t epochs);
 
 // Trains from step trainer.steps_done() on: epoch = steps / (samples / batch), and the remainder is the position in the epoch. Every
 // epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so

@@ -236,7 +236,12 @@ class PlanTrainer final : public Trainer {
   Result<StepStats> step() override {
     PANTOUM_TRY(own_process());
     if (!producer_) return fail("E0001", "internal: a step without a feed");
-    return run_step([&](uint64_t micro_batch) { return next_batch(micro_batch); });
+    return run_step([&](uint64_t micro_batch) {
+      const auto begun = std::chrono::steady_clock::now();
+      const Result<void> made = next_batch(micro_batch);
+      batch_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+      return made;
+    });
   }
 
   Result<StepStats> gradients(const OnGradient& on_gradient) override {
@@ -345,6 +350,7 @@ class PlanTrainer final : public Trainer {
   BestSoFar best_so_far() const override { return progress_.best_so_far; }
   void set_best_so_far(const BestSoFar& best_so_far) override { progress_.best_so_far = best_so_far; }
 
+  double batch_seconds() const override { return batch_seconds_; }
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
     const host::FilePager* pager = engine_->pager();
@@ -366,6 +372,7 @@ class PlanTrainer final : public Trainer {
   const ::pid_t process_ = ::getpid();
   std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
+  double batch_seconds_ = 0;
   Progress progress_;
   std::vector<pt_group> group_rates_;  // of the step that runs
   bool other_kernels_, encrypt_;

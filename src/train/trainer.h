@@ -206,6 +206,8 @@ class Trainer {
   [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
+  // Returns the seconds that steps have waited for their batches so far: reading, preparing, or a thread that does.
+  [[nodiscard]] virtual double batch_seconds() const = 0;
   virtual void set_lr(double lr) = 0;  // of what is in no group with a rate of its own
   // Of the plan's groups of parameters, by their index. Set between steps.
   [[nodiscard]] virtual const std::vector<GroupRates>& groups() const = 0;

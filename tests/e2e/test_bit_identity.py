@@ -165,7 +165,7 @@ class BitIdentity(House):
         least = self.least(*only, "--compact-activations")
         self.assertLess(least, 0.95 * self.least(*only))
         found, _ = self.train("saved", "--ram", f"{least}B", *only, "--compact-activations", "--lr", "0.05")
-        with open(self.path("saved", "plan.json")) as file:
+        with open(self.path("saved", "w.safetensors.plan.json")) as file:
             plan = json.load(file)
         names = {op["id"]: op["name"] for op in plan["graph"]["ops"]}
         computed = [names[step["op"]] for step in plan["instructions"] if step["do"] == "compute"]

@@ -56,10 +56,10 @@ class MainJob(House):
         self.assertLessEqual(self.end["arena_bytes"], 10 * 2**20)
 
     def test_the_planned_step_is_near_the_measured_one(self):
-        """A shared machine varies by itself: a factor of two here; docs/benchmarks.md has the figure of a quiet one."""
+        """Other tests run beside this one and take cores from the run, not from the measuring: a factor of four."""
         self.assertNotEqual(self.report["outcome"]["time_source"], "modelled")
-        self.assertLess(self.end["step_s"], 2 * self.plan["predicted"]["time_s"])
-        self.assertGreater(self.end["step_s"], 0.5 * self.plan["predicted"]["time_s"])
+        self.assertLess(self.end["step_s"], 4 * self.plan["predicted"]["time_s"])
+        self.assertGreater(self.end["step_s"], 0.25 * self.plan["predicted"]["time_s"])
 
     def test_joules_that_nobody_measured_are_no_headline(self):
         self.assertNotIn("Energy of a step", self.page()[1])

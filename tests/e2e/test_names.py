@@ -202,7 +202,7 @@ class Names(House):
                 self.emit(plan, model, project)
                 made = {os.path.relpath(each, self.folder) for each in self.files() - before}
                 self.assertFalse([each for each in made if "canary" in each])
-                strange = {each for each in made if not each.startswith("project/")} - {"plan.json", "page.html", "w.safetensors", "run.jsonl", "out.onnx"}
+                strange = {each for each in made if not each.startswith("project/")} - {"plan.json", "page.html", "w.safetensors", "w.safetensors.plan.json", "run.jsonl", "out.onnx"}
                 self.assertFalse(strange)
 
     def test_names_of_results_are_told(self):

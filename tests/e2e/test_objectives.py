@@ -103,7 +103,7 @@ class Objectives(House):
     def test_train_knows_its_steps(self):
         data, out = make_data(self.path("data"), 64), self.path("w.safetensors")
         self.succeed("train", MODEL, "--data", data, "--batch", 16, "--ram", "4MiB", "--effort", 1, "--epochs", 2, "--finish-within", "2h", "-o", out)
-        self.assertAlmostEqual(json.loads(pathlib.Path(self.path("plan.json")).read_text())["deadline_s"], 2 * 3600 / 8)
+        self.assertAlmostEqual(json.loads(pathlib.Path(self.path("w.safetensors.plan.json")).read_text())["deadline_s"], 2 * 3600 / 8)
 
     def test_a_sweep_takes_objective_and_limits(self):
         ask = ("sweep", "--costgraph", self.graph, "--ram", f"{self.peak * 6 // 10}B,{self.peak * 7 // 10}B,{self.peak}B", "--effort", 2, "-o", self.path("sweep"))

@@ -29,6 +29,15 @@ class Sweep(House):
     def rows(self, folder):
         return json.loads(pathlib.Path(self.path(folder, "sweep.json")).read_text())["rows"]
 
+    def test_budgets_by_themselves(self):
+        """--ram auto: from the least RAM that is known to the unplanned peak, and all of them have a plan."""
+        self.succeed("sweep", "--costgraph", self.graph, "--ram", "auto", "--effort", 2, "-o", self.path("auto"))
+        rows = self.rows("auto")
+        budgets = [row["ram_bytes"] for row in rows]
+        self.assertEqual((len(budgets), budgets), (8, sorted(set(budgets))))
+        self.assertTrue(all("energy_j" in row and row["ram_bytes"] % 1024 == 0 for row in rows))
+        self.assertLess(budgets[-1] - self.peak, 1024)
+
     def test_more_ram_is_never_worse_and_no_value_is_below_its_bound(self):
         self.succeed(*self.words("curve"))
         rows = self.rows("curve")

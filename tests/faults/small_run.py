@@ -114,7 +114,7 @@ class SmallRun:
 
     def wrong_files(self, may_stay=()):
         """What is wrong with the files that a training left. `may_stay`: endings of names of temporary files that the fault itself keeps."""
-        known = {"w", "w.checkpoint", "w.checkpoint.previous", "w.jsonl", "plan.json", "r.html"}
+        known = {"w", "w.checkpoint", "w.checkpoint.previous", "w.jsonl", "w.plan.json", "r.html"}
         for name in sorted(os.listdir(self.out)):
             if name not in known and not any(end in name for end in may_stay):
                 return f"left {name}"
@@ -132,7 +132,7 @@ class SmallRun:
             return False
 
     def wrong_plan(self):
-        plan = contents(os.path.join(self.out, "plan.json"))
+        plan = contents(os.path.join(self.out, "w.plan.json"))
         try:
             json.loads(plan or "{}")
             return ""

@@ -53,6 +53,7 @@ constexpr OptionRow kOptionRows[] = {
     {"--nodes", kText, "output"},
     {"--dump-after", kText, "research", research},
     {"--format", kWord, "output"},
+    {"--quiet", kText, "output"},
 };
 
 struct Synonym {
