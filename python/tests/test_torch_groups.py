@@ -186,9 +186,14 @@ def test_rates_and_decays_are_set_in_the_groups_themselves(kind: str) -> None:
         assert trainer.groups[1].lr == 0.0
 
 
-def test_a_resumed_trainer_goes_on_with_the_rates_it_had(tmp_path: Any) -> None:
+@pytest.mark.parametrize("back", [False, True])
+def test_a_resumed_trainer_goes_on_with_the_rates_it_had(back: bool, tmp_path: Any) -> None:
+    """`back`: the rates of the next step are again those that the plan was made with."""
+
     def make(net: Net) -> tuple[Any, Any]:
         optimizer = OPTIMIZERS["adam"](groups_of(net))
+        if back:
+            return optimizer, lr_scheduler.LambdaLR(optimizer, lambda step: 0.5 if step in (3, 4) else 1.0)
         return optimizer, lr_scheduler.StepLR(optimizer, 2, 0.5)
 
     wanted, losses = eager(lambda made, step, loss: made[1].step(), make)

@@ -43,24 +43,31 @@ class Following:
         self._groups = [] if optimizer is None else [self._fixed(group) for group in optimizer.param_groups]
         self._rates = [] if optimizer is None else [rates_of(group) for group in optimizer.param_groups]
 
-    def changes(self) -> Iterator[Rates]:
-        """Rates that were changed since the last call.
+    def check(self) -> None:
+        """What comes before a step.
 
         Raises:
             UsageError: E0105, what a plan cannot follow was changed: another mode, requires_grad, another setting of a
                 group, a group more.
         """
         self._check_module()
-        optimizer = None if self._optimizer is None else self._optimizer()
-        if optimizer is None:
-            return
-        self._check_groups(optimizer)
-        vars(optimizer)["_opt_called"] = True  # what a scheduler of PyTorch asks for before its first step
-        for at, group in enumerate(optimizer.param_groups):
+        optimizer = self._held_optimizer()
+        if optimizer is not None:
+            self._check_groups(optimizer)
+            vars(optimizer)["_opt_called"] = True  # what a scheduler of PyTorch asks for before its first step
+
+    def changes(self) -> Iterator[Rates]:
+        """Rates that were changed since the last call."""
+        optimizer = self._held_optimizer()
+        groups = [] if optimizer is None else optimizer.param_groups[: len(self._rates)]
+        for at, group in enumerate(groups):
             now = rates_of(group)
             if now != self._rates[at]:
                 yield Rates(self._planned[at], *now)
                 self._rates[at] = now  # once the trainer has taken it
+
+    def _held_optimizer(self) -> torch.optim.Optimizer | None:
+        return None if self._optimizer is None else self._optimizer()
 
     def _check_module(self) -> None:
         for reference, name, training in self._modes:

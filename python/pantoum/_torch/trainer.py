@@ -13,6 +13,7 @@ from pantoum.data import NUMPY_TYPES, Array, ArrayLike, as_numpy, is_array
 from pantoum.errors import InvalidInput, expect
 from pantoum.fitting import History
 from pantoum.planning import Plan
+from pantoum.quantities import PathLike
 from pantoum.trainer import Trainer
 
 from .capture import plain_module
@@ -79,7 +80,16 @@ class TorchTrainer(Trainer):
         of_loss = [tensor.name for tensor in self.tensors if tensor.name.startswith(f"{LOSS}.")]
         self._load(given, [name for name in (*known.names, *of_loss) if strict and name not in state])
 
+    def save(self, path: PathLike) -> None:
+        self._take_rates()  # those that the next step would have
+        super().save(path)
+
     def _before_step(self) -> None:
+        if self._following is not None:
+            self._following.check()
+        self._take_rates()
+
+    def _take_rates(self) -> None:
         for group, lr, weight_decay in () if self._following is None else self._following.changes():
             if group is None:
                 continue
