@@ -15,6 +15,7 @@ Everything else (sorting, comparing rows with each other, shapes) is refused wit
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -104,7 +105,8 @@ class Masks:
     """The masks of a forward, and which of them are equal because they were computed alike."""
 
     def __init__(self) -> None:
-        self._keys: dict[int, Hashable] = {}
+        self._keys: dict[int, int] = {}  # by the tensor's id
+        self._ways: dict[Hashable, int] = {}  # a way of computing, of keys -> the key of what it gives
         self._of_memory: dict[int, list[int]] = {}
         self._made: dict[Hashable, Mask] = {}
         self._kept: list[Any] = []  # so that an id stays its own
@@ -116,22 +118,25 @@ class Masks:
         if isinstance(answer, Tensor) and name not in _DRAWN and (name in _ALIKE or is_pointwise(name)):
             leaves, spec = pytree.tree_flatten((args, kwargs))
             operands = [self.key(each) if isinstance(each, Tensor) else repr(each) for each in leaves]
-            self._set(answer, (name, str(spec), *operands, self._writes))
+            self._set(answer, (name, spec, *operands, self._writes))
 
     def written(self, changed: Any) -> None:
         """A tensor was changed in place: it and what shares its memory have other values."""
         if isinstance(changed, Tensor):
             self._writes += 1
             for each in self._of_memory.get(_memory(changed), ()):
-                self._keys[each] = (each, self._writes)
+                self._keys[each] = self._key_of((each, self._writes))
 
-    def key(self, tensor: Tensor) -> Hashable:
+    def key(self, tensor: Tensor) -> int:
         if id(tensor) not in self._keys:
-            self._set(tensor, id(tensor))
+            self._set(tensor, ("is", id(tensor)))
         return self._keys[id(tensor)]
 
-    def _set(self, tensor: Tensor, key: Hashable) -> None:
-        self._keys[id(tensor)] = key
+    def _key_of(self, way: Hashable) -> int:
+        return self._ways.setdefault(way, len(self._ways))
+
+    def _set(self, tensor: Tensor, way: Hashable) -> None:
+        self._keys[id(tensor)] = self._key_of(way)
         self._of_memory.setdefault(_memory(tensor), []).append(id(tensor))
         self._kept.append(tensor)
 
@@ -190,6 +195,7 @@ def plain_name(function: Any) -> str:
     return name.rstrip("_").removeprefix("linalg_") if not name.startswith("_") else name
 
 
+@functools.cache
 def is_pointwise(name: str) -> bool:
     packet = getattr(torch.ops.aten, name, None)
     if name in _POINTWISE or name in _DRAWN or not isinstance(packet, torch._ops.OpOverloadPacket):

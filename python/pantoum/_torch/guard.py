@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from . import chosen_calls
 from .chosen import Masks, refuse_chosen
 from .known import Known, with_known
-from .problems import Problems, Stop, UserFrames, place_now
+from .problems import Problems, Stop, UserFrames, UserTraceback, place_now
 from .replacements import UNCHECKED, adaptive_log_softmax, cumulative_batch_norm, replacement
 
 _READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
@@ -295,6 +295,7 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
             (norm, "forward", cumulative_batch_norm(norm.forward)),
             (nn.AdaptiveLogSoftmaxWithLoss, "forward", adaptive_log_softmax),
             (torch.fx.proxy, "_STACK_TRACE_ANCHORS", UserFrames()),
+            (torch.fx.proxy, "CapturedTraceback", UserTraceback),
             (
                 nn.modules.transformer,
                 "_detect_is_causal_mask",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+import sys
 import traceback
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import NoReturn
 
 import torch
@@ -25,6 +28,26 @@ class UserFrames:
         return _users(place[0])
 
 
+class UserTraceback:
+    """The frames that torch.fx keeps of a stack, for its `CapturedTraceback`, which symbolizes all of them at each
+    node."""
+
+    @classmethod
+    def extract(cls) -> UserTraceback:
+        return cls()
+
+    def summary(self) -> traceback.StackSummary:
+        kept = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "forward" or _users(code.co_filename):
+                kept.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False))
+            frame = frame.f_back
+        return traceback.StackSummary(reversed(kept))
+
+
+@functools.cache
 def _users(file: str) -> bool:
     return not (file.startswith((_TORCH, _HERE, "<")) or "contextlib.py" in file)
 
@@ -45,10 +68,10 @@ def place_of(stack_trace: str | None) -> str:
 
 def place_now() -> str:
     """The innermost line of the user's own code that is running."""
-    for frame in reversed(traceback.extract_stack()):
-        if _users(frame.filename):
-            return _words(frame.filename, frame.lineno or 0, frame.name)
-    return ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else _words(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def place_of_error(error: BaseException) -> str:
