@@ -57,18 +57,23 @@ def as_numpy(value: ArrayLike, name: str) -> Array:
         raise InvalidInput("E0262", f"'{name}' is masked", name, "fill it: .filled(0)")
     if isinstance(value, np.ndarray):
         return value
+    failed: Exception | None = None
     try:
         if hasattr(value, "detach"):
             return _of_torch(value)
         return np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        pass
+    except Exception as error:  # of the other library's code
+        failed = error
     try:
-        return np.asarray(value.cpu() if hasattr(value, "cpu") else value)
+        array = np.asarray(value.cpu() if hasattr(value, "cpu") else value)
     except Exception as error:
-        raise InvalidInput(
-            "E0262", f"'{name}' is no array of numbers: {error}", name, "give a numpy array or a tensor"
-        ) from error
+        array, failed = np.array(None), error
+    if array.dtype != object:
+        return array
+    what = f"{type(failed).__name__}: {failed}"
+    raise InvalidInput(
+        "E0262", f"'{name}' is no array of numbers: {what}", name, "give a numpy array or a tensor"
+    ) from failed
 
 
 def _of_torch(tensor: Any) -> Array:

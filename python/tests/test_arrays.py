@@ -35,6 +35,55 @@ class Dlpack:
         return 1, 0
 
 
+class Failing:
+    """An array of another library that cannot be read."""
+
+    shape, dtype, ndim = (BATCH, 2), np.dtype(np.float32), 2
+
+    def __init__(self, failure: Any) -> None:
+        self.failure = failure
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if isinstance(self.failure, Exception):
+            raise self.failure
+        return self.failure
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class Elsewhere(Dlpack):
+    """It says that its memory is a GPU's."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("cannot be exported to the CPU")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(Failing(each) for each in (ValueError("gone"), BufferError("gone"), KeyError("gone"), ZeroDivisionError())),
+        *(Failing(each) for each in (None, 3, "text")),
+        Elsewhere(np.ones((BATCH, 2), np.float32)),
+    ],
+)
+def test_an_array_that_cannot_be_read_is_refused_with_its_reason(plan: pantoum.Plan, batch: Batch, form: Any) -> None:
+    with pytest.raises(pantoum.InvalidInput) as error:
+        loss_of(plan, form, batch[1])
+    assert error.value.code == "E0262"
+    assert "'point' is no array of numbers: " in str(error.value)
+    reason = getattr(form, "failure", None)
+    assert not isinstance(reason, Exception) or type(reason).__name__ in str(error.value)
+
+
+def test_an_array_of_another_shape_than_it_says_is_taken_as_it_is(plan: pantoum.Plan, batch: Batch) -> None:
+    with pytest.raises(pantoum.InvalidInput, match="has shape"):
+        loss_of(plan, Failing(np.ones((3, 7), np.float32).__dlpack__()), batch[1])
+
+
 def read_only(array: Any) -> Any:
     array.setflags(write=False)
     return array

@@ -69,6 +69,20 @@ def masks(y: Tensor) -> Tensor:
     return both(y[:, MASK], torch.masked_select(y, MASK), zeroed, others, y[:, MASK.nonzero().squeeze(1)])
 
 
+def covariances(y: Tensor) -> Tensor:
+    times, weights = torch.tensor([1, 2, 1, 3, 1, 1]), torch.tensor([0.5, 1, 0.2, 1, 2, 1])
+    weighted = torch.cov(y, fweights=times), torch.cov(y, aweights=weights), y.cov(correction=0, aweights=weights)
+    both_weights = torch.cov(y, correction=2, fweights=times, aweights=weights)
+    return both(torch.cov(y), y[0].cov(), torch.corrcoef(y), y[1].corrcoef(), *weighted, both_weights)
+
+
+def of_literals(y: Tensor) -> Tensor:
+    matrix = torch.arange(36.0).view(6, 6).sin() + 3 * torch.eye(6)
+    inverse, q, spectrum = torch.linalg.inv(matrix), torch.linalg.qr(matrix)[0], torch.fft.rfft(matrix).abs()
+    values = torch.linalg.eigvals(matrix).abs(), torch.linalg.svdvals(matrix), torch.linalg.det(matrix)
+    return both(y @ inverse, y @ q, y @ spectrum, y @ torch.linalg.pinv(matrix), *(y * each for each in values))
+
+
 def repeats(y: Tensor) -> Tensor:
     return both(torch.repeat_interleave(y, torch.tensor([1, 0, 2, 1]), 0), y[0][torch.combinations(torch.arange(6))])
 
@@ -128,6 +142,8 @@ def priors(y: Tensor) -> Tensor:
         reductions,
         searches,
         masks,
+        covariances,
+        of_literals,
         repeats,
         puts,
         variances,

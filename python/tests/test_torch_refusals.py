@@ -21,6 +21,7 @@ class Body(nn.Module):
     def __init__(self, function: Callable[[nn.Module, Tensor], Any]) -> None:
         super().__init__()
         self.layer, self.function = nn.Linear(4, 4), function
+        self.register_buffer("matrix", torch.eye(4) * 2)
 
     def forward(self, x: Tensor) -> Any:
         return self.function(self, self.layer(x)).sum()
@@ -136,6 +137,14 @@ def weighs(self: Any, y: Tensor) -> Tensor:
     return y - torch.slogdet(self.layer.weight)[1]
 
 
+def inverts_a_buffer(self: Any, y: Tensor) -> Tensor:
+    return y @ torch.linalg.inv(self.matrix)
+
+
+def transforms_a_buffer(self: Any, y: Tensor) -> Tensor:
+    return y[:, :3] * torch.fft.rfft(self.matrix[0]).abs()
+
+
 REFUSED = {
     branches: "a branch of Python depends on the data",
     reads: "is read into Python",
@@ -158,6 +167,8 @@ REFUSED = {
     factors: "linalg.cholesky of a matrix",
     solves: "linalg.solve of a matrix",
     weighs: "linalg.slogdet of a matrix",
+    inverts_a_buffer: "in place of a buffer register what is computed of it",
+    transforms_a_buffer: "in place of a buffer register what it gives",
 }
 
 

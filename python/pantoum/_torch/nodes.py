@@ -80,7 +80,10 @@ class NodeWriter:
         name = dtype_name(dtype)
         if name is None:
             what = "complex numbers" if dtype.is_complex else f"the type {str(dtype).removeprefix('torch.')}"
-            self.problems.add(f"{what} cannot be computed with", self._place, "float32, int64, int32, uint8 or bool")
+            advice = "float32, int64, int32, uint8 or bool"
+            if dtype.is_complex:
+                advice += "; a transform of a constant can be captured, and in place of a buffer register what it gives"
+            self.problems.add(f"{what} cannot be computed with", self._place, advice)
             return "f32"
         return name
 
@@ -214,7 +217,7 @@ class NodeWriter:
             )
         if _FACTORS.fullmatch(name):
             plain = re.sub("^_?linalg_", "linalg.", name).removesuffix("_ex")
-            self.problems.add(f"{plain} of a matrix that the data or the parameters make", self._place, _FACTORED)
+            self.problems.add(f"{plain} of a matrix that the data, parameters or buffers make", self._place, _FACTORED)
         if name in _SAME:
             return args[0]
         if name in _VIEWS:
@@ -260,7 +263,10 @@ _FACTORS = re.compile(
     "|linalg_(qr|householder_product|matrix_exp|pinv|solve_triangular)|cholesky(_solve|_inverse)?|triangular_solve"
     "|lu_unpack|geqrf|ormqr"
 )
-_FACTORED = "a factor as the parameter, as L of L @ L.T, or a closed form; of a constant matrix it can be captured"
+_FACTORED = (
+    "a factor as the parameter, as L of L @ L.T, or a closed form; of a constant matrix it can be captured, and in "
+    "place of a buffer register what is computed of it: self.register_buffer('inverse', torch.linalg.inv(matrix))"
+)
 _PRODUCTS = {2: "mm.default", 3: "bmm.default"}
 
 

@@ -190,6 +190,34 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return input.masked_fill_(mask, fill_value)
 
 
+def cov(
+    input: Tensor,  # noqa: A002
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Covariances of rows, without the check that no weight is negative."""
+    rows = input if input.dim() == 2 else input.reshape(1, -1)
+    weight = aweights if fweights is None else fweights if aweights is None else fweights * aweights
+    if weight is None:
+        off = rows - rows.mean(1, keepdim=True)
+        return (off @ off.T / max(rows.shape[1] - correction, 0)).squeeze()
+    weight = weight.to(rows.dtype)
+    total = weight.sum()
+    off = rows - (rows * weight).sum(1, keepdim=True) / total
+    less = correction if aweights is None or not correction else correction * (weight * aweights).sum() / total
+    return ((off * weight) @ off.T / (total - less).clamp(min=0)).squeeze()
+
+
+def corrcoef(input: Tensor) -> Tensor:  # noqa: A002
+    c = cov(input)
+    if c.dim() == 0:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    return (c / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+
+
 def _in_memory(x: Tensor) -> Tensor:
     """The tensor with its dimensions in the order of their strides."""
     return x.permute(sorted(range(x.dim()), key=lambda d: -x.stride()[d]))
@@ -219,6 +247,10 @@ def _labels_are_padded(given: Options) -> bool:
     return bool(given["targets"].dim() == given["log_probs"].dim() - 1)
 
 
+def _always(given: Options) -> bool:
+    return True
+
+
 def _keeps_statistics(given: Options) -> bool:
     return given.get("running_mean") is not None and given.get("use_input_stats", True)
 
@@ -226,19 +258,25 @@ def _keeps_statistics(given: Options) -> bool:
 # The functions that are replaced, each with its condition and its replacement.
 _FUNCTIONS: dict[Any, tuple[Callable[[Options], bool], Callable[..., Tensor]]] = {
     F.embedding_bag: (_bags_are_equal, equal_bags),
-    F.gaussian_nll_loss: (lambda given: True, gaussian_nll_loss),
+    F.gaussian_nll_loss: (_always, gaussian_nll_loss),
     F.ctc_loss: (_labels_are_padded, ctc_loss),
     torch.as_strided: (_fills_its_memory, as_strided),
     Tensor.as_strided: (_fills_its_memory, as_strided),
     Tensor.fill_diagonal_: (_ends_once, fill_diagonal_),
     F.instance_norm: (_keeps_statistics, instance_norm),
+    torch.cov: (_always, cov),
+    Tensor.cov: (_always, cov),
+    torch.corrcoef: (_always, corrcoef),
+    Tensor.corrcoef: (_always, corrcoef),
 }
 # Checks of the data that PyTorch makes and a captured step does not.
 UNCHECKED = {
     F.gaussian_nll_loss: "that no variance is below 0",
     F.ctc_loss: "that no length is beyond its frames or labels",
+    torch.cov: "that no weight is below 0",
+    Tensor.cov: "that no weight is below 0",
 }
-_WITHOUT_SIGNATURE = {"as_strided": as_strided, "fill_diagonal_": fill_diagonal_}
+_WITHOUT_SIGNATURE = {"as_strided": as_strided, "fill_diagonal_": fill_diagonal_, "cov": cov, "corrcoef": corrcoef}
 _SIGNATURES = {
     function: inspect.signature(_WITHOUT_SIGNATURE.get(function.__name__, function)) for function in _FUNCTIONS
 }
