@@ -49,6 +49,8 @@ from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, ve
 from pantoum.quantities import Bytes, GiB, KiB, MiB
 from pantoum.trainer import TensorInfo, Trainer, Usage
 
+SGD, RMSprop = Sgd, RmsProp  # the names that torch and Keras use
+
 if TYPE_CHECKING:
     from pantoum import _torch as _with_torch
     from pantoum._torch.check import check as check
@@ -90,7 +92,9 @@ __all__ = [
     "ModelInfo",
     "NodeInfo",
     "Plan",
+    "RMSprop",
     "RmsProp",
+    "SGD",
     "Settings",
     "Sgd",
     "SweepRow",
@@ -134,4 +138,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_TORCH, "torch_budget"})
+    return sorted({*__all__, "__version__", *_OF_TORCH, "torch_budget"})

@@ -51,6 +51,18 @@ def is_numbers(value: object) -> bool:
     return isinstance(value, (int, float, np.number))
 
 
+def is_torch_dataset(value: object) -> bool:
+    """Whether the value is a data set of torch, which gives sample after sample."""
+    kinds = [(kind.__module__, kind.__name__) for kind in type(value).__mro__]
+    return ("torch.utils.data.dataset", "Dataset") in kinds
+
+
+def arrays_inside(data: Any) -> Any:
+    """The tensors of a TensorDataset of torch, else the data as they are."""
+    tensors = getattr(data, "tensors", None)
+    return tensors if isinstance(tensors, tuple) and is_torch_dataset(data) else data
+
+
 def as_numpy(value: ArrayLike, name: str) -> Array:
     """A view where there is memory that numpy can read, else a copy. InvalidInput E0262: no array of numbers."""
     if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
@@ -89,25 +101,48 @@ def converted(array: Array, tensor: Any) -> Array:
     widens = given.kind in "iu" and wanted.kind in "iu" and np.can_cast(given, wanted)
     if is_float or widens or given.newbyteorder("=") == wanted:
         return array.astype(wanted, copy=False)
+    scale = (
+        ", with the scale that the model expects"
+        if wanted.kind == "f" and not getattr(tensor, "is_target", False)
+        else ""
+    )
     raise InvalidInput(
         "E0262",
         f"'{tensor.name}' is {tensor.dtype}, and the array is {given}",
         tensor.name,
-        f"convert it: .astype(numpy.{wanted.name}), with the scale that the model expects",
+        f"convert it: .astype(numpy.{wanted.name}){scale}",
         ("values are not converted where they could change their meaning",),
     )
+
+
+def _advice_on_shape(array: Array, tensor: BatchTensor) -> str:
+    wanted = tensor.shape[1:]
+    if array.shape == wanted:
+        return "N counts samples, and this is one sample: give array[None]"
+    if array.ndim == len(wanted) + 1 and array.ndim > 2 and array.shape[1:] == (*wanted[1:], wanted[0]):
+        axes = ", ".join(map(str, (0, array.ndim - 1, *range(1, array.ndim - 1))))
+        return f"the array has its channels last: array.transpose({axes}), or .permute({axes}) of a tensor"
+    if tensor.is_target and tensor.dtype == "i64" and array.ndim == len(tensor.shape) + 1 and _is_one_hot(array):
+        return "these labels are one-hot: array.argmax(1), or plan with loss='soft_cross_entropy'"
+    return "N counts samples; reshape or transpose the array"
+
+
+def _is_one_hot(array: Array) -> bool:
+    return bool(array.size and np.isin(array, (0, 1)).all() and (array.sum(axis=1) == 1).all())
 
 
 def samples_of(value: ArrayLike, tensor: BatchTensor) -> Array:
     """``value`` as samples of ``tensor``: [any number, shape[1:]..], contiguous. InvalidInput E0262."""
     array = as_numpy(value, tensor.name)
+    if tensor.is_target and array.ndim == len(tensor.shape) + 1 and array.shape[-1] == 1:
+        array = array[..., 0]  # labels in a column
     if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
         wanted = ", ".join(["N", *map(str, tensor.shape[1:])])
         raise InvalidInput(
             "E0262",
             f"'{tensor.name}' has shape [{wanted}], and the array has [{', '.join(map(str, array.shape))}]",
             tensor.name,
-            "N counts samples; reshape or transpose the array",
+            _advice_on_shape(array, tensor),
         )
     return np.ascontiguousarray(converted(array, tensor))
 
@@ -118,9 +153,10 @@ def flat(batch: Any, wanted: Sequence[BatchTensor]) -> list[Any]:
         missing = [tensor.name for tensor in wanted if tensor.name not in batch]
         unknown = [str(name) for name in batch if name not in {tensor.name for tensor in wanted}]
         if missing or unknown:
+            names, given = ", ".join(tensor.name for tensor in wanted), ", ".join(map(str, batch)) or "none"
+            message = f"the batch has the keys {given}, and the plan wants {names}"
             notes = [f"missing: {name}" for name in missing] + [f"unknown: {name}" for name in unknown]
-            names = ", ".join(tensor.name for tensor in wanted)
-            raise InvalidInput("E0262", "the batch does not name what the plan wants", "", f"name {names}", notes)
+            raise InvalidInput("E0262", message, "", f"name them {names}", notes)
         return [batch[tensor.name] for tensor in wanted]
     if is_array(batch):
         return [batch]

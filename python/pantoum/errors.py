@@ -14,6 +14,8 @@ from __future__ import annotations
 import operator
 import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -191,6 +193,14 @@ def expect(value: object, kind: type[Any] | tuple[type[Any], ...], what: str, hi
     if not isinstance(value, kind):
         given = f"{type(value).__module__}.{type(value).__qualname__}"
         raise UsageError(code, f"a {given} is no {kind.__name__ if isinstance(kind, type) else what}", what, hint)
+
+
+def warn(message: str) -> None:
+    """A UserWarning at the line of the caller's code that called this package."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "pantoum":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 def named_options(value: Any, what: str) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 
 from pantoum import _core
-from pantoum.data import ArrayLike, Dataset, arrays_of
-from pantoum.errors import InvalidInput, UsageError, whole_of
-from pantoum.progress import StepProgress
+from pantoum.data import ArrayLike, Dataset, arrays_of, is_torch_dataset
+from pantoum.errors import InvalidInput, UsageError, warn, whole_of
+from pantoum.progress import FitProgress, figures_in_words, lines_of
 from pantoum.quantities import Options, PathLike, seconds_of, structure_of
 
 if TYPE_CHECKING:
@@ -36,13 +36,16 @@ def fit(
     steps_per_epoch: int | None,
     validation: Data | None,
     callbacks: AnyCallback | Sequence[AnyCallback],
-    progress: bool,
+    verbose: int | str,
+    batch_size: int | None,
 ) -> History:
     """See ``Trainer.fit``; ``options``: its keywords that are settings of the library."""
     if target is not None:
         data = (data, target)
     asked = structure_of(_core.FitOptions, options)  # checked for batches too
-    fitting = Fit(trainer, callbacks, options.get("epochs", 1), progress)
+    if batch_size is not None and whole_of(batch_size, "batch_size", 1) != trainer.samples_per_step:
+        raise UsageError("E0116", *other_batch(batch_size, trainer.samples_per_step, "batch_size"))
+    fitting = Fit(trainer, callbacks, options.get("epochs", 1), verbose)
     whole = trainer._as_dataset(data)
     if whole is None:
         for name in ("keep_best", "patience"):
@@ -61,6 +64,12 @@ def fit(
         return fitting.over_dataset(whole, validation, asked)
 
 
+def other_batch(given: int, planned: int, where: str) -> tuple[str, str, str]:
+    """Message, place and advice of an error: a batch has other samples than the plan's step."""
+    advice = f"give batches of {planned} (DataLoader(.., batch_size={planned})), or plan again with batch={given}"
+    return f"a batch of {given} samples, and the plan's batch is {planned}", where, advice
+
+
 @contextlib.contextmanager
 def checkpoint_after_interrupt(trainer: Trainer, path: PathLike | None) -> Iterator[None]:
     """Saves the trainer to `path` when Ctrl-C ends what is inside, at whatever moment: in a step, in a callback, before
@@ -77,12 +86,13 @@ class Fit:
     """One call of fit."""
 
     def __init__(
-        self, trainer: Trainer, callbacks: AnyCallback | Sequence[AnyCallback], epochs: int, progress: bool
+        self, trainer: Trainer, callbacks: AnyCallback | Sequence[AnyCallback], epochs: int, verbose: int | str
     ) -> None:
         self._trainer = trainer
         self._callbacks = Callbacks(trainer, callbacks)
         self._epochs = whole_of(epochs, "epochs", 1)
-        self._progress = progress
+        self._verbose = verbose
+        lines_of(verbose)
         self._history = History()
         trainer.stop_training = False
 
@@ -93,12 +103,13 @@ class Fit:
         self._epochs += 0 if trainer._resumed else trainer.steps_done // per_epoch
         trainer._resumed = False
         options.set("epochs", self._epochs)
-        shown = StepProgress(self._progress, per_epoch * self._epochs - trainer.steps_done)
+        self._shown = shown = FitProgress(self._verbose, self._epochs, per_epoch)
+        shown.begin_epoch(trainer.steps_done // per_epoch)
         self._callbacks.tell("on_train_begin")
         self._callbacks.tell("on_epoch_begin", trainer.steps_done // per_epoch)
 
         def on_batch(step: int, loss: float, lr: float) -> bool:
-            shown.step(step, loss)
+            shown.step(loss)
             self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
             if step < per_epoch * self._epochs and not trainer.stop_training:
                 trainer._before_step()
@@ -106,12 +117,13 @@ class Fit:
 
         def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: Options | None, best: bool) -> bool:
             self._end_epoch(epoch, mean_loss, evaluation)
+            shown.begin_epoch(epoch + 1)
             if epoch + 1 < self._epochs and not trainer.stop_training:
                 self._callbacks.tell("on_epoch_begin", epoch + 1)
                 trainer._before_step()
             return not trainer.stop_training
 
-        asked = self._callbacks or self._progress or trainer._follows
+        asked = self._callbacks or lines_of(self._verbose) == 1 or trainer._follows
         trainer._before_step()
         try:
             summary = trainer._core.fit(data._core.data, test.data, options, on_batch if asked else None, on_epoch)
@@ -127,7 +139,8 @@ class Fit:
         if evaluation is not None:
             logs |= {f"val_{name}": value for name, value in figures_of(evaluation).items() if name != "samples"}
         self._history.add(epoch, logs)
-        log.info("epoch %d: %s", epoch, ", ".join(f"{name} {value:.5g}" for name, value in logs.items()))
+        self._shown.end_epoch(logs)
+        log.info("epoch %d: %s", epoch, figures_in_words(logs))
         self._callbacks.tell("on_epoch_end", epoch, logs)
 
     def over_batches(
@@ -139,10 +152,11 @@ class Fit:
         limit: float,
     ) -> History:
         history, begin = self._history, time.monotonic()
-        self._shown = StepProgress(self._progress, None)
+        self._shown = FitProgress(self._verbose, self._epochs, steps_per_epoch)
         self._callbacks.tell("on_train_begin")
         try:
             for epoch in range(self._epochs):
+                self._shown.begin_epoch(epoch)
                 self._callbacks.tell("on_epoch_begin", epoch)
                 losses = self._epoch(data, steps_per_epoch, checkpoint, begin + limit)
                 if not losses:
@@ -172,12 +186,14 @@ class Fit:
         if epoch == 0:
             raise InvalidInput(
                 "E0262",
-                "the data gave no whole step",
+                f"no batch has the {self._trainer.samples_per_step} samples of the plan's batch",
                 "fit",
-                "give batches with that many",
-                (f"a step takes {self._trainer.samples_per_step} samples",),
+                "give whole batches, or plan again with a smaller batch=",
             )
-        log.warning("the data ended after %d epochs: an iterator can be gone through once", epoch)
+        warn(
+            f"the data ended after {epoch} of {self._epochs} epochs: a generator can be gone through once; give a list, "
+            "a DataLoader, or steps_per_epoch"
+        )
 
     def _epoch(
         self, data: Any, most: int | None, checkpoint: tuple[PathLike | None, int], deadline: float
@@ -186,20 +202,16 @@ class Fit:
         wanted, short = trainer.samples_per_step, 0
         for batch in batches_of(data):
             arrays = arrays_of(batch, trainer.plan.batch)
-            if short:
-                raise InvalidInput(
-                    "E0262",
-                    f"a batch of {short} samples before the last one",
-                    "fit",
-                    f"give {wanted} in each (a DataLoader: drop_last=True)",
-                )
-            if arrays[0].shape[0] < wanted:
-                short = arrays[0].shape[0]
+            samples = arrays[0].shape[0]
+            if short or samples > wanted:
+                raise InvalidInput("E0262", *other_batch(short or samples, wanted, "fit"))
+            if samples < wanted:
+                short = samples
                 continue
             trainer._before_step()
-            step, loss, lr = trainer._core.step(arrays)
+            step, loss, lr = trainer._step(arrays)
             losses.append(loss)
-            self._shown.step(step, loss)
+            self._shown.step(loss)
             self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
             if checkpoint[1] > 0 and step % checkpoint[1] == 0:
                 self._save(checkpoint[0])
@@ -211,6 +223,11 @@ class Fit:
 
 
 def batches_of(data: Any) -> Iterable[Any]:
+    if is_torch_dataset(data):
+        advice = "torch.utils.data.DataLoader(dataset, batch_size=.., shuffle=True)"
+        raise UsageError(
+            "E0116", f"a {type(data).__qualname__} gives samples, not batches", "data", f"wrap it: {advice}"
+        )
     try:
         batches: Iterable[Any] = iter(data)
     except TypeError:
@@ -295,7 +312,7 @@ AnyCallback: TypeAlias = Union[Callback, Callable[[int, Logs], object]]
 """A Callback, or a function that is called as its on_epoch_end is."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class History:
     """The result of ``Trainer.fit``.
 
@@ -324,6 +341,11 @@ class History:
         self.epoch.append(epoch)
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
+
+    def __repr__(self) -> str:
+        last, many = figures_in_words(_last(self)), "" if len(self.epoch) == 1 else "s"
+        made = f"{len(self.epoch)} epoch{many}, {self.ran} steps in {self.seconds:.1f} s"
+        return f"<pantoum.History: {', '.join(filter(None, [made, last]))}>"
 
     def _repr_html_(self) -> str:
         names = list(self.history)

@@ -11,7 +11,7 @@ from pantoum import deploy as _deploy
 from pantoum import estimates as _estimates
 from pantoum import planning as _planning
 from pantoum.deploy import FirmwareSizes
-from pantoum.errors import named_options
+from pantoum.errors import UsageError, named_options
 from pantoum.estimates import Estimate
 from pantoum.fitting import AnyCallback, Data, History
 from pantoum.model import Model
@@ -193,7 +193,7 @@ def plan(
         planner: pantoum, or a method of the literature to compare with (default: "pantoum").
         disable: passes and substitutions that are switched off.
         without: rules of the planner that are switched off.
-        progress: True: shows how far planning is (by tqdm where it is installed); a function: called a few times a
+        progress: True: shows on a terminal how far planning is; a function: called a few times a
             second, and when the plan is found, with seconds and the best and the proved value of the objective.
 
     Raises:
@@ -710,8 +710,10 @@ class TrainerKeywords:
         keep_best: PathLike | None = None,
         steps_per_epoch: int | None = None,
         validation: Data | None = None,
+        validation_data: Data | None = None,
+        batch_size: int | None = None,
         callbacks: AnyCallback | Sequence[AnyCallback] = (),
-        progress: bool = False,
+        verbose: int | Literal["auto"] = "auto",
     ) -> History:
         """Trains for some epochs.
 
@@ -730,8 +732,11 @@ class TrainerKeywords:
                 epochs of all calls: those that the file had done are part of them (not so for an iterable).
             steps_per_epoch: steps of an epoch, for an iterable that does not end.
             validation: data that are evaluated after every epoch.
+            validation_data: the same, as Keras names them.
+            batch_size: as Keras has it; the plan has the batch already, and another size is an error.
             callbacks: ``pantoum.Callback``, or functions of epoch and logs.
-            progress: a bar of tqdm where it is installed, lines of logging otherwise.
+            verbose: 0 prints nothing, 1 ("auto") a line for each epoch and, on a terminal, one that is rewritten
+                meanwhile, 2 the lines of epochs alone.
 
         Returns:
             A ``History``, as Keras gives one.
@@ -750,7 +755,11 @@ class TrainerKeywords:
             "keep_best": keep_best,
         }
         given = _given(TrainerKeywords.fit, options)
-        return self._fit(data, target, given, steps_per_epoch, validation, callbacks, progress)
+        if validation is None:
+            validation = validation_data
+        elif validation_data is not None:
+            raise UsageError("E0116", "validation and validation_data name one thing", "validation_data", "give one")
+        return self._fit(data, target, given, steps_per_epoch, validation, callbacks, verbose, batch_size)
 
     def _fit(self, *given: Any) -> History:
         raise NotImplementedError

@@ -14,7 +14,7 @@ from typing import Any
 
 from pantoum import _core
 from pantoum.data import BatchTensor
-from pantoum.errors import InvalidInput, UsageError, expect, names_of, text_of, whole_of
+from pantoum.errors import InvalidInput, UsageError, expect, names_of, text_of, warn, whole_of
 from pantoum.model import Model
 from pantoum.progress import planning_progress
 from pantoum.quantities import Bytes, Options, PathLike, bytes_of, structure_of
@@ -224,7 +224,7 @@ class Plan:
             ("device", f"{self.device} ({self.time_source})"),
             ("peak", f"{size(self.peak_bytes)} of {size(self.budget_bytes)}"),
             ("unplanned", f"{size(self.unplanned_peak_bytes)}, {time(self.unplanned_time_s)}"),
-            ("step", f"{time(self.time_s)}, {self.energy_j:.3g} J; {self.samples_per_step} samples"),
+            ("step", f"{time(self.time_s)} for {self.samples_per_step} samples"),
             ("computed again", f"{self.recomputed} of {self.computed} ops"),
             ("paged", f"{size(self.bytes_paged_out)} out, {size(self.bytes_paged_in)} in"),
             ("proof", "not proved" if self.gap >= 1 else f"within {self.gap:.3%} of the least"),
@@ -274,7 +274,7 @@ def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -
     with planning_progress(progress, "planning") as tell:
         made = Plan(_core.Plan.make(model._core, device_of(device), asked, tell), model)
     for warning in made.warnings:
-        log.warning("%s", warning)
+        warn(warning)
     for note in made.notes:
         log.info("%s", note)
     log.info("planned: %r", made)

@@ -1,26 +1,44 @@
-"""Progress: by tqdm where it is installed (a bar of its own in notebooks), else by logging."""
+"""Progress on the terminal: a line that is rewritten, and a line for each epoch that stays."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-log = logging.getLogger("pantoum")
+from pantoum.errors import UsageError
 
-_BETWEEN_LINES = 10.0  # seconds, where there is no tqdm
+_BETWEEN = 0.1  # seconds between two states of the line that is rewritten
 
 
-def bar(**options: Any) -> Any:
-    """A bar of tqdm for the terminal or the notebook; None if tqdm is not installed."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return tqdm(**options)
+class StatusLine:
+    """A line of standard output that is rewritten, at most ten times a second; nothing where that is no terminal."""
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._shown = enabled and sys.stdout is not None and sys.stdout.isatty()
+        self._last, self._stands = -math.inf, False
+
+    def due(self) -> bool:
+        """Whether it is time to show a text."""
+        return self._shown and time.monotonic() - self._last >= _BETWEEN
+
+    def show(self, text: str) -> None:
+        """Shows a text, as much of it as fits into the line."""
+        if self._shown:
+            self._last, self._stands = time.monotonic(), True
+            sys.stdout.write("\r\033[K" + text[: shutil.get_terminal_size().columns - 1])
+            sys.stdout.flush()
+
+    def clear(self) -> None:
+        """Removes the line."""
+        if self._stands:
+            self._stands = False
+            sys.stdout.write("\r\033[K")
+            sys.stdout.flush()
 
 
 def _line(best: float, bound: float) -> str:
@@ -32,51 +50,70 @@ def _line(best: float, bound: float) -> str:
 
 @contextlib.contextmanager
 def planning_progress(progress: bool | Callable[[float, float, float], object] | None, title: str) -> Iterator[Any]:
-    """The function that receives the planner's progress: the user's own, one that moves a bar, or None."""
+    """The function that receives the planner's progress: the user's own, one that rewrites a line, or None."""
     if callable(progress):
         yield progress
         return
     if not progress:
         yield None
         return
-    shown = bar(desc=title, bar_format="{desc} {elapsed} {postfix}", total=None)
-    if shown is None:
-        last = [-_BETWEEN_LINES]
-
-        def tell_log(seconds: float, best: float, bound: float) -> None:
-            if seconds - last[0] >= _BETWEEN_LINES:
-                last[0] = seconds
-                log.info("%s: %.1f s, %s", title, seconds, _line(best, bound))
-
-        yield tell_log
-        return
+    line = StatusLine()
 
     def tell(seconds: float, best: float, bound: float) -> None:
-        shown.set_postfix_str(_line(best, bound))
+        if line.due():
+            line.show(f"{title} {seconds:.1f} s  {_line(best, bound)}")
 
-    with shown:
+    try:
         yield tell
+    finally:
+        line.clear()
 
 
-class StepProgress:
-    """Steps of a fit, with the loss; shown at most ten times a second."""
+def lines_of(verbose: int | str) -> int:
+    """How much ``fit`` prints: 0 nothing, 1 a line for each epoch and one that is rewritten meanwhile, 2 the lines of
+    epochs alone. UsageError E0116."""
+    asked = 1 if verbose == "auto" else verbose
+    if isinstance(asked, int) and asked in (0, 1, 2):
+        return int(asked)
+    raise UsageError("E0116", f"verbose={verbose!r} is none of 0, 1, 2 and 'auto'", "verbose", "0 prints nothing")
 
-    def __init__(self, enabled: bool, total: int | None) -> None:
-        self._bar = bar(desc="training", total=total, unit="step") if enabled else None
-        self._log = enabled and self._bar is None
-        self._last = time.monotonic()
-        self._first: int | None = None
 
-    def step(self, step: int, loss: float) -> None:
+def figures_in_words(logs: dict[str, float]) -> str:
+    """``loss 0.4764  val_loss 0.3453``"""
+    return "  ".join(f"{name} {value:.4g}" for name, value in logs.items())
+
+
+class FitProgress:
+    """What a fit of ``epochs`` epochs prints. ``per_epoch``: steps of an epoch; None where nobody knows."""
+
+    def __init__(self, verbose: int | str, epochs: int, per_epoch: int | None) -> None:
+        self._lines, self._epochs, self._per_epoch = lines_of(verbose), epochs, per_epoch
+        self._line = StatusLine(self._lines == 1)
+        self.begin_epoch(0)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Begins an epoch; the first is 0."""
+        self._epoch, self._steps, self._begun = epoch, 0, time.monotonic()
+
+    def step(self, loss: float) -> None:
         """Shows a step."""
-        if self._bar is not None:
-            self._bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
-            self._bar.update(1)
-        elif self._log and time.monotonic() - self._last >= _BETWEEN_LINES:
-            self._last = time.monotonic()
-            log.info("step %d, loss %.4f", step, loss)
+        self._steps += 1
+        if not self._line.due():
+            return
+        taken = time.monotonic() - self._begun
+        of, left = "", ""
+        if self._per_epoch is not None:
+            of = f"/{self._per_epoch}"
+            left = f"  {max(0, self._per_epoch - self._steps) * taken / self._steps:.0f} s left"
+        self._line.show(f"epoch {self._epoch + 1}/{self._epochs}  step {self._steps}{of}{left}  loss {loss:.4g}")
+
+    def end_epoch(self, logs: dict[str, float]) -> None:
+        """Prints the line of an epoch, with its figures."""
+        if self._lines:
+            self._line.clear()
+            taken = time.monotonic() - self._begun
+            print(f"epoch {self._epoch + 1}/{self._epochs}  {figures_in_words(logs)}  {taken:.1f} s", flush=True)
 
     def close(self) -> None:
-        """Closes the bar."""
-        if self._bar is not None:
-            self._bar.close()
+        """Removes the line that is rewritten."""
+        self._line.clear()

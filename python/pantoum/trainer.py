@@ -18,6 +18,7 @@ from pantoum.data import (
     Array,
     ArrayLike,
     Dataset,
+    arrays_inside,
     arrays_of,
     as_numpy,
     converted,
@@ -149,8 +150,21 @@ class Trainer(TrainerKeywords):
         """
         arrays = arrays_of(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch, self._plan.batch)
         self._before_step()
-        loss: float = self._core.step(arrays)[1]
-        return loss
+        return self._step(arrays)[1]
+
+    def _step(self, arrays: list[Array]) -> tuple[int, float, float]:
+        """Number, loss and rate of a step. Where the loss is not finite, the sample is named whose values are not."""
+        try:
+            made: tuple[int, float, float] = self._core.step(arrays)
+            return made
+        except InvalidInput as error:
+            for tensor, array in zip(self._plan.batch, arrays, strict=True):
+                if error.code == "E0701" and array.dtype.kind == "f" and not np.isfinite(array).all():
+                    sample = int(np.argwhere(~np.isfinite(array))[0][0])
+                    error.message += f": '{tensor.name}' of sample {sample} of the batch is not finite"
+                    error.help = "clean the data, and go on from a checkpoint: this step has spoilt the parameters"
+                    break
+            raise
 
     _follows = False  # whether _before_step looks at something
 
@@ -183,7 +197,7 @@ class Trainer(TrainerKeywords):
         """Data as a data set; None: it is an iterable of batches."""
         if isinstance(data, Dataset):
             return data
-        wanted = self._plan.batch
+        data, wanted = arrays_inside(data), self._plan.batch
         if isinstance(data, Mapping) or is_array(data):
             return Dataset.from_arrays(self._plan, *flat(data, wanted))
         if isinstance(data, (tuple, list)) and (len(data) != 1 or is_array(data[0])):
@@ -317,7 +331,7 @@ class Trainer(TrainerKeywords):
     def __repr__(self) -> str:
         if self.closed:
             return "<pantoum.Trainer: closed>"
-        return f"<pantoum.Trainer: {self.plan!r}>"
+        return f"<pantoum.Trainer: {self.steps_done} steps done, {self.plan!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise UsageError("E0108", "a Trainer is not pickled", "", "pickle its plan, and save() and resume() the state")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pantoum
 import pytest
-from samples import BATCH, MODELLED, RECOMMENDER, Floats, Labels
+from samples import BATCH, IMAGES, MODELLED, RECOMMENDER, Floats, Labels
 
 Batch = tuple[Floats, Labels]
 
@@ -151,7 +151,10 @@ def test_two_inputs_in_every_nesting() -> None:
         (lambda x, y: (x[:0], y[:0]), "0 samples"),
         (lambda x, y: (x.T, y), r"shape \[N, 2\]"),
         (lambda x, y: (x.reshape(-1), y), r"shape \[N, 2\]"),
-        (lambda x, y: (x, y[:, None]), r"shape \[N\]"),
+        (lambda x, y: (x, y[:, None, None]), r"shape \[N\]"),
+        (lambda x, y: (x, np.eye(3, dtype=np.int64)[y % 3]), r"these labels are one-hot: array.argmax\(1\)"),
+        (lambda x, y: (x[0], y), r"one sample: give array\[None\]"),
+        (lambda x, y: (x, y.astype(np.float64)), r"convert it: .astype\(numpy.int64\)$"),
         (lambda x, y: (x, y.astype(np.float32)), "'label' is i64"),
         (lambda x, y: (x.astype(np.int64), y), "'point' is f32"),
         (lambda x, y: (x.astype(np.complex64), y), "'point' is f32"),
@@ -190,7 +193,7 @@ def test_a_loss_that_is_not_finite(plan: pantoum.Plan, batch: Batch) -> None:
     with pantoum.Trainer(plan) as trainer, pytest.raises(pantoum.InvalidInput) as error:
         trainer.step(x, y)
     assert error.value.code == "E0701"
-    assert "lr" in str(error.value)
+    assert "'point' of sample 3 of the batch is not finite" in str(error.value)
 
 
 def test_arrays_are_not_copied_on_the_way(batch: Batch, plan: pantoum.Plan) -> None:
@@ -211,3 +214,26 @@ def test_torch_tensors(plan: pantoum.Plan, batch: Batch, expected: float) -> Non
     assert loss_of(plan, x.bfloat16(), y) == pytest.approx(expected, rel=0.1)
     with pytest.raises(pantoum.InvalidInput):
         loss_of(plan, x.to_sparse(), y)
+
+
+def test_labels_in_a_column_are_labels(plan: pantoum.Plan, data: tuple[Floats, Labels]) -> None:
+    x, y = data
+    assert loss_of(plan, x[:BATCH], y[:BATCH, None]) == loss_of(plan, x[:BATCH], y[:BATCH])
+
+
+def test_pictures_with_their_channels_last_are_told() -> None:
+    plan = pantoum.plan(pantoum.load_onnx(IMAGES, batch=4), **MODELLED)
+    pictures, labels = np.zeros((4, 28, 28, 1), np.float32), np.zeros(4, np.int64)
+    said = r"array.transpose\(0, 3, 1, 2\), or .permute\(0, 3, 1, 2\)"
+    with pantoum.Trainer(plan) as trainer, pytest.raises(pantoum.InvalidInput, match=said):
+        trainer.step(pictures, labels)
+
+
+def test_dicts_with_other_keys_name_both(plan: pantoum.Plan, data: tuple[Floats, Labels]) -> None:
+    x, y = data
+    with pantoum.Trainer(plan) as trainer:
+        for form in ({"x": x, "y": y}, [{"x": x[:BATCH], "y": y[:BATCH]}]):
+            with pytest.raises(
+                pantoum.InvalidInput, match="the batch has the keys x, y, and the plan wants point, label"
+            ):
+                trainer.fit(form)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import pathlib
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -71,23 +74,23 @@ def test_batches_of_every_kind_are_the_same_training(plan: pantoum.Plan, data: D
     assert len(seen) == 1
 
 
-def test_a_generator_ends_and_says_so(plan: pantoum.Plan, data: Data, caplog: pytest.LogCaptureFixture) -> None:
-    with pantoum.Trainer(plan) as trainer:
+def test_a_generator_ends_and_says_so(plan: pantoum.Plan, data: Data) -> None:
+    with pantoum.Trainer(plan) as trainer, pytest.warns(UserWarning, match="after 1 of 3 epochs: a generator") as told:
         history = trainer.fit((batch for batch in batches_of(data)), epochs=3)
     assert history.epoch == [0]
     assert history.stopped
-    assert "iterator" in caplog.text
+    assert told[0].filename == __file__
 
 
 def test_short_last_batches_are_left_out_and_others_refused(plan: pantoum.Plan, data: Data) -> None:
     x, y = data
     with pantoum.Trainer(plan) as trainer:
         assert trainer.fit(batches_of((x[:40], y[:40]))).steps == 2
-        with pytest.raises(pantoum.InvalidInput, match="before the last"):
+        with pytest.raises(pantoum.InvalidInput, match="a batch of 8 samples, and the plan's batch is 16"):
             trainer.fit([(x[:8], y[:8]), (x[:16], y[:16])])
-        with pytest.raises(pantoum.InvalidInput, match="no whole step"):
+        with pytest.raises(pantoum.InvalidInput, match="no batch has the 16 samples"):
             trainer.fit([(x[:8], y[:8])])
-        with pytest.raises(pantoum.InvalidInput, match="no whole step"):
+        with pytest.raises(pantoum.InvalidInput, match="no batch has the 16 samples"):
             trainer.fit(iter([]))
         with pytest.raises(pantoum.InvalidInput, match="fewer than a batch"):
             trainer.fit((x[:8], y[:8]))
@@ -266,12 +269,50 @@ def test_best_patience_and_time(plan: pantoum.Plan, data: Data, tmp_path: pathli
         assert trainer.fit(data, epochs=10**6, max_time="50ms").out_of_time
 
 
-def test_progress_is_shown_by_tqdm(plan: pantoum.Plan, data: Data, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
+def test_fit_prints_a_line_for_each_epoch(plan: pantoum.Plan, data: Data, capsys: pytest.CaptureFixture[str]) -> None:
     with pantoum.Trainer(plan) as trainer:
-        trainer.fit(data, progress=True)
-        trainer.fit(batches_of(data), progress=True)
-    assert "loss=" in capsys.readouterr().err
+        for form in (data, batches_of(data)):
+            history = trainer.fit(form, epochs=2, validation=data)
+            lines = capsys.readouterr().out.splitlines()
+            assert len(lines) == 2
+            assert re.fullmatch(
+                r"epoch 2/\d  loss \S+  val_loss \S+  val_accuracy \S+  \d+\.\d s",
+                lines[1].replace("epoch 4", "epoch 2"),
+            ), lines
+            assert f"val_loss {history.history['val_loss'][-1]:.4g}" in lines[1]
+            trainer.fit(form, verbose=0)
+            assert capsys.readouterr().out == ""
+        for wrong in (3, "loud", None):
+            with pytest.raises(pantoum.UsageError, match="verbose"):
+                trainer.fit(data, verbose=wrong)  # type: ignore[arg-type]
+
+
+def test_on_a_terminal_a_line_is_rewritten(plan: pantoum.Plan, data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("pantoum.progress._BETWEEN", 0.0)
+    for verbose, rewritten in (("auto", True), (1, True), (2, False)):
+        terminal = Terminal()
+        with contextlib.redirect_stdout(terminal), pantoum.Trainer(plan) as trainer:
+            trainer.fit(data, epochs=2, verbose=verbose)  # type: ignore[arg-type]
+        assert ("\r\033[K" in terminal.getvalue()) == rewritten
+        assert ("epoch 2/2  step 1/" in terminal.getvalue()) == rewritten
+        assert terminal.getvalue().count("\n") == 2
+
+
+def test_names_that_keras_has(plan: pantoum.Plan, data: Data) -> None:
+    with pantoum.Trainer(plan) as trainer:
+        history = trainer.fit(*data, validation_data=data, batch_size=plan.samples_per_step, verbose=0)
+        assert "val_loss" in history.history
+        with pytest.raises(
+            pantoum.UsageError, match=rf"a batch of 7 samples, and the plan's batch is {plan.samples_per_step}"
+        ):
+            trainer.fit(*data, batch_size=7)
+        with pytest.raises(pantoum.UsageError, match="name one thing"):
+            trainer.fit(*data, validation=data, validation_data=data)
+    assert (pantoum.SGD, pantoum.RMSprop) == (pantoum.Sgd, pantoum.RmsProp)
 
 
 def test_history_in_a_notebook(trainer: pantoum.Trainer, data: Data) -> None:

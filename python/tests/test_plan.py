@@ -101,7 +101,7 @@ def test_news_of_the_planner_come_on_the_thread_that_asked(model: pantoum.Model,
     options = {name: value for name, value in (MODELLED | search).items() if value is not None}
     made = pantoum.plan(model, progress=lambda *news: seen.append((*news, threading.get_ident())), **options)
     assert {thread for *_, thread in seen} == {threading.get_ident()}
-    assert 0 <= seen[-1][2] <= seen[-1][1] == pytest.approx(made.energy_j)
+    assert 0 <= seen[-1][2] <= seen[-1][1] == pytest.approx(made.time_s)
     assert pantoum.plan(model, ram="256KiB", progress=True, **MODELLED)
 
 

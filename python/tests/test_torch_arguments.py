@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -240,3 +241,41 @@ def test_numpy_arrays_are_inputs_as_tensors_are() -> None:
     a = capture(nn.Linear(4, 3), (np.ones((5, 4), np.float32), np.zeros(5, np.int64)), F.cross_entropy)
     b = capture(nn.Linear(4, 3), (X, Y), F.cross_entropy)
     assert a.document["inputs"] == b.document["inputs"]
+
+
+def test_a_module_in_evaluation_mode_is_told() -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+    example = (torch.zeros(2, 3),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pantoum.from_torch(module.train(), example, loss="mse")
+        pantoum.from_torch(nn.Linear(3, 2).eval(), example, loss="mse")
+    with pytest.warns(UserWarning, match="evaluation mode") as told:
+        pantoum.from_torch(module.eval(), example, loss="mse")
+    assert told[0].filename == __file__
+
+
+def test_a_data_set_of_torch(tmp_path: Any) -> None:
+    data = torch.utils.data.TensorDataset(torch.randn(8, 3), torch.randn(8, 2))
+    with pantoum.compile(nn.Linear(3, 2), (torch.zeros(2, 3),), loss="mse", plan_options={"effort": 1}) as trainer:
+        assert trainer.fit(data, validation=data, verbose=0).steps == 4
+        with pytest.raises(pantoum.UsageError, match="gives samples, not batches"):
+            trainer.fit(torch.utils.data.Subset(data, range(4)))
+        with pytest.raises(pantoum.InvalidInput, match="a batch of 4 samples, and the plan's batch is 2"):
+            trainer.fit(torch.utils.data.DataLoader(data, batch_size=4))
+
+
+def test_what_is_not_finite_is_named() -> None:
+    x, y = torch.randn(2, 3), torch.randn(2, 2)
+    x[1, 2] = float("nan")
+    with pantoum.compile(nn.Linear(3, 2), (torch.zeros(2, 3),), loss="mse", plan_options={"effort": 1}) as trainer:
+        with pytest.raises(
+            pantoum.InvalidInput, match=r"loss of step \d is not finite: 'input' of sample 1 of the batch"
+        ):
+            trainer.step(x, y)
+        with pytest.raises(
+            pantoum.InvalidInput, match=r"loss of step \d is not finite: 'input' of sample 1 of the batch"
+        ):
+            trainer.fit([(x, y)])
+        with pytest.raises(pantoum.InvalidInput, match=r"not finite: the input of sample 1 is NaN"):
+            trainer.fit((x, y))

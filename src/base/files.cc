@@ -20,6 +20,11 @@ std::string system_reason() {
 }
 
 Failure write_failure(const std::string& path, const std::string& why) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored))
+    return fail("E0901", fmt::format("cannot write the file: there is no folder '{}'", folder.string()), path,
+                fmt::format("mkdir -p {}", folder.string()));
   return fail("E0901", "cannot write the file: " + why, path,
               "free some space or choose another place; the old file, if any, is whole");
 }

@@ -102,16 +102,28 @@ Result<double> parse(std::string_view text, const std::array<Unit, N>& units, co
     if (value <= limit.most) return value;
     return fail(code, fmt::format("'{}' is too large", text), what, fmt::format("give {} at most", limit.words));
   }
+  if (quantity->unit == "%" && units.size() == kByteUnits.size())
+    return fail(code, fmt::format("'{}' is a share, and no number of bytes", text), what, readings);
   const std::string likely = readings_of(*quantity, units);
   return fail(code, fmt::format("'{}' has no known unit: '{}'", text, quantity->unit), what,
               (likely.empty() ? "" : fmt::format("did you mean {}? ", likely)) + "use one of " + names(units));
+}
+
+// What a number of bytes without a unit may have meant. A large one was counted in bytes.
+std::string readings_of_bytes(std::string_view text) {
+  constexpr double kLeastLarge = 65536;
+  if (text.ends_with('%')) return "a share is no budget: `pantoum inspect` tells what the unplanned step takes";
+  const std::optional<Quantity> quantity = split(text);
+  if (!quantity || quantity->number < kLeastLarge || quantity->number > kMostBytes.most)
+    return "did you mean {0}KiB, {0}MiB or {0}B?";
+  return fmt::format("did you mean {{0}}B? It is {}", show_bytes(static_cast<int64_t>(quantity->number)));
 }
 
 }  // namespace
 
 Result<int64_t> parse_bytes(std::string_view text, const std::string& what) {
   PANTOUM_ASSIGN(const double bytes,
-                 parse(text, kByteUnits, what, "E0110", "did you mean {0}KiB, {0}MiB or {0}B?", kMostBytes));
+                 parse(text, kByteUnits, what, "E0110", readings_of_bytes(text), kMostBytes));
   return static_cast<int64_t>(std::floor(bytes));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/inputs_in_use.h"
+#include "data/finite.h"
 #include "train/checkpoint.h"
 
 namespace pantoum::train {
@@ -248,6 +249,17 @@ Result<void> check_length(int64_t batch, int64_t samples, uint64_t epochs) {
   return check_steps(static_cast<uint64_t>(samples / batch), epochs);
 }
 
+// A loss that is not finite may be the data's fault: then the sample is named.
+Failure with_sample(Error error, const data::Dataset& data) {
+  if (error.code != "E0701") return Failure(std::move(error));
+  if (const Result<void> finite = data::check_finite(data); !finite && finite.error().code == "E0262") {
+    error.message += ": " + finite.error().message;
+    error.where = finite.error().where;
+    error.help = "clean the data, and go on from the last checkpoint: this step has spoilt the parameters in RAM";
+  }
+  return Failure(std::move(error));
+}
+
 Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options) {
   const int64_t count = data.train.count(), batch = trainer.batch();
   PANTOUM_TRY(check_length(batch, count, options.epochs));
@@ -258,12 +270,14 @@ Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, c
     indices = own_indices;
   }
   PANTOUM_ASSIGN(data::BatchProducer produce, trainer.epochs_of(data.train, indices));
-  return run_training(trainer,
-                      {.produce = std::move(produce),
-                       .steps_per_epoch = static_cast<uint64_t>(count / batch),
-                       .test = &data.test,
-                       .samples = count},
-                      options);
+  Result<RunSummary> ran = run_training(trainer,
+                                        {.produce = std::move(produce),
+                                         .steps_per_epoch = static_cast<uint64_t>(count / batch),
+                                         .test = &data.test,
+                                         .samples = count},
+                                        options);
+  if (!ran) return with_sample(std::move(ran).error(), data.train);
+  return ran;
 }
 
 }  // namespace pantoum::train

@@ -509,7 +509,7 @@ class PlanTrainer final : public Trainer {
 
   static Failure diverged(uint64_t step) {
     return fail("E0701", fmt::format("the loss of step {} is not finite", step), {},
-                "use a smaller --lr, and go on from the last checkpoint with --resume: this step has spoilt the "
+                "use a smaller --lr, and go on from the last checkpoint: this step has spoilt the "
                 "parameters in RAM");
   }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from pantoum.errors import UsageError
+from pantoum.errors import UsageError, warn
 from pantoum.model import Model
 
 from .capture import capture, plain_module
@@ -23,6 +23,7 @@ from .optimizers import OptimizerChoice, choose_optimizer, exactly
 
 log = logging.getLogger("pantoum")
 
+_DIFFER_IN_TRAINING = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
 _IN_RAM = 64 << 20  # bytes of contents: a larger graph goes through a file, so that it is not in RAM twice
 
 
@@ -64,6 +65,11 @@ def capture_model(
     module = plain_module(module)
     chosen = choose_optimizer("sgd" if optimizer is None else optimizer, module, loss)
     graph = capture(module, example, loss, target)
+    if not module.training and any(isinstance(each, _DIFFER_IN_TRAINING) for each in module.modules()):
+        warn(
+            f"{graph.name} is in evaluation mode: dropout does nothing and running statistics stay as they are; call "
+            f"module.train() before to train with them"
+        )
     for note in (*graph.notes, *chosen.notes):
         log.info("%s: %s", graph.name, note)
     model = model_of_graph(graph, loss, chosen, freeze, options)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pantoum.data import NUMPY_TYPES, Array, ArrayLike, as_numpy, is_array
+from pantoum.data import NUMPY_TYPES, Array, ArrayLike, arrays_inside, as_numpy, is_array, is_torch_dataset
 from pantoum.errors import InvalidInput, expect
 from pantoum.fitting import History
 from pantoum.planning import Plan
@@ -43,6 +43,8 @@ class TorchTrainer(Trainer):
     def fit(self, data: Any, target: Any = None, *, validation: Any = None, **options: Any) -> History:
         data = data if target is None else (data, target)
         validation = None if validation is None else self._data(validation)
+        if options.get("validation_data") is not None:
+            options["validation_data"] = self._data(options["validation_data"])
         return super().fit(self._data(data), validation=validation, **options)
 
     def evaluate(self, data: Any, target: Any = None) -> dict[str, float]:
@@ -139,6 +141,9 @@ class TorchTrainer(Trainer):
 
     def _data(self, data: Any) -> Any:
         """Arrays in the plan's order, or batches that are adapted one by one."""
+        data = arrays_inside(data)
+        if is_torch_dataset(data):
+            return data
         if isinstance(data, Mapping) or is_array(data) or (isinstance(data, (tuple, list)) and self._is_batch(data)):
             return tuple(self._adapted(data))
         return _Batches(self, data) if isinstance(data, Iterable) and not isinstance(data, (str, bytes)) else data
