@@ -191,8 +191,8 @@ class Fit:
                 "give whole batches, or plan again with a smaller batch=",
             )
         warn(
-            f"the data ended after {epoch} of {self._epochs} epochs: a generator can be gone through once; give a list, "
-            "a DataLoader, or steps_per_epoch"
+            f"the data ended after {epoch} of {self._epochs} epochs: a generator can be gone through once; give a "
+            "list, a DataLoader, or steps_per_epoch"
         )
 
     def _epoch(
