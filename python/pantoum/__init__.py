@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 
 __all__ = [
+    "SGD",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -94,7 +95,6 @@ __all__ = [
     "Plan",
     "RMSprop",
     "RmsProp",
-    "SGD",
     "Settings",
     "Sgd",
     "SweepRow",
