@@ -67,6 +67,7 @@ Result<FirmwareSizes> emit_project(const std::string& plan_file, const FirmwareO
 }
 
 Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& options) {
+  PANTOUM_TRY(pipeline::check_for_firmware(Access::impl(plan).step, "emit_project"));
   if (options.weights) {  // others than the plan was compiled with
     PANTOUM_ASSIGN(const Model model, Access::model(Access::impl(plan), *options.weights));
     PANTOUM_ASSIGN(const Plan with, Plan::from_json(plan.to_json(), model));
@@ -76,7 +77,6 @@ Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& opti
   }
   return write_project(options, "", [&](const pipeline::FirmwareRequest&) -> Result<pipeline::PlannedStep> {
     const Access::PlanImpl& impl = Access::impl(plan);
-    PANTOUM_TRY(pipeline::check_for_firmware(impl.step, "emit_project"));
     PANTOUM_ASSIGN(const std::string contents, pipeline::contents_path(options.folder));
     PANTOUM_TRY(plan.save_initial_weights(contents));
     return impl.step;

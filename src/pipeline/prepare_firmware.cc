@@ -133,9 +133,18 @@ Result<void> set_run(const FirmwareRequest& request, const PlannedStep& step, em
 
 constexpr const char* kOtherKernels = "plan with --kernels portable, or for a device other than the host";
 
+// A plan of inference has one program, whose parameters may be folded: neither weights nor a run can be given to it.
+Result<void> check_trains(const ModelOptions& options, const std::string& where) {
+  if (options.inference)
+    return fail("E0291", "firmware trains; the plan is one of inference", where,
+                "plan without --inference; pantoum export writes a model for inference");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_for_firmware(const PlannedStep& step, const std::string& where) {
+  PANTOUM_TRY(check_trains(step.model.options, where));
   if (step.model.options.accumulate > 1)
     return fail("E0291", "firmware takes a step's batch at once; the plan is of micro-batches", where,
                 "plan without --accumulate");
@@ -152,6 +161,7 @@ Result<PlannedStep> step_for_firmware(const problem::Plan& plan, const FirmwareR
   using Choice = host::KernelSet::Choice;
   const std::string& where = request.plan_path;
   PANTOUM_ASSIGN(PlanRecord record, record_of(plan, where));
+  PANTOUM_TRY(check_trains(record.model.options, where));
   if (model) record.model.path = *model;
   if (request.options.weights) record.model.options.weights = request.options.weights;
   const bool other_kernels = record.request.device == "host" && record.request.kernels != Choice::kPortable;

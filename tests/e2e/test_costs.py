@@ -298,11 +298,14 @@ class OtherGraphs(Costs):
         return json.loads(self.succeed("plan", MODEL, *FIXED, "--ram", "2MiB", *words, "--format", "json").stdout)
 
     def test_inference_is_the_forward_program_alone(self):
-        infer, train = self.plan("--inference", "-o", self.path("i.json")), self.plan()
+        infer, train = self.plan("--inference", "-o", self.path("i.json"), "--weights-out", self.path("i.safetensors")), self.plan()
         self.assertLess(infer["ops"], train["ops"] / 2)
         self.assertLess(infer["unplanned_peak_bytes"], train["unplanned_peak_bytes"])
         self.succeed("verify", self.path("i.json"))
         self.refused("E0231", "train", MODEL, *FIXED, "--ram", "2MiB", "--data", self.path("data"), "--plan", self.path("i.json"), "-o", self.path("w"))
+        for words in ((), ("--weights", self.path("i.safetensors")), ("--data", self.path("data"))):
+            self.refused("E0291", "emit", self.path("i.json"), "--target", "posix", "-o", self.path("project"), *words)
+        self.assertFalse(os.path.exists(self.path("project")))
 
     def test_results_that_are_no_tensors_of_their_own_are_found_by_name(self):
         """An input that is given out, views of it and of another result, and each again."""
