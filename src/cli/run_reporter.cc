@@ -34,6 +34,16 @@ std::string progress_text(const ReportedRun& run, const FitProgress& progress) {
 
 }  // namespace
 
+namespace {
+
+// Four decimals, and of a large number three digits: "0.4764", "1.8e+32".
+std::string show_figure(double value) {
+  constexpr double kLarge = 1e6;
+  return std::abs(value) < kLarge ? fmt::format("{:.4f}", value) : fmt::format("{:.3g}", value);
+}
+
+}  // namespace
+
 RunReporter::RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every, bool quiet)
     : run_(run), log_(log), line_(quiet), log_every_(static_cast<uint64_t>(log_every)) {
   line_.phase("training");
@@ -63,7 +73,7 @@ void RunReporter::event(const train::RunEvent& event) {
             {"step", event.step},
             {"train_loss", event.mean_loss},
             {"seconds", event.seconds}};
-  std::string text = fmt::format("epoch {}  train loss {:.4f}", event.epoch + 1, event.mean_loss);
+  std::string text = fmt::format("epoch {}  train loss {}", event.epoch + 1, show_figure(event.mean_loss));
   if (event.evaluation) {
     line.update(to_json(*event.evaluation, run_.losses));
     text += to_text(*event.evaluation, run_.losses);
@@ -133,12 +143,12 @@ nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const Report
 }
 
 std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& losses) {
-  std::string text = fmt::format("  test loss {:.4f}", evaluation.loss);
+  std::string text = "  test loss " + show_figure(evaluation.loss);
   for (size_t term = 0; term < losses.terms.size(); ++term) {
     if (losses.terms.size() > 1)
-      text += fmt::format("  {}: loss {:.4f}", base::one_line(losses.terms[term].output.value_or("")), evaluation.terms[term].loss);
+      text += fmt::format("  {}: loss {}", base::one_line(losses.terms[term].output.value_or("")), show_figure(evaluation.terms[term].loss));
     for (const auto& [name, value] : measures_of(evaluation, losses, term))
-      text += fmt::format("  {}{} {:.4f}", losses.terms.size() > 1 ? "" : "test ", name, value);
+      text += fmt::format("  {}{} {}", losses.terms.size() > 1 ? "" : "test ", name, show_figure(value));
   }
   return text;
 }

@@ -211,6 +211,9 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
   compiled.warnings = std::move(imported.info.warnings);
   PANTOUM_TRY(check_fixed_tensors(imported.fixed, model.options));
   for (const auto& [name, tensor] : imported.fixed) compiled.fixed.insert(name);
+  if (!model.options.batch && !imported.info.batch_name.empty() && !model.options.inference)
+    compiled.warnings.emplace_back(
+        "the model leaves its batch open, and no --batch was given: a step has 1 sample; give more with --batch");
   if (model.options.freeze_stats.empty() && imported.info.inference_norms > 0 && !model.options.inference)
     compiled.warnings.push_back(
         fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "
