@@ -11,7 +11,7 @@ import struct
 import subprocess
 import unittest
 
-from house import MODEL, ROOT, House, idx, m4_costgraph, make_data, onnx_model, onnx_node, some
+from house import MODEL, ROOT, House, idx, m4_costgraph, make_data, npy, onnx_model, onnx_node, some
 
 
 def model(op, dims=(1, 4)):
@@ -177,6 +177,26 @@ class BadInput(House):
     def test_a_loss_that_is_not_finite(self):
         done = self.refuse(3, "E0701", *self.train("--lr", "1e30"))
         self.assertIn("--lr", done.stderr)
+
+    def test_a_sample_that_is_not_finite_is_named(self):
+        folder = self.path("unclean")
+        os.makedirs(folder)
+        values = [0.0] * (16 * 784)
+        values[5 * 784 + 3] = float("nan")
+        pathlib.Path(folder, "x_train.npy").write_bytes(npy("<f4", (16, 1, 28, 28), struct.pack(f"<{len(values)}f", *values)))
+        pathlib.Path(folder, "y_train.npy").write_bytes(npy("<i8", (16,), struct.pack("<16q", *range(0, 10), *range(0, 6))))
+        words = list(self.train())
+        words[3] = folder
+        done = self.refuse(3, "E0701", *words)
+        self.assertIn("is not finite: the input of sample 5 is NaN", done.stderr)
+        self.assertIn("x_train.npy", done.stderr)
+        self.assertIn("clean the data", done.stderr)
+
+    def test_an_open_batch_that_nobody_gave_is_told(self):
+        for verb, words in (("plan", ()), ("train", ("--data", self.path("data"), "-o", self.path("one.safetensors")))):
+            done = self.succeed(verb, MODEL, "--ram", "4MiB", "--effort", 1, "--measure", "off", *words)
+            self.assertIn("no --batch was given: a step has 1 sample", done.stderr)
+            self.assertNotIn("no --batch", self.succeed(verb, MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, *words).stderr)
 
     def test_storage(self):
         words = list(self.train("--no-remat", "--kernels", "portable", "--page-file", self.path("no", "such", "folder")))
