@@ -321,7 +321,8 @@ def _tell_decided(decided: dict[str, str], changed: set[str], problems: Problems
             problems.add(
                 f"a shape or a branch follows buffer {own}, which forward changes",
                 place,
-                "torch.where, masks, or a choice outside of forward",
+                f"keep it a tensor: index_copy at (self.{own} + torch.arange(n)) % size, not at int(self.{own}); "
+                "torch.where or masks in place of a branch",
             )
         else:
             notes.append(f"a shape or a branch follows buffer {own} as it is now: {place}")

@@ -392,7 +392,9 @@ CASES = {
         MoCoPointer,
         two,
         first_of,
-        refused=Refusal("E0407", "follows buffer queue_ptr, which forward changes", "ptr = int(self.queue_ptr)"),
+        refused=Refusal(
+            "E0407", "index_copy at (self.queue_ptr + torch.arange(n)) % size", "ptr = int(self.queue_ptr)"
+        ),
     ),
     "byol_moving": Case(Byol, lambda: ((real(8, 12), real(8, 12)), None), None, lr=0.1),
     "simsiam": Case(SimSiam, two, None, lr=0.1),
