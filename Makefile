@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -106,6 +106,10 @@ axe: packages-python
 e2e: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
+
+# Trains 20 networks at their least budgets, 200 times from the command line and 190 times from Python: RAM grows as docs/concepts/ram-budget.md promises.
+rss: packages-e2e python
+	@PYTHON=build/python-venv/bin/python PYTHONPATH=$(RELEASE)/python /usr/bin/python3 tests/e2e/rss.py 200
 
 # Runs every unit test with all of its random cases; `make unit` runs a part of them.
 unit-long: packages-unit build onnx-node-tests

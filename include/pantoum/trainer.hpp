@@ -165,6 +165,7 @@ struct FitSummary {
 struct Usage {  // exact
   uint64_t arena_bytes = 0, steps = 0, bytes_paged_in = 0, bytes_paged_out = 0;
   std::string io_backend, cipher;
+  uint64_t rss_growth_bytes = 0;  // by how much RAM grew since the arena was new, arena included; batches of the prefetch too
 };
 
 struct TensorInfo {

@@ -57,6 +57,7 @@ class Usage:
     bytes_paged_out: int
     io_backend: str
     page_encryption: str
+    rss_growth_bytes: int  # by how much RAM grew since the arena was new, arena included
 
 
 class Trainer(TrainerKeywords):

@@ -272,7 +272,7 @@ Row usage(PythonTrainer& self) {
   const Usage usage = turn->usage();
   return row_of("arena_bytes", usage.arena_bytes, "steps", usage.steps, "bytes_paged_in", usage.bytes_paged_in,
                 "bytes_paged_out", usage.bytes_paged_out, "io_backend", usage.io_backend, "page_encryption",
-                usage.cipher);
+                usage.cipher, "rss_growth_bytes", usage.rss_growth_bytes);
 }
 
 }  // namespace

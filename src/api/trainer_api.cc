@@ -385,7 +385,8 @@ Usage Trainer::usage() const {
           .bytes_paged_in = usage.bytes_paged_in,
           .bytes_paged_out = usage.bytes_paged_out,
           .io_backend = usage.io_backend,
-          .cipher = usage.cipher};
+          .cipher = usage.cipher,
+          .rss_growth_bytes = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0};
 }
 
 }  // namespace pantoum

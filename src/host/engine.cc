@@ -157,16 +157,18 @@ Result<void> Engine::write_rom(uint32_t tensor, uint64_t at, std::span<const std
 
 void Engine::begin_measuring() {
   (void)::malloc_trim(0);  // what planning has freed must not hide the arena's growth
+  warm_heap();
   (void)reset_resident_peak();
-  const ResidentSet now = read_resident_set();
+  const ResidentSet now = read_exact_resident_set();
   const uint64_t arena = resident_bytes(arena_.data(), plan_.arena_bytes);
   other_bytes_ = now.now_bytes > arena ? now.now_bytes - arena : 0;
   file_bytes_ = now.file_bytes;
 }
 
-uint64_t Engine::rss_before_arena() const {
-  const uint64_t files = read_resident_set().file_bytes;
-  return other_bytes_ + (files > file_bytes_ ? files - file_bytes_ : 0);
+Engine::Ram Engine::ram() const {
+  const ResidentSet now = read_exact_resident_set();
+  return {.beside_arena = other_bytes_ + (now.file_bytes > file_bytes_ ? now.file_bytes - file_bytes_ : 0),
+          .most = now.peak_bytes};
 }
 
 pt_counters Engine::counters() const {

@@ -68,9 +68,12 @@ class Engine {
   void begin_measuring();
 
   const pt_plan& plan() const { return plan_; }
-  // Bytes that were in RAM beside the arena when measuring began, and pages of the program's own files that came back since (code that
-  // the page cache holds).
-  uint64_t rss_before_arena() const;
+  // RAM of the process: what was there beside the arena when measuring began, with pages of the program's own files that came back since
+  // (code that the page cache holds), and the most since then.
+  struct Ram {
+    uint64_t beside_arena = 0, most = 0;
+  };
+  Ram ram() const;
   uint64_t back_end_bytes() const { return back_end_bytes_; }  // RAM that preparing the kernels took
   const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
 

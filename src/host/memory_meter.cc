@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace pantoum::host {
 namespace {
 
 constexpr size_t kProbedStackBytes = 128 << 10;
+constexpr size_t kWarmHeapBytes =
+    96 << 10;  // below the 128 KiB from which malloc maps pages anew, and gives the heap's end back
 
 // "VmRSS:\t    1234 kB" -> 1234 * 1024; 0 when the line is not there.
 uint64_t field(std::string_view status, std::string_view name) {
@@ -23,6 +27,28 @@ uint64_t field(std::string_view status, std::string_view name) {
   for (; at < status.size() && status[at] >= '0' && status[at] <= '9'; ++at)
     kilobytes = kilobytes * 10 + static_cast<uint64_t>(status[at] - '0');
   return kilobytes * 1024;
+}
+
+// The text of a file of /proc, as far as it fits; empty if it cannot be read.
+template <size_t kBytes>
+std::string_view read_text(const char* path, char (&text)[kBytes]) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  size_t size = 0;
+  while (size < kBytes) {
+    const ssize_t got = ::read(file, text + size, kBytes - size);
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
+  }
+  ::close(file);
+  return {text, size};
+}
+
+// The kernel notes the peak from counters of which every processor keeps a part to itself: max(32, 2 x processors) pages of
+// each of the three kinds (files, anonymous, shared; Linux calls it percpu_counter_batch).
+uint64_t uncertainty_of_peak() {
+  const auto processors = static_cast<uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
+  return 3 * processors * std::max<uint64_t>(32, 2 * processors) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // One mapping of /proc/self/smaps: its lines come one by one.
@@ -61,17 +87,21 @@ struct Mapping {
 
 ResidentSet read_resident_set() {
   char text[8192];
-  const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  size_t size = 0;
-  while (size < sizeof text) {
-    const ssize_t got = ::read(file, text + size, sizeof text - size);
-    if (got <= 0) break;
-    size += static_cast<size_t>(got);
-  }
-  ::close(file);
-  const std::string_view status(text, size);
+  const std::string_view status = read_text("/proc/self/status", text);
   return {field(status, "VmRSS:"), field(status, "VmHWM:"), field(status, "RssFile:")};
+}
+
+ResidentSet read_exact_resident_set() {
+  ResidentSet found = read_resident_set();
+  char text[4096];
+  const std::string_view rollup = read_text("/proc/self/smaps_rollup", text);
+  if (const uint64_t counted = field(rollup, "\nRss:"); counted > 0) {
+    const uint64_t anonymous = field(rollup, "\nAnonymous:");
+    found.now_bytes = counted;
+    found.file_bytes = counted > anonymous ? counted - anonymous : 0;
+  }
+  if (found.peak_bytes < found.now_bytes + uncertainty_of_peak()) found.peak_bytes = found.now_bytes;
+  return found;
 }
 
 bool reset_resident_peak() {
@@ -116,6 +146,14 @@ void give_back_clean_files() {
 
 void warm_stack() {
   touch_stack();
+}
+
+void warm_heap() {
+  void* const block = std::malloc(kWarmHeapBytes);
+  if (block == nullptr) return;
+  std::memset(block, 0, kWarmHeapBytes);
+  asm volatile("" : : "r"(block) : "memory");
+  std::free(block);
 }
 
 }  // namespace pantoum::host

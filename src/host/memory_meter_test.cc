@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -35,6 +36,22 @@ TEST(ResidentSet, GrowsByWhatIsTouchedAndTheResetForgetsThePeak) {
   EXPECT_GE(after.peak_bytes + slack, before.now_bytes + kMeteredBytes);
   ASSERT_TRUE(reset_resident_peak());
   EXPECT_LT(read_resident_set().peak_bytes, before.now_bytes + kMeteredBytes - slack);
+}
+
+TEST(ResidentSet, IsExactToThePage) {
+  constexpr size_t kPages = 7;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* memory = ::mmap(nullptr, 2 * kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  warm_heap();
+  warm_stack();
+  (void)read_exact_resident_set();
+  const ResidentSet before = read_exact_resident_set();
+  std::memset(memory, 1, kPages * page);
+  const ResidentSet after = read_exact_resident_set();
+  EXPECT_EQ((after.now_bytes - after.file_bytes) - (before.now_bytes - before.file_bytes), kPages * page);
+  EXPECT_EQ(after.peak_bytes, after.now_bytes);  // the kernel's figure is not as exact
+  ::munmap(memory, 2 * kPages * page);
 }
 
 // Files of a program and its libraries: what was read and never written.

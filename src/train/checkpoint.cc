@@ -248,7 +248,7 @@ EpochPlace place_of(const Progress& progress) {
 }
 
 Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
-                             const Progress& progress, const std::string& kept) {
+                             const Progress& progress, const std::string& kept, std::span<std::byte> piece) {
   std::vector<weights::SafetensorSource> sources;
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
@@ -276,7 +276,7 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
       {"position", std::to_string(place.position)}};
   if (!progress.groups.empty()) metadata.emplace("groups", text_of(progress.groups));
   if (!progress.numerics.empty()) metadata.emplace("numerics", progress.numerics);
-  return weights::write_safetensors(path, sources, metadata, kept);
+  return weights::write_safetensors(path, sources, metadata, kept, piece);
 }
 
 bool is_thread_independent(const std::string& kernels) {

@@ -288,7 +288,7 @@ class PlanTrainer final : public Trainer {
 
   Result<void> save(const std::string& path, const std::string& kept) override {
     PANTOUM_TRY(own_process());
-    return save_checkpoint(path, table_, *engine_, progress_, kept);
+    return save_checkpoint(path, table_, *engine_, progress_, kept, piece_);
   }
 
   Result<void> resume(const std::string& path) override {
@@ -306,6 +306,7 @@ class PlanTrainer final : public Trainer {
     if (!progress_.data.empty()) progress.data = progress_.data;
     if (progress.samples == 0) progress.samples = progress_.samples;
     progress_ = std::move(progress);
+    engine_->begin_measuring();  // reading the file took memory that no step takes
     return {};
   }
 
@@ -317,6 +318,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kWeights, piece_));
     progress_.step = 0;
     progress_.best_so_far = {};
+    engine_->begin_measuring();
     return {};
   }
 
@@ -354,9 +356,10 @@ class PlanTrainer final : public Trainer {
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
     const host::FilePager* pager = engine_->pager();
+    const host::Engine::Ram ram = engine_->ram();
     return {.arena_bytes = engine_->plan().arena_bytes,
-            .rss_before_arena = engine_->rss_before_arena(),
-            .high_water = host::read_resident_set().peak_bytes,
+            .rss_before_arena = ram.beside_arena,
+            .high_water = ram.most,
             .queue_bytes = queue_ ? queue_->bytes() : 0,
             .back_end_bytes = engine_->back_end_bytes(),
             .bytes_paged_in = counters.bytes_paged_in,

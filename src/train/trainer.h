@@ -121,7 +121,7 @@ struct BestSoFar {
 };
 
 struct Usage {                                                     // exact figures for the run log
-  uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
+  uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: the most since
   uint64_t queue_bytes = 0;                                        // of the batches made ahead
   uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;

@@ -67,9 +67,9 @@ struct SafetensorSource {
 // Writes atomically (`path`.part, fsync, rename, fsync of the folder), so that a crash or a full disk leaves the old file whole. `kept`: the
 // name that the old file gets; "": it goes. The metadata get sums of all tensors and of the header. Tensors are laid out by falling
 // element size, then by name, so that each is aligned to its element. Where `path` is a pipe or a device, every `read` is asked for all
-// bytes twice. Memory beside the header: one piece of `piece_bytes`. E0901; errors of `read`.
+// bytes twice. `piece`: memory for the bytes on their way; empty: 64 KiB are allocated. E0901; errors of `read`.
 Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                const std::map<std::string, std::string>& metadata, const std::string& kept = "",
-                               size_t piece_bytes = 1 << 16);
+                               std::span<std::byte> piece = {});
 
 }  // namespace pantoum::weights

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -166,11 +168,12 @@ TEST(SafetensorsHeader, AnyTruncationAndAnyFlippedByteIsRefusedOrUnderstoodWithi
 
 TEST_F(Folder, WhatIsWrittenIsReadBackInPieces) {
   const auto a = counting(40), b = counting(7), c = counting(16);
+  std::array<std::byte, 3> three{};  // bytes at a time
   ASSERT_TRUE(
       write_safetensors(path("w"),
                         {source_of("z.b", base::DType::kU8, {7}, b), source_of("a\"\n", base::DType::kF32, {2, 5}, a),
                          source_of("c", base::DType::kI64, {2}, c), source_of("none", base::DType::kF32, {0}, {})},
-                        {{"step", "12"}}, "", 3));
+                        {{"step", "12"}}, "", three));
   const auto file = open_safetensors(path("w"));
   ASSERT_TRUE(file) << all_text(file.error());
   EXPECT_EQ(file->metadata.at("step"), "12");

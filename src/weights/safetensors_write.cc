@@ -12,6 +12,8 @@
 namespace pantoum::weights {
 namespace {
 
+constexpr size_t kPieceBytes = 1 << 16;
+
 struct Placed {
   const SafetensorSource* source = nullptr;
   uint64_t begin = 0, bytes = 0;
@@ -111,7 +113,7 @@ std::string summed_header(const std::vector<Placed>& tensors, Metadata& metadata
 
 Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                const std::map<std::string, std::string>& metadata, const std::string& kept,
-                               size_t piece_bytes) {
+                               std::span<std::byte> piece) {
   PANTOUM_TRY(check_names(tensors, path));
   const std::vector<Placed> placed = lay_out(tensors);
   Metadata found = as_found(placed, metadata);
@@ -119,7 +121,8 @@ Result<void> write_safetensors(const std::string& path, const std::vector<Safete
   if (header.size() > kSafetensorsHeaderLimit + 8)
     return fail("E0240", "the header would be over 100 MB, which safetensors does not allow", path);
   PANTOUM_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path, 0644));
-  std::vector<std::byte> piece(std::max<size_t>(piece_bytes, 1));
+  std::vector<std::byte> own(piece.empty() ? kPieceBytes : 0);
+  if (piece.empty()) piece = own;
   const auto pass_all = [&](base::AtomicFile* to) -> Result<void> {
     std::string sums;
     for (const Placed& tensor : placed) {
