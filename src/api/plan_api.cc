@@ -63,7 +63,7 @@ Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOpti
     if (planned) return pipeline::finish_step(compiled, request, weights);
     const problem::Bytes beside =
         request.reserve + pipeline::prefetch_bytes(options.prefetch, compiled.training().graph);
-    return Failure(with_min_ram(pipeline::with_leaner_options(planned.error(), compiled), none, beside));
+    return Failure(with_min_ram(pipeline::with_leaner_options(planned.error(), compiled, request), none, beside));
   });
 }
 

@@ -44,7 +44,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
   pipeline::Program& training = compiled.training();
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
-  if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled));
+  if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled, request));
   // Encoded even if no file is asked for: a plan that no trainer can run is refused here.
   PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
   if (!options.binary_output.empty())

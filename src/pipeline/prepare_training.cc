@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "base/units.h"
 #include "data/label_range.h"
@@ -84,7 +87,7 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   PlanRequest plan = request.plan;
   plan.settings.samples = made.data.train.count();
   const Result<void> planned = plan_model(compiled, plan, request.reuse, infeasible, listener.dump);
-  if (!planned) return Failure(with_leaner_options(planned.error(), compiled));
+  if (!planned) return Failure(with_leaner_options(planned.error(), compiled, plan));
   if (listener.planned) PANTOUM_TRY(listener.planned(compiled, made.data));
 
   if (compiled.has_features())
@@ -95,14 +98,101 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   return made;
 }
 
-Error with_leaner_options(Error error, const Compiled& compiled) {
+namespace {
+
+// What an op needs in RAM whatever the batch is: tensors that are always there, and its parameters, moments and their gradients.
+struct Floor {
+  problem::Bytes bytes = 0;
+  std::string op;
+  std::vector<const problem::Tensor*> tensors;  // largest first
+};
+
+// The names of what the batch does not change: parameters, buffers, constants, optimizer state and gradients of parameters.
+std::set<std::string> independent_of_batch(const ir::Graph& graph) {
+  std::set<std::string> names;
+  for (const ir::Value& value : graph.values) {
+    if (value.producer != ir::kNone || value.role == ir::Role::kInput || value.role == ir::Role::kLabel) continue;
+    names.insert(value.name);
+    if (value.role == ir::Role::kParameter) names.insert("grad." + value.name);
+  }
+  return names;
+}
+
+// The largest floor of an op. `pinned`: the tensors that the plan never leaves the choice of are counted too.
+Floor floor_of(const Compiled& compiled, bool pinned) {
+  const problem::CostGraph& graph = compiled.training().cost.graph;
+  const std::set<std::string> independent = independent_of_batch(compiled.training().graph);
+  std::map<int64_t, const problem::Tensor*> known;
+  std::vector<const problem::Tensor*> always;
+  for (const problem::Tensor& tensor : graph.tensors) {
+    if (!independent.contains(tensor.name)) continue;
+    known[tensor.id] = &tensor;
+    if (pinned && tensor.pinned && tensor.start == problem::Home::kRam) always.push_back(&tensor);
+  }
+  Floor most;
+  for (const problem::Op& op : graph.ops) {
+    std::set<const problem::Tensor*> needed(always.begin(), always.end());
+    for (const std::vector<int64_t>* ids : {&op.inputs, &op.outputs})
+      for (const int64_t id : *ids)
+        if (const auto found = known.find(id); found != known.end()) needed.insert(found->second);
+    Floor floor{.op = op.name, .tensors = {needed.begin(), needed.end()}};
+    for (const problem::Tensor* tensor : needed) floor.bytes += tensor->bytes;
+    if (floor.bytes > most.bytes) most = std::move(floor);
+  }
+  std::sort(most.tensors.begin(), most.tensors.end(), [](const problem::Tensor* a, const problem::Tensor* b) {
+    return std::tie(b->bytes, a->name) < std::tie(a->bytes, b->name);
+  });
+  return most;
+}
+
+std::string note_of(const Floor& floor) {
+  constexpr size_t kNamed = 6;
+  std::string text =
+      fmt::format("op {} needs {} in RAM whatever the batch is:", floor.op, base::show_bytes(floor.bytes));
+  problem::Bytes named = 0;
+  for (size_t at = 0; at < std::min(kNamed, floor.tensors.size()); ++at) {
+    named += floor.tensors[at]->bytes;
+    text += fmt::format("{} {} {}", at == 0 ? "" : ",", floor.tensors[at]->name,
+                        base::show_bytes(floor.tensors[at]->bytes));
+  }
+  if (floor.tensors.size() > kNamed)
+    text += fmt::format(", {} others {}", floor.tensors.size() - kNamed, base::show_bytes(floor.bytes - named));
+  return text;
+}
+
+// The largest parameter of the floor of which a step reads rows and updates all, or "".
+std::string table_in(const Floor& floor, const ir::Graph& forward) {
+  for (const problem::Tensor* tensor : floor.tensors)
+    for (const ir::Op& op : forward.ops)
+      if (op.kind == ir::Kind::k_gather && tensor->name == "grad." + forward.value(op.inputs[0]).name)
+        return forward.value(op.inputs[0]).name;
+  return "";
+}
+
+}  // namespace
+
+Error with_leaner_options(Error error, const Compiled& compiled, const PlanRequest& request) {
   if (error.code != "E0301" && error.code != "E0302") return error;
-  const auto add = [&](const char* what) { error.help += (error.help.empty() ? "" : "; ") + std::string(what); };
-  const std::vector<problem::Tensor>& tensors = compiled.training().cost.graph.tensors;
-  const bool keeps_parameters =
-      std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.pinned && tensor.next >= 0; });
-  if (compiled.model.options.params_in == ParamsIn::automatic && keeps_parameters)
-    add("auto kept the parameters in RAM, and --params-in aux takes less");
+  const auto add = [&](const std::string& what) { error.help += (error.help.empty() ? "" : "; ") + what; };
+  const problem::CostGraph& graph = compiled.training().cost.graph;
+  const problem::Bytes budget = request.options.question.budget.value_or(graph.device.ram_bytes) - request.reserve -
+                                prefetch_bytes(request.settings.prefetch, compiled.training().graph);
+  const bool keeps_parameters = std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                                            [](const auto& tensor) { return tensor.pinned && tensor.next >= 0; });
+  const bool may_leave = compiled.model.options.params_in == ParamsIn::automatic && keeps_parameters;
+  if (const Floor floor = floor_of(compiled, true); floor.bytes > budget) {
+    error.notes.push_back(note_of(floor));
+    if (const std::string table = table_in(floor, compiled.evaluation().graph); !table.empty())
+      add(fmt::format(
+          "--optimizer sgd without momentum and weight decay updates only the rows of '{}' that a step meets, "
+          "and needs neither its gradient nor moments",
+          table));
+    if (may_leave && floor_of(compiled, false).bytes <= budget)
+      add("auto kept the parameters in RAM, and --params-in aux takes less");
+    return error;  // a smaller batch, other kernels or no fusions would not help
+  }
+  if (error.help.starts_with("--")) error.help += ", or a smaller --batch";
+  if (may_leave) add("auto kept the parameters in RAM, and --params-in aux takes less");
   if (compiled.kernels->back_end() != nullptr) add("--kernels portable may take less RAM");
   if (error.code == "E0302") add("without fusions (--disable fusions) some steps take less");
   return error;

@@ -42,8 +42,9 @@ struct PreparedTraining {
 [[nodiscard]] Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
                                                         plan::Infeasible* infeasible = nullptr);
 
-// A budget that is too small may do with other options: the help says so. No budget chooses kernels or fusions by itself,
+// A budget that is too small may do with other options: the help says so. Where tensors that the batch does not change (parameters, moments,
+// gradients of parameters) take more than the budget in one op, a note names them with their sizes, and the help has what makes them fewer. No budget chooses kernels or fusions by itself,
 // because they may give other bits.
-[[nodiscard]] Error with_leaner_options(Error error, const Compiled& compiled);
+[[nodiscard]] Error with_leaner_options(Error error, const Compiled& compiled, const PlanRequest& request);
 
 }  // namespace pantoum::pipeline

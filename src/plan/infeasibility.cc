@@ -59,14 +59,14 @@ void note_least(const std::optional<Infeasible::Least>& least, const char* what,
 std::string help_of(const PlanOptions& options, const Infeasible& known) {
   std::string help;
   if (known.min_ram_bytes > options.question.budget_bytes())
-    help = fmt::format("--ram {}KiB", (known.min_ram_bytes + 1023) / 1024);
+    help = ram_option(known.min_ram_bytes);
   const bool enough = !known.without_limits && !help.empty();
   const auto add = [&](const char* what) {
     help += (help.empty() ? "" : enough ? " or " : " and ") + std::string(what);
   };
   if (options.question.deadline) add("a later --deadline");
   if (options.question.energy_limit) add("more --at-most energy=");
-  return help.empty() ? "a longer --time-limit" : help + ", or a smaller --batch";
+  return help.empty() ? "a longer --time-limit" : help;
 }
 
 // Does what is known prove, by exactly the question asked, that no plan meets the budget and the limits?
@@ -269,6 +269,10 @@ std::optional<Refusal> refusal_of(const CostGraph& graph, const PlanOptions& opt
   if (beyond(known.energy_j, asked.energy_limit))
     return prove(Objective::kEnergy, known.energy_j->proved, of_all(known.energy_j));
   return prove(Objective::kRam, static_cast<double>(known.min_ram_bound_bytes), known.ram_certificate);
+}
+
+std::string ram_option(Bytes bytes) {
+  return fmt::format("--ram {}KiB", (bytes + 1023) / 1024);
 }
 
 Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known) {

@@ -63,6 +63,9 @@ std::optional<Plan> plan_after_all(const CostGraph& smallest, const CostGraph& o
 // Returns the proof in a form that others can check, if there is a proof for exactly the question asked.
 std::optional<Refusal> refusal_of(const CostGraph& graph, const PlanOptions& options, const Infeasible& known);
 
+// Returns the option that asks for so much RAM, as the help of an error names it.
+std::string ram_option(Bytes bytes);
+
 // Returns E0301 if it is proved that there is no plan, E0302 otherwise.
 Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known);
 

@@ -6,7 +6,7 @@ import os
 import pathlib
 import unittest
 
-from house import House, m4_costgraph
+from house import House, m4_costgraph, onnx_model, onnx_node, onnx_tensor
 
 LAYERS = 4
 
@@ -57,6 +57,41 @@ class Refusals(House):
         path = self.path("forged.json")
         pathlib.Path(path).write_text(json.dumps(made))
         return path
+
+    def refused_table(self, *words):
+        """The notes and the help of a step that reads 16 rows of a table of 20,000 x 32 (2.44 MiB) in 256 KiB."""
+        model = self.path("table.onnx")
+        nodes = [onnx_node("Gather", ["table", "x"], ["e"]), onnx_node("ReduceMean", ["e"], ["p"], axes=[1], keepdims=0), onnx_node("MatMul", ["p", "w"], ["y"])]
+        weights = [onnx_tensor("table", [20000, 32], [0.1] * 640000), onnx_tensor("w", [32, 3], [0.1] * 96)]
+        if not os.path.exists(model):
+            pathlib.Path(model).write_bytes(onnx_model(nodes, ["N", 4], weights, dtype=7))
+        done = self.run_cli("plan", model, "--batch", 4, "--ram", "256KiB", "--effort", 1, "--measure", "off", "--kernels", "portable", "--format", "json", *words)
+        self.assertIn(done.returncode, (5, 6), done.stderr)
+        error = json.loads(done.stderr.splitlines()[-1])
+        return "\n".join(error["notes"]), error["help"]
+
+    def test_what_is_resident_is_named_and_only_what_helps_is_advised(self):
+        of_optimizer = {"sgd": [], "sgd,momentum=0.9": ["grad.table", "optim.momentum.table"], "adam": ["grad.table", "optim.adam_m.table", "optim.adam_v.table"]}
+        for optimizer, more in of_optimizer.items():
+            for params_in in ("ram", "aux"):
+                with self.subTest(optimizer, params_in=params_in):
+                    if not more and params_in == "aux":
+                        continue
+                    notes, advice = self.refused_table("--optimizer", optimizer, "--params-in", params_in)
+                    for tensor in ["table", *more]:
+                        self.assertIn(f" {tensor} 2.44 MiB", notes)
+                    self.assertNotIn("--batch", advice)
+                    self.assertNotIn("aux", advice)
+                    self.assertEqual("--optimizer sgd" in advice, bool(more), advice)
+        notes, advice = self.refused_table("--freeze", "table")
+        self.assertIn(" table 2.44 MiB", notes)
+
+    def test_the_ram_that_is_advised_has_the_reserve_in_it(self):
+        plain, reserved = (self.refused_table("--params-in", "ram", *more)[1] for more in ((), ("--reserve", "100KiB")))
+        least, whole = (int(advice.split("--ram ")[1].split("KiB")[0]) for advice in (plain, reserved))
+        self.assertLessEqual(abs(whole - least - 100), 1)
+        self.succeed("plan", self.path("table.onnx"), "--batch", 4, "--ram", f"{whole}KiB", "--reserve", "100KiB", "--effort", 1, "--measure", "off", "--kernels", "portable",
+                     "--params-in", "ram")
 
     def test_a_proof_of_one_order_refuses_nothing_where_any_is_allowed(self):
         path = self.path("none.json")
