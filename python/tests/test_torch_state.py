@@ -234,6 +234,13 @@ def test_check_follows_buffers_that_forward_assigns() -> None:
     assert module.count == 0
 
 
+def test_check_compares_buffers_that_are_not_persistent() -> None:
+    torch.manual_seed(0)
+    report = pantoum.check(Everything(), torch.randn(16, 8), "mse", "sgd", target=torch.randn(16, 4))
+    assert report.ok, str(report)
+    assert "passing" in {each.what for each in report.weights}
+
+
 def test_check_says_what_was_compared() -> None:
     report = pantoum.check(nn.Sequential(nn.Linear(8, 4), nn.Dropout()), BATCH, loss="mse")
     assert report.ok

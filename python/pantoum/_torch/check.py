@@ -282,7 +282,10 @@ class _Run:
         losses, state = self._steps(reference, optimizer, steps)
         with self.trainer(optimizer) as trainer:
             report.losses = [relative(trainer.step(*self.batch()), loss, 1e-2 * abs(losses[0])) for loss in losses]
-            after = trainer.state_dict()
+            after = {each.name: trainer.read(each.name) for each in trainer.tensors if not each.is_state}
+            after |= trainer.state_dict()
+        kept = self.module.state_dict().keys() | dict(self.module.named_parameters()).keys() | after.keys()
+        state = {name: value for name, value in state.items() if name in kept}  # no trainer has what nothing reads
         report.weights = distances(
             {name: np.asarray(after[name], np.float64) for name in state if name in after}, state
         )
