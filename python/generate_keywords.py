@@ -37,9 +37,13 @@ KINDS = {
     "normalizations": "tuple[float, float] | Sequence[tuple[float, float]]",
     "parts": "str | Sequence[str] | Mapping[str, bool | float]",
 }
+# Types of keywords that say more than their kind.
+TYPES = {"shapes": "str | Sequence[str] | Mapping[str, int | Sequence[int | str]]"}
 # What is written in another way in Python than on the command line.
 HELP = {
     "loss": 'a name, a ``pantoum.Loss``, or several of them, whose weighted sum is minimized (default: "cross_entropy")',
+    "shapes": 'numbers for the open dimensions of inputs, "N" for the batch: {"x": ("N", 3, 224, 224)}; or for dimensions that '
+    'have a name: {"T": 16}',
     "optimizer": 'a value as ``pantoum.Sgd(lr=0.1)``, or a name as "adam" (default: "sgd")',
     "groups": 'parameters with a learning rate or weight decay of their own: ``pantoum.Group("*.bias", weight_decay=0.0)``, '
     "or several of them; the last that names a parameter holds",
@@ -67,7 +71,7 @@ class Settings:
         return [field for field in self.described[structure] if field["name"] not in leave_out]
 
     def annotation(self, field: dict) -> str:
-        kind = KINDS.get(field["type"])
+        kind = TYPES.get(field["name"], KINDS.get(field["type"]))
         if field["type"] == "word":
             kind = f"Literal[{', '.join(json.dumps(choice) for choice in field['choices'])}]"
         if field["type"] == "text" and field.get("holds") not in (None, "text", "glob", "device", "board"):

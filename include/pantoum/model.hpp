@@ -175,6 +175,7 @@ enum class ParamsIn : uint8_t { ram, aux, automatic };
 // The options of training a model. Globs match names of tensors, as in fnmatch(3).
 struct ModelOptions {
   std::optional<int64_t> batch = {};
+  std::vector<std::string> shapes = {};  // "x=N,3,224,224": for inputs of ONNX files with open dimensions
   Losses loss = {};
   Optimizer optimizer = Sgd{};
   std::vector<ParameterGroup> groups = {};  // the last entry that matches a parameter applies; not for custom optimizers
@@ -199,6 +200,10 @@ void describe(Visitor& v, ModelOptions& o) {
   v.field(o.batch, {.name = "batch", .help = "number of samples in a step; needed where the model leaves it open",
                     .option = "--batch", .shown = Shown::common, .otherwise = "the model's own", .least = 1,
                     .most = INT32_MAX});
+  v.field(o.shapes, {.name = "shapes",
+                     .help = "INPUT=N,3,224,224: numbers for the open dimensions of an input, N for the batch; or NAME=16: for a "
+                             "dimension that has a name",
+                     .option = "--shape"});
   v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
                       .option = "--weights", .shown = Shown::common, .holds = Holds::weights,
                       .beside_plan = BesidePlan::taken});

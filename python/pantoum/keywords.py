@@ -35,6 +35,7 @@ def load_onnx(
     path: PathLike,
     *,
     batch: int | None = None,
+    shapes: str | Sequence[str] | Mapping[str, int | Sequence[int | str]] = (),
     weights: PathLike | None = None,
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
@@ -60,6 +61,8 @@ def load_onnx(
     Args:
         path: of the file; it is read again when the model is planned.
         batch: number of samples in a step; needed where the model leaves it open (default: the model's own).
+        shapes: numbers for the open dimensions of inputs, "N" for the batch: {"x": ("N", 3, 224, 224)}; or for
+            dimensions that have a name: {"T": 16}.
         weights: safetensors file whose tensors replace the model's, by name.
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
@@ -91,6 +94,7 @@ def load_onnx(
     """
     options = {
         "batch": batch,
+        "shapes": shapes,
         "weights": weights,
         "keep_init": keep_init,
         "freeze": freeze,
@@ -488,6 +492,7 @@ def estimate(
     loss: Losses | Any = None,
     optimizer: Any = None,
     batch: int | None = None,
+    shapes: str | Sequence[str] | Mapping[str, int | Sequence[int | str]] = (),
     weights: PathLike | None = None,
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
@@ -522,6 +527,8 @@ def estimate(
             or "cross_entropy"; of a torch module, its own output).
         optimizer: a name or a value as ``pantoum.Adam()``; of a torch module also a ``torch.optim`` instance.
         batch: number of samples in a step; needed where the model leaves it open (default: the model's own).
+        shapes: numbers for the open dimensions of inputs, "N" for the batch: {"x": ("N", 3, 224, 224)}; or for
+            dimensions that have a name: {"T": 16}.
         weights: safetensors file whose tensors replace the model's, by name.
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
@@ -549,6 +556,7 @@ def estimate(
     """
     options = {
         "batch": batch,
+        "shapes": shapes,
         "weights": weights,
         "keep_init": keep_init,
         "freeze": freeze,

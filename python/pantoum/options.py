@@ -234,6 +234,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "samples": ("samples", ""),
     "schedule": ("schedule", ""),
     "seed": ("seed", ""),
+    "shape": ("shapes", ""),
     "shuffle": ("shuffle", ""),
     "split-update": ("split_update", "True"),
     "stack": ("stack", ""),

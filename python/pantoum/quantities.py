@@ -42,7 +42,10 @@ class Bytes(int):
 
 def _times(count: float, unit: int) -> Bytes:
     try:
-        return Bytes(int(float(count) * unit if not isinstance(count, int) else count * unit))
+        size = int(float(count) * unit if not isinstance(count, int) else count * unit)
+        if not 0 <= size < 1 << 63:
+            raise ValueError
+        return Bytes(size)
     except (TypeError, ValueError, OverflowError):
         from pantoum.errors import UsageError  # which has sizes in it
 
@@ -112,11 +115,19 @@ def words_of(value: Any, what: str, kind: str) -> list[bytes]:
     not of the setting's kind ("text", "number", or "any" of them).
     """
     if isinstance(value, Mapping):
+        value = {name: _listed(part, what) for name, part in value.items()}
         parts = [(name, part) for name, part in value.items() if part is not False]
         return [_word(name if part is True else (name, part), what, kind) for name, part in parts]
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return [_word(item, what, kind) for item in value]
     return [_word(value, what, kind)]
+
+
+def _listed(part: Any, what: str) -> Any:
+    """Several values behind one name, with commas between them."""
+    if not isinstance(part, (tuple, list)):
+        return part
+    return b",".join(_word(item, what, "any") for item in part).decode()
 
 
 def _word(value: Any, what: str, kind: str) -> bytes:

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import shutil
+from typing import Any
 
 import numpy as np
 import pantoum
@@ -166,3 +167,24 @@ def test_weights_replace_no_tensor_that_the_program_was_made_with(name: str, tmp
         with pytest.raises(pantoum.InvalidInput, match=f"'{name}'") as caught:
             act()
         assert caught.value.code == "E0242"
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [{"x": ("N", 3, 4)}, {"x": ["N", 3, np.int64(4)]}, {"T": 4}, "x=N,3,4", ["T=4"], {"x": "N,3,4"}],
+)
+def test_open_dimensions_are_bound(shapes: Any) -> None:
+    contents = small_onnx.model(
+        [small_onnx.node("Mul", ["x", "w"], ["y"])],
+        [small_onnx.tensor("w", np.ones((3, 4), np.float32))],
+        [small_onnx.value("x", ["N", 3, "T"])],
+        [small_onnx.value("y", ["N", 3, "T"])],
+        [],
+    )
+    with pytest.raises(pantoum.InvalidInput, match="numbers in place of T"):
+        pantoum.Model.from_bytes(contents, batch=2)
+    made = pantoum.Model.from_bytes(contents, batch=2, shapes=shapes)
+    assert made.inspect().inputs == ["x f32[N,3,4]"]
+    with pytest.raises(pantoum.InvalidInput, match="fixes dimension 1"):
+        made.with_options(shapes={"x": ("N", 5, 4)})
+

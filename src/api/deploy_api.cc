@@ -15,7 +15,7 @@ namespace pantoum {
 
 Result<void> export_onnx(const Model& model, const std::string& weights, const std::string& path, bool external_data) {
   const Access::ModelImpl& impl = Access::impl(model);
-  emit::ExportOptions options{.model = impl.path, .weights = weights, .output = path, .external_data = external_data};
+  emit::ExportOptions options{.model = impl.path, .weights = weights, .output = path, .external_data = external_data, .shapes = impl.options.shapes};
   std::shared_ptr<const base::TemporaryPath> built;
   if (impl.bytes) {
     PANTOUM_ASSIGN(built, base::TemporaryPath::create("model.onnx"));

@@ -7,7 +7,8 @@ namespace pantoum {
 namespace {
 
 import::OnnxOptions import_options(const ModelOptions& options){return {
-    .batch = options.batch.value_or(0), .train = options.train, .freeze = options.freeze, .accept_folded = options.accept_folded};
+    .batch = options.batch.value_or(0), .train = options.train, .freeze = options.freeze,
+    .shapes = options.shapes, .accept_folded = options.accept_folded};
 }
 
 NodeInfo node_info(const import::NodeCoverage& node) {

@@ -250,6 +250,9 @@ Result<Imported> import(const TorchSource& source, const import::OnnxOptions& op
   if (options.batch != 0 && options.batch != torch.batch)
     return fail("E0210", fmt::format("the module was captured with a batch of {}, not {}", torch.batch, options.batch),
                 source.where, "capture it again with an example of that batch");
+  if (!options.shapes.empty())
+    return fail("E0210", "a torch graph has the shapes that it was captured with", source.where,
+                "capture the module again with an example of that shape, and leave --shape out");
   Imported imported;
   Importer importer(source, options, torch, imported.graph);
   PANTOUM_ASSIGN(imported.info, importer.run());

@@ -14,13 +14,16 @@ namespace {
 struct ExportOptions {
   Common common;
   emit::ExportOptions emit;
+  ModelOptions model;
 };
 
 Result<int> export_model(const ExportOptions& options) {
   ProgressLine line(options.common.json());
   line.phase("writing " + options.emit.output);
   PANTOUM_TRY(pipeline::check_exportable({options.emit.model}));
-  PANTOUM_ASSIGN(const emit::Exported exported, emit::export_onnx(options.emit));
+  emit::ExportOptions asked = options.emit;
+  asked.shapes = options.model.shapes;
+  PANTOUM_ASSIGN(const emit::Exported exported, emit::export_onnx(asked));
   if (options.common.json()) {
     const nlohmann::ordered_json answer{{"output", options.emit.output},
                                         {"tensors", exported.tensors},
@@ -45,6 +48,7 @@ void add_export(CommandLine& line) {
   verb.add_option("-o,--output", options->emit.output, "the ONNX model with these weights").required();
   verb.add_flag("--external-data", options->emit.external_data,
                 "contents in OUTPUT.data; always so above 1.5 GiB of them");
+  verb.add_settings_of(settings::fields_of(options->model), {"shapes"});
   add_common(verb, options->common);
   verb.does([options] { return export_model(*options); });
 }

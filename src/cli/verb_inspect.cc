@@ -195,6 +195,7 @@ Result<int> inspect(const InspectOptions& options) {
                  pipeline::inspect_model({options.step.model}, {.batch = asked.batch.value_or(0),
                                                                  .train = asked.train,
                                                                  .freeze = asked.freeze,
+                                                                 .shapes = asked.shapes,
                                                                  .accept_folded = asked.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();

@@ -198,7 +198,7 @@ int64_t bytes_of(const Entries& entries) {
 Result<Exported> export_onnx(const ExportOptions& options) {
   base::InputsInUse inputs;
   const base::RecordInputs recorded(&inputs);
-  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model, {.accept_folded = true}));
+  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model, {.shapes = options.shapes, .accept_folded = true}));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
   PANTOUM_ASSIGN(Entries entries, find_entries(imported.graph, weights));
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -12,6 +13,7 @@ struct ExportOptions {
   std::string weights;         // safetensors with every parameter and running statistic, by name
   std::string output;          // .onnx
   bool external_data = false;  // contents in `output`.data, however few they are
+  std::vector<std::string> shapes = {};  // of the model's open dimensions, as for import
 };
 
 struct Exported {

@@ -5,6 +5,7 @@
 
 #include "import/catalog.h"
 #include "import/compose.h"
+#include "import/given_shapes.h"
 #include "import/node.h"
 #include "import/onnx_messages.h"
 #include "import/operator_forms.h"
@@ -94,17 +95,7 @@ std::optional<TensorType> StandIns::type_of(const onnx::NodeProto& node, const s
   return TensorType{DType::kF32, *shape};
 }
 
-constexpr int64_t kMostBatch = INT32_MAX;
 constexpr int64_t kMostInnerWork = int64_t{1} << 17;
-
-// Some converters write -1 for an open dimension.
-bool is_open(const onnx::TensorShapeProto_Dimension& dim) {
-  return !dim.has_dim_value() || dim.dim_value() < 0;
-}
-
-const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
-  return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
-}
 
 Failure no_such_operator(const onnx::NodeProto& message) {
   const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
@@ -207,10 +198,10 @@ class Driver {
       const std::optional<Shape> shape = bound_shape(input, batch);
       const auto dtype = dtype_of(input.type().tensor_type().elem_type());
       const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
-                        std::ranges::all_of(*shape, [](int64_t extent) { return extent <= kMostBatch; });
+                        std::ranges::all_of(*shape, [](int64_t extent) { return extent <= kMostExtent; });
       if (!shape) {
         open.push_back(fmt::format("input '{}' {}", input.name(),
-                                   shape_of(input) != nullptr ? show_dims(*shape_of(input)) : "of unknown shape"));
+                                   declared_shape(input) != nullptr ? show_dims(*declared_shape(input)) : "of unknown shape"));
         operand->problem = "its shape is dynamic";
       } else if (!dtype) {
         operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
@@ -227,8 +218,7 @@ class Driver {
     }
     if (open.empty()) return;
     out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
-                         "only the first dimension of an input may be open (--batch binds it): export again with the "
-                         "others fixed, leaving them out of dynamic_axes"};
+                         shapes_to_give(model_)};
   }
 
   // Tensors that are not in float32 in the file; single numbers, which exporters write in any type, are not worth a word.
@@ -461,6 +451,14 @@ class Driver {
 
 }  // namespace
 
+bool is_open(const onnx::TensorShapeProto_Dimension& dim) {
+  return !dim.has_dim_value() || dim.dim_value() < 0;
+}
+
+const onnx::TensorShapeProto* declared_shape(const onnx::ValueInfoProto& input) {
+  return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
+}
+
 std::string show_dims(const onnx::TensorShapeProto& shape) {
   std::vector<std::string> dims;
   for (const auto& dim : shape.dim()) {
@@ -474,7 +472,7 @@ std::string show_dims(const onnx::TensorShapeProto& shape) {
 }
 
 Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
-  if (options.batch < 0 || options.batch > kMostBatch) {
+  if (options.batch < 0 || options.batch > kMostExtent) {
     return fail("E0210", fmt::format("a batch of {} is out of range", options.batch));
   }
   Batch batch;
@@ -483,7 +481,7 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
   batch.size = std::max<int64_t>(options.batch, 1);
   int64_t own = 0;
   for (const auto& input : model.proto->graph().input()) {
-    const onnx::TensorShapeProto* shape = shape_of(input);
+    const onnx::TensorShapeProto* shape = declared_shape(input);
     if (model.initializers.contains(input.name()) || shape == nullptr || shape->dim_size() == 0) continue;
     const auto& first = shape->dim(0);
     if (is_open(first)) {
@@ -498,7 +496,7 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
 }
 
 std::optional<Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch) {
-  const onnx::TensorShapeProto* declared = shape_of(value);
+  const onnx::TensorShapeProto* declared = declared_shape(value);
   if (declared == nullptr) return std::nullopt;
   Shape shape;
   for (int d = 0; d < declared->dim_size(); ++d) {

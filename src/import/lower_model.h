@@ -23,6 +23,15 @@ struct Batch {
 // The batch by the options, the model's own extent, or 1. E0210 for a batch out of range.
 [[nodiscard]] Result<Batch> bind_batch(const Model& model, const OnnxOptions& options);
 
+// The largest extent of a dimension.
+constexpr int64_t kMostExtent = INT32_MAX;
+
+// Some converters write -1 for an open dimension.
+[[nodiscard]] bool is_open(const onnx::TensorShapeProto_Dimension& dim);
+
+// Null where the file does not declare it.
+[[nodiscard]] const onnx::TensorShapeProto* declared_shape(const onnx::ValueInfoProto& input);
+
 // "[N,3,?]", as the file declares it.
 [[nodiscard]] std::string show_dims(const onnx::TensorShapeProto& shape);
 

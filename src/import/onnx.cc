@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/files.h"
+#include "import/given_shapes.h"
 #include "import/lower_model.h"
 #include "import/onnx_messages.h"
 #include "import/tensor.h"
@@ -159,6 +160,7 @@ Result<Read> read(const void* bytes, size_t size, ExternalData external, const O
     PANTOUM_ASSIGN(model, read_model(bytes, size, external, options.train, weights));
   }
   PANTOUM_TRY(assign_weight_roles(model, options));
+  PANTOUM_TRY(bind_shapes(model, options.shapes, options.batch));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
   Read result{model.restorations, lower_model(model, batch), {}, {}};
   std::optional<LoweredModel> wider;

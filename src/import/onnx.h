@@ -18,6 +18,7 @@ struct OnnxOptions {
   // Globs over tensors (fnmatch): trained whatever the file says of them; not trained. The graph's parameters are what
   // trains and what is frozen: autodiff::freeze marks the latter.
   std::vector<std::string> train = {}, freeze = {};
+  std::vector<std::string> shapes = {};  // of open dimensions, as bind_shapes reads them
   bool accept_folded = false;     // train what the exporter folded as it stands in the file
   bool recurrent_series = false;  // LSTM and GRU as few ops of many time steps each, where there are such ops
 };

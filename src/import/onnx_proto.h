@@ -12,6 +12,7 @@ class GraphProto;
 class ModelProto;
 class NodeProto;
 class TensorShapeProto;
+class TensorShapeProto_Dimension;
 class TensorProto;
 class ValueInfoProto;
 

@@ -503,6 +503,60 @@ TEST(Onnx, RefusesWhatIsWrong) {
   }
 }
 
+OnnxModel open_model() {
+  OnnxModel model;
+  model.input("x", {"N", "3", "H", "W"}).input("mask", {"N", "1", "H", "W"});
+  return model.node("Mul", {"x", "mask"}, {"y"}).output("y");
+}
+
+TEST(Onnx, BindsOpenDimensions) {
+  const auto shapes_of = [](const OnnxModel& model, std::vector<std::string> given, int64_t batch = 0) {
+    const Result<Imported> imported = model.load({.batch = batch, .shapes = std::move(given)});
+    if (!imported) return imported.error().code + " " + imported.error().message;
+    std::string text;
+    for (const ValueId input : imported->graph.inputs) text += ir::to_text(imported->graph.value(input).type.shape);
+    return text + imported->info.batch_name;
+  };
+  // A name that two inputs share is bound in both; N stays the batch.
+  EXPECT_EQ(shapes_of(open_model(), {"x=N,3,8,6"}, 4), "[4,3,8,6][4,1,8,6]N");
+  EXPECT_EQ(shapes_of(open_model(), {"H=8", "W=6"}, 4), "[4,3,8,6][4,1,8,6]N");
+  EXPECT_EQ(shapes_of(open_model(), {"mask=anything,1,8,6", "x=N,3,8,6"}), "[1,3,8,6][1,1,8,6]N");
+  // A number in the first place is the batch.
+  EXPECT_EQ(shapes_of(open_model(), {"x=4,3,8,6"}), "[4,3,8,6][4,1,8,6]");
+  EXPECT_EQ(shapes_of(open_model(), {"x=4,3,8,6"}, 4), "[4,3,8,6][4,1,8,6]");
+  EXPECT_EQ(shapes_of(open_model(), {"N=4", "H=2", "W=2"}), "[4,3,2,2][4,1,2,2]");
+  const auto relu = [](const std::string& name) {
+    return OnnxModel().input(name, {"N", "?"}).node("Relu", {name}, {"y"}).output("y");
+  };
+  EXPECT_EQ(shapes_of(relu("a=b"), {"a=b=N,5"}), "[1,5]N");
+
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
+      {{"x=N,3,8"}, "input 'x' has 4 dimensions, [N,3,H,W], and 3 are given"},
+      {{"x=N,4,8,6"}, "the file fixes dimension 1 of input 'x' at 3"},
+      {{"x=N,3,8,0"}, "'0' is no extent of a dimension"},
+      {{"x=N,3,8,-1"}, "'-1' is no extent of a dimension"},
+      {{"x=N,3,8,6.0"}, "'6.0' is no extent of a dimension"},
+      {{"x=N,3,8,2147483648"}, "'2147483648' is no extent of a dimension"},
+      {{"x=N,3,H,6"}, "'H' is no number: only the first dimension can be left to the batch"},
+      {{"x=N,3,8,6", "H=9"}, "dimension 'H' cannot be both 8 and 9"},
+      {{"x=N,3,8,6", "mask=N,1,8,7"}, "dimension 'W' cannot be both 6 and 7"},
+      {{"x=N,3,8,6", "x=N,3,8,6"}, "this name has a shape already"},
+      {{"y=N,3,8,6"}, "the model has no input and no dimension 'y'"},
+      {{"H=8,6"}, "'H' is a dimension, which has one number"},
+      {{"H=H"}, "'H' is a dimension, which has one number"},
+      {{"x"}, "there is no = behind a name"},
+      {{"=8"}, "there is no = behind a name"},
+      {{"x="}, "a dimension is missing"},
+      {{"x=N,3,,6"}, "a dimension is missing"},
+      {{"x=N,3,8,6,"}, "a dimension is missing"},
+      {{"H=8"}, "the model has dynamic shapes"}};
+  for (const auto& [given, message] : refused) EXPECT_EQ(shapes_of(open_model(), given), "E0210 " + message);
+  EXPECT_EQ(shapes_of(open_model(), {"x=4,3,8,6"}, 2),
+            "E0210 --batch is 2, and the first dimension of input 'x' 4");
+  EXPECT_EQ(open_model().load(1).error().help,
+            "give them: --shape 'x=N,3,H,W' --shape 'mask=N,1,H,W', with numbers in place of H, W");
+}
+
 class External : public testing::Test {
  protected:
   void SetUp() override {

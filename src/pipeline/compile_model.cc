@@ -45,6 +45,7 @@ import::OnnxOptions import_options(const ModelOptions& model, bool fuse) {
   return {.batch = model.batch.value_or(0),
           .train = model.train,
           .freeze = model.freeze,
+          .shapes = model.shapes,
           .accept_folded = model.accept_folded,
           .recurrent_series = fuse && !model.inference};
 }

@@ -14,6 +14,7 @@ namespace {
 ModelRequest some_model() {
   return {.path = "cnn.onnx",
           .options = {.batch = 8,
+                      .shapes = {"x=N,3,8,8"},
                       .loss = {{.name = "smooth_l1", .output = "boxes", .weight = 0.25, .beta = 2},
                                {.smoothing = 0.1, .ignore_index = -100, .classes_last = true}},
                       .optimizer = AdamW{.lr = 0.003, .beta1 = 0.8, .weight_decay = 0.05},
