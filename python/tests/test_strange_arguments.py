@@ -75,6 +75,9 @@ CALLS: dict[str, tuple[str, Callable[[pantoum.Model, pantoum.Plan, Batch], objec
     "a state's names": ("E0262", lambda model, plan, data: pantoum.Trainer(plan).load_state_dict({1: 2})),  # type: ignore[dict-item]
     "a rate": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).set_learning_rate("a")),  # type: ignore[arg-type]
     "sizes": ("E0110", lambda model, plan, data: pantoum.MiB(float("nan"))),
+    "sizes below nothing": ("E0110", lambda model, plan, data: pantoum.MiB(-1)),
+    "sizes beyond all": ("E0110", lambda model, plan, data: pantoum.GiB(1e30)),
+    "sizes of many digits": ("E0110", lambda model, plan, data: pantoum.KiB(1 << 53)),
     "sizes of None": ("E0110", lambda model, plan, data: pantoum.GiB(None)),  # type: ignore[arg-type]
     "options of a plan": ("E0116", lambda model, plan, data: pantoum.compile(model, plan_options=3)),  # type: ignore[call-overload]
     "options of a trainer": ("E0116", lambda model, plan, data: pantoum.compile(model, trainer_options={3: 4})),  # type: ignore[dict-item]

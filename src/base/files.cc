@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/inputs_in_use.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
@@ -32,6 +33,7 @@ Failure write_failure(const std::string& path, const std::string& why) {
 namespace {
 
 Result<void> write_through(const std::string& path, std::string_view contents) {
+  PANTOUM_TRY(check_file(path, Access::write));
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
   if (file < 0) return write_failure(path, system_reason());
   Result<void> written;
@@ -80,6 +82,7 @@ Result<void> flush_folder_of(const std::string& path) {
 
 Result<std::string> read_file(const std::string& path) {
   if (path.find('\0') != std::string::npos) return fail("E0201", "cannot open the file: its path has a byte of 0");
+  PANTOUM_TRY(check_file(path, Access::read));
   record_input(path);
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (file < 0)

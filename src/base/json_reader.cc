@@ -138,6 +138,7 @@ const char* kind(const nlohmann::json& value) {
 
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& code, const std::string& where) {
   if (text.size() > kMostJsonBytes) return fail(code, fmt::format("it has more than {} bytes", kMostJsonBytes), where);
+  if (text.find('\0') != std::string_view::npos) return fail(code, "it has a byte of 0", where);  // the parser ends there
   if (has_long_token(text))
     return fail(code, fmt::format("a text in it has more than {} bytes", kLongestJsonText), where);
   StrictBuilder builder;

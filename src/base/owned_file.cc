@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/special_files.h"
 #include "base/inputs_in_use.h"
 #include "base/system_calls.h"
 
@@ -92,6 +93,7 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   if (is_special_file(path)) {
+    PANTOUM_TRY(check_file(path, Access::write));
     const int descriptor = uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
     if (descriptor < 0) return write_failure(path, system_reason());
     return AtomicFile(OwnedFile(descriptor, path, 0), path);

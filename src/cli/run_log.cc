@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/json_text.h"
 #include "base/owned_file.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 
 namespace pantoum::cli {
@@ -130,6 +131,7 @@ Result<void> RunLog::put_kept() {
 
 Result<void> RunLog::begin() {
   if (base::is_special_file(path_)) {
+    PANTOUM_TRY(base::check_file(path_, base::Access::write));
     PANTOUM_TRY(open(path_, O_WRONLY));
     return put_kept();
   }

@@ -193,7 +193,8 @@ static void describe_solver(JsonFields& fields, Plan& plan) {
   fields.may("seconds", plan.solver_seconds);
   plan.gap = std::max(0.0, plan.gap);
   if (fields.has("gap", std::isfinite(plan.gap))) fields.need("gap", plan.gap);  // JSON has no infinity
-  fields.may("x-asked_gap", plan.asked_gap);
+  if (fields.has("x-asked_gap"))
+    fields.need_by("x-asked_gap", plan.asked_gap, [](const JsonNode& node, double& gap) { gap = node.number(0, 1); });
   if (fields.has("separators", !plan.separators.empty())) fields.need("separators", plan.separators);
 }
 

@@ -6,7 +6,6 @@ import pathlib
 import resource
 import shutil
 import sqlite3
-import stat
 import struct
 import subprocess
 import unittest
@@ -218,17 +217,16 @@ class BadInput(House):
         shutil.rmtree(self.path("gone"), ignore_errors=True)
         self.refuse(9, "E0901", "plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", self.path("gone", "plan.json"))
 
-    def test_a_pipe_is_written_to_and_not_replaced(self):
-        out = os.path.join(self.path("pipes"), "w")
-        os.makedirs(self.path("pipes"))
-        os.mkfifo(out)
-        train = list(self.train())
-        train[train.index("-o") + 1] = out
-        for command in (["plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", out], train):
-            with subprocess.Popen(["cat", out], stdout=subprocess.PIPE) as reader:
-                self.succeed(*command)
-                self.assertGreater(len(reader.communicate(timeout=60)[0]), 1000)
-            self.assertTrue(stat.S_ISFIFO(os.stat(out).st_mode))
+    def test_a_byte_of_0_is_no_part_of_json(self):
+        graph = m4_costgraph(self.folder)[0]
+        self.succeed("plan", "--costgraph", graph, "--ram", "1GiB", "--effort", 1, "-o", self.path("plan.json"))
+        self.refuse(5, "E0301", "plan", "--costgraph", graph, "--ram", "1KiB", "--effort", 1, "--write-refusal", self.path("refusal.json"))
+        for name, code, words in (("plan.json", "E0230", ["verify"]), ("refusal.json", "E0232", ["verify"]), (graph, "E0220", ["plan", "--ram", "1GiB", "--effort", "1", "--costgraph"])):
+            whole = pathlib.Path(self.path(name)).read_bytes()
+            for contents in (whole + b"\0", whole + b"\0{}", whole + b"\n\0\n", b"\0" + whole, whole[:1] + b"\0" + whole[1:]):
+                with self.subTest(name, contents=contents[-4:]):
+                    done = self.run_cli(*words, self.file("with_zero.json", contents))
+                    self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import shutil
+import socket
+import subprocess
 import unittest
 
-from house import MODEL, ROOT, House, m4_costgraph, make_data
+from house import MODEL, PANTOUM, ROOT, House, m4_costgraph, make_data
 
 SAME_STEP = ["--batch", "8", "--effort", "1", "--measure", "off", "--kernels", "portable", "--ram", "4MiB"]
 DERIVED = ["", ".plan.json", ".checkpoint", ".checkpoint.previous", ".jsonl", ".initial", ".part", ".lock", ".checkpoint.part", ".jsonl.part"]
@@ -147,6 +149,45 @@ class OutputsOntoInputs(House):
                             pairs += 1
                 shutil.rmtree(self.path("names"))
         self.assertGreater(pairs, 300)
+
+    def test_pipes_sockets_and_devices_are_refused_at_once(self):
+        os.mkfifo(self.path("pipe"))
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind(self.path("socket"))
+        os.symlink("pipe", self.path("link"))
+        seen = set()
+        for verb, options in self.options.items():
+            for option in dict.fromkeys(options):
+                reads = option in INPUTS
+                if (not reads and option not in OUTPUTS) or (verb, option) == ("profile", "--plan"):
+                    continue
+                is_folder = verb in ("emit", "sweep") and option == "--output"
+                needed = dict({"inspect": {"MODEL": "net.onnx"}, "verify": {"PLAN": "plan.json"}}.get(verb, NEEDED.get(verb, {})))
+                if verb == "profile" and option != "MODEL":
+                    needed["MODEL"] = "net.onnx"
+                if (option == "--costgraph" and verb != "verify") or (verb, option) == ("train", "--plan"):
+                    needed.pop("MODEL", None)
+                # An output takes the place of a link, and /dev/null takes an output.
+                for name in ("pipe", "socket", "/dev/zero", *(("link", "/dev/null") if reads else ())):
+                    with self.subTest(verb, option=option, name=name):
+                        words = self.words(verb, {**needed, option: name})
+                        done = subprocess.run([PANTOUM, *words], cwd=self.folder, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
+                        self.assertIn(done.returncode, (2, 3, 9), done.stderr)
+                        self.assertRegex(done.stderr, "named pipe|socket|device|it is a file|this is a file|no regular file" if not is_folder else "it is a file|pipe|socket|device")
+                        self.assertIn(name, done.stderr)
+                seen.add((verb, option))
+        self.assertGreater(len(seen), 40)
+        for name in ("pipe", "socket", "link"):
+            os.remove(self.path(name))
+
+    def test_what_a_shell_has_opened_is_read_and_written(self):
+        shell = lambda text: subprocess.run(["bash", "-c", text], cwd=self.folder, capture_output=True, timeout=60, check=True).stdout
+        plan = shell(f"{PANTOUM} plan net.onnx {' '.join(SAME_STEP)} -o - 2>/dev/null")
+        self.assertGreater(len(plan), 1000)
+        self.assertEqual(len(shell(f"{PANTOUM} plan net.onnx {' '.join(SAME_STEP)} -o >(cat >written; echo >done) >/dev/null; until [ -e done ]; do sleep 0.1; done; cat written")), len(plan))
+        self.assertIn(b"bound", shell(f"{PANTOUM} verify <(cat plan.json)"))
+        self.assertIn(b"bound", shell(f"{PANTOUM} verify /dev/stdin <plan.json"))
 
     def test_files_that_a_training_makes_beside_its_output(self):
         for option, name, file in self.inputs_of("train"):

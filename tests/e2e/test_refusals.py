@@ -175,6 +175,9 @@ class Refusals(House):
         if told["proved"]["gap"] > 1e-12:
             tight = self.forged({**good, "status": "optimal"}, "solver", "x-asked_gap", told["proved"]["gap"] / 2)
             self.refuse(8, "E0808", "verify", tight)
+        for asked in (1e100, 1.01, -1, "all"):  # --gap takes 0% to 100%
+            done = self.refuse(3, "E0230", "verify", self.forged({**good, "status": "optimal"}, "solver", "x-asked_gap", asked))
+            self.assertIn("x-asked_gap", done.stderr)
         if "x-certificate" in good:
             self.refuse(8, "E0805", "verify", self.forged(good, "question", "freedoms", "paging", True))
         self.refuse(8, "E0803", "verify", self.forged(good, "predicted", "arena_bytes", good["predicted"]["arena_bytes"] - 1))

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 #include "cli/files/contents.h"
 #include "cli/files/inputs_kept.h"
@@ -262,7 +263,23 @@ Result<void> check_store(const Given& given) {
               where(given), fmt::format("make it: mkdir -p {}", folder_of(given.value)));
 }
 
+// A pipe, a socket, a device. What can be no file for other reasons has errors of its own.
+Result<void> check_is_file(const Given& given) {
+  const Kind kind = given.option->kind;
+  const std::string& option = given.option->name();
+  const bool is_path = (kind >= Kind::kModel && kind != Kind::kBoard && kind != Kind::kStore) || option == "--import";
+  const bool is_written = kind == Kind::kOutput || kind == Kind::kOutputOne || option == "--export";
+  const bool is_recording = kind == Kind::kMeter && given.value.starts_with("csv:");
+  if ((!is_path && !is_written && !is_recording) || given.value == "-") return {};
+  const std::string path = is_recording ? given.value.substr(4, given.value.find(',') - 4) : given.value;
+  const std::string why = base::why_no_file(path, is_written ? base::Access::write : base::Access::read);
+  if (why.empty()) return {};
+  return fail(is_written ? "E0901" : "E0201",
+              fmt::format("cannot {} the file: {}", is_written ? "write" : "read", why), where(given), "name a file");
+}
+
 Result<void> check_one(const Given& given) {
+  PANTOUM_TRY(check_is_file(given));
   switch (given.option->kind) {
     case Kind::kModel:
       return check_model(given);

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/owned_file.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 
 namespace pantoum::cli {
@@ -22,10 +23,11 @@ bool is_input(Kind kind) {
   return kind >= Kind::kModel && kind <= Kind::kLog;
 }
 
-// A pipe with a name can be read once, as a stream can; what a shell makes of <(...) is one, too.
+// What a shell makes of <(...) can be read once, as a stream can.
 bool is_pipe(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  return ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode) &&
+         base::why_no_file(path, base::Access::read).empty();
 }
 
 Result<std::string> all_of(int file, const std::string& where) {
