@@ -187,4 +187,3 @@ def test_open_dimensions_are_bound(shapes: Any) -> None:
     assert made.inspect().inputs == ["x f32[N,3,4]"]
     with pytest.raises(pantoum.InvalidInput, match="fixes dimension 1"):
         made.with_options(shapes={"x": ("N", 5, 4)})
-
