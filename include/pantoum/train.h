@@ -189,8 +189,8 @@ PT_API int pt_train_save(pt_trainer* trainer, const char* path);
 /* Restores weights, optimizer state, step, seed, learning rate and schedule from a file of pt_train_save. E0243: the file is not of pt_train_save, or
  * belongs to another plan; E0240, E0244: the file is damaged, and nothing is changed. */
 PT_API int pt_train_resume(pt_trainer* trainer, const char* path);
-/* Starts again at step 0 with the weights of another file, which pt_train_open would accept. E0240 to E0244: the file is not usable, and nothing is
- * changed. */
+/* Starts again at step 0 with the weights of another file, which pt_train_open would accept and which holds no tensors that the plan does not know:
+ * its constants may be computed from such. E0240 to E0244: the file is not usable, and nothing is changed. */
 PT_API int pt_train_load(pt_trainer* trainer, const char* path);
 
 /* ---- Figures ---------------------------------------------------------------------------------------------------- */

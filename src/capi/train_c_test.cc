@@ -196,6 +196,11 @@ TEST_F(TrainC, LoadsWeightsAndBeginsAgain) {
   ASSERT_EQ(pt_train_load(trainer, path("weights").c_str()), 0);
   EXPECT_EQ(step(trainer, batch_of(4)), first);
   EXPECT_EQ(pt_train_load(trainer, path("none").c_str()), 201);
+  std::vector<weights::SafetensorSource> more = {source("w", {6, 3}, std::vector<float>(18)), source("b", {3}, {1, 1, 1})};
+  ASSERT_TRUE(weights::write_safetensors(path("others"), more, {}));
+  more.push_back(source("table", {1}, {1}));  // the plan may have been made with another
+  ASSERT_TRUE(weights::write_safetensors(path("more"), more, {}));
+  EXPECT_EQ(pt_train_load(trainer, path("more").c_str()), 242);
   const std::vector<float> before = weight(trainer, "w", 18);
   std::ofstream(path("damaged")) << "no weights";
   EXPECT_EQ(pt_train_load(trainer, path("damaged").c_str()), 240);

@@ -265,7 +265,7 @@ class TrainFolder : public ::testing::Test {
     std::vector<float> w(18), b{0.5F, -0.25F, 0.125F};
     for (size_t at = 0; at < w.size(); ++at) w[at] = static_cast<float>(at % 5) * 0.125F - 0.25F;
     ASSERT_TRUE(weights::write_safetensors(path("weights"),
-                                           {source("w", {6, 3}, w), source("b", {3}, b), source("more", {3}, b)}, {}));
+                                           {source("w", {6, 3}, w), source("b", {3}, b)}, {}));
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
