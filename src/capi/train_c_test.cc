@@ -196,7 +196,8 @@ TEST_F(TrainC, LoadsWeightsAndBeginsAgain) {
   ASSERT_EQ(pt_train_load(trainer, path("weights").c_str()), 0);
   EXPECT_EQ(step(trainer, batch_of(4)), first);
   EXPECT_EQ(pt_train_load(trainer, path("none").c_str()), 201);
-  std::vector<weights::SafetensorSource> more = {source("w", {6, 3}, std::vector<float>(18)), source("b", {3}, {1, 1, 1})};
+  std::vector<weights::SafetensorSource> more = {source("w", {6, 3}, std::vector<float>(18)),
+                                                 source("b", {3}, {1, 1, 1})};
   ASSERT_TRUE(weights::write_safetensors(path("others"), more, {}));
   more.push_back(source("table", {1}, {1}));  // the plan may have been made with another
   ASSERT_TRUE(weights::write_safetensors(path("more"), more, {}));

@@ -51,8 +51,9 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
     PANTOUM_TRY(base::write_file_atomically(options.binary_output,
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   if (!options.weights_output.empty()) {
-    PANTOUM_ASSIGN(const std::vector<std::string> notes,
-                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed));
+    PANTOUM_ASSIGN(
+        const std::vector<std::string> notes,
+        pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
   return summary_of(compiled);

@@ -112,7 +112,8 @@ TEST(Kinks, ClipOfReluAndClampHasTheGradientOfBoth) {
   const std::vector<std::pair<std::string, std::string>> joined = {
       {"relu.default](args = (%clamp,)", "FuseSuccessiveReluClip"},
       {"clamp.default](args = (%relu, None, 0.75)", "FuseSuccessiveClipRelu"}};
-  for (const auto& [call, rule] : joined) EXPECT_EQ(of_clip(0, 0.75, call, {0, -0.5, 0.75, 1}, rule), (Floats{0, 0, 1, 0}));
+  for (const auto& [call, rule] : joined)
+    EXPECT_EQ(of_clip(0, 0.75, call, {0, -0.5, 0.75, 1}, rule), (Floats{0, 0, 1, 0}));
   EXPECT_EQ(of_clip(0.5, 0.75, joined[1].first, {0.5, -0.5, 0.75, 1}, joined[1].second), (Floats{1, 0, 1, 0}));
   EXPECT_EQ(of_clip(0, 6, "relu6.default](args = (%relu,)", {0, 1, 6, 7}, joined[0].second), (Floats{0, 1, 0, 0}));
 }

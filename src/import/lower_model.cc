@@ -200,8 +200,9 @@ class Driver {
       const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
                         std::ranges::all_of(*shape, [](int64_t extent) { return extent <= kMostExtent; });
       if (!shape) {
-        open.push_back(fmt::format("input '{}' {}", input.name(),
-                                   declared_shape(input) != nullptr ? show_dims(*declared_shape(input)) : "of unknown shape"));
+        open.push_back(
+            fmt::format("input '{}' {}", input.name(),
+                        declared_shape(input) != nullptr ? show_dims(*declared_shape(input)) : "of unknown shape"));
         operand->problem = "its shape is dynamic";
       } else if (!dtype) {
         operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
@@ -217,8 +218,7 @@ class Driver {
       lowering_.operands[input.name()] = std::move(operand);
     }
     if (open.empty()) return;
-    out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
-                         shapes_to_give(model_)};
+    out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open, shapes_to_give(model_)};
   }
 
   // Tensors that are not in float32 in the file; single numbers, which exporters write in any type, are not worth a word.

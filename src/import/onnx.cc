@@ -203,7 +203,8 @@ std::string folder_of(const std::string& path) {
 
 // The file's name in place of one that an exporter gives every graph.
 std::string name_of(const std::string& graph, const std::string& path) {
-  constexpr std::array<std::string_view, 6> kOfExporters{"", "graph", "main_graph", "tf2onnx", "torch-jit-export", "torch_jit"};
+  constexpr std::array<std::string_view, 6> kOfExporters{
+      "", "graph", "main_graph", "tf2onnx", "torch-jit-export", "torch_jit"};
   const bool given = std::find(kOfExporters.begin(), kOfExporters.end(), graph) == kOfExporters.end();
   const std::string stem = std::filesystem::path(path).stem().string();
   return given || stem.empty() ? graph : stem;

@@ -194,9 +194,10 @@ void check_others(const weights::SafetensorFile& file, const TensorTable& table,
   for (const weights::SafetensorEntry& entry : file.tensors)
     if (!known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated.") &&
         !entry.name.ends_with("num_batches_tracked"))
-      problems.push_back(fmt::format("'{}' {} is fixed in the plan, or of another model: weights of the model itself "
-                                     "are compared with it",
-                                     entry.name, describe(entry.dtype, entry.shape)));
+      problems.push_back(
+          fmt::format("'{}' {} is fixed in the plan, or of another model: weights of the model itself "
+                      "are compared with it",
+                      entry.name, describe(entry.dtype, entry.shape)));
 }
 
 }  // namespace
