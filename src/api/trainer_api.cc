@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "api/access.h"
 #include "pantoum/trainer.hpp"
@@ -21,6 +22,30 @@ struct Trainer::Impl {
   std::string page_folder;
   std::string resumed_from;
   std::unique_ptr<base::InputsInUse> inputs = std::make_unique<base::InputsInUse>();  // the plan guards others
+
+  // The call that runs, from whose callbacks the user's code may call again.
+  enum class Work { kNone, kFit, kPrograms } work = Work::kNone;
+
+  // Ends the work when it goes, by an exception of a callback too.
+  class Begun {
+   public:
+    Begun(Work& work, Work to) : work_(&work), before_(std::exchange(work, to)) {}
+    Begun(Begun&& other) noexcept : work_(std::exchange(other.work_, nullptr)), before_(other.before_) {}
+    Begun& operator=(Begun&&) = delete;
+    ~Begun() {
+      if (work_ != nullptr) *work_ = before_;
+    }
+
+   private:
+    Work* work_;
+    Work before_;
+  };
+  // E0105: a callback of a call that still runs asks for what would take its batches or wait for itself. Callbacks of fit may evaluate.
+  [[nodiscard]] Result<Begun> begin(Work to, const char* where, bool is_evaluation = false) {
+    if (work == Work::kNone || (work == Work::kFit && is_evaluation)) return Begun(work, to);
+    return fail("E0105", fmt::format("the trainer still runs {}, whose callback calls this", work == Work::kFit ? "fit" : "a step or an evaluation"),
+                where, "call it when that call has returned; a callback of fit may evaluate, read and save");
+  }
 
   [[nodiscard]] const Access::PlanImpl& planned() const { return Access::impl(plan); }
   template <class Change>
@@ -224,6 +249,7 @@ Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where,
                 "give whole steps; the last samples of an epoch may be left out");
   PANTOUM_ASSIGN(const Dataset checked, Dataset::from_arrays(plan, batch));
   PANTOUM_TRY(data::check_labels(Access::impl(checked)->data, planned().step.labels));
+  PANTOUM_ASSIGN(const Begun begun, begin(Work::kPrograms, where));
   const uint64_t first = trainer->steps_done() * static_cast<uint64_t>(planned().step.model.options.accumulate) + 1;
   trainer->feed(
       [&](uint64_t number, std::span<const data::BatchView> views) -> Result<void> {
@@ -255,12 +281,14 @@ Result<StepStats> Trainer::gradients(const Batch& batch, const OnGradient& on_gr
 
 Result<StepStats> Trainer::update() {
   PANTOUM_TRY(impl_->trainer->own_process());
+  PANTOUM_ASSIGN(const Impl::Begun begun, impl_->begin(Impl::Work::kPrograms, "Trainer::update"));
   const std::unique_lock turn = impl_->kernels->turn();
   return impl_->trainer->update();
 }
 
 Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options, const Dataset& test) {
   PANTOUM_TRY(impl_->trainer->own_process());
+  PANTOUM_ASSIGN(const Impl::Begun begun, impl_->begin(Impl::Work::kFit, "Trainer::fit"));
   Callbacks callbacks(options);
   PANTOUM_ASSIGN(train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
   const data::Dataset whole = api::shared(train);  // what a frozen backbone gives refers to it
@@ -282,6 +310,7 @@ Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, co
   if (!producer) return fail("E0120", "there is no producer", "Trainer::fit");
   if (!impl_->planned().step.features.empty())
     return fail("E0105", "a plan with a feature cache trains on a data set", "Trainer::fit", "give it a data set");
+  PANTOUM_ASSIGN(const Impl::Begun begun, impl_->begin(Impl::Work::kFit, "Trainer::fit"));
   Callbacks callbacks(options);
   PANTOUM_ASSIGN(const train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
   const data::Dataset tested = api::shared(test);
@@ -294,6 +323,7 @@ Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, co
 
 Result<Evaluation> Trainer::evaluate(const Dataset& data, const std::function<bool()>& go_on) {
   PANTOUM_TRY(impl_->trainer->own_process());
+  PANTOUM_ASSIGN(const Impl::Begun begun, impl_->begin(Impl::Work::kPrograms, "Trainer::evaluate", true));
   const std::unique_lock turn = impl_->kernels->turn();
   PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data), go_on));
   return public_evaluation(evaluation);

@@ -280,6 +280,39 @@ TEST(TrainerApi, ShowsWeightsWithoutACopy) {
 }
 
 // A batch that does not fit changes nothing: the next one is taken as if it had not been.
+// A callback that asks for what would take the batches of the call that runs is refused, and the run is that of one without.
+TEST(TrainerApi, CallbacksThatCallBackAreRefusedAndChangeNothing) {
+  const Plan plan = planned();
+  const Points all = points(5 * kBatch, 1), batch = points(kBatch, 2);
+  const Result<Dataset> data = Dataset::from_arrays(plan, {all.x, all.y});
+  ASSERT_TRUE(data) << to_text(data.error());
+  std::vector<double> expected;
+  for (const bool calls : {false, true}) {
+    Result<Trainer> trainer = Trainer::create(plan);
+    ASSERT_TRUE(trainer) << to_text(trainer.error());
+    std::vector<double> losses;
+    const auto refused = [&](const auto& result) { EXPECT_TRUE(!result && result.error().code == "E0105"); };
+    const auto on_batch = [&](const StepStats& stats) {
+      losses.push_back(stats.loss);
+      if (!calls) return;
+      refused(trainer->step({batch.x, batch.y}));
+      refused(trainer->fit(*data, {}));
+      refused(trainer->update());
+      EXPECT_TRUE(trainer->evaluate(*data, [&] {
+        refused(trainer->step({batch.x, batch.y}));
+        refused(trainer->evaluate(*data));
+        return true;
+      }));
+    };
+    ASSERT_TRUE(trainer->fit(*data, {.epochs = 2, .on_batch = on_batch}));
+    if (!calls) expected = losses;
+    EXPECT_EQ(losses, expected);
+    EXPECT_THROW((void)trainer->fit(*data, {.epochs = 3, .on_batch = [](const StepStats&) { throw 7; }}), int);
+    EXPECT_EQ(trainer->steps_done(), 11U);
+    EXPECT_TRUE(trainer->step({batch.x, batch.y}));  // as if nothing had been thrown
+  }
+}
+
 TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
   const Plan plan = planned();
   Trainer trainer = Trainer::create(plan).value();
