@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -178,6 +179,23 @@ struct TensorInfo {
   bool changes = false;      // a step changes it; false for frozen tensors
 };
 
+// An output of a prediction: its rows, one behind the other.
+struct Output {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;  // the first dimension counts samples
+  std::vector<std::byte> bytes;
+  template <class T>
+  [[nodiscard]] std::vector<T> values() const {  // T: the element type of `dtype`
+    std::vector<T> made(bytes.size() / sizeof(T));
+    if (!made.empty()) std::memcpy(made.data(), bytes.data(), made.size() * sizeof(T));
+    return made;
+  }
+};
+
+// Takes rows of output `output` (its place in Trainer::outputs()), which begin with that of sample `first`. They are valid during the call.
+using OnRows = std::function<Result<void>(size_t output, int64_t first, std::span<const std::byte> rows)>;
+
 // A final gradient: the step does not read or write it again before Trainer::update. If the gradient is in storage, `gradient.data` is empty (between
 // calls, use read() and write()); otherwise another thread may change its elements until Trainer::update.
 using OnGradient = std::function<void(const TensorView& gradient)>;
@@ -208,6 +226,20 @@ class PANTOUM_API Trainer {
   [[nodiscard]] Result<FitSummary> fit(Producer producer, const FitOptions& options, const Dataset& test = {});
   // Evaluates every sample once. If `go_on` is set, it is called before every batch; if it returns false, the evaluation ends with E0999.
   [[nodiscard]] Result<Evaluation> evaluate(const Dataset& data, const std::function<bool()>& go_on = {});
+
+  // The tensors that a prediction reads, and those that it gives, in the model's order; as Plan::batch(), of one batch. Both are empty if the plan gives
+  // no outputs.
+  [[nodiscard]] std::vector<BatchTensor> prediction_inputs() const;
+  [[nodiscard]] std::vector<BatchTensor> outputs() const;
+  // Computes the model's outputs for any number of samples, as in evaluation: one array for each of prediction_inputs(). Changes nothing. The plan's
+  // arena is all the RAM that it takes beside its answer. E0105: the plan gives no outputs (a plan of an earlier release, a model that gives its loss
+  // alone, or outputs that do not fit the RAM); E0262: the arrays do not fit; E0903.
+  [[nodiscard]] Result<std::vector<Output>> predict(const Batch& inputs);
+  // The same into memory of the caller: for each of outputs() as many bytes as the samples take. E0262: another size. `go_on`: as of evaluate().
+  [[nodiscard]] Result<void> predict(const Batch& inputs, std::span<const std::span<std::byte>> into,
+                                     const std::function<bool()>& go_on = {});
+  // The same for a data set: `take` gets rows as they are computed; its error ends the prediction.
+  [[nodiscard]] Result<void> predict(const Dataset& data, const OnRows& take);
 
   // Writes weights, optimizer state, step and seed as safetensors, atomically. A checkpoint can be read as a file of weights.
   [[nodiscard]] Result<void> save(const std::string& path);

@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from pantoum.data import (
     NUMPY_TYPES,
     Array,
     ArrayLike,
+    BatchTensor,
     Dataset,
     arrays_inside,
     arrays_of,
@@ -25,6 +26,7 @@ from pantoum.data import (
     flat,
     is_array,
     is_numbers,
+    samples_of,
 )
 from pantoum.errors import InvalidInput, UsageError, expect, text_of, whole_of
 from pantoum.fitting import Data, History, batches_of, figures_of, fit, mean_of
@@ -194,6 +196,79 @@ class Trainer(TrainerKeywords):
             parts.append(figures_of(self._core.evaluate(part._core.data)))
         return mean_of(parts)
 
+    def predict(self, *inputs: Any) -> Array | dict[str, Array]:
+        """The model's outputs for any number of samples, as in evaluation. Changes nothing.
+
+        Args:
+            inputs: the model's inputs in its order, as arrays or tensors of [samples, ..]; or a dict of them by name;
+                or a ``Dataset``; or an iterable of batches. Targets behind the inputs are left out. Inputs that the loss
+                alone reads are not needed.
+
+        Returns:
+            A new array; of several outputs, a dict of arrays by the outputs' names.
+
+        Raises:
+            UsageError: E0105 the plan gives no outputs: the model gives its loss alone, outputs without the batch as
+                their first dimension, or outputs that do not fit the RAM.
+            InvalidInput: E0262 the arrays do not fit.
+            DeviceError: E0903 storage.
+        """
+        data: Any = inputs[0] if len(inputs) == 1 else inputs
+        reads = [
+            BatchTensor(name, kind, tuple(shape), target)
+            for name, kind, shape, target in self._core.prediction_inputs()
+        ]
+        if isinstance(data, Dataset):
+            given = data._core.data
+            return self._answer([self._predicted(len(data), lambda into: self._core.predict_data(given, into))])
+        if len(inputs) != 1 or self._is_inputs(data, reads):
+            return self._answer([self._predict(data, reads)])
+        if isinstance(data, (str, bytes, os.PathLike)):
+            raise _path_is_no_data()
+        return self._answer([self._predict(batch, reads) for batch in batches_of(data)])
+
+    def _is_inputs(self, data: Any, reads: Sequence[BatchTensor]) -> bool:
+        """Whether the data are the inputs themselves, and no iterable of batches."""
+        if isinstance(data, Mapping) or is_array(data) or is_numbers(data):
+            return True
+        parts = list(data) if isinstance(data, (tuple, list)) else []
+        lengths = (len(reads), len(self._plan.batch), sum(not tensor.is_target for tensor in self._plan.batch))
+        return len(parts) in lengths and all(is_array(part) or is_numbers(part) for part in parts)
+
+    def _predict(self, batch: Any, reads: Sequence[BatchTensor]) -> list[Array]:
+        arrays = [samples_of(value, tensor) for value, tensor in zip(self._read_of(batch, reads), reads, strict=True)]
+        return self._predicted(len(arrays[0]) if arrays else 0, lambda into: self._core.predict(arrays, into))
+
+    def _predicted(self, count: int, run: Callable[[list[Array]], None]) -> list[Array]:
+        outputs = [np.empty((count, *shape[1:]), NUMPY_TYPES[dtype]) for _, dtype, shape, _ in self._core.outputs()]
+        run([output.reshape(-1).view(np.uint8) for output in outputs])
+        return outputs
+
+    def _read_of(self, batch: Any, reads: Sequence[BatchTensor]) -> list[Any]:
+        """The values of a batch that a prediction reads."""
+        wanted = self._plan.batch
+        if isinstance(batch, Mapping):
+            others = {tensor.name for tensor in wanted} - {tensor.name for tensor in reads}
+            return flat({name: value for name, value in batch.items() if name not in others}, reads)
+        values = [batch] if is_numbers(batch) else flat(batch, reads)
+        if len(values) == len(reads):
+            return values
+        if len(values) in (len(wanted), sum(not tensor.is_target for tensor in wanted)):
+            given = {tensor.name: value for tensor, value in zip(wanted, values, strict=False)}
+            if all(tensor.name in given for tensor in reads):
+                return [given[tensor.name] for tensor in reads]
+        names = ", ".join(f"{tensor.name} {tensor.dtype}{list(tensor.shape)}" for tensor in reads)
+        raise InvalidInput(
+            "E0262", f"{len(values)} arrays, and the outputs are made of {len(reads)}", "predict", f"give {names}"
+        )
+
+    def _answer(self, parts: list[list[Array]]) -> Array | dict[str, Array]:
+        if not parts:
+            raise InvalidInput("E0262", "the data hold no sample", "predict", "give one or more")
+        whole = parts[0] if len(parts) == 1 else [np.concatenate(outputs) for outputs in zip(*parts, strict=True)]
+        names = [name for name, *_ in self._core.outputs()]
+        return whole[0] if len(whole) == 1 else dict(zip(names, whole, strict=True))
+
     def _as_dataset(self, data: Any) -> Dataset | None:
         """Data as a data set; None: it is an iterable of batches."""
         if isinstance(data, Dataset):
@@ -206,9 +281,7 @@ class Trainer(TrainerKeywords):
             if len(values) == len(wanted) and all(is_array(value) or is_numbers(value) for value in values):
                 return Dataset.from_arrays(self._plan, *values)
         if isinstance(data, (str, bytes, os.PathLike)):
-            raise UsageError(
-                "E0116", "a path is no data", "data", "open it: train, test = pantoum.Dataset.open(path, plan)"
-            )
+            raise _path_is_no_data()
         return None
 
     def save(self, path: PathLike) -> None:
@@ -336,6 +409,10 @@ class Trainer(TrainerKeywords):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise UsageError("E0108", "a Trainer is not pickled", "", "pickle its plan, and save() and resume() the state")
+
+
+def _path_is_no_data() -> UsageError:
+    return UsageError("E0116", "a path is no data", "data", "open it: train, test = pantoum.Dataset.open(path, plan)")
 
 
 def _pairs(normalize: Any) -> list[tuple[float, float]]:

@@ -202,6 +202,51 @@ Row evaluate(PythonTrainer& self, const Dataset& data) {
   return dict_of(value_of(std::move(found)));
 }
 
+using BatchRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, bool>>;
+
+BatchRows rows_of(const std::vector<BatchTensor>& tensors) {
+  nb::list all;
+  for (const BatchTensor& tensor : tensors)
+    all.append(
+        nb::make_tuple(tensor.name, std::string(name_of(tensor.dtype)), nb::cast(tensor.shape), tensor.is_target));
+  return all;
+}
+
+using Bytes1d = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::vector<std::span<std::byte>> spans_of(std::vector<Bytes1d>& arrays) {
+  std::vector<std::span<std::byte>> spans;
+  for (Bytes1d& array : arrays) spans.emplace_back(reinterpret_cast<std::byte*>(array.data()), array.size());
+  return spans;
+}
+
+void predict(PythonTrainer& self, const std::vector<Given>& arrays, std::vector<Bytes1d> into) {
+  const Turn turn(self, true);
+  const Batch batch = batch_of(arrays);
+  const std::vector<std::span<std::byte>> spans = spans_of(into);
+  Callbacks callbacks{nb::none(), nb::none()};
+  Result<void> made =
+      result_without_gil([&] { return turn->predict(batch, spans, [&] { return callbacks.go_on(); }); });
+  callbacks.raise_what_was_thrown();
+  value_of(std::move(made));
+}
+
+void predict_data(PythonTrainer& self, const Dataset& data, std::vector<Bytes1d> into) {
+  const Turn turn(self, true);
+  const std::vector<std::span<std::byte>> spans = spans_of(into);
+  const auto count = static_cast<size_t>(std::max<int64_t>(data.count(), 1));
+  Callbacks callbacks{nb::none(), nb::none()};
+  const OnRows take = [&](size_t output, int64_t first, std::span<const std::byte> rows) -> Result<void> {
+    if (!callbacks.go_on()) return fail("E0999", "interrupted while outputs were made");
+    std::memcpy(spans[output].data() + spans[output].size() / count * static_cast<size_t>(first), rows.data(),
+                rows.size());
+    return {};
+  };
+  Result<void> made = result_without_gil([&] { return turn->predict(data, take); });
+  callbacks.raise_what_was_thrown();
+  value_of(std::move(made));
+}
+
 Row dict_of(const FitSummary& summary) {
   return row_of("steps", summary.steps, "ran", summary.ran, "loss", summary.loss, "seconds", summary.seconds,
                 "evaluation", dict_or_none(summary.evaluation), "stopped", summary.stopped, "out_of_time",
@@ -244,7 +289,6 @@ nb::typed<nb::object, nb::any> tensor(PythonTrainer& self, const std::string& na
   return view_of(view, owner, name.starts_with("accumulated."));
 }
 
-using Bytes1d = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using BytesRead1d = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void read(PythonTrainer& self, const std::string& name, Bytes1d into) {
@@ -294,6 +338,16 @@ void bind_trainer(nb::module_& module) {
       .def("update", &update, "step, loss, lr")
       .def("fit", &fit, "train"_a, "test"_a, "options"_a, "on_batch"_a.none(), "on_epoch"_a.none())
       .def("evaluate", &evaluate, "data"_a)
+      .def(
+          "prediction_inputs", [](PythonTrainer& self) { return rows_of(Turn(self, false)->prediction_inputs()); },
+          "name, dtype, shape, is_target")
+      .def(
+          "outputs", [](PythonTrainer& self) { return rows_of(Turn(self, false)->outputs()); },
+          "name, dtype, shape, is_target")
+      .def("predict", &predict, "arrays"_a, "into"_a.noconvert(),
+           nb::sig("def predict(self, arrays: list[typing.Any], into: list[typing.Any]) -> None"))
+      .def("predict_data", &predict_data, "data"_a, "into"_a.noconvert(),
+           nb::sig("def predict_data(self, data: Samples, into: list[typing.Any]) -> None"))
       .def(
           "save",
           [](PythonTrainer& self, nb::handle path) {

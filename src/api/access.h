@@ -32,7 +32,7 @@ struct Plan::Impl {
   ModelOptions options;  // of the model that was planned; of a loaded plan, those that it names
   pipeline::PlannedStep step;
   std::shared_ptr<const base::TemporaryPath> weights;  // the first ones
-  std::vector<BatchTensor> batch;                   // of the model
+  std::vector<BatchTensor> batch;                      // of the model
   std::vector<std::string> notes;
   std::shared_ptr<base::InputsInUse> inputs = std::make_shared<base::InputsInUse>();  // the model's among them
 };
@@ -64,6 +64,10 @@ namespace api {
 [[nodiscard]] Result<pipeline::ModelRequest> model_request(const Access::ModelImpl& model);
 // Returns how many samples each array holds. E0262 the arrays are not those that `wanted` says.
 [[nodiscard]] Result<int64_t> check_arrays(const std::vector<BatchTensor>& wanted, const Batch& arrays);
+
+// The arrays as samples, which refer to their bytes: `count` in each, as check_arrays found.
+[[nodiscard]] std::vector<std::unique_ptr<data::SampleFile>> samples_of(const std::vector<BatchTensor>& wanted,
+                                                                        const Batch& arrays, int64_t count);
 
 // The same samples; keeps what `handle` holds.
 [[nodiscard]] data::Dataset shared(const Dataset& handle);

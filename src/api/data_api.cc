@@ -27,12 +27,17 @@ Result<int64_t> samples_in(const Array& array, const BatchTensor& tensor) {
   return bytes / each;
 }
 
-std::unique_ptr<data::SampleFile> samples_of(const Array& array, const BatchTensor& tensor, int64_t count) {
-  return data::memory_samples(static_cast<base::DType>(tensor.dtype), {tensor.shape.begin() + 1, tensor.shape.end()},
-                              count, array.bytes());
-}
-
 }  // namespace
+
+std::vector<std::unique_ptr<data::SampleFile>> api::samples_of(const std::vector<BatchTensor>& wanted,
+                                                               const Batch& arrays, int64_t count) {
+  std::vector<std::unique_ptr<data::SampleFile>> samples;
+  for (size_t at = 0; at < wanted.size(); ++at)
+    samples.push_back(data::memory_samples(static_cast<base::DType>(wanted[at].dtype),
+                                           {wanted[at].shape.begin() + 1, wanted[at].shape.end()}, count,
+                                           arrays[at].bytes()));
+  return samples;
+}
 
 Result<int64_t> api::check_arrays(const std::vector<BatchTensor>& wanted, const Batch& arrays) {
   if (arrays.size() != wanted.size())
@@ -57,8 +62,9 @@ Result<Dataset> Dataset::from_arrays(const Plan& plan, const Batch& arrays) {
   if (count == 0) return fail("E0262", "the arrays hold no sample", {}, "give one sample or more");
   auto impl = std::make_shared<Impl>();
   impl->data.format = "memory";
+  std::vector<std::unique_ptr<data::SampleFile>> all = api::samples_of(wanted, arrays, count);
   for (size_t at = 0; at < arrays.size(); ++at) {
-    auto samples = samples_of(arrays[at], wanted[at], count);
+    std::unique_ptr<data::SampleFile>& samples = all[at];
     if (!wanted[at].is_target) {
       impl->data.inputs.push_back(std::move(samples));
     } else if (impl->data.labels == nullptr) {
@@ -123,13 +129,13 @@ class SharedSamples final : public data::SampleFile {
 data::Dataset shared(const Dataset& handle) {
   data::Dataset made;
   const Access::DatasetImpl* impl = Access::impl(handle);
-  if (impl == nullptr || impl->data.labels == nullptr) return made;
+  if (impl == nullptr) return made;
   const auto owner = std::make_shared<const Dataset>(handle);
   const auto share = [&](const std::unique_ptr<data::SampleFile>& samples) {
     return std::make_unique<SharedSamples>(owner, *samples);
   };
   for (const auto& input : impl->data.inputs) made.inputs.push_back(share(input));
-  made.labels = share(impl->data.labels);
+  if (impl->data.labels != nullptr) made.labels = share(impl->data.labels);
   for (const auto& labels : impl->data.more_labels) made.more_labels.push_back(share(labels));
   made.format = impl->data.format;
   made.classes = impl->data.classes;

@@ -50,6 +50,8 @@ struct Trainer::Impl {
   [[nodiscard]] const Access::PlanImpl& planned() const { return Access::impl(plan); }
   template <class Change>
   [[nodiscard]] Result<void> set_group(size_t group, double value, const char* where, const Change& change);
+  [[nodiscard]] Result<void> predict(std::span<const data::SampleFile* const> files, const OnRows& take,
+                                     const std::function<bool()>& go_on = {});
   template <class Half>
   [[nodiscard]] Result<StepStats> on_batch(const Batch& batch, const char* where, const Half& half);
 };
@@ -200,6 +202,13 @@ Failure other_size(const std::string& name, size_t given, uint64_t bytes) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char* kOtherOutputs =
+    "give the module outputs with the batch as their first dimension, or plan with more RAM";
+
+}  // namespace
+
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -327,6 +336,76 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const std::function<bo
   const std::unique_lock turn = impl_->kernels->turn();
   PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data), go_on));
   return public_evaluation(evaluation);
+}
+
+std::vector<BatchTensor> Trainer::prediction_inputs() const {
+  const train::TensorTable& table = impl_->trainer->tensors();
+  std::vector<BatchTensor> inputs;
+  for (const size_t at : table.prediction_reads) {
+    const train::PlanTensor& tensor = table.batch_tensor(at);
+    inputs.push_back({tensor.name, api::public_type(tensor.dtype), tensor.shape, at >= table.inputs.size()});
+  }
+  return inputs;
+}
+
+std::vector<BatchTensor> Trainer::outputs() const {
+  std::vector<BatchTensor> outputs;
+  for (const train::PlanTensor& tensor : impl_->trainer->tensors().outputs)
+    outputs.push_back({.name = tensor.name, .dtype = api::public_type(tensor.dtype), .shape = tensor.shape});
+  return outputs;
+}
+
+Result<void> Trainer::Impl::predict(std::span<const data::SampleFile* const> files, const OnRows& take,
+                                    const std::function<bool()>& go_on) {
+  const std::string& lack = planned().step.no_prediction;
+  if (!lack.empty()) return fail("E0105", "the plan gives no outputs: " + lack, "Trainer::predict", kOtherOutputs);
+  const std::unique_lock turn = kernels->turn();
+  return trainer->predict(files, take, go_on);
+}
+
+Result<void> Trainer::predict(const Batch& inputs, std::span<const std::span<std::byte>> into,
+                              const std::function<bool()>& go_on) {
+  PANTOUM_TRY(impl_->trainer->own_process());
+  const std::vector<BatchTensor> wanted = prediction_inputs(), made = outputs();
+  PANTOUM_ASSIGN(const int64_t count, api::check_arrays(wanted, inputs));
+  const auto owned = api::samples_of(wanted, inputs, count);
+  std::vector<const data::SampleFile*> files;
+  for (const auto& each : owned) files.push_back(each.get());
+  if (into.size() != made.size())
+    return fail("E0262", fmt::format("room for {} outputs, and there are {}", into.size(), made.size()),
+                "Trainer::predict", "see Trainer::outputs()");
+  std::vector<size_t> row_bytes;
+  for (size_t at = 0; at < made.size(); ++at) {
+    row_bytes.push_back(impl_->trainer->tensors().outputs[at].row_bytes());
+    if (into[at].size() != row_bytes[at] * static_cast<size_t>(count))
+      return other_size(made[at].name, into[at].size(), row_bytes[at] * static_cast<size_t>(count));
+  }
+  const auto copy = [&](size_t output, int64_t first, std::span<const std::byte> rows) -> Result<void> {
+    std::memcpy(into[output].data() + static_cast<size_t>(first) * row_bytes[output], rows.data(), rows.size());
+    return {};
+  };
+  return impl_->predict(files, copy, go_on);
+}
+
+Result<std::vector<Output>> Trainer::predict(const Batch& inputs) {
+  PANTOUM_ASSIGN(const int64_t count, api::check_arrays(prediction_inputs(), inputs));
+  std::vector<Output> made;
+  std::vector<std::span<std::byte>> into;
+  for (BatchTensor& output : outputs()) {
+    output.shape.front() = count;
+    const size_t bytes = impl_->trainer->tensors().outputs[made.size()].row_bytes() * static_cast<size_t>(count);
+    made.push_back({std::move(output.name), output.dtype, std::move(output.shape), std::vector<std::byte>(bytes)});
+  }
+  for (Output& output : made) into.emplace_back(output.bytes);
+  PANTOUM_TRY(predict(inputs, into));
+  return made;
+}
+
+Result<void> Trainer::predict(const Dataset& data, const OnRows& take) {
+  PANTOUM_TRY(impl_->trainer->own_process());
+  const data::Dataset samples = api::shared(data);
+  PANTOUM_ASSIGN(const auto files, train::prediction_files(impl_->trainer->tensors(), samples));
+  return impl_->predict(files, take);
 }
 
 Result<void> Trainer::save(const std::string& path) {

@@ -279,7 +279,6 @@ TEST(TrainerApi, ShowsWeightsWithoutACopy) {
   EXPECT_EQ(trainer.read("fc1.weight", {}).error().code, "E0262");
 }
 
-// A batch that does not fit changes nothing: the next one is taken as if it had not been.
 // A callback that asks for what would take the batches of the call that runs is refused, and the run is that of one without.
 TEST(TrainerApi, CallbacksThatCallBackAreRefusedAndChangeNothing) {
   const Plan plan = planned();
@@ -313,6 +312,53 @@ TEST(TrainerApi, CallbacksThatCallBackAreRefusedAndChangeNothing) {
   }
 }
 
+// With the outputs as the targets the mean of squares is 0 exactly where evaluation computes the same bits.
+TEST(TrainerApi, PredictsWhatEvaluationComputes) {
+  const Plan plan = planned(quick(), {.batch = kBatch, .loss = "mse"});
+  Trainer trainer = Trainer::create(plan).value();
+  const Points some = points(2 * kBatch + 3, 5);
+  const std::vector<Output> made = trainer.predict({some.x}).value();
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_EQ(made[0].name, "logits");
+  EXPECT_THAT(made[0].shape, ElementsAreArray({int64_t{2 * kBatch + 3}, kClasses}));
+  const std::vector<float> scores = made[0].values<float>();
+  const Dataset data = Dataset::from_arrays(plan, {some.x, scores}).value();
+  EXPECT_EQ(trainer.evaluate(data).value().loss, 0);
+
+  std::vector<float> into(scores.size()), rows;
+  const std::vector<std::span<std::byte>> places{std::as_writable_bytes(std::span(into))};
+  ASSERT_TRUE(trainer.predict({some.x}, places));
+  EXPECT_EQ(into, scores);
+  const Result<void> streamed =
+      trainer.predict(data, [&](size_t, int64_t, std::span<const std::byte> bytes) -> Result<void> {
+        rows.resize(rows.size() + bytes.size() / sizeof(float));
+        std::memcpy(&*(rows.end() - static_cast<std::ptrdiff_t>(bytes.size() / sizeof(float))), bytes.data(),
+                    bytes.size());
+        return {};
+      });
+  ASSERT_TRUE(streamed) << to_text(streamed.error());
+  EXPECT_EQ(rows, scores);
+  ASSERT_EQ(trainer.prediction_inputs().size(), 1U);
+  EXPECT_EQ(trainer.prediction_inputs()[0].name, "x");
+}
+
+TEST(TrainerApi, RefusesSamplesThatDoNotFitAPrediction) {
+  Trainer trainer = Trainer::create(planned()).value();
+  const Points some = points(kBatch, 5);
+  EXPECT_EQ(code(trainer.predict({some.x, some.y})), "E0262");
+  EXPECT_EQ(code(trainer.predict({})), "E0262");
+  EXPECT_EQ(code(trainer.predict({some.y})), "E0262");
+  EXPECT_EQ(code(trainer.predict({std::vector<float>()})), "E0262");
+  std::vector<float> small(3);
+  EXPECT_EQ(code(trainer.predict({some.x}, std::vector{std::as_writable_bytes(std::span(small))})), "E0262");
+  EXPECT_EQ(code(trainer.predict({some.x}, std::vector<std::span<std::byte>>())), "E0262");
+  const Dataset data = Dataset::from_arrays(planned(), {some.x, some.y}).value();
+  const auto refuse = [](size_t, int64_t, std::span<const std::byte>) -> Result<void> { return fail("E0901", "full"); };
+  EXPECT_EQ(code(trainer.predict(data, refuse)), "E0901");
+  EXPECT_TRUE(trainer.predict({some.x}));
+}
+
+// A batch that does not fit changes nothing: the next one is taken as if it had not been.
 TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
   const Plan plan = planned();
   Trainer trainer = Trainer::create(plan).value();

@@ -138,6 +138,7 @@ class Compiler {
         continue;
       }
       entry.name = name;
+      entry.type = value.type;  // which may be a view of what the op made
       entry.home = problem::Home::kRam;
       entry.ram_at = at;
     }

@@ -87,6 +87,12 @@ using TrainingOptions = ::pantoum::ModelOptions;
 // labels; then the metrics "count_top5" and "mean_absolute_error". With several terms, the names of counts and metrics end in ".<output>".
 [[nodiscard]] Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options);
 
+// Returns the step that gives the model's outputs: make_evaluation's without its losses. It reads the inputs alone that the outputs are made of, and a
+// target where an output is made of that. Results: "<k>:<output>" for output k, each with the batch as its first dimension; of a batch of 1, whose
+// rows are the sample itself, an output of any shape with a 1 in front. Left out: the loss of a captured model, values that no input changes, and,
+// with a note, outputs of another first dimension. Errors: those of make_evaluation.
+[[nodiscard]] Result<Graph> make_prediction(const Graph& forward, const TrainingOptions& options);
+
 // Returns the forward program without a loss. Its parameters and buffers have the same names as in training; batch norm uses its running statistics,
 // and there is no dropout. Results: the model's outputs. `fixed`: parameters and buffers become constants, so that values which depend only on them
 // can be computed once.

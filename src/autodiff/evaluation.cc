@@ -1,9 +1,14 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "autodiff/autodiff.h"
 #include "autodiff/running_statistics.h"
 #include "autodiff/step.h"
 #include "ir/op_registry.h"
+#include "pantoum/pantoum.h"
 
 namespace pantoum::autodiff {
 namespace {
@@ -54,7 +59,64 @@ Result<Graph> evaluated(const Graph& forward) {
   return graph;
 }
 
+// Inputs and targets that no op reads, and that are no output either, are no part of the program.
+void forget_unread_inputs(Graph& graph) {
+  std::vector<char> read(graph.values.size(), 0);
+  for (const Op& op : graph.ops)
+    for (const ValueId input : op.inputs) read[position_of(input)] = 1;
+  for (std::vector<ValueId>* list : {&graph.inputs, &graph.labels})
+    std::erase_if(*list, [&](ValueId input) {
+      if (read[position_of(input)] == 0) graph.value(input).role = ir::Role::kActivation;
+      return read[position_of(input)] == 0;
+    });
+}
+
+// The shape of an output whose rows are those of the samples; none if it has no such rows.
+std::optional<Shape> rows_of_samples(const Shape& shape, int64_t batch) {
+  if (!shape.empty() && shape.front() == batch) return shape;
+  if (batch != 1 || shape.size() >= PT_MAX_RANK) return std::nullopt;
+  Shape one = shape;
+  one.insert(one.begin(), 1);
+  return one;
+}
+
+bool follows_from_inputs(const Graph& graph, ValueId output) {
+  const Value& root = graph.value(ir::root_of(graph, output));
+  return root.producer != kNone || root.role == ir::Role::kInput || root.role == ir::Role::kLabel;
+}
+
 }  // namespace
+
+Result<Graph> make_prediction(const Graph& forward, const TrainingOptions& options) {
+  PANTOUM_ASSIGN(Graph graph, evaluated(forward));
+  Builder builder(graph);
+  PANTOUM_TRY(add_losses(builder, options.loss.terms()));  // targets get the names that they have in training
+  graph.notes.clear();
+  const Shape& first = graph.value(graph.labels.front()).type.shape;
+  const int64_t batch = first.empty() ? 0 : first.front();
+  for (size_t output = 0; output < graph.outputs.size(); ++output) {
+    const ValueId made = graph.outputs[output];
+    const std::string& own = output < graph.output_names.size() ? graph.output_names[output] : graph.value(made).name;
+    const std::string name = own;  // values move when the graph grows
+    if (name == ir::kCapturedLoss || !follows_from_inputs(graph, made)) continue;
+    const TensorType type = builder.type(made);
+    const std::optional<Shape> shape = rows_of_samples(type.shape, batch);
+    if (!shape) {
+      graph.notes.push_back(fmt::format("the output '{}' is {}: without the batch of {} as its first dimension", name,
+                                        ir::to_text(type), batch));
+      continue;
+    }
+    const std::string result = fmt::format("{}:{}", output, name);
+    graph.results.push_back(builder.op(Kind::k_alias, result, {made}, {}, {{type.dtype, *shape}}));
+    builder.rename(graph.results.back(), result);
+  }
+  if (builder.error()) return Failure(*builder.error());
+  graph.outputs.clear();
+  graph.output_names.clear();
+  ir::drop_dead_ops(graph);
+  forget_unread_inputs(graph);
+  return graph;
+}
 
 Result<Graph> make_inference(const Graph& forward, bool fixed) {
   PANTOUM_ASSIGN(Graph graph, evaluated(forward));

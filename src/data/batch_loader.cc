@@ -59,7 +59,7 @@ const SampleFile& targets_of(const Dataset& data, size_t label) {
 }  // namespace
 
 BatchLoader::BatchLoader(Preparation preparation, size_t inputs, size_t labels)
-    : preparation_(std::move(preparation)), inputs_(inputs), conversions_(inputs + labels) {
+    : preparation_(std::move(preparation)), inputs_(inputs), files_(inputs + labels), conversions_(inputs + labels) {
   const std::vector<Normalization> plain(1);
   for (const Normalization& each : preparation_.normalization.empty() ? plain : preparation_.normalization) {
     Table& table = tables_.emplace_back();
@@ -138,8 +138,7 @@ Result<void> BatchLoader::bind(const Dataset& data, std::span<const BatchView> b
         fmt::format("the data have targets for {} losses, there are {}", data.more_labels.size() + 1, labels.size()),
         {}, "give an array of targets for each --loss");
   for (size_t input = 0; input < inputs.size(); ++input) {
-    PANTOUM_ASSIGN(conversions_[input], fit(*data.inputs[input], inputs[input], true));
-    PANTOUM_TRY(check_channels(inputs[input], conversions_[input]));
+    PANTOUM_TRY(bind_input(input, *data.inputs[input], inputs[input]));
     if (data.inputs[input]->count() != data.labels->count())
       return fail("E0262",
                   fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
@@ -148,22 +147,30 @@ Result<void> BatchLoader::bind(const Dataset& data, std::span<const BatchView> b
   for (size_t label = 0; label < labels.size(); ++label) {
     const SampleFile& targets = targets_of(data, label);
     PANTOUM_ASSIGN(conversions_[inputs_ + label], fit(targets, labels[label], false));
+    files_[inputs_ + label] = &targets;
     if (targets.count() != data.labels->count())
       return fail("E0262",
                   fmt::format("there are {} targets here and {} elsewhere", targets.count(), data.labels->count()),
                   std::string(labels[label].name), "make all from the same data");
   }
-  PANTOUM_TRY(check_images(batch));
-  data_ = &data;
+  return check_images(batch);
+}
+
+Result<void> BatchLoader::bind(std::span<const SampleFile* const> inputs, std::span<const BatchView> batch) {
+  for (size_t input = 0; input < inputs.size(); ++input) PANTOUM_TRY(bind_input(input, *inputs[input], batch[input]));
   return {};
+}
+
+Result<void> BatchLoader::bind_input(size_t input, const SampleFile& file, const BatchView& tensor) {
+  PANTOUM_ASSIGN(conversions_[input], fit(file, tensor, true));
+  files_[input] = &file;
+  return check_channels(tensor, conversions_[input]);
 }
 
 Result<void> BatchLoader::load(int64_t index, std::span<const BatchView> batch, int64_t row,
                                const Change* change) const {
-  for (size_t input = 0; input < inputs_; ++input)
-    PANTOUM_TRY(load_tensor(*data_->inputs[input], index, batch[input], row, conversions_[input], change));
-  for (size_t at = inputs_; at < batch.size(); ++at)
-    PANTOUM_TRY(load_tensor(targets_of(*data_, at - inputs_), index, batch[at], row, conversions_[at], nullptr));
+  for (size_t at = 0; at < batch.size(); ++at)
+    PANTOUM_TRY(load_tensor(*files_[at], index, batch[at], row, conversions_[at], at < inputs_ ? change : nullptr));
   return {};
 }
 

@@ -26,6 +26,8 @@ class BatchLoader {
   // they do not fit: they need the same shape up to extents of 1; the same dtype or one that widens (u8 to f32, i64, i32; i32 to i64); a
   // normalization for every channel; images where there are augmentations.
   [[nodiscard]] Result<void> bind(const Dataset& data, std::span<const BatchView> batch);
+  // The same for a loader of inputs alone.
+  [[nodiscard]] Result<void> bind(std::span<const SampleFile* const> inputs, std::span<const BatchView> batch);
 
   // Reads sample `index` into row `row` of every tensor. Stored elements are at most as wide as the tensor's. They are read into the end of
   // the row, changed there, and widened in place from the first to the last: element e goes to bytes w e .. w e + w, and no stored
@@ -42,10 +44,11 @@ class BatchLoader {
 
   Preparation preparation_;
   std::vector<Table> tables_;  // one for each normalization; one where none is asked for
-  const Dataset* data_ = nullptr;
   size_t inputs_;
-  std::vector<Conversion> conversions_;  // of the inputs, then the labels
+  std::vector<const SampleFile*> files_;  // of the inputs, then the labels
+  std::vector<Conversion> conversions_;   // of the inputs, then the labels
 
+  [[nodiscard]] Result<void> bind_input(size_t input, const SampleFile& file, const BatchView& tensor);
   [[nodiscard]] Result<Conversion> fit(const SampleFile& file, const BatchView& tensor, bool is_input) const;
   [[nodiscard]] Result<void> check_channels(const BatchView& tensor, Conversion conversion) const;
   [[nodiscard]] Result<void> check_images(std::span<const BatchView> batch) const;

@@ -43,7 +43,9 @@ struct Dataset {
   std::vector<std::unique_ptr<SampleFile>> more_labels;  // of the second and later losses
   std::string format;                                    // "IDX", "image folder", ...
   std::vector<std::string> classes;                      // an image folder's, in the order of their labels; else empty
-  [[nodiscard]] int64_t count() const { return labels ? labels->count() : 0; }
+  [[nodiscard]] int64_t count() const {
+    return labels ? labels->count() : inputs.empty() ? 0 : inputs.front()->count();
+  }
 };
 
 using pantoum::DataOptions;  // its cache folder is named
@@ -62,6 +64,7 @@ struct Wanted {
   std::vector<WantedTensor> inputs;  // in the model's order
   WantedTensor label;
   std::vector<WantedTensor> more_labels;  // of the second and later losses; then all labels are found by their names
+  bool labels = true;                     // false: data without labels will do, and a test set alone
 };
 
 // Opens the folder or file at `path` in the first format of docs/data.md that it has. An empty `wanted.inputs` stands for one input of

@@ -134,6 +134,7 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
     return Programs{{.kind = kInfer, .graph = std::move(inference)}};
   }
   PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model));
+  PANTOUM_ASSIGN(ir::Graph prediction, autodiff::make_prediction(forward, model));
   ModelOptions options = model;
   options.freeze.clear();  // it is done
 
@@ -162,6 +163,7 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   if (update) programs.push_back({.kind = kUpdate, .graph = *std::move(update)});
   if (accumulation) programs.push_back({.kind = kAccumulate, .graph = *std::move(accumulation)});
   if (backbone) programs.push_back({.kind = kMakeFeatures, .graph = *std::move(backbone)});
+  if (!prediction.results.empty()) programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
   for (size_t other = 1; other < programs.size(); ++other)
     keep_persistent(programs.front().graph, programs[other].graph);
   return programs;
@@ -228,6 +230,9 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
   PANTOUM_ASSIGN(compiled.programs,
                  differentiate_with_attention(std::move(imported.graph), compiled, request, in_blocks));
   compiled.attention = in_blocks && compiled.kernels->back_end() != nullptr;
+  if (!model.options.inference && find_program(compiled.programs, kPredict) == nullptr)
+    compiled.no_prediction =
+        "the model gives nothing but its loss, or outputs without the batch as their first dimension";
   tell("autodiff", ir::to_text(compiled.training().graph));
   if (!model.options.inference) PANTOUM_TRY(check_trainable(compiled.evaluation().graph));
   return compiled;

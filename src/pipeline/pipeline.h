@@ -43,6 +43,8 @@ inline constexpr ProgramKind kGradients{"gradients", "gradients", true};
 inline constexpr ProgramKind kUpdate{"update", "update", true};
 inline constexpr ProgramKind kMakeFeatures{"features", "features", false};  // the frozen backbone
 
+inline constexpr ProgramKind kPredict{"predict", "prediction", false};  // the whole model's outputs; the last program
+
 inline constexpr ProgramKind kInfer{"infer", "inference", false};  // alone, in place of training
 
 struct Program {
@@ -90,6 +92,7 @@ struct Compiled {
   bool attention = false;                 // in blocks of other bits than the ops' that they stand for
   std::vector<Substitution> made_by;      // the substitutions that made the first program's graph
   std::vector<Alternative> alternatives;  // until it is planned
+  std::string no_prediction;              // why there is no program kPredict; "": there is one
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }

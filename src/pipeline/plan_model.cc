@@ -116,7 +116,7 @@ plan::StorageTimes storage_times(const Compiled& compiled, const problem::Pager&
 plan::Step step_of(const Compiled& compiled) {
   plan::Step step{.worth = worth_of_another_graph(compiled)};
   for (const Program& program : compiled.programs)
-    step.programs.push_back({program.kind.backward, program.cost.graph, program.plan});
+    if (!(program.kind == kPredict)) step.programs.push_back({program.kind.backward, program.cost.graph, program.plan});
   for (const Alternative& each : compiled.alternatives)
     step.candidates.push_back({each.program.cost.graph, each.least, each.doubt, each.given});
   if (compiled.waited_for) step.storage = storage_times(compiled, *compiled.waited_for);
@@ -136,6 +136,20 @@ void take_plans(plan::Step& step, Compiled& compiled) {
     compiled.programs[program].cost.graph = std::move(step.programs[program].graph);
     compiled.programs[program].plan = std::move(step.programs[program].plan);
   }
+}
+
+// Plans the outputs beside the step, whose plans stay as they are. What has no plan there is left out.
+void plan_prediction(Compiled& compiled, plan::Step& step, const plan::PlanOptions& options) {
+  if (compiled.programs.empty() || !(compiled.programs.back().kind == kPredict)) return;
+  Program& prediction = compiled.programs.back();
+  prediction.cost.graph.device.pager = step.programs.front().graph.device.pager;
+  Result<problem::Plan> plan = plan::plan_beside(step, prediction.cost.graph, options);
+  if (plan) {
+    prediction.plan = *std::move(plan);
+    return;
+  }
+  compiled.no_prediction = "the outputs do not fit the RAM beside what stays there between steps";
+  compiled.programs.pop_back();
 }
 
 // Keeps model and request in a plan, so that it can be used again, with the graph that it is of: an alternative, or the
@@ -249,6 +263,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = none;
   if (!found) return Failure(with_reserve(with_source_of_times(found.error(), none, first.device), none, request.reserve));
+  plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
   Program& training = compiled.training();
   const bool as_waited_for = compiled.waited_for && reuse == nullptr &&

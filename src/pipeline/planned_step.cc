@@ -52,6 +52,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
                  write_initial_weights(training.graph, compiled.model.options, weights_path, compiled.fixed));
   step.inputs = parts_of(model, model.inputs);
   step.targets = parts_of(model, model.labels);
+  step.no_prediction = compiled.no_prediction;
   for (const ir::ValueId input : training.graph.inputs) step.step_inputs.push_back(training.graph.value(input).name);
   if (compiled.has_features()) {
     step.features = step.step_inputs;

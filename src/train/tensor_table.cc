@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <set>
 
 #include "runtime/plan_bytes.h"
@@ -52,7 +54,9 @@ class TableMaker {
     table_.features.resize(feature_names_.size());
     table_.made_features.resize(feature_names_.size());
     for (const Named& entry : named) sort_in(entry);
+    for (auto& [number, output] : outputs_) table_.outputs.push_back(std::move(output));
     PANTOUM_TRY(check());
+    find_reads_of_prediction(plan);
     return std::move(table_);
   }
 
@@ -61,6 +65,7 @@ class TableMaker {
   const weights::SafetensorFile& weights_;
   const std::set<std::string> constants_;
   TensorTable table_;
+  std::map<size_t, PlanTensor> outputs_;  // by their places among the model's
 
   Result<void> find_programs(const pt_plan& plan) {
     const int32_t train = pt_plan_program(&plan, "train"), eval = pt_plan_program(&plan, "eval");
@@ -72,6 +77,8 @@ class TableMaker {
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
     if (const int32_t features = pt_plan_program(&plan, "features"); features >= 0)
       table_.features_program = static_cast<uint32_t>(features);
+    if (const int32_t predict = pt_plan_program(&plan, "predict"); predict >= 0)
+      table_.predict_program = static_cast<uint32_t>(predict);
     if (const int32_t accumulate = pt_plan_program(&plan, "accumulate"); accumulate >= 0)
       table_.accumulate_program = static_cast<uint32_t>(accumulate);
     return {};
@@ -97,7 +104,7 @@ class TableMaker {
 
   void sort_in(const Named& entry) {
     const std::string& name = entry.tensor.name;
-    if (is_label(entry)) return;
+    if (is_label(entry) || take_output(entry)) return;
     if (name == "loss" || name.starts_with("eval.") || name == "accumulate.loss") return result(entry);
     if (name.starts_with("optim.")) return table_.states.push_back(entry.tensor);
     if (name.starts_with("accumulated.")) return table_.sums.push_back(entry.tensor);
@@ -110,6 +117,37 @@ class TableMaker {
     } else {
       (constants_.contains(name) ? table_.constants : table_.weights).push_back(entry.tensor);
     }
+  }
+
+  // "predict.<k>:<output>"
+  bool take_output(const Named& entry) {
+    constexpr std::string_view kBegin = "predict.";
+    const std::string& name = entry.tensor.name;
+    if (!table_.predict_program || !name.starts_with(kBegin) || weights_.find(name) != nullptr) return false;
+    size_t number = 0;
+    const char* const end = name.data() + name.size();
+    const auto [after, wrong] = std::from_chars(name.data() + kBegin.size(), end, number);
+    if (wrong != std::errc() || after == end || *after != ':' || !entry.in_ram) return false;
+    PlanTensor& output = outputs_[number] = entry.tensor;
+    output.name.assign(after + 1, end);
+    return true;
+  }
+
+  void find_reads_of_prediction(const pt_plan& plan) {
+    if (!table_.predict_program) return;
+    std::set<uint32_t> read;
+    for (const PlanTensor& output : table_.outputs) read.insert(output.index);
+    uint32_t instructions = 0;
+    pt_cursor cursor = pt_program_code(&plan, *table_.predict_program, &instructions);
+    for (uint32_t instruction = 0; instruction < instructions; ++instruction) {
+      pt_step step;
+      pt_op_view view;
+      if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK) return;  // the engine has opened the plan
+      for (unsigned input = 0; step.kind == PT_DO_COMPUTE && input < view.input_count; ++input)
+        read.insert(view.tensors[input]);
+    }
+    for (size_t at = 0; at < table_.inputs.size() + table_.terms.size(); ++at)
+      if (read.contains(table_.batch_tensor(at).index)) table_.prediction_reads.push_back(at);
   }
 
   // One that is an input of the model too is not taken here.
@@ -163,6 +201,10 @@ class TableMaker {
       if (!table_.features_program || table_.features[feature].bytes == 0 ||
           table_.features[feature].bytes != table_.made_features[feature].bytes)
         return fail("E0253", "the plan does not make the feature '" + feature_names_[feature] + "'", {}, kHelp);
+    for (const PlanTensor& output : table_.outputs)
+      if (output.shape.empty() || output.shape[0] != table_.batch)
+        return fail("E0253", "the first dimension of the output '" + output.name + "' is not the labels' batch", {},
+                    kHelp);
     for (const LossTensors& term : table_.terms)
       if (table_.batch <= 0 || term.label.shape[0] != table_.batch || term.label.bytes == 0)
         return fail("E0253", "the plan's batch is empty, or not the same for every loss", {}, kHelp);

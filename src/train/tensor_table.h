@@ -4,6 +4,7 @@
 //   "loss"                               the result of a step
 //   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
 //   "eval.count_top5", ...               with ".<output>" behind them
+//   "predict.<k>:<output>"               the model's outputs, in their order
 //   "accumulate.loss"                    the result of a micro-batch
 //   "optim...", "accumulated..."         optimizer state, sums of gradients (with an update apart: what it reads)
 //   TrainerOptions::inputs               the model's inputs
@@ -56,7 +57,15 @@ struct TensorTable {
   uint32_t train_program = 0;      // "train"; where the update is apart "gradients"
   std::optional<uint32_t> update_program, eval_program, accumulate_program, features_program;
   std::optional<PlanTensor> accumulate_loss;  // f32 []; there with the program
+  std::optional<uint32_t> predict_program;
+  std::vector<PlanTensor> outputs;       // that it makes, by the model's names; their first dimension is the batch
+  std::vector<size_t> prediction_reads;  // which of the inputs, then the labels, it reads
   int64_t batch = 0;
+
+  // Of the inputs, then the labels.
+  [[nodiscard]] const PlanTensor& batch_tensor(size_t at) const {
+    return at < inputs.size() ? inputs[at] : terms[at - inputs.size()].label;
+  }
 };
 
 // Names as TrainerOptions has them.

@@ -285,6 +285,8 @@ class PlanTrainer final : public Trainer {
   Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
                                       std::stop_token stop) override;
   Result<Evaluation> evaluate(const data::Dataset& data, const std::function<bool()>& go_on) override;
+  Result<void> predict(std::span<const data::SampleFile* const> files, const OnRows& take,
+                       const std::function<bool()>& go_on) override;
 
   Result<void> save(const std::string& path, const std::string& kept) override {
     PANTOUM_TRY(own_process());
@@ -660,7 +662,62 @@ Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data, const std::f
   return evaluation;
 }
 
+Result<void> PlanTrainer::predict(std::span<const data::SampleFile* const> files, const OnRows& take,
+                                  const std::function<bool()>& go_on) {
+  PANTOUM_TRY(own_process());
+  if (!table_.predict_program || table_.outputs.empty())
+    return fail(
+        "E0105", "the plan holds no program 'predict': it gives no outputs", {},
+        "plan the model again: plans of earlier releases lack it, and one whose outputs do not fit its RAM does");
+  std::vector<data::BatchView> batch;
+  for (const size_t at : table_.prediction_reads) batch.push_back(model_batch_[at]);
+  if (files.size() != batch.size())
+    return fail("E0262",
+                fmt::format("the data have {} inputs, the outputs are made of {}", files.size(), batch.size()));
+  const int64_t count = files.empty() ? 0 : files.front()->count();
+  if (count == 0) return fail("E0262", "there are no samples to predict", {}, "give one or more");
+  for (size_t at = 0; at < files.size(); ++at)
+    if (files[at]->count() != count)
+      return fail("E0262", fmt::format("there are {} samples here and {} elsewhere", files[at]->count(), count),
+                  std::string(batch[at].name), "give as many of each");
+  data::BatchLoader loader(preparation_, batch.size(), 0);
+  PANTOUM_TRY(loader.bind(files, batch));
+  for (int64_t begin = 0; begin < count; begin += table_.batch) {
+    if (go_on && !go_on()) return fail("E0999", "interrupted while outputs were made");
+    const int64_t real = std::min(table_.batch, count - begin);
+    for (int64_t row = 0; row < table_.batch; ++row)
+      PANTOUM_TRY(loader.load(row < real ? begin + row : begin, batch, row));
+    const pt_status status = engine_->run(*table_.predict_program, {progress_.step, progress_.seed, progress_.lr});
+    if (status != PT_OK) return host::status_failure(status, "the outputs");
+    for (size_t output = 0; output < table_.outputs.size(); ++output)
+      PANTOUM_TRY(take(
+          output, begin,
+          bytes_of(table_.outputs[output]).first(static_cast<uint64_t>(real) * table_.outputs[output].row_bytes())));
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<std::vector<const data::SampleFile*>> prediction_files(const TensorTable& table, const data::Dataset& data) {
+  std::vector<const data::SampleFile*> files;
+  for (const size_t at : table.prediction_reads) {
+    const size_t label = at - table.inputs.size();
+    const data::SampleFile* file = nullptr;
+    if (at < table.inputs.size()) {
+      if (data.inputs.size() == table.inputs.size()) file = data.inputs[at].get();
+    } else {
+      file = label == 0                         ? data.labels.get()
+             : label <= data.more_labels.size() ? data.more_labels[label - 1].get()
+                                                : nullptr;
+    }
+    if (file == nullptr)
+      return fail("E0262", "the data lack a tensor that the outputs are made of", table.batch_tensor(at).name,
+                  "give an array of samples for it");
+    files.push_back(file);
+  }
+  return files;
+}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, const std::string& weights,
                                                  const TrainerOptions& options) {

@@ -74,10 +74,10 @@ struct TrainerOptions {
   bool encrypt = true;    // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
-  Schedule schedule = {};     // of lr, and of the groups' own
+  Schedule schedule = {};               // of lr, and of the groups' own
   std::vector<GroupRates> groups = {};  // by the plan's index; what is missing is none
-  int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
-  std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
+  int64_t micro_batches = 1;            // a step takes so many batches; more than one: the plan has a program for it
+  std::string plan_hash;                // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   std::string kernel_name = {};              // KernelSet::name(), kept in checkpoints; "": not known
   std::string numerics = {};                 // as Progress has it: a resume of another is refused
@@ -120,6 +120,9 @@ struct BestSoFar {
   uint64_t stale = 0;        // evaluations since the best
 };
 
+// Takes rows of tensors().outputs[output], whose first is of sample `first`. They are the arena's, and stay until the next call.
+using OnRows = std::function<Result<void>(size_t output, int64_t first, std::span<const std::byte> rows)>;
+
 struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: the most since
   uint64_t queue_bytes = 0;                                        // of the batches made ahead
@@ -131,6 +134,10 @@ struct Usage {                                                     // exact figu
   std::string cipher = "off";     // of what is paged out
   uint64_t encryption_bytes = 0;  // in RAM beside the arena: the seals of the page file's blocks, and staging
 };
+
+// The files of a data set that a prediction reads. E0262 the data have other inputs, or lack labels that an output is made of.
+[[nodiscard]] Result<std::vector<const data::SampleFile*>> prediction_files(const TensorTable& table,
+                                                                            const data::Dataset& data);
 
 // Owns the arena, the page file, the session and the thread pool. Nothing is allocated by step() and evaluate().
 class Trainer {
@@ -181,6 +188,11 @@ class Trainer {
   // "eval"; E0262 no samples; E0999 it was ended; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data,
                                                     const std::function<bool()>& go_on = {}) = 0;
+  // The model's outputs for every sample once, in order, as evaluation makes them: `files`, as many samples in each, are what
+  // tensors().prediction_reads names. A short last batch is filled up with its first sample, and the rows of that are not given. `go_on` as
+  // above. What `take` refuses ends it. E0105 the plan has no program "predict"; as evaluate().
+  [[nodiscard]] virtual Result<void> predict(std::span<const data::SampleFile* const> files, const OnRows& take,
+                                             const std::function<bool()>& go_on = {}) = 0;
   // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, groups, best, best_step, judged_step, stale,
   // plan_hash, batch, micro_batches, shuffle, samples, data, kernels, threads, thread_independent, epoch, position, and
   // sums. Atomic; `kept`: the new name of the file at `path` ("": that file is replaced). Memory: the header and 64 KiB.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pantoum.data import NUMPY_TYPES, Array, ArrayLike, arrays_inside, as_numpy, is_array, is_torch_dataset
+from pantoum.data import NUMPY_TYPES, Array, ArrayLike, BatchTensor, arrays_inside, as_numpy, is_array, is_torch_dataset
 from pantoum.errors import InvalidInput, expect
 from pantoum.fitting import History
 from pantoum.planning import Plan
@@ -32,6 +32,9 @@ class TorchTrainer(Trainer):
         self._following = following
         self._follows = following is not None
         self._names = [entry["name"] for entry in graph.document["inputs"]]
+        self._one_sample = not all(
+            entry["batch"] for entry in graph.document["inputs"]
+        )  # a step takes everything as one
         self._captured = graph.document["loss"] is not None
         self._computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
         self._trained = {entry["name"] for entry in graph.document["parameters"] if entry["trains"]}
@@ -49,6 +52,31 @@ class TorchTrainer(Trainer):
 
     def evaluate(self, data: Any, target: Any = None) -> dict[str, float]:
         return super().evaluate(self._data(data if target is None else (data, target)))
+
+    def _is_inputs(self, data: Any, reads: Sequence[BatchTensor]) -> bool:
+        if isinstance(data, Mapping) or is_array(data):
+            return True
+        lengths = (len(reads), len(self.plan.batch), sum(not tensor.is_target for tensor in self.plan.batch))
+        return (
+            isinstance(data, (tuple, list))
+            and len(list(_arrays(data))) in lengths
+            and not any(isinstance(part, (tuple, list)) and self._is_inputs(part, reads) for part in data)
+        )
+
+    def _read_of(self, batch: Any, reads: Sequence[BatchTensor]) -> list[Any]:
+        if isinstance(batch, Mapping):
+            planned = dict(zip(self._names, (tensor.name for tensor in self.plan.batch), strict=False))
+            named = {planned.get(input_name(str(name)), str(name)): value for name, value in batch.items()}
+            values = super()._read_of(
+                {tensor.name: named[tensor.name] for tensor in reads if tensor.name in named}, reads
+            )
+        else:
+            values = super()._read_of(list(_arrays(batch)), reads)
+        arrays = [as_numpy(value, tensor.name) for value, tensor in zip(values, reads, strict=True)]
+        return [array[None] if self._one_sample else array for array in arrays]
+
+    def _answer(self, parts: list[list[Array]]) -> Array | dict[str, Array]:
+        return super()._answer([[output[0] for output in part] for part in parts] if self._one_sample else parts)
 
     def state_dict(self, *, optimizer: bool = False) -> dict[str, Array]:
         """Copies of all tensors that `module.state_dict()` has, under its names, whatever the budget; of a loss module

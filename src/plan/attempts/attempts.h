@@ -79,6 +79,10 @@ Result<Plan> make_plan(const Asked& asked, const CostGraph& graph, const PlanOpt
 Result<void> plan_programs(Step& step, const Asked& asked, const PlanOptions& options, const Plan* reuse,
                            Infeasible* infeasible);
 
+// Plans one more program in the arena of a planned step, with the step's tensors where they are: the first plan that fits the step's budget.
+// E0301, E0302: there is none.
+Result<Plan> plan_beside(const Step& step, const CostGraph& graph, const PlanOptions& options);
+
 // Plans the first program's own graph and the candidates, and keeps the graph whose plan costs least.
 Result<void> plan_best_graph(Step& step, const Asked& asked, const PlanOptions& options, Infeasible* infeasible);
 

@@ -242,6 +242,18 @@ class ProgramsPlanner {
 
 }  // namespace
 
+Result<Plan> plan_beside(const Step& step, const CostGraph& graph, const PlanOptions& options) {
+  std::map<std::string, Bytes> places;
+  for (const Program& program : step.programs) places.merge(by_name(program.graph, program.plan.initial));
+  PlanOptions beside{
+      .question = options.question, .without = options.without, .gap = 1, .effort = 1, .threads = options.threads};
+  beside.question.budget = step.programs.front().plan.question.budget_bytes();
+  beside.question.deadline.reset(), beside.question.energy_limit.reset();
+  beside.fixed_initial = inherited(graph, places);
+  beside.stop = options.stop;
+  return make_plan(graph, beside);
+}
+
 Result<void> check_infeasibility(const Infeasible& infeasible) {
   if (!infeasible.refusal) return {};
   const Result<double> proved = check::check_refusal(*infeasible.refusal);
