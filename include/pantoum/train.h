@@ -101,7 +101,9 @@ typedef enum pt_train_kind {
   PT_TRAIN_INPUT = 0,  /* of a batch, in the order that pt_train_step takes them */
   PT_TRAIN_LABEL = 1,  /* of a batch: the targets of each loss, behind the inputs */
   PT_TRAIN_WEIGHT = 2, /* parameters, buffers, constants */
-  PT_TRAIN_STATE = 3   /* of the optimizer */
+  PT_TRAIN_STATE = 3,  /* of the optimizer */
+  PT_TRAIN_OUTPUT = 4, /* of the model, as pt_train_predict gives them */
+  PT_TRAIN_ASKED = 5   /* inputs that the outputs are made of, as pt_train_predict takes them */
 } pt_train_kind;
 
 enum { PT_TRAIN_MAX_RANK = 8 };
@@ -169,6 +171,19 @@ typedef struct pt_train_evaluation {
  * no evaluation; E0152: as for a step, with the sizes of all samples; E0262: there are no samples; E0701; E0903. */
 PT_API int pt_train_evaluate(pt_trainer* trainer, const pt_train_data* data, size_t count, uint64_t samples,
                              pt_train_evaluation* evaluation);
+
+/* Memory of the caller for an output. */
+typedef struct pt_train_room {
+  void* data;
+  size_t bytes;
+} pt_train_room;
+
+/* Computes the model's outputs for any number of samples, as in evaluation: no labels, no dropout, running statistics. `data` has the tensors of
+ * PT_TRAIN_ASKED, `outputs` room for those of PT_TRAIN_OUTPUT, all samples one behind the other in each. Changes no weight or state; takes no RAM beside
+ * the arena. E0105: the plan gives no outputs (it is of an earlier release, or the model gives its loss alone, or they do not fit the budget); E0152:
+ * the number of tensors or the size of one is wrong; E0262: there are no samples, or an index is out of range; E0903. */
+PT_API int pt_train_predict(pt_trainer* trainer, const pt_train_data* data, size_t count, uint64_t samples,
+                            const pt_train_room* outputs, size_t output_count);
 
 /* Sets the learning rate of the following steps, which a schedule then multiplies by its factor. E0150: the rate is negative or not finite. */
 PT_API int pt_train_set_learning_rate(pt_trainer* trainer, double learning_rate);

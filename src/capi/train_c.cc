@@ -236,6 +236,10 @@ std::vector<const PlanTensor*> tensors_of(const TensorTable& table, int kind) {
     for (const train::LossTensors& term : table.terms) tensors.push_back(&term.label);
   if (kind == PT_TRAIN_INPUT)
     for (const PlanTensor& input : table.inputs) tensors.push_back(&input);
+  if (kind == PT_TRAIN_OUTPUT)
+    for (const PlanTensor& output : table.outputs) tensors.push_back(&output);
+  if (kind == PT_TRAIN_ASKED)
+    for (const size_t at : table.prediction_reads) tensors.push_back(&table.batch_tensor(at));
   if (kind == PT_TRAIN_WEIGHT)
     for (const PlanTensor& weight : table.weights) tensors.push_back(&weight);
   if (kind == PT_TRAIN_STATE)
@@ -244,7 +248,7 @@ std::vector<const PlanTensor*> tensors_of(const TensorTable& table, int kind) {
 }
 
 Result<void> check_kind(int kind, const char* function) {
-  if (kind >= PT_TRAIN_INPUT && kind <= PT_TRAIN_STATE) return {};
+  if (kind >= PT_TRAIN_INPUT && kind <= PT_TRAIN_ASKED) return {};
   return misuse(fmt::format("there is no kind of tensors {}", kind), function, "use a pt_train_kind");
 }
 
@@ -306,7 +310,7 @@ Result<void> check_one(const PlanTensor& tensor, const pt_train_data& data, uint
 Result<void> check_count(size_t given, size_t wanted, const char* function) {
   if (given == wanted) return {};
   return fail("E0152", fmt::format("{} tensors are wanted, {} were given", wanted, given), function,
-              "give all inputs, then all labels, of each batch of a step");
+              "give as many as pt_train_count says: of a step all inputs, then all labels, of each batch");
 }
 
 Result<void> check_batch(const Handle& handle, const TensorTable& table, std::span<const pt_train_data> given,
@@ -324,6 +328,12 @@ Result<void> check_batch(const Handle& handle, const TensorTable& table, std::sp
 
 // ---- evaluation ----
 
+// E0152: so many samples have no size in bytes.
+Result<void> check_samples(const PlanTensor& tensor, uint64_t samples, uint64_t given, const char* function) {
+  if (samples <= std::numeric_limits<int64_t>::max() / tensor.row_bytes()) return {};
+  return wrong_size(tensor.name, given, std::numeric_limits<uint64_t>::max(), function);
+}
+
 Result<data::Dataset> samples_of(const TensorTable& table, std::span<const pt_train_data> given, uint64_t samples,
                                  const char* function) {
   const std::vector<const PlanTensor*> tensors = batch_tensors(table);
@@ -333,8 +343,7 @@ Result<data::Dataset> samples_of(const TensorTable& table, std::span<const pt_tr
   data::Dataset data;
   for (size_t at = 0; at < tensors.size(); ++at) {
     const PlanTensor& tensor = *tensors[at];
-    if (samples > std::numeric_limits<int64_t>::max() / tensor.row_bytes())
-      return wrong_size(tensor.name, given[at].bytes, std::numeric_limits<uint64_t>::max(), function);
+    PANTOUM_TRY(check_samples(tensor, samples, given[at].bytes, function));
     PANTOUM_TRY(check_one(tensor, given[at], samples * tensor.row_bytes(), function));
     auto array =
         data::memory_samples(tensor.dtype, {tensor.shape.begin() + 1, tensor.shape.end()}, static_cast<int64_t>(samples),
@@ -347,6 +356,38 @@ Result<data::Dataset> samples_of(const TensorTable& table, std::span<const pt_tr
       data.more_labels.push_back(std::move(array));
   }
   return data;
+}
+
+// The samples that a prediction reads.
+Result<std::vector<std::unique_ptr<data::SampleFile>>> asked_of(const TensorTable& table,
+                                                                std::span<const pt_train_data> given, uint64_t samples,
+                                                                const char* function) {
+  const std::vector<const PlanTensor*> tensors = tensors_of(table, PT_TRAIN_ASKED);
+  if (given.data() == nullptr) return misuse("the samples are a null pointer", function);
+  PANTOUM_TRY(check_count(given.size(), tensors.size(), function));
+  if (samples == 0) return fail("E0262", "there are no samples to predict", function, "give at least one");
+  std::vector<std::unique_ptr<data::SampleFile>> files;
+  for (size_t at = 0; at < tensors.size(); ++at) {
+    const PlanTensor& tensor = *tensors[at];
+    PANTOUM_TRY(check_samples(tensor, samples, given[at].bytes, function));
+    PANTOUM_TRY(check_one(tensor, given[at], samples * tensor.row_bytes(), function));
+    files.push_back(data::memory_samples(tensor.dtype, {tensor.shape.begin() + 1, tensor.shape.end()},
+                                         static_cast<int64_t>(samples),
+                                         {static_cast<const std::byte*>(given[at].data), given[at].bytes}));
+  }
+  return files;
+}
+
+Result<void> check_room(const TensorTable& table, std::span<const pt_train_room> rooms, uint64_t samples,
+                        const char* function) {
+  if (rooms.data() == nullptr) return misuse("the room for the outputs is a null pointer", function);
+  PANTOUM_TRY(check_count(rooms.size(), table.outputs.size(), function));
+  for (size_t at = 0; at < rooms.size(); ++at) {
+    const PlanTensor& output = table.outputs[at];
+    PANTOUM_TRY(check_samples(output, samples, rooms[at].bytes, function));
+    PANTOUM_TRY(check_one(output, {rooms[at].data, rooms[at].bytes}, samples * output.row_bytes(), function));
+  }
+  return {};
 }
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -501,6 +542,26 @@ int pt_train_evaluate(pt_trainer* trainer, const pt_train_data* data, size_t cou
     const std::unique_lock turn = handle.kernels->turn();
     PANTOUM_ASSIGN(const pantoum::train::Evaluation found, of.evaluate(set));
     return answer(evaluation, described(found), name);
+  });
+}
+
+int pt_train_predict(pt_trainer* trainer, const pt_train_data* data, size_t count, uint64_t samples,
+                     const pt_train_room* outputs, size_t output_count) {
+  return with_trainer(trainer, __func__, [&, name = __func__](Handle& handle, Trainer& of) -> Result<void> {
+    const pantoum::train::TensorTable& table = of.tensors();
+    if (!table.predict_program) return of.predict({}, {});  // which says so
+    PANTOUM_ASSIGN(const auto owned, asked_of(table, {data, count}, samples, name));
+    const std::span<const pt_train_room> rooms(outputs, output_count);
+    PANTOUM_TRY(check_room(table, rooms, samples, name));
+    std::vector<const pantoum::data::SampleFile*> files;
+    for (const auto& each : owned) files.push_back(each.get());
+    const auto copy = [&](size_t output, int64_t first, std::span<const std::byte> rows) -> Result<void> {
+      const uint64_t at = static_cast<uint64_t>(first) * table.outputs[output].row_bytes();
+      std::memcpy(static_cast<std::byte*>(rooms[output].data) + at, rows.data(), rows.size());
+      return {};
+    };
+    const std::unique_lock turn = handle.kernels->turn();
+    return of.predict(files, copy);
   });
 }
 

@@ -240,6 +240,47 @@ TEST_F(TrainC, EvaluatesAnyNumberOfSamples) {
   EXPECT_EQ(pt_train_evaluate(open({.with_eval = false}), data.data(), 2, 7, &found), 105);
 }
 
+TEST_F(TrainC, PredictsAnyNumberOfSamples) {
+  for (const bool in_storage : {false, true}) {
+    pt_trainer* const trainer = open({.in_storage = in_storage, .with_outputs = true});
+    step(trainer, batch_of(4));
+    size_t asked = 0, outputs = 0;
+    ASSERT_EQ(pt_train_count(trainer, PT_TRAIN_ASKED, &asked), 0);
+    ASSERT_EQ(pt_train_count(trainer, PT_TRAIN_OUTPUT, &outputs), 0);
+    EXPECT_EQ(asked, 1U) << "the label is not asked for";
+    ASSERT_EQ(outputs, 1U);
+    pt_train_tensor output = {.size = sizeof output};
+    ASSERT_EQ(pt_train_tensor_at(trainer, PT_TRAIN_OUTPUT, 0, &output), 0);
+    EXPECT_STREQ(output.name, "logits");
+    const Batch samples = batch_of(7);
+    const std::vector<float> w = weight(trainer, "w", 18), b = weight(trainer, "b", 3);
+    std::vector<float> made(21, -1);
+    const pt_train_data data = {samples.x.data(), samples.x.size() * sizeof(float)};
+    const pt_train_room room = {made.data(), made.size() * sizeof(float)};
+    ASSERT_EQ(pt_train_predict(trainer, &data, 1, 7, &room, 1), 0) << pt_train_last_error(trainer)->text;
+    for (size_t sample = 0; sample < 7; ++sample)
+      for (size_t logit = 0; logit < 3; ++logit) {
+        double sum = static_cast<double>(b[logit]);
+        for (size_t at = 0; at < 6; ++at)
+          sum += static_cast<double>(samples.x[sample * 6 + at]) * static_cast<double>(w[at * 3 + logit]);
+        EXPECT_NEAR(static_cast<double>(made[sample * 3 + logit]), sum, 1e-5);
+      }
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, 0, &room, 1), 262);
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, 8, &room, 1), 152);
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, UINT64_MAX / 8, &room, 1), 152);
+    EXPECT_EQ(pt_train_predict(trainer, &data, 2, 7, &room, 1), 152);
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, 7, &room, 0), 152);
+    EXPECT_EQ(pt_train_predict(trainer, nullptr, 1, 7, &room, 1), 150);
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, 7, nullptr, 1), 150);
+    const pt_train_room none = {nullptr, room.bytes};
+    EXPECT_EQ(pt_train_predict(trainer, &data, 1, 7, &none, 1), 150);
+  }
+  const Batch samples = batch_of(4);
+  const pt_train_data data = {samples.x.data(), samples.x.size() * sizeof(float)};
+  const pt_train_room room = {nullptr, 48};
+  EXPECT_EQ(pt_train_predict(open(), &data, 1, 4, &room, 1), 105) << "a plan of before has no such program";
+}
+
 TEST_F(TrainC, TheRateIsTheCallers) {
   pt_trainer* const trainer = open({}, {.learning_rate = 0.25, .schedule = "linear,to=0", .total_steps = 4});
   const auto data = batch_of(4);

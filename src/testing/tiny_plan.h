@@ -32,6 +32,7 @@ struct TinyOptions {
   int64_t micro_batches = 1;  // more than one: with sums of gradients and a program that adds to them
   uint64_t ballast = 0;       // more bytes for the arena
   bool groups = false;        // w is in group 0, b in group 1
+  bool with_outputs = false;  // a program that gives the logits
 };
 
 class TinyPlan {
@@ -42,6 +43,7 @@ class TinyPlan {
     add_train();
     if (options.micro_batches > 1) add_accumulate();
     if (options.with_eval) add_eval();
+    if (options.with_outputs) add_predict();
     plan_.arena_bytes = next_ + round(options.ballast);
   }
   std::vector<std::byte> encoded() const {
@@ -234,6 +236,14 @@ class TinyPlan {
       compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)}, {{-1, 1}, {}});
     }
     plan_.programs.push_back({"eval", std::move(code)});
+  }
+
+  void add_predict() {
+    std::vector<Instruction> code;
+    const uint32_t logits = tensor("predict.0:logits", DType::kF32, {options_.batch, kClasses});
+    page(code, problem::Do::kPageIn, w_);
+    compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits)}, {{0, 0}, {}});
+    plan_.programs.push_back({"predict", std::move(code)});
   }
 };
 
