@@ -176,6 +176,7 @@ class Project {
     model_.train = pt_plan_program(&plan_, "train"), model_.eval = pt_plan_program(&plan_, "eval");
     model_.loss = pt_plan_tensor(&plan_, "loss"), model_.eval_loss = pt_plan_tensor(&plan_, "eval.loss");
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
+    model_.predict = -1;  // a run compares trainings
     const uint32_t count = storage_blocks(plan_, batch_, training_.count, false);
     if (count > 0) {
       PANTOUM_ASSIGN(disk_bytes_, host::Arena::map(uint64_t{count} * PT_BLOCK_BYTES, 1));

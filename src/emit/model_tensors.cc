@@ -1,6 +1,9 @@
 #include "emit/model_tensors.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string_view>
 
 #include "runtime/plan_bytes.h"
 
@@ -43,6 +46,24 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
   return data;
 }
 
+// "predict.<k>:<output>", by k.
+Result<std::vector<pt_output>> outputs_of(const pt_plan& plan) {
+  std::map<unsigned long, pt_output> outputs;
+  if (pt_plan_program(&plan, "predict") < 0) return std::vector<pt_output>();
+  for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
+    pt_tensor_info info;
+    if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
+    const std::string name = info.name;
+    constexpr std::string_view kBegin = "predict.";
+    if (!name.starts_with(kBegin) || name.find(':') == std::string::npos || info.rank == 0) continue;
+    outputs[std::strtoul(name.c_str() + kBegin.size(), nullptr, 10)] = {
+        tensor, static_cast<uint32_t>(info.payload / info.dims[0])};
+  }
+  std::vector<pt_output> made;
+  for (const auto& [number, output] : outputs) made.push_back(output);
+  return made;
+}
+
 }  // namespace
 
 Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchName>& rows,
@@ -60,6 +81,7 @@ Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchN
       return fail("E0291", "the plan does not make this feature as its step reads it", name);
     all.features.push_back({made.tensor, read.tensor, read.row_bytes});
   }
+  PANTOUM_ASSIGN(all.outputs, outputs_of(plan));
   return all;
 }
 

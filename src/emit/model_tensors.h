@@ -22,6 +22,7 @@ struct BatchName {
 struct BatchTensors {
   std::vector<pt_batch_tensor> rows;
   std::vector<pt_feature> features;
+  std::vector<pt_output> outputs;
   uint32_t batch = 1;
 };
 

@@ -102,7 +102,7 @@ class Model {
     text += byte_array("plan", firmware_.plan) + arrays_;
     if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
     text += fmt::format("static const pt_initial_value contents[] = {{\n{}}};\n", contents_);
-    text += rows() + features();
+    text += rows() + features() + outputs();
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
     return text + schedule_text(firmware_.schedule) + groups_text(firmware_) + description();
   }
@@ -144,6 +144,12 @@ class Model {
     return text.empty() ? text : fmt::format("static const pt_feature features[] = {{\n{}}};\n", text);
   }
 
+  std::string outputs() const {
+    std::string text;
+    for (const pt_output& each : batch_.outputs) text += fmt::format("    {{{}, {}}},\n", each.tensor, each.row_bytes);
+    return text.empty() ? text : fmt::format("static const pt_output outputs[] = {{\n{}}};\n", text);
+  }
+
   static std::string samples(const std::string& name, const Samples& of, FirmwareSizes& sizes) {
     std::string text, rows;
     uint32_t crc = 0;
@@ -179,13 +185,15 @@ class Model {
         "    {}, {}, {}, {}, {},\n"
         "    {}, {}u, {},\n"
         "    {}, {}, {}, {:#x}u,\n"
+        "    {}, {}, {},\n"
         "    {}, {}, {},\n}};\n",
         rom_.empty() ? "NULL" : "rom", batch_.batch, program("train"), program("eval"), tensor("loss"),
         tensor("eval.loss"), tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
         is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at",
         batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_,
         firmware_.groups.empty() ? "NULL" : "groups",
-        firmware_.groups.empty() || is_constant(firmware_.schedule) ? "NULL" : "rates", firmware_.groups.size());
+        firmware_.groups.empty() || is_constant(firmware_.schedule) ? "NULL" : "rates", firmware_.groups.size(),
+        batch_.outputs.empty() ? "NULL" : "outputs", batch_.outputs.size(), program("predict"));
   }
 
   const Firmware& firmware_;

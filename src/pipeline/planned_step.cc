@@ -53,6 +53,9 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.inputs = parts_of(model, model.inputs);
   step.targets = parts_of(model, model.labels);
   step.no_prediction = compiled.no_prediction;
+  if (const Program* prediction = find_program(compiled.programs, kPredict))
+    for (const std::vector<ir::ValueId>* list : {&prediction->graph.inputs, &prediction->graph.labels})
+      for (const ir::ValueId input : *list) step.prediction_inputs.push_back(prediction->graph.value(input).name);
   for (const ir::ValueId input : training.graph.inputs) step.step_inputs.push_back(training.graph.value(input).name);
   if (compiled.has_features()) {
     step.features = step.step_inputs;

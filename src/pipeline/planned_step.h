@@ -29,6 +29,7 @@ struct PlannedStep {
   std::vector<std::byte> binary;             // of all programs
   std::vector<BatchPart> inputs, targets;    // of the whole model, in its order
   std::string no_prediction;                 // why the plan gives no outputs; "": it gives some
+  std::vector<std::string> prediction_inputs;  // the inputs and targets that the outputs are made of
   std::vector<std::string> step_inputs;      // the inputs that the training step reads, without targets
   std::vector<std::string> features;         // the inputs that are cached features, if the step begins with features
   std::vector<std::string> warnings, notes;  // of the model and its graphs

@@ -77,9 +77,14 @@ std::vector<emit::BatchName> batch_names(const PlannedStep& step) {
     uint8_t readers = PT_READ_BY_EVAL;
     if (contains(step.step_inputs, input.name)) readers |= PT_READ_BY_STEP;
     if (!step.features.empty()) readers |= PT_READ_BY_BACKBONE;
+    if (contains(step.prediction_inputs, input.name)) readers |= PT_READ_BY_PREDICT;
     batch.push_back({input.name, readers});
   }
-  for (const BatchPart& target : step.targets) batch.push_back({.name = target.name});
+  for (const BatchPart& target : step.targets) {
+    uint8_t readers = PT_READ_BY_STEP | PT_READ_BY_EVAL;
+    if (contains(step.prediction_inputs, target.name)) readers |= PT_READ_BY_PREDICT;
+    batch.push_back({target.name, readers});
+  }
   return batch;
 }
 

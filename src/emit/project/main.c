@@ -1,5 +1,5 @@
 /* Trains the model on the samples in model/. This file is yours: take samples from a sensor, stop when you like, use
- * the network (pt_trainer_evaluate) in between. */
+ * the network (pt_trainer_predict_one) in between. */
 #include "board.h"
 #include "model.h"
 #include "print.h"

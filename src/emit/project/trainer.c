@@ -319,6 +319,42 @@ pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, fl
   return PT_OK;
 }
 
+pt_status pt_trainer_predict(pt_trainer* trainer, const pt_samples* samples, uint32_t first) {
+  return run(trainer, trainer->model->predict, PT_READ_BY_PREDICT, samples, first);
+}
+
+const void* pt_trainer_output(const pt_trainer* trainer, uint32_t which, uint32_t row) {
+  const pt_model* model = trainer->model;
+  const uint8_t* data;
+  if (which >= model->output_count || row >= model->batch) return NULL;
+  data = (const uint8_t*)pt_session_data(trainer->session, model->outputs[which].tensor);
+  return data == NULL ? NULL : data + (size_t)row * model->outputs[which].row_bytes;
+}
+
+typedef struct one_sample {
+  const pt_model* model;
+  const void* const* inputs;
+} one_sample;
+
+static pt_status row_of_one(void* context, uint32_t which, uint32_t sample, void* data) {
+  const one_sample* one = (const one_sample*)context;
+  (void)sample;
+  memcpy(data, one->inputs[which], one->model->rows[which].row_bytes);
+  return PT_OK;
+}
+
+pt_status pt_trainer_predict_one(pt_trainer* trainer, const void* const* inputs) {
+  one_sample one;
+  pt_samples samples;
+  one.model = trainer->model;
+  one.inputs = inputs;
+  samples.context = &one;
+  samples.count = 1;
+  samples.identity = 0;
+  samples.row = row_of_one;
+  return pt_trainer_predict(trainer, &samples, 0);
+}
+
 static pt_status add_to_state(pt_trainer* trainer, uint32_t tensor, uint32_t* crc) {
   pt_tensor_info info;
   uint8_t piece[64];

@@ -17,13 +17,18 @@ typedef struct pt_initial_value {
   const uint8_t* data;
 } pt_initial_value;
 
-enum { PT_READ_BY_STEP = 1, PT_READ_BY_EVAL = 2, PT_READ_BY_BACKBONE = 4 };
+enum { PT_READ_BY_STEP = 1, PT_READ_BY_EVAL = 2, PT_READ_BY_BACKBONE = 4, PT_READ_BY_PREDICT = 8 };
 
 /* An input or target of the batch: `row_bytes` for each sample. */
 typedef struct pt_batch_tensor {
   uint32_t tensor, row_bytes;
   uint8_t readers; /* PT_READ_BY_...: the programs */
 } pt_batch_tensor;
+
+/* An output of the model: `row_bytes` for each sample. */
+typedef struct pt_output {
+  uint32_t tensor, row_bytes;
+} pt_output;
 
 typedef struct pt_model {
   const uint8_t* plan;
@@ -46,6 +51,9 @@ typedef struct pt_model {
   const pt_group* groups;     /* rates and decays of groups of parameters; NULL: there are none */
   pt_group* rates;            /* room for those of a step, which the schedule makes; NULL: they stay */
   uint32_t group_count;
+  const pt_output* outputs; /* that `predict` makes, in the model's order */
+  uint32_t output_count;    /* 0: the plan gives none */
+  int32_t predict;          /* a program; -1 if there is none */
 } pt_model;
 
 /* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. `identity`
@@ -99,6 +107,13 @@ pt_status pt_trainer_commit(pt_trainer* trainer);
 /* Loss (a mean) and right answers over whole batches of the samples. */
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
                               uint32_t* counted);
+
+/* The model's outputs for the `batch` samples from sample `first` on, in turn, as evaluation makes them; no target is read. PT_E_ARGUMENT: the
+ * plan gives no outputs. Then pt_trainer_output has the row of output `which` for each sample, until the next run; NULL: there is no such row. */
+pt_status pt_trainer_predict(pt_trainer* trainer, const pt_samples* samples, uint32_t first);
+const void* pt_trainer_output(const pt_trainer* trainer, uint32_t which, uint32_t row);
+/* The same for one sample, whose outputs are row 0: `inputs[which]` is its row of the model's rows[which], of those alone that the outputs are made of. */
+pt_status pt_trainer_predict_one(pt_trainer* trainer, const void* const* inputs);
 
 /* CRC-32 of all parameters and of the optimizer's state, in the plan's order: equal bits, equal number. */
 pt_status pt_trainer_state(pt_trainer* trainer, uint32_t* crc);
