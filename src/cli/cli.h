@@ -27,6 +27,8 @@ void add_sweep(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_verify(CommandLine& line);
 void add_train(CommandLine& line);
+void add_predict(CommandLine& line);
+void add_eval(CommandLine& line);
 void add_emit(CommandLine& line);
 void add_run_firmware(CommandLine& line);
 void add_export(CommandLine& line);

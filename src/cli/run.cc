@@ -51,6 +51,8 @@ void add_verbs(CommandLine& line) {
   add_explain(line);
   add_verify(line);
   add_train(line);
+  add_predict(line);
+  add_eval(line);
   add_export(line);
   add_emit(line);
   add_run_firmware(line);

@@ -77,6 +77,7 @@ RecordLayout record_layout(const Wanted& wanted) {
     layout.bytes += static_cast<uint64_t>(base::TensorType{input.dtype, input.shape}.bytes());
   }
   layout.label_at = layout.bytes;
+  if (!wanted.labels) return layout;
   layout.bytes += static_cast<uint64_t>(base::TensorType{wanted.label.dtype, wanted.label.shape}.bytes());
   return layout;
 }
@@ -132,7 +133,8 @@ class CsvReader {
     record_.clear();
     for (size_t feature = 0; feature < columns_.features.size(); ++feature)
       PANTOUM_TRY(number(columns_.features[feature], types_[feature]));
-    for (const size_t column : columns_.labels) PANTOUM_TRY(number(column, place_.wanted.label.dtype));
+    for (const size_t column : columns_.labels)
+      if (place_.wanted.labels) PANTOUM_TRY(number(column, place_.wanted.label.dtype));
     ++rows_;
     return out_.put(record_);
   }
@@ -189,7 +191,12 @@ Result<CsvColumns> csv_columns(const std::vector<std::string_view>& first, const
                                const std::vector<std::string>& label_columns, const std::string& where) {
   CsvColumns columns{.count = first.size()};
   columns.has_header = !std::all_of(first.begin(), first.end(), is_number);
-  const auto label_count = static_cast<size_t>(elements(wanted.label));
+  size_t wanted_features = 0;
+  for (const WantedTensor& input : wanted.inputs) wanted_features += static_cast<size_t>(elements(input));
+  auto label_count = static_cast<size_t>(elements(wanted.label));
+  if (!wanted.labels)  // what is no feature is not read: the columns named, or the last
+    label_count =
+        !label_columns.empty() ? label_columns.size() : first.size() - std::min(wanted_features, first.size());
   for (const std::string& wish : label_columns) {
     size_t column = first.size();
     if (columns.has_header) column = static_cast<size_t>(std::find(first.begin(), first.end(), wish) - first.begin());
@@ -206,8 +213,6 @@ Result<CsvColumns> csv_columns(const std::vector<std::string_view>& first, const
   for (size_t column = 0; column < first.size(); ++column)
     if (std::find(columns.labels.begin(), columns.labels.end(), column) == columns.labels.end())
       columns.features.push_back(column);
-  size_t wanted_features = 0;
-  for (const WantedTensor& input : wanted.inputs) wanted_features += static_cast<size_t>(elements(input));
   if (columns.labels.size() != label_count || columns.features.size() != wanted_features)
     return fail(
         "E0262",
@@ -260,7 +265,8 @@ FoundSamples find_csv(const Place& place) {
   PANTOUM_ASSIGN(key, identity_of(path));
   for (const WantedTensor& input : place.wanted.inputs)
     key += "\n" + base::to_text(base::TensorType{input.dtype, input.shape});
-  key += "\n" + base::to_text(base::TensorType{place.wanted.label.dtype, place.wanted.label.shape});
+  if (place.wanted.labels)
+    key += "\n" + base::to_text(base::TensorType{place.wanted.label.dtype, place.wanted.label.shape});
   for (const std::string& column : place.options.label_columns) key += "\n" + column;
   PANTOUM_ASSIGN(const std::string records,
                  cached_file(place.cache_folder(), std::filesystem::path(path).stem().string(), key,
@@ -274,7 +280,7 @@ FoundSamples find_csv(const Place& place) {
   Dataset data{.format = "CSV"};
   for (size_t input = 0; input < place.wanted.inputs.size(); ++input)
     data.inputs.push_back(field(layout.input_at[input], place.wanted.inputs[input]));
-  data.labels = field(layout.label_at, place.wanted.label);
+  if (place.wanted.labels) data.labels = field(layout.label_at, place.wanted.label);
   return std::optional(std::move(data));
 }
 

@@ -17,6 +17,7 @@ namespace {
 constexpr std::array kFormats{find_idx, find_npy, find_npz, find_cifar, find_csv, find_raw, find_images};
 
 Result<void> check_counts(const Dataset& data, const std::string& where) {
+  if (data.labels == nullptr) return {};
   for (const auto& input : data.inputs)
     if (input->count() != data.labels->count())
       return fail("E0262", fmt::format("there are {} samples but {} labels", input->count(), data.labels->count()),
@@ -51,7 +52,7 @@ Result<Dataset> open_train(const std::string& path, const Wanted& wanted, const 
       Dataset data,
       open_split(
           {.path = path, .is_folder = folder, .wanted = wanted, .options = options, .train = train, .tried = &tried}));
-  if (data.labels == nullptr)
+  if (data.inputs.empty())
     return fail("E0262", fmt::format("the {} holds no data set that is understood", folder ? "folder" : "file"), path,
                 "docs/data.md tells what each format looks like", std::move(tried));
   return data;
@@ -67,7 +68,10 @@ int64_t sample_bytes(const SampleFile& samples) {
 
 Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options) {
   TrainTest data;
-  PANTOUM_ASSIGN(data.train, open_train(path, wanted, options, nullptr));
+  Result<Dataset> train = open_train(path, wanted, options, nullptr);
+  if (!train && (wanted.labels || options.test_path || train.error().notes.empty()))
+    return Failure(std::move(train).error());
+  if (train) data.train = *std::move(train);
   if (options.test_path) {
     PANTOUM_ASSIGN(data.test, open_train(*options.test_path, wanted, options, &data.train));
     return data;
@@ -79,8 +83,9 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
                                         .split = Split::kTest,
                                         .wanted = wanted,
                                         .options = options,
-                                        .train = &data.train,
+                                        .train = train ? &data.train : nullptr,
                                         .tried = &tried}));
+  if (!train && data.test.inputs.empty()) return Failure(std::move(train).error());
   return data;
 }
 
@@ -99,7 +104,7 @@ void add_type(base::Checksum& sum, const SampleFile& samples) {
 std::vector<const SampleFile*> arrays_of(const Dataset& data) {
   std::vector<const SampleFile*> arrays;
   for (const auto& input : data.inputs) arrays.push_back(input.get());
-  arrays.push_back(data.labels.get());
+  if (data.labels != nullptr) arrays.push_back(data.labels.get());
   for (const auto& labels : data.more_labels) arrays.push_back(labels.get());
   return arrays;
 }

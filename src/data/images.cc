@@ -63,7 +63,7 @@ std::vector<std::string> folders_in(const std::string& folder) {
 }
 
 // `known`: the training set's classes, when this is the test set.
-Result<Pictures> list_pictures(const std::string& folder, const std::vector<std::string>* known) {
+Result<Pictures> list_pictures(const std::string& folder, const std::vector<std::string>* known, bool labels) {
   Pictures found;
   for (const std::string& name : folders_in(folder)) {
     PANTOUM_ASSIGN(const std::vector<std::string> paths, pictures_below(fs::path(folder) / name));
@@ -79,6 +79,9 @@ Result<Pictures> list_pictures(const std::string& folder, const std::vector<std:
     for (const std::string& path : paths) found.pictures.emplace_back(path, label);
   }
   if (known != nullptr) found.classes = *known;
+  if (!found.pictures.empty() || labels) return found;
+  PANTOUM_ASSIGN(const std::vector<std::string> paths, pictures_below(folder));  // pictures without classes
+  for (const std::string& path : paths) found.pictures.emplace_back(path, 0);
   return found;
 }
 
@@ -157,7 +160,8 @@ FoundSamples find_images(const Place& place) {
   place.tried->push_back("looked for a folder of each class with PNG, JPEG or PPM files (in train/ and test/ or val/)");
   const std::string folder = split_folder(place);
   if (folder.empty()) return std::optional<Dataset>();
-  PANTOUM_ASSIGN(const Pictures all, list_pictures(folder, place.train != nullptr ? &place.train->classes : nullptr));
+  PANTOUM_ASSIGN(const Pictures all,
+                 list_pictures(folder, place.train != nullptr ? &place.train->classes : nullptr, place.wanted.labels));
   if (all.pictures.empty()) return std::optional<Dataset>();
   PANTOUM_ASSIGN(const ImageShape shape, image_shape(place.wanted, folder));
   PANTOUM_ASSIGN(const std::string key, key_of(all, shape));
@@ -177,7 +181,8 @@ FoundSamples find_images(const Place& place) {
   Dataset data{.format = "image folder", .classes = all.classes};
   data.inputs.push_back(
       array_samples(file, record_field(file->size(), 0, stride, kLabelBytes, base::DType::kU8, wanted)));
-  data.labels = array_samples(file, record_field(file->size(), 0, stride, 0, base::DType::kI32, {}));
+  if (!all.classes.empty())
+    data.labels = array_samples(file, record_field(file->size(), 0, stride, 0, base::DType::kI32, {}));
   return std::optional(std::move(data));
 }
 

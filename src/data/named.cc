@@ -104,14 +104,17 @@ FoundSamples find_named(const Place& place, const std::vector<std::string>& labe
     (samples ? found : missing).push_back(shown(names, pattern));
     return samples;
   };
+  const auto look_for_label = [&](const std::vector<std::string>& names) -> Result<std::unique_ptr<SampleFile>> {
+    return place.wanted.labels ? look(names) : first_of(names, open);
+  };
   for (size_t input = 0; input < std::max<size_t>(place.wanted.inputs.size(), 1); ++input) {
     PANTOUM_ASSIGN(std::unique_ptr<SampleFile> samples, look(names_of(place.wanted, input)));
     data.inputs.push_back(std::move(samples));
   }
   const std::vector<WantedTensor>& more = place.wanted.more_labels;
-  PANTOUM_ASSIGN(data.labels, look(more.empty() ? labels : label_names(place.wanted.label, 1)));
+  PANTOUM_ASSIGN(data.labels, look_for_label(more.empty() ? labels : label_names(place.wanted.label, 1)));
   for (size_t label = 0; label < more.size(); ++label) {
-    PANTOUM_ASSIGN(std::unique_ptr<SampleFile> samples, look(label_names(more[label], label + 2)));
+    PANTOUM_ASSIGN(std::unique_ptr<SampleFile> samples, look_for_label(label_names(more[label], label + 2)));
     data.more_labels.push_back(std::move(samples));
   }
   if (missing.empty()) return std::optional(std::move(data));
@@ -127,13 +130,15 @@ FoundSamples find_idx(const Place& place) {
     const std::string images = place.path + "/" + names.images, labels = place.path + "/" + names.labels;
     place.tried->push_back("looked for " + names.images + " with " + names.labels);
     if (!is_there(images) && !is_there(labels)) continue;
-    if (!is_there(images) || !is_there(labels))
+    if (!is_there(images) || (!is_there(labels) && place.wanted.labels))
       return fail("E0262", "images and labels are not both there", place.path, "add the file that is missing",
                   {"found " + (is_there(images) ? images : labels) + " alone"});
     Dataset data{.format = "IDX"};
     PANTOUM_ASSIGN(std::unique_ptr<SampleFile> inputs, open_samples(images, place.cache_folder()));
     data.inputs.push_back(std::move(inputs));
-    PANTOUM_ASSIGN(data.labels, open_samples(labels, place.cache_folder()));
+    if (is_there(labels)) {
+      PANTOUM_ASSIGN(data.labels, open_samples(labels, place.cache_folder()));
+    }
     return std::optional(std::move(data));
   }
   return std::optional<Dataset>();

@@ -184,6 +184,8 @@ class Schemas(House):
         self.holds("error-1", json.loads(done.stderr.splitlines()[-1]))
         small = [word if word != "4MiB" else "16KiB" for word in words]
         self.holds("trained-1", json.loads(self.run_cli(*small, "--format", "json").stdout))
+        self.answer("predicted-1", "predict", MODEL, "--weights", weights, "--data", self.data, "-o", self.path("outputs.npz"))
+        self.answer("evaluated-1", "eval", MODEL, "--weights", weights, "--data", self.data, "--batch", 16)
         self.answer("exported-1", "export", MODEL, "--weights", weights, "-o", self.path("out.onnx"))
         self.error("export", MODEL, "--weights", MODEL, "-o", self.path("out.onnx"), exit_code=3)
 

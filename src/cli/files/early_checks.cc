@@ -116,6 +116,7 @@ bool is_binary(Contents found) {
 Expected expected_of(Kind kind) {
   switch (kind) {
     case Kind::kPlan:
+    case Kind::kStep:
       return {"E0230", "a plan", "pantoum plan MODEL -o FILE writes one",
               [](Contents found) { return is_text_or(found, kPlan); }};
     case Kind::kAnswer:
@@ -283,6 +284,8 @@ Result<void> check_one(const Given& given) {
   switch (given.option->kind) {
     case Kind::kModel:
       return check_model(given);
+    case Kind::kStep:
+      return contents_of(given.value) == Contents::kPlan ? check_contents(given) : check_model(given);
     case Kind::kPlan:
     case Kind::kAnswer:
     case Kind::kCostGraph:

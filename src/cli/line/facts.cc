@@ -12,7 +12,7 @@ constexpr int64_t kEndless = 1'000'000'000;  // a limit above it says nothing to
 
 // What --help calls a value, by kind.
 constexpr std::array kWords{"TEXT", "WORD",   "N",      "NUMBER", "BYTES", "DURATION", "ENERGY", "PERCENT", "BUDGETS", "GLOB",
-                            "METER", "FILE",  "FILE",   "FILE",   "FILE",  "FILE",     "FILE",   "FILE",    "PATH",    "DIR",
+                            "METER", "FILE",  "FILE",   "FILE",   "FILE",   "FILE",  "FILE",     "FILE",   "FILE",    "PATH",    "DIR",
                             "DIR",   "DEVICE", "BOARD", "FILE",   "FILE",  "DIR",      "DIR",    "FILE"};
 static_assert(kWords.size() == static_cast<size_t>(Kind::kStore) + 1);
 

@@ -31,6 +31,7 @@ enum class Kind : uint8_t {
   kModel,  // from here on files that are read
   kPlan,
   kAnswer,  // a plan or a refusal
+  kStep,    // a plan or a model
   kCostGraph,
   kWeights,
   kCheckpoint,

@@ -27,6 +27,7 @@ constexpr OptionRow kOptionRows[] = {
     {"--sweep", kSweep, "input"},
     {"--weights", kWeights, "input"},
     {"--data", kData, "data"},
+    {"--split", kWord, "data"},
     {"--steps", kWhole, "training"},
     {"--on-request", kText, "training", more},
     {"--ram", kBytes, "limits"},
@@ -140,8 +141,8 @@ constexpr Synonym kOptionSynonyms[] = {
 constexpr Synonym kVerbSynonyms[] = {
     {"fit", "train"},          {"run", "train"},
     {"finetune", "train"},     {"fine-tune", "train"},
-    {"learn", "train"},        {"eval", "train"},
-    {"evaluate", "train"},     {"compile", "plan"},
+    {"learn", "train"},        {"evaluate", "eval"},
+    {"infer", "predict"},      {"compile", "plan"},
     {"optimize", "plan"},      {"schedule", "plan"},
     {"info", "inspect"},       {"show", "inspect"},
     {"summary", "inspect"},    {"print", "inspect"},
@@ -156,7 +157,7 @@ constexpr Synonym kVerbSynonyms[] = {
     {"html", "report"},        {"pareto", "sweep"},
     {"benchmark", "sweep"},    {"profile", "plan --measure"},
     {"why", "explain"},        {"status", "doctor"},
-    {"version", "--version"},  {"test", "doctor"},
+    {"version", "--version"},  {"test", "eval"},
 };
 
 std::string_view ours(std::span<const Synonym> synonyms, std::string_view theirs) {

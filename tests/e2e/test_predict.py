@@ -1,0 +1,110 @@
+"""`predict` writes what a trained model gives, `eval` measures it: files of every format agree, with a plan and with a model, with labels and without."""
+import ast
+import csv
+import json
+import os
+import random
+import shutil
+import struct
+import unittest
+import zipfile
+
+from house import MODEL, House, make_data
+
+TYPES = {"<f4": "f", "<i8": "q"}
+
+
+def npy(data):
+    """(shape, flat values) of an NPY file's bytes."""
+    size = struct.unpack("<H", data[8:10])[0]
+    header = ast.literal_eval(data[10:10 + size].decode())
+    count = 1
+    for extent in header["shape"]:
+        count *= extent
+    return header["shape"], struct.unpack(f"<{count}{TYPES[header['descr']]}", data[10 + size:])
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Predict(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.data, cls.weights = make_data(os.path.join(cls.folder, "data"), 64, 37), os.path.join(cls.folder, "w.safetensors")
+        cls.plan = os.path.join(cls.folder, "plan.json")
+        cls().succeed("train", MODEL, "--data", cls.data, "--batch", 16, "--ram", "8MiB", "--effort", 1, "--measure", "off", "--kernels", "portable",
+                      "--plan-out", cls.plan, "-o", cls.weights)
+
+    def predict(self, *words, of=None, data=None):
+        told = self.succeed("predict", of or self.plan, "--weights", self.weights, "--data", data or self.data, *words, "--format", "json")
+        return json.loads(told.stdout)
+
+    def test_files_of_every_format_hold_the_same(self):
+        told = self.predict("-o", self.path("o.npy"))
+        self.assertEqual(told["samples"], 37)
+        shape, values = npy(read(self.path("o.npy")))
+        self.assertEqual(list(shape), told["arrays"][0]["shape"])
+        self.predict("-o", self.path("o.npz"))
+        with zipfile.ZipFile(self.path("o.npz")) as archive:
+            self.assertIsNone(archive.testzip())
+            self.assertEqual(npy(archive.read(archive.namelist()[0])), (shape, values))
+        self.predict("-o", self.path("o.csv"))
+        with open(self.path("o.csv"), newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))[1:]
+        self.assertEqual([struct.unpack("<f", struct.pack("<f", float(cell)))[0] for row in rows for cell in row], list(values))
+        piped = self.run_cli("predict", self.plan, "--weights", self.weights, "--data", self.data, "-o", "-")
+        self.assertEqual(piped.stdout, read(self.path("o.csv")).decode())
+
+    def test_parts_of_the_data(self):
+        self.assertEqual(self.predict("--split", "train", "-o", self.path("a.npy"))["samples"], 64)
+        self.assertEqual(self.predict("--split", "all", "-o", self.path("b.npy"))["samples"], 64 + 37)
+        _, train = npy(read(self.path("a.npy")))
+        self.assertEqual(npy(read(self.path("b.npy")))[1][:len(train)], train)
+
+    def test_the_evaluation_counts_what_the_outputs_say(self):
+        self.predict("--top", 1, "-o", self.path("top.npz"))
+        with zipfile.ZipFile(self.path("top.npz")) as archive:
+            _, given = npy(archive.read("class.npy"))
+        labels = read(os.path.join(self.data, "t10k-labels-idx1-ubyte"))[8:]
+        told = json.loads(self.succeed("eval", self.plan, "--weights", self.weights, "--data", self.data, "--format", "json").stdout)
+        right = sum(a == b for a, b in zip(given, labels))
+        self.assertAlmostEqual(told["test_accuracy"], right / 37)
+        self.assertEqual(sum(told["confusion"][at][at] for at in range(10)), right)
+        self.assertEqual(sum(map(sum, told["confusion"])), 37)
+        with open(self.weights + ".jsonl", encoding="utf-8") as file:
+            end = json.loads(file.read().splitlines()[-1])
+        self.assertEqual(told["test_loss"], end["test_loss"])
+        self.assertIn("confusion", self.succeed("eval", self.plan, "--weights", self.weights, "--data", self.data).stdout)
+
+    def test_a_model_in_place_of_a_plan_and_data_without_labels(self):
+        self.predict("-o", self.path("plan.npy"))
+        bare = self.path("bare")
+        os.makedirs(bare, exist_ok=True)
+        shutil.copy(os.path.join(self.data, "t10k-images-idx3-ubyte"), bare)  # a test set alone
+        told = self.predict("--batch", 16, "--kernels", "portable", "--ram", "8MiB", "-o", self.path("model.npy"), of=MODEL, data=bare)
+        self.assertEqual(told["batch"], 16)
+        self.assertEqual(read(self.path("model.npy")), read(self.path("plan.npy")), "the plan's batch and kernels: the same bits")
+        self.assertLessEqual(told["arena_bytes"], 8 << 20)
+        self.assertEqual(self.predict("-o", self.path("free.npy"), of=MODEL, data=bare)["batch"], 32)
+        draw = random.Random(0)
+        with open(self.path("points.csv"), "w", encoding="utf-8") as file:
+            for _ in range(5):
+                file.write(",".join(str(draw.randrange(256)) for _ in range(784)) + "\n")
+        self.assertEqual(self.predict("-o", self.path("c.csv"), data=self.path("points.csv"))["samples"], 5)
+
+    def test_what_cannot_be_is_told(self):
+        base = ("--weights", self.weights, "--data", self.data)
+        for code, words in (("E0117", ("-o", self.path("o.txt"))), ("E0117", ("-o", self.path("o.npy"), "--top", 3)), ("E0117", ("-o", self.path("o.csv"), "--top", 11)),
+                            ("E0231", ("-o", self.path("o.npy"), "--batch", 4)), ("E0100", ("-o", self.path("o.npy"), "--split", "half")), ("E0100", ())):
+            done = self.run_cli("predict", self.plan, *base, *words)
+            self.assertIn(code, done.stderr)
+            self.assertNotEqual(done.returncode, 0)
+        self.assertIn("E0262", self.run_cli("predict", self.plan, "--weights", self.weights, "--data", self.path("nothing"), "-o", self.path("o.npy")).stderr)
+        self.assertIn("E0240", self.run_cli("predict", self.plan, "--weights", MODEL, "--data", self.data, "-o", self.path("o.npy")).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
