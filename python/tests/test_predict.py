@@ -244,9 +244,8 @@ def test_outputs_are_those_of_evaluation_and_of_pytorch(name: str, kernels: str)
         assert all(np.array_equal(a, b) for a, b in zip(made, again, strict=True))
 
 
-@pytest.mark.parametrize(
-    "name", [*(pytest.param(each, marks=pytest.mark.long) for each in ("batch_norm", "lstm")), "transformer"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["batch_norm", "lstm", "transformer"])
 def test_a_paged_step_predicts_inside_its_budget(name: str) -> None:
     """Parameters in storage, in the least RAM that the step has a plan for."""
     free, _, samples = trained(name, "portable")
