@@ -201,8 +201,8 @@ class Trainer(TrainerKeywords):
 
         Args:
             inputs: the model's inputs in its order, as arrays or tensors of [samples, ..]; or a dict of them by name;
-                or a ``Dataset``; or an iterable of batches. Targets behind the inputs are left out. Inputs that the loss
-                alone reads are not needed.
+                or a ``Dataset``; or an iterable of batches. Targets behind the inputs are left out; inputs that the
+                loss alone reads are not needed.
 
         Returns:
             A new array; of several outputs, a dict of arrays by the outputs' names.
