@@ -42,7 +42,7 @@ Result<pipeline::PlannedStep> step_of_batch(const pipeline::ModelRequest& model,
   request.rewrite.search = false;
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
   if (const Result<void> planned = pipeline::plan_model(compiled, request); !planned)
-    return Failure(pipeline::with_leaner_options(planned.error(), compiled));
+    return Failure(pipeline::with_leaner_options(planned.error(), compiled, request));
   return pipeline::finish_step(compiled, request, contents);
 }
 
