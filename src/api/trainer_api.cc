@@ -359,6 +359,7 @@ Result<void> Trainer::Impl::predict(std::span<const data::SampleFile* const> fil
                                     const std::function<bool()>& go_on) {
   const std::string& lack = planned().step.no_prediction;
   if (!lack.empty()) return fail("E0105", "the plan gives no outputs: " + lack, "Trainer::predict", kOtherOutputs);
+  PANTOUM_ASSIGN(const Begun begun, begin(Work::kPrograms, "Trainer::predict", true));
   const std::unique_lock turn = kernels->turn();
   return trainer->predict(files, take, go_on);
 }
