@@ -187,13 +187,13 @@ print(pantoum.Trainer(plan).step(np.zeros((16, 2)), np.zeros(16, int)) > 0)
         'pantoum.plan(model, ram="40KiB", gap="0%", time_limit="60s", effort=10**8, kernels="portable", measure="off")',
         'pantoum.estimate(model, time_limit="200s", gap="0%", plan=dict(kernels="portable", measure="off", effort=10**8))',
         'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).fit('
-        "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8)",
+        "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8, verbose=0)",
         'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).fit('
-        "[(np.zeros((16, 2)), np.zeros(16, int))], epochs=10**8)",
+        "[(np.zeros((16, 2)), np.zeros(16, int))], epochs=10**8, verbose=0)",
         'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).evaluate('
         "(np.zeros((3 * 10**7, 2), np.float32), np.zeros(3 * 10**7, int)))",
         'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).fit('
-        "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8, "
+        "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8, verbose=0, "
         "validation=(np.zeros((3 * 10**7, 2), np.float32), np.zeros(3 * 10**7, int)))",
     ],
 )
@@ -211,7 +211,7 @@ def test_flags_of_the_interpreter(flags: list[str]) -> None:
     code = f"""
 import numpy as np, pantoum
 with pantoum.Trainer(pantoum.plan(pantoum.load_onnx({str(SPIRALS)!r}, batch=4), ram="256KiB", kernels="portable", measure="off", effort=1)) as t:
-    t.fit((np.zeros((8, 2)), np.zeros(8, int)), epochs=2)
+    t.fit((np.zeros((8, 2)), np.zeros(8, int)), epochs=2, verbose=0)
     view = t.tensor("0.weight")
 print("done")
 """

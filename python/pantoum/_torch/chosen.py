@@ -15,7 +15,6 @@ Everything else (sorting, comparing rows with each other, shapes) is refused wit
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -195,8 +194,17 @@ def plain_name(function: Any) -> str:
     return name.rstrip("_").removeprefix("linalg_") if not name.startswith("_") else name
 
 
-@functools.cache
 def is_pointwise(name: str) -> bool:
+    """Whether an operator of torch, by its plain name, computes each element from those at the same place."""
+    if name not in _known_pointwise:
+        _known_pointwise[name] = _find_pointwise(name)
+    return _known_pointwise[name]
+
+
+_known_pointwise: dict[str, bool] = {}
+
+
+def _find_pointwise(name: str) -> bool:
     packet = getattr(torch.ops.aten, name, None)
     if name in _POINTWISE or name in _DRAWN or not isinstance(packet, torch._ops.OpOverloadPacket):
         return name in _POINTWISE or name in _DRAWN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
@@ -47,7 +46,6 @@ class UserTraceback:
         return traceback.StackSummary(reversed(kept))
 
 
-@functools.cache
 def _users(file: str) -> bool:
     return not (file.startswith((_TORCH, _HERE, "<")) or "contextlib.py" in file)
 

@@ -33,7 +33,7 @@ class TorchTrainer(Trainer):
         self._follows = following is not None
         self._names = [entry["name"] for entry in graph.document["inputs"]]
         self._one_sample = not all(
-            entry["batch"] for entry in graph.document["inputs"]
+            entry.get("batch", True) for entry in graph.document["inputs"]
         )  # a step takes everything as one
         self._captured = graph.document["loss"] is not None
         self._computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
