@@ -187,3 +187,14 @@ def test_open_dimensions_are_bound(shapes: Any) -> None:
     assert made.inspect().inputs == ["x f32[N,3,4]"]
     with pytest.raises(pantoum.InvalidInput, match="fixes dimension 1"):
         made.with_options(shapes={"x": ("N", 5, 4)})
+
+
+def test_what_is_no_file_is_refused_at_once(model: pantoum.Model, tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for name in (pipe, "/dev/zero"):
+        for act in (pantoum.load_onnx, pantoum.inspect, pantoum.Plan.load):
+            with pytest.raises(pantoum.InvalidInput, match="named pipe|device"):
+                act(name)
+        with pytest.raises(pantoum.DeviceError, match="named pipe|device"):
+            model.save(name)

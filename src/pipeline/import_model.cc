@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "aten/import_torch.h"
+#include "base/special_files.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::pipeline {
@@ -20,6 +21,7 @@ bool looks_like_safetensors(const char* begin, size_t size) {
 
 bool is_torch_graph(const ModelFile& model) {
   if (model.bytes != nullptr) return looks_like_safetensors(model.bytes->data(), model.bytes->size());
+  if (!base::why_no_file(model.path, base::Access::read).empty()) return false;  // to open it may wait for ever
   char first[9] = {};
   std::ifstream file(model.path, std::ios::binary);
   return file.read(first, sizeof first) && looks_like_safetensors(first, sizeof first);
