@@ -34,6 +34,8 @@ NEEDED = {
     "export": {"MODEL": "net.onnx", "--weights": "w.safetensors", "--output": "new.onnx"},
     "emit": {"PLAN": "plan.json", "--output": "new", "--target": "posix"}, "run-firmware": {"DIR": "project"},
     "report": {"PLAN": "plan.json", "--output": "new.html"},
+    "predict": {"MODEL": "net.onnx", "--weights": "w.safetensors", "--data": "data", "--output": "new.npy"},
+    "eval": {"MODEL": "net.onnx", "--weights": "w.safetensors", "--data": "data"},
 }
 
 
