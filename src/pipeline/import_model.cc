@@ -48,6 +48,9 @@ class TensorFile {
   [[nodiscard]] const std::string& where() const { return file_.path; }
 
   Result<std::vector<std::byte>> read(const weights::SafetensorEntry& entry) const {
+    if (entry.stored != weights::Stored::kAsTheyAre)
+      return fail("E0241", "the contents of a tensor are not of the type that the graph says", entry.name,
+                  "capture the module again");
     std::vector<std::byte> data(entry.bytes);
     if (bytes_ == nullptr) {
       PANTOUM_TRY(weights::read_tensor(file_, entry, 0, data));

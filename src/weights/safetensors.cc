@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <unordered_set>
 #include <utility>
@@ -48,7 +51,8 @@ bool size_of_shape(const RawEntry& raw, base::DType dtype, SafetensorEntry& entr
 }
 
 void check_entry(const RawEntry& raw, uint64_t data_at, Problems& problems, std::vector<SafetensorEntry>& entries) {
-  const auto dtype = safetensors_dtype(raw.dtype);
+  const Stored stored = raw.dtype == "F16" ? Stored::kF16 : raw.dtype == "BF16" ? Stored::kBF16 : Stored::kAsTheyAre;
+  const auto dtype = stored == Stored::kAsTheyAre ? safetensors_dtype(raw.dtype) : base::DType::kF32;
   if (!dtype) {
     const bool other = is_other_safetensors_dtype(raw.dtype);
     problems.add(fmt::format("'{}' is of type {}, {}", raw.name, raw.dtype.substr(0, 32),
@@ -58,8 +62,9 @@ void check_entry(const RawEntry& raw, uint64_t data_at, Problems& problems, std:
   SafetensorEntry entry;
   entry.name = raw.name;
   entry.dtype = *dtype;
+  entry.stored = stored;
   const auto [begin, end] = raw.offsets;
-  if (!size_of_shape(raw, *dtype, entry) || end < begin || entry.bytes != end - begin) {
+  if (!size_of_shape(raw, *dtype, entry) || end < begin || entry.stored_bytes() != end - begin) {
     problems.add(fmt::format("'{}': its data_offsets [{}, {}] do not hold its shape", raw.name, begin, end));
     return;
   }
@@ -78,7 +83,7 @@ void check_layout(const std::vector<SafetensorEntry>& entries, uint64_t data_at,
     if (entry.at < next) problems.add(fmt::format("'{}' overlaps the tensor before it", entry.name));
     if (entry.at > next)
       problems.add(fmt::format("there is a hole of {} bytes before '{}'", entry.at - next, entry.name));
-    next = std::max(next, entry.at + entry.bytes);
+    next = std::max(next, entry.at + entry.stored_bytes());
   }
   if (next > file_size) problems.add(fmt::format("the file is cut short: {} bytes, {} expected", file_size, next));
   if (next < file_size) problems.add(fmt::format("{} bytes follow the last tensor", file_size - next));
@@ -117,6 +122,17 @@ Result<uint64_t> header_length(const unsigned char* bytes, uint64_t available, u
     return fail("E0240", fmt::format("the file is cut short: {} bytes, the header alone has {}", file_size, length),
                 where, kHelp);
   return length;
+}
+
+// IEEE 754 binary16: a sign, 5 bits of exponent, 10 of the significand.
+float float_of_f16(uint16_t bits) {
+  const uint32_t sign = uint32_t{bits} >> 15 << 31, exponent = bits >> 10 & 31U, significand = bits & 1023U;
+  if (exponent == 0) {
+    const float size = std::ldexp(static_cast<float>(significand), -24);
+    return sign != 0 ? -size : size;
+  }
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | significand << 13);
 }
 
 }  // namespace
@@ -165,7 +181,18 @@ Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entr
   if (at > entry.bytes || data.size() > entry.bytes - at)
     return fail("E0241", "the bytes asked for are outside of the tensor '" + entry.name + "'", file.path);
   PANTOUM_ASSIGN(const base::OwnedFile open, base::OwnedFile::open_to_read(file.path));
-  return open.read_at(entry.at + at, data, "E0241");
+  if (entry.stored == Stored::kAsTheyAre) return open.read_at(entry.at + at, data, "E0241");
+  if (at % sizeof(float) != 0 || data.size() % sizeof(float) != 0)
+    return fail("E0241", "a part of an element is asked for of the tensor '" + entry.name + "'", file.path);
+  const std::span<std::byte> halves = data.last(data.size() / 2);
+  PANTOUM_TRY(open.read_at(entry.at + at / 2, halves, "E0241"));
+  for (size_t element = 0; element < data.size() / sizeof(float); ++element) {  // no float overwrites a half that is still to be read
+    uint16_t bits = 0;
+    std::memcpy(&bits, &halves[element * sizeof bits], sizeof bits);
+    const float value = entry.stored == Stored::kF16 ? float_of_f16(bits) : std::bit_cast<float>(uint32_t{bits} << 16);
+    std::memcpy(&data[element * sizeof value], &value, sizeof value);
+  }
+  return {};
 }
 
 }  // namespace pantoum::weights

@@ -18,11 +18,16 @@ namespace pantoum::weights {
 // A header is at most this long, as in the format's own reader.
 inline constexpr uint64_t kSafetensorsHeaderLimit = 100'000'000;
 
+// How a tensor's elements lie in the file. Floats of two bytes are read as float32, which holds each of them exactly.
+enum class Stored : uint8_t { kAsTheyAre, kF16, kBF16 };
+
 struct SafetensorEntry {
   std::string name;
   base::DType dtype = base::DType::kF32;
   std::vector<int64_t> shape;
-  uint64_t at = 0, bytes = 0;  // in the file
+  uint64_t at = 0, bytes = 0;  // where it lies in the file; how long it is once it is read
+  Stored stored = Stored::kAsTheyAre;
+  [[nodiscard]] uint64_t stored_bytes() const { return stored == Stored::kAsTheyAre ? bytes : bytes / 2; }
 };
 
 struct SafetensorFile {
@@ -35,7 +40,7 @@ struct SafetensorFile {
 
 // Reads and checks the header and, where the file has sums, all of its data, so that damage is found before anything is used.
 //   errors  E0201 it cannot be opened; E0240 the header is wrong: cut short, tensors that overlap or leave holes, an unknown or unsupported
-//           dtype (F16 and BF16 among them), sizes that do not fit the shape, a name that stands twice, bytes after the last tensor;
+//           dtype (I16 and F8_E4M3 among them), sizes that do not fit the shape, a name that stands twice, bytes after the last tensor;
 //           E0244 damaged tensors
 Result<SafetensorFile> open_safetensors(const std::string& path);
 
@@ -44,8 +49,8 @@ Result<SafetensorFile> open_safetensors(const std::string& path);
 Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
                                                 const std::string& where);
 
-// Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut
-// short since.
+// Reads [at, at + data.size()) of one tensor's bytes; of floats of two bytes, whole elements. E0241 on a read error, a range outside the
+// tensor, a file cut short since.
 Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
                          std::span<std::byte> data);
 

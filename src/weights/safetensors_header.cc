@@ -22,8 +22,7 @@ constexpr std::array<Named, PT_DTYPE_COUNT> kNames{{{base::DType::kF32, "F32"},
                                                     {base::DType::kBool, "BOOL"},
                                                     {base::DType::kF64, "F64"}}};
 
-constexpr std::array<std::string_view, 10> kOthers{"F16", "BF16",    "I8",      "I16", "U16",
-                                                   "U32", "F8_E4M3", "F8_E5M2", "U64", "C64"};
+constexpr std::array<std::string_view, 8> kOthers{"I8", "I16", "U16", "U32", "F8_E4M3", "F8_E5M2", "U64", "C64"};
 
 // What the next event may be. A header is two levels deep and no more:
 //   { "__metadata__": {key: string, ...}, name: {"dtype": string, "shape": [..], "data_offsets": [begin, end]}, ... }

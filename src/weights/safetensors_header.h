@@ -30,7 +30,7 @@ Result<RawHeader> read_header_json(std::string_view text, const std::string& whe
 
 // "F32" for kF32 and so on.
 std::string_view safetensors_name(base::DType dtype);
-// Nothing for a name that is unknown or that Pantoum does not hold (F16, BF16, ...).
+// Nothing for a name that is unknown or that Pantoum does not hold (I16, F8_E4M3, ...), nor for the floats of two bytes, which are read as float32.
 std::optional<base::DType> safetensors_dtype(std::string_view name);
 // True for a name of the format that Pantoum does not hold.
 [[nodiscard]] bool is_other_safetensors_dtype(std::string_view name);

@@ -27,8 +27,8 @@ void add_number(base::Checksum& sum, uint64_t number) {
 Result<std::string> sum_of_tensor(const base::OwnedFile& file, const SafetensorEntry& entry,
                                   std::span<std::byte> buffer) {
   base::Checksum sum;
-  for (uint64_t at = 0; at < entry.bytes; at += buffer.size()) {
-    const auto piece = buffer.first(static_cast<size_t>(std::min<uint64_t>(buffer.size(), entry.bytes - at)));
+  for (uint64_t at = 0; at < entry.stored_bytes(); at += buffer.size()) {
+    const auto piece = buffer.first(static_cast<size_t>(std::min<uint64_t>(buffer.size(), entry.stored_bytes() - at)));
     PANTOUM_TRY(file.read_at(entry.at + at, piece, "E0241"));
     sum.add(piece);
   }

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <regex>
 
 #include "base/files.h"
@@ -106,8 +108,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"a":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,1]}})", 1, "number too large"},
         Refused{R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "negative"},
         Refused{R"({"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}})", 1, "fraction"},
-        Refused{R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4, "save it as F32"},
-        Refused{R"({"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})", 4, "save it as F32"},
+        Refused{R"({"a":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}})", 4, "save it as F32"},
+        Refused{R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,8]}})", 8, "do not hold its shape"},
+        Refused{R"({"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,2]}})", 2, "do not hold its shape"},
         Refused{R"({"a":{"dtype":"Q4","shape":[2],"data_offsets":[0,4]}})", 4, "unknown"},
         Refused{
             R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
@@ -132,10 +135,44 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"([1])", 0, "does not begin with"}, Refused{"", 0, "does not begin with"},
         Refused{"{\"\xff\":{}}", 0, "not valid JSON"}));
 
+// Every float of two bytes is a float32: each is compared with its value by arithmetic.
+TEST_F(Folder, ReadsFloatsOfTwoBytesExactly) {
+  std::string data;
+  for (uint32_t bits = 0; bits < 65536; ++bits) data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
+  const std::string header = R"({"a":{"dtype":"F16","shape":[65536],"data_offsets":[0,131072]},)"
+                             R"("b":{"dtype":"BF16","shape":[65536],"data_offsets":[131072,262144]}})";
+  ASSERT_TRUE(base::write_file_atomically(path("w"), bytes_of(header, 0) + data + data));
+  const auto file = open_safetensors(path("w"));
+  ASSERT_TRUE(file) << all_text(file.error());
+  for (const SafetensorEntry& entry : file->tensors) {
+    ASSERT_EQ(entry.dtype, base::DType::kF32);
+    ASSERT_EQ(entry.bytes, 65536 * sizeof(float));
+    std::vector<float> values(65536), part(3);
+    ASSERT_TRUE(read_tensor(*file, entry, 0, std::as_writable_bytes(std::span(values))));
+    const int width = entry.name == "a" ? 10 : 7, bias = entry.name == "a" ? 15 : 127;
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+      const uint32_t significand = bits & ((1U << width) - 1), exponent = bits >> width & (entry.name == "a" ? 31U : 255U);
+      const double sign = bits >> 15 != 0 ? -1 : 1;
+      if (exponent == (entry.name == "a" ? 31U : 255U)) {
+        EXPECT_EQ(std::isnan(values[bits]), significand != 0) << bits;
+        if (significand == 0) {
+          EXPECT_EQ(static_cast<double>(values[bits]), sign * std::numeric_limits<double>::infinity());
+        }
+        continue;
+      }
+      const double whole = significand + (exponent == 0 ? 0 : std::ldexp(1.0, width));
+      EXPECT_EQ(static_cast<double>(values[bits]), sign * std::ldexp(whole, std::max(1, static_cast<int>(exponent)) - bias - width)) << bits;
+    }
+    ASSERT_TRUE(read_tensor(*file, entry, 15360 * sizeof(float), std::as_writable_bytes(std::span(part))));
+    EXPECT_EQ(part, std::vector<float>(values.begin() + 15360, values.begin() + 15363));
+    EXPECT_FALSE(read_tensor(*file, entry, 2, std::as_writable_bytes(std::span(part))));
+  }
+}
+
 TEST(SafetensorsHeader, NamesAllBadTensorsAtOnce) {
   const auto file = parse(
-      R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[2,4]}})",
-      4);
+      R"({"a":{"dtype":"I16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[2,3]}})",
+      3);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().notes.size(), 2U);
 }

@@ -18,10 +18,10 @@ def read(path):
     return {name: (entry["shape"], data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]) for name, entry in header.items() if entry["dtype"] == "F32"}
 
 
-def write(path, entries):
+def write(path, entries, dtype="F32"):
     header, body = {}, b""
     for name, (shape, data) in entries.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
         body += data
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -46,6 +46,21 @@ class Weights(House):
         out = self.path("out.safetensors")
         done = self.succeed("train", MODEL, "--data", self.path("data"), "--batch", BATCH, "--effort", 1, "--ram", "8MiB", "-o", out, *words)
         return tensors(out), done.stderr
+
+    def test_floats_of_two_bytes_are_the_floats_that_they_hold(self):
+        trained, _ = self.train()
+        whole = {name: entry for name, entry in read(self.path("out.safetensors")).items() if not name.startswith("optim.")}
+        self.assertTrue(whole and trained)
+        upper = {name: (shape, b"".join(data[at + 2:at + 4] for at in range(0, len(data), 4))) for name, (shape, data) in whole.items()}
+        short = write(self.path("bf16.safetensors"), upper, "BF16")
+        wide = {name: (shape, b"".join(b"\0\0" + data[at:at + 2] for at in range(0, len(data), 2))) for name, (shape, data) in upper.items()}
+        expected, _ = self.train("--weights", write(self.path("f32.safetensors"), wide))
+        found, told = self.train("--weights", short)
+        self.assertEqual(found, expected)
+        half = {name: (shape, struct.pack(f"<{len(data) // 4}e", *struct.unpack(f"<{len(data) // 4}f", data))) for name, (shape, data) in wide.items()}
+        back = {name: (shape, struct.pack(f"<{len(data) // 2}f", *struct.unpack(f"<{len(data) // 2}e", data))) for name, (shape, data) in half.items()}
+        self.assertEqual(self.train("--weights", write(self.path("f16.safetensors"), half, "F16"))[0],
+                         self.train("--weights", write(self.path("back.safetensors"), back))[0])
 
     def test_prefix_transposition_and_what_is_left(self):
         self.train("--seed", 3)
