@@ -23,14 +23,20 @@ class Bytes {
   int64_t count_ = 0;
 };
 
+// `count` units of so many bytes. What is below 0 or no number becomes -1, what is too large 2^62: as a budget, both are refused (E0300).
+[[nodiscard]] constexpr Bytes units_of(double count, double unit) {
+  constexpr double kMost = 4611686018427387904.0;
+  const double bytes = count * unit;
+  return Bytes(!(bytes >= 0) ? int64_t{-1} : static_cast<int64_t>(bytes < kMost ? bytes : kMost));
+}
 [[nodiscard]] constexpr Bytes KiB(double count) {
-  return Bytes(static_cast<int64_t>(count * 1024));
+  return units_of(count, 1024);
 }
 [[nodiscard]] constexpr Bytes MiB(double count) {
-  return Bytes(static_cast<int64_t>(count * 1048576));
+  return units_of(count, 1048576);
 }
 [[nodiscard]] constexpr Bytes GiB(double count) {
-  return Bytes(static_cast<int64_t>(count * 1073741824));
+  return units_of(count, 1073741824);
 }
 
 using Seconds = std::chrono::duration<double>;

@@ -3,9 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -106,6 +108,8 @@ TEST(PlanApi, RefusesOptionsOutOfRange) {
   };
   EXPECT_EQ(code_of([](PlanOptions& o) { o.ram = Bytes(0); }), "E0300");
   EXPECT_EQ(code_of([](PlanOptions& o) { o.ram = Bytes(-5); }), "E0300");
+  for (const double count : {-1.0, std::nan(""), 1e30, std::numeric_limits<double>::infinity()})
+    EXPECT_EQ(code_of([&](PlanOptions& o) { o.ram = MiB(count); }), "E0300") << count;
   EXPECT_EQ(code_of([](PlanOptions& o) { o.gap = 2; }), "E0116");
   EXPECT_EQ(code_of([](PlanOptions& o) { o.gap = std::nan(""); }), "E0116");
   EXPECT_EQ(code_of([](PlanOptions& o) { o.threads = -1; }), "E0116");

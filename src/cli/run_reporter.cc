@@ -10,7 +10,6 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/planning.h"
-#include "host/memory_meter.h"
 
 namespace pantoum::cli {
 
@@ -25,11 +24,11 @@ double mib(uint64_t bytes) {
 std::string progress_text(const ReportedRun& run, const FitProgress& progress) {
   const double rate = progress.samples_per_s / static_cast<double>(run.trainer.batch());
   const double left = static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9);
-  return fmt::format(
-      "step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}",
-      progress.step, progress.total_steps, progress.loss, rate, mib(run.trainer.usage().arena_bytes),
-      mib(static_cast<uint64_t>(run.step.plan.question.budget_bytes())), mib(host::read_resident_set().now_bytes),
-      base::show_joules(run.step.energy_j), base::show_seconds(left));
+  // What a narrow terminal cuts off is the least of it.
+  return fmt::format("step {}/{}  {} left  loss {:.4g}  {:.3g} step/s  {:.2f} of {:.2f} MiB", progress.step,
+                     progress.total_steps, base::show_seconds(left), progress.loss, rate,
+                     mib(run.trainer.usage().arena_bytes),
+                     mib(static_cast<uint64_t>(run.step.plan.question.budget_bytes())));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+constexpr int64_t kMostRam = int64_t{1} << 60;
 constexpr std::array kPasses{"layouts", "fusions", "remaking", "updates", "rewriting", "algorithms"};
 
 Result<void> check_names(const Names& names, const Names& known, const char* option) {
@@ -100,6 +101,9 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
   PANTOUM_TRY(settings::check(settings::fields_of(settings), "PlanOptions"));
   if (settings.ram && settings.ram->count() <= 0)
     return fail("E0300", fmt::format("a budget of {} bytes", settings.ram->count()), "--ram",
+                "give the RAM that the step may use, as in --ram 256KiB");
+  if (settings.ram && settings.ram->count() > kMostRam)
+    return fail("E0300", fmt::format("a budget of {} bytes is more than a machine has", settings.ram->count()), "--ram",
                 "give the RAM that the step may use, as in --ram 256KiB");
   PANTOUM_TRY(check_names(settings.disable, names_to_disable(), "--disable"));
   PANTOUM_TRY(check_names(settings.without, names_to_leave_out(), "--without"));
