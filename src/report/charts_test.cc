@@ -37,7 +37,7 @@ Sweep two_planners() {
 }
 
 TEST(SweepChart, AValueHoldsUntilTheNextBudgetAndABoundFromTheOneBefore) {
-  const Chart energy = sweep_charts(two_planners())[0];
+  const Chart energy = sweep_charts(two_planners())[1];
   ASSERT_EQ(energy.series.size(), 4U);
   EXPECT_EQ(energy.series[0].shape, Shape::kSteps);
   EXPECT_TRUE(energy.series[0].marked);
@@ -50,7 +50,7 @@ TEST(SweepChart, AValueHoldsUntilTheNextBudgetAndABoundFromTheOneBefore) {
 }
 
 TEST(SweepChart, BudgetsWithoutAPlanAreCrossesAndTheProvedOnesABand) {
-  const Chart energy = sweep_charts(two_planners())[0];
+  const Chart energy = sweep_charts(two_planners())[1];
   EXPECT_THAT(energy.series[0].none, ElementsAre(8));
   EXPECT_THAT(energy.series[2].none, ElementsAre(8, 16));
   ASSERT_EQ(energy.regions.size(), 1U);
