@@ -194,7 +194,7 @@ def test_what_is_no_file_is_refused_at_once(model: pantoum.Model, tmp_path: path
     os.mkfifo(pipe)
     for name in (pipe, "/dev/zero"):
         for act in (pantoum.load_onnx, pantoum.inspect, pantoum.Plan.load):
-            with pytest.raises(pantoum.InvalidInput, match="named pipe|device"):
+            with pytest.raises(pantoum.InvalidInput, match=r"named pipe|device"):
                 act(name)
-        with pytest.raises(pantoum.DeviceError, match="named pipe|device"):
+        with pytest.raises(pantoum.DeviceError, match=r"named pipe|device"):
             model.save(name)
