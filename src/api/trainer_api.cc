@@ -371,6 +371,7 @@ Result<void> Trainer::predict(const Batch& inputs, std::span<const std::span<std
   PANTOUM_ASSIGN(const int64_t count, api::check_arrays(wanted, inputs));
   const auto owned = api::samples_of(wanted, inputs, count);
   std::vector<const data::SampleFile*> files;
+  files.reserve(owned.size());
   for (const auto& each : owned) files.push_back(each.get());
   if (into.size() != made.size())
     return fail("E0262", fmt::format("room for {} outputs, and there are {}", into.size(), made.size()),
@@ -397,6 +398,7 @@ Result<std::vector<Output>> Trainer::predict(const Batch& inputs) {
     const size_t bytes = impl_->trainer->tensors().outputs[made.size()].row_bytes() * static_cast<size_t>(count);
     made.push_back({std::move(output.name), output.dtype, std::move(output.shape), std::vector<std::byte>(bytes)});
   }
+  into.reserve(made.size());
   for (Output& output : made) into.emplace_back(output.bytes);
   PANTOUM_TRY(predict(inputs, into));
   return made;

@@ -554,6 +554,7 @@ int pt_train_predict(pt_trainer* trainer, const pt_train_data* data, size_t coun
     const std::span<const pt_train_room> rooms(outputs, output_count);
     PANTOUM_TRY(check_room(table, rooms, samples, name));
     std::vector<const pantoum::data::SampleFile*> files;
+    files.reserve(owned.size());
     for (const auto& each : owned) files.push_back(each.get());
     const auto copy = [&](size_t output, int64_t first, std::span<const std::byte> rows) -> Result<void> {
       const uint64_t at = static_cast<uint64_t>(first) * table.outputs[output].row_bytes();

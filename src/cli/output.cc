@@ -26,7 +26,7 @@ namespace {
 int failed_with = 0;            // errno of the first write to stdout that failed
 bool stdout_is_a_file = false;  // which nothing else is written to
 bool json_notes = false;
-bool quiet = false;
+bool notes_are_left_out = false;
 std::function<std::string(std::string)> message_names;
 
 // Flushes stdio's buffer first, so that text printed by others (the parser's help) keeps its place.
@@ -51,15 +51,15 @@ void print_message(std::string_view text) {
 }
 
 void keep_quiet() {
-  quiet = true;
+  notes_are_left_out = true;
 }
 
 bool is_quiet() {
-  return quiet;
+  return notes_are_left_out;
 }
 
 void print_remark(const char* kind, std::string_view text) {
-  if (quiet && std::string_view(kind) == "note") return;
+  if (notes_are_left_out && std::string_view(kind) == "note") return;
   if (json_notes) return print_message(base::ascii_json(nlohmann::ordered_json{{kind, text}}) + "\n");
   print_message(fmt::format("{}: {}\n", kind, base::one_line(std::string(text))));
 }

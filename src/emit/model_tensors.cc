@@ -60,6 +60,7 @@ Result<std::vector<pt_output>> outputs_of(const pt_plan& plan) {
         tensor, static_cast<uint32_t>(info.payload / info.dims[0])};
   }
   std::vector<pt_output> made;
+  made.reserve(outputs.size());
   for (const auto& [number, output] : outputs) made.push_back(output);
   return made;
 }
