@@ -1,5 +1,5 @@
-"""Runs the checks of .clang-tidy over every C++ file of src/ that is no test and no oneDNN: sixteen files at a time, as a unity build compiles them, in a fifth of the
-time. usage: tidy.py BUILD JOBS [BASE]
+"""Runs the checks of .clang-tidy over every C++ file of src/ that is no test and no oneDNN. Cold rooms are checked several files at a time, grouped as the release
+build groups them: a name that two files of another grouping share is no finding. usage: tidy.py BUILD JOBS [BASE]
 
 With BASE (a commit) only over the units that hold a file that changed since then, or for a header that changed, one file that includes it."""
 import concurrent.futures
