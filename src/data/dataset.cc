@@ -71,7 +71,8 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
   Result<Dataset> train = open_train(path, wanted, options, nullptr);
   if (!train && (wanted.labels || options.test_path || train.error().notes.empty()))
     return Failure(std::move(train).error());
-  if (train) data.train = *std::move(train);
+  const bool trains = train.has_value();
+  if (trains) data.train = *std::move(train);
   if (options.test_path) {
     PANTOUM_ASSIGN(data.test, open_train(*options.test_path, wanted, options, &data.train));
     return data;
@@ -83,9 +84,9 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
                                         .split = Split::kTest,
                                         .wanted = wanted,
                                         .options = options,
-                                        .train = train ? &data.train : nullptr,
+                                        .train = trains ? &data.train : nullptr,
                                         .tried = &tried}));
-  if (!train && data.test.inputs.empty()) return Failure(std::move(train).error());
+  if (!trains && data.test.inputs.empty()) return Failure(std::move(train).error());
   return data;
 }
 

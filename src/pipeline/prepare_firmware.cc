@@ -47,6 +47,7 @@ Result<emit::Samples> sample_rows(const data::Dataset& data, const PlannedStep& 
   std::vector<BatchPart> parts = step.inputs;
   parts.insert(parts.end(), step.targets.begin(), step.targets.end());
   std::vector<data::BatchView> batch;
+  batch.reserve(parts.size());
   for (const BatchPart& part : parts)
     batch.push_back({.name = part.name, .dtype = part.type.dtype, .shape = part.type.shape, .data = {}});
   data::BatchLoader loader(preparation, step.inputs.size(), step.targets.size());

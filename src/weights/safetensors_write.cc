@@ -100,6 +100,7 @@ Metadata as_found(const std::vector<Placed>& tensors, const Metadata& metadata) 
 // The header with the length before it, and its own sum in it.
 std::string summed_header(const std::vector<Placed>& tensors, Metadata& metadata) {
   std::vector<SafetensorEntry> entries;
+  entries.reserve(tensors.size());
   for (const Placed& each : tensors)
     entries.push_back({readable(each.source->name), each.source->dtype, each.source->shape, each.begin, each.bytes});
   metadata[kHeaderSum] = base::checksum_text(header_sum(entries, 0, metadata));
