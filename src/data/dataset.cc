@@ -71,8 +71,7 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
   Result<Dataset> train = open_train(path, wanted, options, nullptr);
   if (!train && (wanted.labels || options.test_path || train.error().notes.empty()))
     return Failure(std::move(train).error());
-  const bool trains = train.has_value();
-  if (trains) data.train = *std::move(train);
+  if (train) std::swap(data.train, *train);
   if (options.test_path) {
     PANTOUM_ASSIGN(data.test, open_train(*options.test_path, wanted, options, &data.train));
     return data;
@@ -84,9 +83,9 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
                                         .split = Split::kTest,
                                         .wanted = wanted,
                                         .options = options,
-                                        .train = trains ? &data.train : nullptr,
+                                        .train = train ? &data.train : nullptr,
                                         .tried = &tried}));
-  if (!trains && data.test.inputs.empty()) return Failure(std::move(train).error());
+  if (!train && data.test.inputs.empty()) return Failure(std::move(train).error());
   return data;
 }
 
