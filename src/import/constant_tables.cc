@@ -1,6 +1,7 @@
 #include "import/constant_tables.h"
 
 #include "import/onnx_messages.h"
+#include "import/subgraphs.h"
 #include "import/tensor.h"
 
 namespace pantoum::import {
@@ -25,18 +26,12 @@ std::optional<TensorType> type_of_table(const onnx::NodeProto& node, int64_t lea
   return TensorType{*dtype, shape};
 }
 
-}  // namespace
-
-std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph, int64_t least) {
-  std::map<std::string, TensorType> tables;
-  for (const auto& node : graph.node())
-    if (auto type = type_of_table(node, least)) tables.emplace(node.output(0), *std::move(type));
-  return tables;
-}
-
-void lift_tables(onnx::GraphProto& graph, const WantsTable& wanted) {
+// Those of `from`, which is `graph` or one of its subgraphs.
+void lift_into(onnx::GraphProto& graph, onnx::GraphProto& from, const WantsTable& wanted) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> kept;
-  for (auto& node : *graph.mutable_node()) {
+  for (auto& node : *from.mutable_node()) {
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) lift_into(graph, *attribute.mutable_g(), wanted);
     const auto type = type_of_table(node, 1);
     if (!type || !ir::is_float(type->dtype) || !wanted(node.output(0), *type)) {
       kept.Add()->Swap(&node);
@@ -46,7 +41,22 @@ void lift_tables(onnx::GraphProto& graph, const WantsTable& wanted) {
     tensor = *tensor_of(node);
     tensor.set_name(node.output(0));
   }
-  graph.mutable_node()->Swap(&kept);
+  from.mutable_node()->Swap(&kept);
+}
+
+}  // namespace
+
+std::map<std::string, TensorType> find_tables(const onnx::GraphProto& graph, int64_t least) {
+  std::map<std::string, TensorType> tables;
+  for (const auto& node : graph.node()) {
+    if (auto type = type_of_table(node, least)) tables.emplace(node.output(0), *std::move(type));
+    for (const onnx::GraphProto* body : subgraphs_of(node)) tables.merge(find_tables(*body, least));
+  }
+  return tables;
+}
+
+void lift_tables(onnx::GraphProto& graph, const WantsTable& wanted) {
+  lift_into(graph, graph, wanted);
 }
 
 }  // namespace pantoum::import

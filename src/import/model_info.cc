@@ -9,6 +9,7 @@
 #include "import/node.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
+#include "import/subgraphs.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {
@@ -113,11 +114,10 @@ TensorInfo describe_tensor(const std::string& name, const Initializer& initializ
   return {name, known ? ir::to_text(initializer.tensor.type) : "?", trains, initializer.why};
 }
 
-std::vector<TensorInfo> describe_tensors(const Model& model) {
-  std::vector<TensorInfo> tensors;
-  for (const auto& message : model.proto->graph().initializer())
-    tensors.push_back(describe_tensor(message.name(), model.initializers.at(message.name())));
-  for (const auto& node : model.proto->graph().node()) {
+// In the order of the nodes; those of a subgraph where its node stands.
+void describe_tables(const Model& model, const onnx::GraphProto& graph, std::vector<TensorInfo>& tensors) {
+  for (const auto& node : graph.node()) {
+    for (const onnx::GraphProto* body : subgraphs_of(node)) describe_tables(model, *body, tensors);
     const auto table = node.output_size() == 1 ? model.tables.find(node.output(0)) : model.tables.end();
     if (table == model.tables.end()) continue;
     const bool is_float = ir::is_float(table->second.dtype);
@@ -125,6 +125,13 @@ std::vector<TensorInfo> describe_tensors(const Model& model) {
                        is_float ? "a table in a Constant node"
                                 : fmt::format("its elements are {}", ir::name_of(table->second.dtype))});
   }
+}
+
+std::vector<TensorInfo> describe_tensors(const Model& model) {
+  std::vector<TensorInfo> tensors;
+  for (const auto& message : model.proto->graph().initializer())
+    tensors.push_back(describe_tensor(message.name(), model.initializers.at(message.name())));
+  describe_tables(model, model.proto->graph(), tensors);
   return tensors;
 }
 

@@ -15,6 +15,7 @@
 #include "base/globs.h"
 #include "base/nearest_name.h"
 #include "import/constant_tables.h"
+#include "import/fourier_basis.h"
 #include "import/onnx_messages.h"
 #include "import/parameter_marks.h"
 #include "import/written_norms.h"
@@ -37,6 +38,7 @@ enum Use : uint16_t {
   kCompared = 256,        // with what depends on the model's inputs
   kAsLimit = 512,         // of Max or Min, beside what depends on the model's inputs
   kOfWrittenNorm = 1024,  // the mean or variance of a batch norm that is written out
+  kWithBias = 2048,       // a factor whose product gets a bias
 };
 using UseSet = uint16_t;
 using Uses = std::unordered_map<std::string, UseSet>;  // by name of a value; absent: kUnused
@@ -108,6 +110,7 @@ class UseFinder {
         from_pytorch_(is_from_pytorch(model)) {
     for (const int position : model.order) flatten(graph_.node(position));
     find_activations();
+    find_biased_products();
     for (size_t at = nodes_.size(); at-- > 0;) visit(*nodes_[at]);
     if (from_pytorch_) return;
     const WrittenNorms norms = find_written_norms(nodes_, activations_, [this](const std::string& name) {
@@ -126,6 +129,7 @@ class UseFinder {
   const bool from_pytorch_;
   std::unordered_set<std::string> activations_;  // what depends on the model's inputs
   std::unordered_map<std::string, const onnx::NodeProto*> producers_;
+  std::unordered_set<const onnx::NodeProto*> biased_;  // products and convolutions that get a bias
   Uses uses_;
 
   std::vector<const onnx::NodeProto*> nodes_;  // in an order of computation, those of subgraphs among them
@@ -173,6 +177,18 @@ class UseFinder {
     }
   }
 
+  void find_biased_products() {
+    for (const onnx::NodeProto* node : nodes_) {
+      const std::string& op_type = node->op_type();
+      const bool takes_bias = op_type == "Conv" || op_type == "ConvTranspose" || op_type == "Gemm";
+      if (takes_bias && node->input_size() > 2 && !node->input(2).empty()) biased_.insert(node);
+      for (int input = 0; op_type == "Add" && input < node->input_size(); ++input) {
+        bool moved = false;
+        if (is_bias(*node, input)) biased_.insert(product_behind(node->input(1 - input), moved));
+      }
+    }
+  }
+
   bool reads_activation(const onnx::NodeProto& node) const {
     return std::any_of(node.input().begin(), node.input().end(),
                        [&](const std::string& input) { return is_activation(input); });
@@ -199,7 +215,10 @@ class UseFinder {
     // An output of the model is read, too.
     if (alone || moves(op_type, input)) return of_outputs == kUnused ? UseSet{kAsOther} : of_outputs;
     if (op_type == "Gather" && input == 0) return gathered(node, of_outputs);
-    if (among(kFactors, op_type, input)) return kAsWeight | kAsFactor;
+    if (among(kFactors, op_type, input)) {
+      const bool with_bias = biased_.contains(&node);
+      return with_bias ? kAsWeight | kAsFactor | kWithBias : kAsWeight | kAsFactor;
+    }
     if (among(kWeighted, op_type, input)) return kAsWeight;
     if (op_type == "Add" || op_type == "Sub" || op_type == "Sum")
       return is_bias(node, input) || is_group_norm_shift(node, input) ? kAsWeight : kInSums;
@@ -431,6 +450,11 @@ Role by_use(const std::string& name, const Initializer& initializer, UseSet uses
     if (compared && !scalar) return {Trains::kAmbiguous, "used as a weight, and compared with an activation"};
     if ((uses & kAsFactor) != 0 && !invented && !is_parameters_name(name))
       return {Trains::kAmbiguous, "a factor whose name is no parameter's of torch.nn"};
+    // With a bias it is a layer's; without one it may be a layer's weight or a buffer that the exporter transposed.
+    if ((uses & kAsFactor) != 0 && (uses & kWithBias) == 0 && invented && !scalar)
+      return {Trains::kAmbiguous, "a factor under an exporter's name, without a bias"};
+    if ((uses & kAsFactor) != 0 && is_fourier_basis(initializer.tensor))
+      return {Trains::kAmbiguous, "used as a weight, and a basis of Fourier transforms"};
     if (!invented || !scalar) return {Trains::kYes, "used as a weight"};
   }
   if (invented && initializer.tensor.type.elements() == 1) return {Trains::kNo, "a number under an exporter's name"};
@@ -465,6 +489,8 @@ Role by_use_alone(const Initializer& initializer, UseSet uses) {
   if ((uses & kAsChoice) != 0) return {Trains::kNo, "an operator chooses between it and others", true};
   const bool scalar = initializer.tensor.type.shape.empty();
   if ((uses & kAsWeight) != 0 && !scalar) {
+    if ((uses & kAsFactor) != 0 && is_fourier_basis(initializer.tensor))
+      return {Trains::kNo, "a basis of Fourier transforms", true};
     if ((uses & kAsFactor) != 0 && has_equal_filters(initializer.tensor))
       return {Trains::kAmbiguous, "used as a weight, and all of its filters are equal"};
     return {Trains::kYes, "used as a weight"};
@@ -480,8 +506,8 @@ Role unmarked(const std::string& name, const Initializer& initializer, UseSet us
   if (marks.buffers.contains(name)) return {Trains::kNo, "named as a BUFFER of the program"};
   const auto sources = marks.sources.find(name);
   if (sources == marks.sources.end()) {
-    const Role role = by_use(name, initializer, uses);
-    if (role.trains != Trains::kYes || !is_invented_name(name)) return {Trains::kNo, "it has no PARAMETER mark"};
+    const bool weight = (uses & kAsWeight) != 0 && !initializer.tensor.type.shape.empty();
+    if (!weight || !is_invented_name(name)) return {Trains::kNo, "it has no PARAMETER mark"};
     return {Trains::kAmbiguous, "it has no PARAMETER mark, but is used as a weight"};
   }
   for (const std::string& source : sources->second)

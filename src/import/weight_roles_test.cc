@@ -7,8 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numbers>
+#include <random>
 
 #include "import/onnx_messages.h"
 #include "import/parameter_marks.h"
@@ -376,7 +380,7 @@ TEST(WeightRoles, OptionsSettleWhatIsAmbiguous) {
 // PyTorch's older exporter keeps the names of parameters, and names what it folded itself.
 TEST(WeightRoles, AFactorWithoutAParametersNameIsAmbiguous) {
   const std::map<std::string, std::string> expected{
-      {"fc.weight", "yes"}, {"proj", "ambiguous"}, {"onnx::MatMul_9", "yes"}};
+      {"fc.weight", "yes"}, {"proj", "ambiguous"}, {"onnx::MatMul_9", "ambiguous"}};
   for (const bool conv : {false, true}) {
     const std::vector<int64_t> dims = conv ? std::vector<int64_t>{4, 4, 1, 1} : std::vector<int64_t>{6, 6};
     const char* operation = conv ? "Conv" : "MatMul";
@@ -538,6 +542,180 @@ TEST(WeightRoles, AKernelOfEqualFiltersIsAmbiguousElsewhere) {
   EXPECT_EQ(elsewhere(source)["blur"], "ambiguous");
   blur.set_float_data(35, 7.5F);
   EXPECT_EQ(elsewhere(source)["blur"], "yes");
+}
+
+TEST(WeightRoles, WeightsInConstantNodesOfSubgraphsAreFoundElsewhere) {
+  const auto constant = [](onnx::GraphProto& graph, const std::string& name, const std::vector<int64_t>& dims) {
+    onnx::NodeProto& made = *graph.add_node();
+    made.set_op_type("Constant");
+    made.add_output(name);
+    onnx::AttributeProto& value = *made.add_attribute();
+    value.set_name("value");
+    value.set_type(onnx::AttributeProto::TENSOR);
+    value.mutable_t()->set_data_type(onnx::TensorProto::FLOAT);
+    int64_t count = 1;
+    for (const int64_t dim : dims) value.mutable_t()->add_dims(dim), count *= dim;
+    for (int64_t at = 0; at < count; ++at) value.mutable_t()->add_float_data(static_cast<float>(at));
+  };
+  const auto node = [](onnx::GraphProto& graph, const char* op_type, const Names& inputs, const std::string& output) {
+    onnx::NodeProto& made = *graph.add_node();
+    made.set_op_type(op_type);
+    for (const std::string& input : inputs) made.add_input(input);
+    made.add_output(output);
+  };
+  const auto body = [](onnx::GraphProto& graph, const char* attribute) -> onnx::GraphProto& {
+    onnx::AttributeProto& made = *graph.mutable_node(graph.node_size() - 1)->add_attribute();
+    made.set_name(attribute);
+    made.set_type(onnx::AttributeProto::GRAPH);
+    made.mutable_g()->set_name(attribute);
+    return *made.mutable_g();
+  };
+  const auto truth = [](Source& source, const std::string& name) {
+    onnx::TensorProto& made = *source.graph().add_initializer();
+    made.set_name(name);
+    made.set_data_type(onnx::TensorProto::BOOL);
+    made.add_int32_data(1);
+  };
+  Source branches;
+  truth(branches, "condition");
+  branches.node("If", {"condition"}, "y");
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    onnx::GraphProto& graph = body(branches.graph(), branch);
+    constant(graph, "w", {6, 6});  // both branches use one name
+    constant(graph, "table", {6});
+    node(graph, "MatMul", {"x", "w"}, "p");
+    node(graph, "Mul", {"p", "table"}, "q");
+    graph.add_output()->set_name("q");
+  }
+  auto found = elsewhere(branches);
+  EXPECT_EQ(std::ranges::count_if(found, [](const auto& each) { return each.second == "yes"; }), 2);
+  EXPECT_EQ(branches.load()->info.parameter_count, 36);  // of the branch that is taken
+
+  Source loop;
+  truth(loop, "go_on");
+  loop.integers("trips", {3});
+  loop.graph().mutable_initializer(1)->clear_dims();
+  loop.node("Loop", {"trips", "go_on", "x"}, "y");
+  onnx::GraphProto& graph = body(loop.graph(), "body");
+  for (const char* input : {"trip", "before", "state"}) graph.add_input()->set_name(input);
+  constant(graph, "w", {6, 6});
+  constant(graph, "b", {6});
+  constant(graph, "limit", {6});
+  node(graph, "Identity", {"before"}, "after");
+  node(graph, "MatMul", {"state", "w"}, "p");
+  node(graph, "Add", {"p", "b"}, "q");
+  node(graph, "Max", {"q", "limit"}, "next");
+  for (const char* output : {"after", "next"}) graph.add_output()->set_name(output);
+  found = elsewhere(loop);
+  EXPECT_EQ(found["w"] + ", " + found["b"] + ", " + found["limit"], "yes, yes, no");
+  EXPECT_EQ(loop.load()->info.parameter_count, 42);
+  EXPECT_EQ(elsewhere(loop, {.train = {"limit"}})["limit"], "yes");
+  EXPECT_EQ(elsewhere(loop, {.freeze = {"w"}})["w"], "no");
+  EXPECT_EQ(trains(loop.by("pytorch"))["w"], "no");
+  EXPECT_EQ(trains(loop.by("pytorch"), {.train = {"w"}})["w"], "yes");
+}
+
+// A factor that the older exporter computed ahead of time: of a layer without bias, or of a buffer.
+TEST(WeightRoles, AFactorUnderAnExportersNameIsAmbiguousWithoutABias) {
+  for (const char* op_type : {"MatMul", "Conv", "Gemm"}) {
+    const std::vector<int64_t> dims =
+        op_type == std::string("Conv") ? std::vector<int64_t>{6, 4, 1, 1} : std::vector<int64_t>{6, 6};
+    const std::string name = "onnx::MatMul_12";
+    Source source, biased;
+    const auto input = [&](Source& into) -> std::string {
+      if (op_type != std::string("Gemm")) return "x";
+      into.integers("shape", {48, 6}).node("Reshape", {"x", "shape"}, "rows");
+      return "rows";
+    };
+    source.tensor(name, dims).node(op_type, {input(source), name}, "y");
+    EXPECT_EQ(trains(source)[name], "ambiguous") << op_type;
+    EXPECT_THAT(source.load()->info.warnings, testing::Contains(HasSubstr("--freeze '" + name + "'")));
+    biased.tensor(name, dims).tensor("fc.bias", {6});
+    if (op_type == std::string("MatMul"))
+      biased.node(op_type, {"x", name}, "y").node("Add", {"y", "fc.bias"}, "z");
+    else
+      biased.node(op_type, {input(biased), name, "fc.bias"}, "y");
+    EXPECT_EQ(trains(biased)[name], "yes") << op_type;
+    EXPECT_EQ(elsewhere(source)[name], "yes") << op_type;
+  }
+}
+
+using Wave = std::function<double(int place, int frequency)>;
+
+// Rows of waves times a window, as files hold them. `order`: "cosines", "sines", "both" one behind the other, "in turn".
+std::vector<float> waves(int places, int frequencies, const std::string& order, const Wave& window) {
+  std::vector<float> rows;
+  const auto row = [&](int frequency, bool sine) {
+    for (int place = 0; place < places; ++place) {
+      const double angle = 2 * std::numbers::pi * frequency * place / places;
+      rows.push_back(static_cast<float>(window(place, frequency) * (sine ? -std::sin(angle) : std::cos(angle))));
+    }
+  };
+  for (int part = 0; part < (order == "both" ? 2 : 1); ++part)
+    for (int frequency = 0; frequency < frequencies; ++frequency) {
+      row(frequency, order == "sines" || part == 1);
+      if (order == "in turn") row(frequency, true);
+    }
+  return rows;
+}
+
+Source filtered(const std::vector<float>& elements, int places, bool as_matrix) {
+  Source source;
+  const auto rows = static_cast<int64_t>(elements.size()) / places;
+  onnx::TensorProto& made = *source.graph().add_initializer();
+  made.set_name("f.weight");
+  made.set_data_type(onnx::TensorProto::FLOAT);
+  const std::vector<int64_t> dims =
+      as_matrix ? std::vector<int64_t>{places, rows} : std::vector<int64_t>{rows, 1, places};
+  for (const int64_t dim : dims) made.add_dims(dim);
+  for (int64_t at = 0; at < rows * places; ++at)
+    made.add_float_data(elements[static_cast<size_t>(as_matrix ? at % rows * places + at / rows : at)]);
+  source.integers("shape", as_matrix ? std::vector<int64_t>{-1, places} : std::vector<int64_t>{2, 1, -1});
+  source.node("Reshape", {"x", "shape"}, "signal").node(as_matrix ? "MatMul" : "Conv", {"signal", "f.weight"}, "y");
+  return source;
+}
+
+TEST(WeightRoles, ABasisOfFourierTransformsDoesNotTrainElsewhere) {
+  constexpr double kPi = std::numbers::pi;
+  const std::vector<Wave> windows = {
+      [](int, int) { return 1.0; }, [](int place, int) { return 0.5 - 0.5 * std::cos(2 * kPi * place / 16); },
+      [](int place, int) { return 0.54 - 0.46 * std::cos(2 * kPi * place / 15); },
+      [](int place, int) { return place < 3 || place > 12 ? 0.0 : std::exp(-0.1 * (place - 8) * (place - 8)); },
+      [](int, int frequency) { return frequency == 0 || frequency == 8 ? 1.0 / 16 : 2.0 / 16; }};
+  for (const char* order : {"cosines", "sines", "both", "in turn"})
+    for (const bool as_matrix : {false, true})
+      for (size_t window = 0; window < windows.size(); ++window) {
+        Source source = filtered(waves(16, 9, order, windows[window]), 16, as_matrix);
+        EXPECT_EQ(elsewhere(source)["f.weight"], "no") << order << " " << window << as_matrix;
+        EXPECT_THAT(source.load()->info.warnings, testing::Contains(HasSubstr("--train 'f.weight'")));
+        EXPECT_EQ(elsewhere(source, {.train = {"f.weight"}})["f.weight"], "yes");
+        EXPECT_EQ(trains(source.by("pytorch"))["f.weight"], "ambiguous");
+      }
+}
+
+TEST(WeightRoles, OtherFiltersAreNoBasis) {
+  std::mt19937 draw(7);
+  std::normal_distribution<double> normal;
+  const Wave hann = [](int place, int) { return 0.5 - 0.5 * std::cos(2 * std::numbers::pi * place / 16); };
+  const std::map<std::string, std::function<float(int row, int place)>> others = {
+      {"random", [&](int, int) { return static_cast<float>(normal(draw)); }},
+      {"ramps", [](int row, int place) { return static_cast<float>(row + place); }},
+      {"identity", [](int row, int place) { return row == place ? 1.0F : 0.0F; }},
+      {"triangles",
+       [](int row, int place) { return static_cast<float>(std::max(0.0, 1 - std::abs(row - place) / 3.0)); }},
+      {"waves of uneven steps",
+       [](int row, int place) { return static_cast<float>(std::cos(row * row * 0.07 * std::sqrt(place))); }},
+      {"trained", [&](int row, int place) {
+         const double wave = hann(place, 0) * std::cos(2 * std::numbers::pi * row * place / 16);
+         return static_cast<float>(wave + 0.02 * normal(draw));
+       }}};
+  for (const auto& [name, element] : others)
+    for (const bool as_matrix : {false, true}) {
+      std::vector<float> elements;
+      for (int at = 0; at < 12 * 16; ++at) elements.push_back(element(at / 16, at % 16));
+      Source source = filtered(elements, 16, as_matrix);
+      EXPECT_EQ(elsewhere(source)["f.weight"], "yes") << name << as_matrix;
+    }
 }
 
 TEST(ModelInfo, ANormThatIsInTheFileIsNotFolded) {
