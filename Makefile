@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -262,6 +262,17 @@ flower: python-peers
 	    cp python/requirements-flower.txt $(FLOWER)/; } > build/flower.log 2>&1 || { tail -5 build/flower.log; echo "no Flower: what needs it is skipped"; }; \
 	fi
 
+# TensorBoard and Hugging Face's transformers, which the long tests read and call; an environment of its own, which sees the other one.
+INTEGRATIONS := build/integrations-venv
+integrations: python-peers
+	@if ! cmp -s python/requirements-integrations.txt $(INTEGRATIONS)/requirements-integrations.txt; then \
+	  echo "set-up: TensorBoard and transformers into $(INTEGRATIONS)"; \
+	  { /usr/bin/python3 -m venv --clear $(INTEGRATIONS) && \
+	    printf '%s\n' "$$PWD/$(RELEASE)/python" "$$PWD/$$(echo $(PYTHON)/lib/python3*/site-packages)" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth" && \
+	    $(INTEGRATIONS)/bin/pip install --quiet -r python/requirements-integrations.txt && \
+	    cp python/requirements-integrations.txt $(INTEGRATIONS)/; } > build/integrations.log 2>&1 || { tail -5 build/integrations.log; echo "no TensorBoard or transformers: what needs them is skipped"; }; \
+	fi
+
 # Runs ruff, mypy --strict and stubtest on the Python package.
 python-style: python-peers
 	@$(PYTHON)/bin/python -m pytest -q $(STYLE_TESTS)
@@ -270,11 +281,14 @@ python-style: python-peers
 PYTEST :=
 STYLE_TESTS := python/tests/test_style.py
 FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
+INTEGRATION_TESTS := python/tests/test_tensorboard.py
 python-test: MARKED := not long
 python-test-long: MARKED := long
+python-test-long: integrations
 python-test python-test-long: flower
-	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -n $(JOBS) -m "$(MARKED)" $(addprefix --ignore=,$(STYLE_TESTS) $(FLOWER_TESTS)) $(PYTEST)
+	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -n $(JOBS) -m "$(MARKED)" $(addprefix --ignore=,$(STYLE_TESTS) $(FLOWER_TESTS) $(INTEGRATION_TESTS)) $(PYTEST)
 	@! [ -x $(FLOWER)/bin/python ] || OMP_NUM_THREADS=1 $(FLOWER)/bin/python -m pytest -q -m "$(MARKED)" $(FLOWER_TESTS)
+	@! [ -x $(INTEGRATIONS)/bin/python ] || [ "$(MARKED)" != long ] || OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest -q $(INTEGRATION_TESTS)
 
 # Runs the notebooks of examples/notebooks; their outputs are not kept.
 notebooks: flower

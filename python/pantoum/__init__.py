@@ -43,6 +43,7 @@ from pantoum.errors import (
 from pantoum.estimates import Estimate
 from pantoum.fitting import Callback, History
 from pantoum.keywords import emit, estimate, load_onnx, plan, plan_cost_graph, sweep
+from pantoum.logs import CSVLogger, TensorBoard
 from pantoum.model import Model, inspect
 from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Group, Loss, RmsProp, Sgd
 from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, verify
@@ -67,6 +68,7 @@ __all__ = [
     "AdamW",
     "BatchTensor",
     "Bytes",
+    "CSVLogger",
     "Callback",
     "CustomUpdate",
     "Dataset",
@@ -98,6 +100,7 @@ __all__ = [
     "Settings",
     "Sgd",
     "SweepRow",
+    "TensorBoard",
     "TensorInfo",
     "Trainer",
     "Unsupported",
