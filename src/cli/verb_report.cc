@@ -84,6 +84,14 @@ Result<std::optional<report::NextBytes>> next_of(const ReportOptions& options, c
   return std::optional(std::move(next));
 }
 
+// The trace's file as the page's folder sees it; "": one of them is no file.
+std::string trace_beside(const ReportOptions& options) {
+  if (options.trace.empty() || options.trace == "-" || options.output.empty() || options.output == "-") return "";
+  const std::filesystem::path page = std::filesystem::absolute(options.output).lexically_normal(),
+                              trace = std::filesystem::absolute(options.trace).lexically_normal();
+  return trace.lexically_relative(page.parent_path()).generic_string();
+}
+
 Result<int> write_report(const ReportOptions& options) {
   const bool nothing = options.output.empty() && options.trace.empty() && !options.common.json();
   if (nothing)
@@ -94,6 +102,7 @@ Result<int> write_report(const ReportOptions& options) {
   PANTOUM_ASSIGN(request.logs, report::read_logs(options.logs));
   if (!options.trace.empty())
     PANTOUM_TRY(write_text(options.trace, base::ascii_json(report::trace_events(checked)) + "\n"));
+  request.trace_file = trace_beside(options);
   if (options.output.empty() && !options.common.json()) return 0;
   PANTOUM_ASSIGN(const std::optional<report::Sweep> sweep, sweep_of(options, checked.plan));
   if (sweep) request.sweep = &*sweep;

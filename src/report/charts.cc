@@ -238,7 +238,8 @@ PageChart memory_chart(const Json& report) {
   add_lines(report, ram, most, chart);
   return {
       "ram", std::move(chart),
-      report["questions"][0]["answer"].get<std::string>() + " " + report["questions"][1]["answer"].get<std::string>()};
+      report["questions"][0]["answer"].get<std::string>() + " " + report["questions"][1]["answer"].get<std::string>(),
+      time.size};
 }
 
 std::vector<PageChart> sweep_page_charts(const Json& report) {
@@ -249,7 +250,7 @@ std::vector<PageChart> sweep_page_charts(const Json& report) {
   for (const bool energy : {false, true}) {
     Painter painter(sweep, energy);
     charts.push_back(
-        {energy ? "pareto-energy" : "pareto-time", painter.paint(), report["questions"][4]["answer"].get<std::string>()});
+        {energy ? "pareto-energy" : "pareto-time", painter.paint(), report["questions"][4]["answer"].get<std::string>(), 1});
     if (const Json& budget = report["asked"]["budget_bytes"]; budget.is_number())
       charts.back().chart.series.push_back(painter.this_plan(budget, outcome["energy_j"], outcome["time_s"]));
   }
@@ -321,7 +322,7 @@ std::vector<PageChart> run_charts(const Json& report) {
   const auto add = [&](const char* id, Chart chart) {
     if (!has_points(chart)) return;
     std::string text = ends_of(chart);
-    charts.push_back({id, std::move(chart), std::move(text)});
+    charts.push_back({id, std::move(chart), std::move(text), 1});
   };
   Chart loss{.title = "Loss", .x_label = "step", .y_label = "loss", .from_zero = false};
   add_curves(report, "loss", "loss", false, 1, loss);

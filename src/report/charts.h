@@ -23,6 +23,7 @@ struct PageChart {
   std::string id;  // of its element
   Chart chart;
   std::string text;  // what the chart shows, in one sentence, for readers who cannot see it
+  double x_unit = 1;  // of the chart's x, in the report's units: 1e-3 where a second is 1000
 };
 
 [[nodiscard]] PageChart memory_chart(const nlohmann::ordered_json& report);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "report/charts.h"
-#include "report/page_files.h"
+#include "report/page_parts.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -19,7 +18,6 @@ namespace pantoum::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Cells = std::vector<std::string>;  // of a row
 
 constexpr size_t kMostLines = 15;     // of a table that opens with the page
 constexpr size_t kMostHeld = 200;     // of one that a reader opens
@@ -37,48 +35,6 @@ std::string with_small_unit(const std::string& value) {
   const size_t space = value.find(' ');
   if (space == std::string::npos || value.find_first_of("0123456789") != 0) return text(value);
   return fmt::format("{} <small>{}</small>", text(value.substr(0, space)), text(value.substr(space + 1)));
-}
-
-// A table that scrolls alone on a narrow screen. Columns after the first hold numbers unless they are named with a *.
-class Table {
- public:
-  Table(const std::string& caption, const std::vector<std::string>& heads) {
-    made_ = fmt::format(
-        "<div class='scroll' role='region' tabindex='0' aria-label='{0}'><table><caption>{0}</caption><thead><tr>",
-        text(caption));
-    for (const std::string& head : heads) {
-      words_.push_back(words_.empty() || head.starts_with('*'));
-      made_ += fmt::format("<th scope='col'{}>{}</th>", words_.back() ? "" : " class='n'",
-                           text(head.starts_with('*') ? head.substr(1) : head));
-    }
-    made_ += "</tr></thead><tbody>\n";
-  }
-
-  void row(const Cells& cells) {
-    made_ += "<tr>";
-    for (size_t at = 0; at < cells.size(); ++at)
-      made_ += at == 0 ? fmt::format("<th scope='row' title='{0}'>{0}</th>", text(cells[at]))
-                       : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'", text(cells[at]));
-    made_ += "</tr>\n";
-  }
-
-  // A row for each of the first `most` entries.
-  template <class Show>
-  void rows(const Json& list, size_t most, Show show) {
-    for (size_t at = 0; at < std::min(most, list.size()); ++at) row(show(list[at]));
-  }
-
-  [[nodiscard]] std::string end() const { return made_ + "</tbody></table></div>\n"; }
-
- private:
-  std::string made_;
-  std::vector<bool> words_;  // by column
-};
-
-// `id` and `title` are the page's own; `body` is HTML.
-std::string section(const char* id, const char* title, const std::string& body) {
-  return fmt::format("<section id='{0}' aria-labelledby='{0}-title'>\n<h2 id='{0}-title'>{1}</h2>\n{2}</section>\n", id,
-                     title, body);
 }
 
 struct Part {
@@ -133,13 +89,6 @@ std::string more_than(size_t all, size_t shown) {
              ? fmt::format("<p class='soft'>and {} more; <code>pantoum report --format json</code> has all.</p>\n",
                            show_count(static_cast<int64_t>(all - shown)))
              : "";
-}
-
-std::string chart_figure(const PageChart& chart) {
-  return fmt::format(
-      "<figure><figcaption class='hidden'>{}: {}</figcaption><div class='picture' "
-      "data-chart='{}'>{}{}</div></figure>\n",
-      text(chart.chart.title), text(chart.text), chart.id, to_svg(chart.chart), to_svg(chart.chart, Width::kNarrow));
 }
 
 std::string ratio_note(double own, const Json& all, const char* key) {
@@ -253,8 +202,30 @@ int style_of_kind(const std::string& kind) {
   return 5;
 }
 
+// "activation" of "activations"; what is not counted stays as it is.
+std::string one_of_kind(const std::string& kind) {
+  const bool many = kind == "parameters" || kind == "inputs" || kind == "activations" || kind == "gradients";
+  return many ? kind.substr(0, kind.size() - 1) : kind;
+}
+
+// What a tensor is to the instruction that makes the peak.
+std::string words_of_role(const std::string& role) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> kWords{
+      {{"held", "kept for later"},
+       {"read", "read now"},
+       {"written", "written now"},
+       {"arriving", "comes back from storage"},
+       {"leaving", "goes to storage"},
+       {"workspace", "scratch space of the op"},
+       {"staging", "buffer between RAM and storage"}}};
+  for (const auto& [name, words] : kWords)
+    if (role == name) return words;
+  return role;
+}
+
 std::string memory(const Json& report) {
   std::string body = chart_figure(memory_chart(report));
+  body += "<div class='live' id='live-list'></div>\n";
   const Json& peak = report["memory"]["peak"];
   if (!peak.is_object()) return section("memory", "RAM over time", body);
   std::vector<Part> parts;
@@ -266,10 +237,10 @@ std::string memory(const Json& report) {
   Table kinds("What the bytes are at the peak", {"kind", "bytes", "tensors"});
   for (const Json& kind : peak["kinds"]) kinds.row({kind["kind"], bytes(kind["bytes"]), show_count(kind["tensors"])});
   body += kinds.end();
-  Table held("In RAM at the peak", {"tensor", "*kind", "*role", "bytes"});
+  Table held("In RAM at the peak", {"tensor", "*kind", "*at that moment", "bytes"});
   const Json& holds = peak["holds"];
   held.rows(holds, kMostHeld, [](const Json& each) -> Cells {
-    return {each["name"], each["kind"], each["role"], bytes(each["bytes"])};
+    return {each["name"], one_of_kind(each["kind"]), words_of_role(each["role"]), bytes(each["bytes"])};
   });
   body += fmt::format("<details><summary>All that is in RAM at the peak: {}</summary>\n{}{}</details>\n",
                       show_count(static_cast<int64_t>(holds.size())), held.end(), more_than(holds.size(), kMostHeld));
@@ -317,6 +288,50 @@ std::string sample_of(int how) {
   return made;
 }
 
+// What the parts mean that Pantoum adds to a model's names: those that this step has.
+std::string names_legend(const Json& report) {
+  struct NamePart {
+    const char *form, *meaning;
+    bool (*is_in)(std::string_view name);
+  };
+  constexpr std::array<NamePart, 12> kParts{{
+      {"grad.NAME", "the gradient of the loss by NAME", [](std::string_view name) { return name.starts_with("grad."); }},
+      {"NAME'", "the value of NAME after this step's update", [](std::string_view name) { return name.ends_with('\''); }},
+      {"optim.STATE.NAME", "what the optimizer keeps for NAME from step to step, such as its momentum",
+       [](std::string_view name) { return name.starts_with("optim."); }},
+      {"NAME.again", "NAME, made again in backward in place of being kept",
+       [](std::string_view name) { return name.ends_with(".again"); }},
+      {"OP:1, OP:2", "the second and the third output of OP; the first has OP's name",
+       [](std::string_view name) {
+         const size_t at = name.find_last_not_of("0123456789");
+         return at != name.npos && at + 1 < name.size() && name[at] == ':';
+       }},
+      {"OP#2", "the second of several ops that stand for one node of the model",
+       [](std::string_view name) {
+         const size_t at = name.rfind('#');
+         return at != name.npos && at + 1 < name.size() && name[at + 1] >= '0' && name[at + 1] <= '9';
+       }},
+      {"OP.dx", "the op that computes the gradient of OP's input", [](std::string_view name) { return name.ends_with(".dx"); }},
+      {"OP.dw", "the op that computes the gradient of OP's weights", [](std::string_view name) { return name.ends_with(".dw"); }},
+      {"OP.db", "the op that computes the gradient of OP's bias", [](std::string_view name) { return name.ends_with(".db"); }},
+      {"OP.grad", "the op that computes all gradients of OP", [](std::string_view name) { return name.ends_with(".grad"); }},
+      {"OP.sum", "the op that adds up gradients of OP", [](std::string_view name) { return name.ends_with(".sum"); }},
+      {"/module/layer/Op", "the modules in which an op or its output stands, as the model's exporter tells them",
+       [](std::string_view name) { return name.starts_with('/'); }},
+  }};
+  std::string rows;
+  for (const NamePart& part : kParts) {
+    const auto has = [&](const Json& names) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](const Json& name) { return part.is_in(name.get_ref<const std::string&>()); });
+    };
+    if (has(report["schedule"]["tensors"]["name"]) || has(report["schedule"]["ops"]["name"]))
+      rows += fmt::format("<div><dt><code>{}</code></dt><dd>{}</dd></div>\n", text(part.form), part.meaning);
+  }
+  if (rows.empty()) return "";
+  return "<details id='names'><summary>What the names mean</summary>\n<dl class='questions'>\n" + rows + "</dl></details>\n";
+}
+
 std::string schedule(const Json& report) {
   constexpr std::array<const char*, 6> kHow{
       "kept from the start of the step", "computed and kept", "computed again",
@@ -329,7 +344,27 @@ std::string schedule(const Json& report) {
                         kHow[how]);
   body +=
       "</ul>\n<div class='live' id='schedule-chart'></div>\n<div class='static'>" + schedule_svg(report) + "</div>\n";
-  return section("schedule", "Schedule", body + returned_tables(report));
+  return section("schedule", "Schedule", body + names_legend(report) + returned_tables(report));
+}
+
+// What the end of an op's name says that autodiff or the optimizer added; "": nothing.
+std::string words_of_ending(std::string_view ending) {
+  constexpr std::array<std::pair<const char*, const char*>, 5> kWords{{{"dx", "gradient of its input"},
+                                                                       {"dw", "gradient of its weights"},
+                                                                       {"db", "gradient of its bias"},
+                                                                       {"grad", "all its gradients"},
+                                                                       {"sum", "sum of gradients"}}};
+  for (const auto& [name, words] : kWords)
+    if (ending == name) return words;
+  return "";
+}
+
+// "Conv: gradient of its weights" of "Conv.dw".
+std::string words_of_op_kind(const std::string& kind) {
+  if (kind == "again") return "normalization and activation, made again";
+  const size_t dot = kind.rfind('.');
+  const std::string words = dot == std::string::npos ? "" : words_of_ending(std::string_view(kind).substr(dot + 1));
+  return words.empty() ? kind : kind.substr(0, dot) + ": " + words;
 }
 
 std::string costs(const Json& report) {
@@ -354,12 +389,12 @@ std::string costs(const Json& report) {
   body +=
       fmt::format("<p class='soft'>Times are {}. Energy is modelled.</p>\n", text(report["outcome"]["time_source"]));
   Table table("Where the time goes, by kind of op",
-              {"kind", "computed", "of them again", "time", "share", "of it again", "energy"});
+              {"kind of op", "computed", "of them again", "time", "share", "of it again", "energy"});
   const Json& kinds = costs["kinds"];
   const double all = time["first_s"].get<double>() + time["again_s"].get<double>();
   table.rows(kinds, kMostLines, [&](const Json& each) -> Cells {
     const double own = each["seconds"];
-    return {each["kind"],
+    return {words_of_op_kind(each["kind"]),
             show_count(each["computed"]),
             show_count(each["recomputed"]),
             show_time(own),
@@ -448,7 +483,7 @@ std::string run_facts(const Json& report, size_t at) {
   for (const auto& [what, value] : measured_energy(end)) put(what, value);
   for (const auto& [key, what] : kEndMeasures)
     if (end.is_object() && end.contains(key) && end[key].is_number())
-      put(what, is_share(key) ? show_percent(end[key]) : fmt::format("{:.4g}", end[key].get<double>()));
+      put(what, is_share(key) ? fmt::format("{:.4f}", end[key].get<double>()) : fmt::format("{:.4g}", end[key].get<double>()));
   const auto put_word = [&](const char* key, const char* what) {
     if (end.is_object() && end.contains(key)) put(what, end[key]);
   };
@@ -498,9 +533,18 @@ void put_options(const Json& options, const std::string& prefix, Table& table) {
   }
 }
 
+// A relative path as an address: it names no scheme and no host, whatever the path holds.
+std::string address_of(const std::string& path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  std::string address = "./";
+  for (const char byte : path)
+    address += kPlain.find(byte) != kPlain.npos ? std::string(1, byte) : fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+  return address;
+}
+
 std::string reproduce(const Json& report) {
   const Json& made = report["made_with"];
-  std::string body = fmt::format("<pre tabindex='0'><code>{}</code></pre>\n", text(made["command"]));
+  std::string body = command_box(made["command"]);
   if (made["model"].is_object())
     body +=
         "<p class='soft'>A plan does not keep the data, their augmentation, the schedule of the learning rate or the "
@@ -513,6 +557,9 @@ std::string reproduce(const Json& report) {
   table.row({"hash of the step", made["structure_hash"]});
   for (const Json& run : report["runs"]) table.row({"run log", run["log"]});
   body += table.end();
+  if (made["trace_file"].is_string())
+    body += fmt::format("<p><a href='{0}'>{1}</a>: the step as a trace, which <a href='https://ui.perfetto.dev'>Perfetto</a> opens.</p>\n",
+                        text(address_of(made["trace_file"])), text(made["trace_file"]));
   Table options("Options", {"option", "*value"});
   if (made["model"].is_object()) put_options(made["model"], "", options);
   if (made["request"].is_object()) put_options(made["request"], "", options);
@@ -553,7 +600,7 @@ Json shown_names(const Json& names) {
 Json page_data(const Json& report) {
   Json charts = Json::object();
   const auto add = [&](const std::vector<PageChart>& all) {
-    for (const PageChart& chart : all) charts[chart.id] = to_json(chart.chart);
+    for (const PageChart& chart : all) charts[chart.id] = to_json(chart.chart), charts[chart.id]["x_unit"] = chart.x_unit;
   };
   add({memory_chart(report)});
   add(sweep_page_charts(report));
@@ -567,58 +614,16 @@ Json page_data(const Json& report) {
   return {{"charts", std::move(charts)}, {"schedule", std::move(schedule)}};
 }
 
-// JSON inside a script element: ASCII, without a letter that HTML reads.
-std::string inside_script(const Json& data) {
-  std::string made;
-  for (const char letter : base::ascii_json(data)) {
-    if (letter == '<' || letter == '>' || letter == '&')
-      made += fmt::format("\\u{:04x}", static_cast<int>(letter));
-    else
-      made += letter;
-  }
-  return made;
-}
-
-// 'sha256-...' of a style or a script, as a Content-Security-Policy names it.
-std::string policy_hash(std::string_view contents) {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
-  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(contents.data()), contents.size());
-  std::array<char, sodium_base64_ENCODED_LEN(crypto_hash_sha256_BYTES, sodium_base64_VARIANT_ORIGINAL)> text{};
-  sodium_bin2base64(text.data(), text.size(), digest.data(), digest.size(), sodium_base64_VARIANT_ORIGINAL);
-  return fmt::format("'sha256-{}'", text.data());
-}
-
-void put(std::string& page, std::string_view slot, std::string_view value) {
-  const size_t at = page.find(slot);
-  if (at != std::string::npos) page.replace(at, slot.size(), value);
-}
-
 }  // namespace
 
 std::string to_html(const Json& report) {
-  const std::string style = std::string(page_file("chart.css")) + std::string(page_file("page.css"));
-  std::string script;
-  for (const char* file : {"format.js", "chart.js", "schedule.js", "main.js"}) script += page_file(file);
-  const std::string_view theme = page_file("theme.js");
   const std::string body = summary(report) + memory(report) + schedule(report) + costs(report) + more_ram(report) +
                            training(report) + reproduce(report);
-  // Slots stand in the template in this order, and what was put in is not looked at again but for the last ones: texts come last.
-  std::string page(page_file("page.html"));
-  put(page, "{{policy}}",
-      fmt::format(
-          "default-src 'none'; style-src {}; script-src {} {}; img-src data:; base-uri 'none'; form-action 'none'",
-          policy_hash(style), policy_hash(theme), policy_hash(script)));
-  put(page, "{{script}}", script);
-  put(page, "{{style}}", style);
-  put(page, "{{theme}}", theme);
-  put(page, "{{navigation}}", navigation(report));
-  put(page, "{{version}}", text(report["version"]));
-  const size_t slot_of_data = page.find("{{data}}");
-  if (slot_of_data != std::string::npos) page.replace(slot_of_data, 8, inside_script(page_data(report)));
-  const size_t slot_of_body = page.find("{{body}}");
-  if (slot_of_body != std::string::npos) page.replace(slot_of_body, 8, body);
-  put(page, "{{title}}", text(report["title"].get<std::string>()) + " - Pantoum report");
-  return page;
+  return whole_page({.title = report["title"].get<std::string>() + " - Pantoum report",
+                     .version = report["version"],
+                     .navigation = navigation(report),
+                     .body = body,
+                     .data = page_data(report)});
 }
 
 }  // namespace pantoum::report

@@ -9,6 +9,7 @@
 #include "report/kinds.h"
 #include "report/lifetimes.h"
 #include "report/page_fixture.h"
+#include "report/page_parts.h"
 #include "report/report.h"
 #include "report/trace_events.h"
 #include "report/words.h"
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Json report_of(const CheckedPlan& made, const std::string& log = "") {
   ReportRequest request{.plan = made, .version = "1", .plan_file = "p"};
@@ -84,6 +86,65 @@ TEST(Report, SumsAreTheWhole) {
   EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), made.found.peak_bytes);
   const auto seconds = report["memory"]["planned"]["seconds"].get<std::vector<double>>();
   EXPECT_TRUE(std::is_sorted(seconds.begin(), seconds.end()));
+}
+
+// The bytes that the columns of the schedule name at a tick: bars in RAM, scratch space, staging.
+int64_t live_at(const Json& schedule, int64_t tick) {
+  const Json &bars = schedule["bars"], &computes = schedule["computes"];
+  int64_t sum = schedule["staging_bytes"];
+  for (size_t at = 0; at < bars["tensor"].size(); ++at)
+    if (bars["how"][at] < static_cast<int>(How::kInStorage) && bars["begin"][at] <= tick && bars["end"][at] > tick)
+      sum += schedule["tensors"]["bytes"][bars["tensor"][at].get<size_t>()].get<int64_t>();
+  int64_t workspace = 0;
+  for (size_t at = 0; at < computes["op"].size(); ++at)
+    if (computes["begin"][at] <= tick) workspace = computes["until"][at] > tick ? computes["workspace"][at].get<int64_t>() : 0;
+  return sum + workspace;
+}
+
+TEST(Report, WhatIsLiveIsTheCurveAtEveryMoment) {
+  for (const bool roomy : {false, true}) {
+    problem::Plan plan = returning_plan();
+    if (roomy) {  // with scratch space and a pager's buffer
+      plan.question.budget = 1000, plan.staging_at = 60, plan.graph.device.pager.staging_bytes = 5;
+      for (problem::Op& op : plan.graph.ops) op.choices[0].workspace_bytes = 3 + op.id;
+      for (problem::Instruction& step : plan.instructions)
+        if (step.what == problem::Do::kCompute) step.workspace_at = 80;
+    }
+    const CheckedPlan made = checked(std::move(plan));
+    const Json report = report_of(made);
+    const auto& curve = report["memory"]["planned"];
+    const double tick_s = report["schedule"]["tick_s"];
+    for (size_t at = 0; at < curve["seconds"].size(); ++at) {
+      const double begin = curve["seconds"][at],
+                   end = at + 1 < curve["seconds"].size() ? curve["seconds"][at + 1].get<double>() : made.found.time_s;
+      if (end <= begin) continue;  // for no time
+      for (const double share : {0.01, 0.5, 0.99})
+        EXPECT_EQ(live_at(report["schedule"], std::llround((begin + share * (end - begin)) / tick_s)), curve["bytes"][at])
+            << begin << " to " << end << ", " << roomy;
+    }
+  }
+}
+
+TEST(Page, ACommandBreaksBetweenItsWordsAlone) {
+  const std::string html = command_box("pantoum train 'my net.onnx' --lr 0.05 --optimizer 'it'\\''s <b>' -o x\npantoum emit y");
+  for (const char* word : {">pantoum<", ">train<", ">&#39;my net.onnx&#39;<", ">--lr 0.05<", "s &#60;b&#62;&#39;<", ">-o x</span>\n<", ">emit<", ">y<"})
+    EXPECT_THAT(html, HasSubstr(word));
+  for (const char* strange : {"", "'", "--", "-", "\\", "a  b", "--x '", "--x\n\n-y \\"}) {
+    std::string kept = command_box(strange);
+    EXPECT_THAT(kept, HasSubstr("<code>"));
+  }
+}
+
+TEST(Page, NamesTheTraceBesideItAndNoOtherPlace) {
+  const CheckedPlan made = checked(returning_plan());
+  ReportRequest request{.plan = made, .version = "1", .plan_file = "p"};
+  EXPECT_THAT(to_html(*report_json(request)), Not(HasSubstr("as a trace")));
+  for (const auto& [file, address] : {std::pair<std::string, std::string>{"../out/trace.json", "./../out/trace.json"},
+                                      {"javascript:x()", "./javascript%3Ax%28%29"},
+                                      {"a' onclick='x()", "./a%27%20onclick%3D%27x%28%29"}}) {
+    request.trace_file = file;
+    EXPECT_THAT(to_html(*report_json(request)), HasSubstr("<a href='" + address + "'>"));
+  }
 }
 
 TEST(Report, AnswersTheFiveQuestions) {

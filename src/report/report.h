@@ -67,6 +67,7 @@ struct ReportRequest {
   const Sweep* sweep = nullptr;     // of the same step; may be null
   std::optional<NextBytes> next;    // the effect of more RAM, if that was planned
   std::string version, plan_file;   // of the program; the plan's name, for people
+  std::string trace_file = {};      // of the step, seen from the page's folder; "": none is there
 };
 
 // Returns everything that the page shows, with full names and digits. E0290: a file is not a log.

@@ -185,7 +185,6 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json peak() const {
-    const check::Span& span = request_.plan.spans[why_.peak_instruction];
     const problem::Instruction& step = plan_.instructions[why_.peak_instruction];
     Json holds = Json::array();
     std::map<std::string, std::pair<problem::Bytes, int64_t>> kinds;
@@ -199,7 +198,7 @@ class ReportWriter {
                        {"bytes", resident.bytes}});
     }
     return {{"instruction", why_.peak_instruction},
-            {"at_s", step.what == Do::kCompute ? span.begin_s : span.issue_s},
+            {"at_s", begin_of(why_.peak_instruction)},
             {"does", names_.of(step)},
             {"kinds", by_bytes(kinds)},
             {"holds", std::move(holds)}};
@@ -217,6 +216,7 @@ class ReportWriter {
 
   [[nodiscard]] Json schedule() const {
     return {{"tick_s", tick_s_},
+            {"staging_bytes", plan_.graph.device.pager.staging_bytes},
             {"phases", phases()},
             {"ops", op_columns()},
             {"tensors", tensor_columns()},
@@ -267,12 +267,22 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json compute_columns() const {
-    Columns columns{"op", "begin", "end", "again"};
-    for (size_t at = 0; at < trace_.size(); ++at)
-      if (trace_[at].what == Do::kCompute)
-        columns.row({op_at_.at(trace_[at].subject), ticks(request_.plan.spans[at].begin_s), ticks(request_.plan.spans[at].end_s),
-                     trace_[at].again ? 1 : 0});
+    Columns columns{"op", "begin", "end", "again", "workspace", "until"};
+    for (size_t at = 0; at < trace_.size(); ++at) {
+      if (trace_[at].what != Do::kCompute) continue;
+      const problem::Op& op = plan_.graph.ops[op_at_.at(trace_[at].subject)];
+      const check::Span& span = request_.plan.spans[at];
+      columns.row({op_at_.at(op.id), ticks(span.begin_s), ticks(span.end_s), trace_[at].again ? 1 : 0,
+                   op.choices.at(static_cast<size_t>(plan_.instructions[at].choice)).workspace_bytes,
+                   ticks(at + 1 < trace_.size() ? begin_of(at + 1) : span.end_s)});
+    }
     return std::move(columns).json();
+  }
+
+  // When an instruction changes what is in RAM.
+  [[nodiscard]] double begin_of(size_t instruction) const {
+    const check::Span& span = request_.plan.spans[instruction];
+    return trace_[instruction].what == Do::kCompute ? span.begin_s : span.issue_s;
   }
 
   [[nodiscard]] Json transfer_columns() const {
@@ -369,6 +379,7 @@ class ReportWriter {
     const Json model = object_of(plan_.model), request = object_of(plan_.request);
     return {{"command", command_of(model, request, asked(), followed)},
             {"plan_file", request_.plan_file},
+            {"trace_file", request_.trace_file.empty() ? Json(nullptr) : Json(request_.trace_file)},
             {"plan_schema", "pantoum.plan/2"},
             {"structure_hash", fmt::format("{:016x}", problem::structure_hash(plan_.graph))},
             {"costs_of", plan_.graph.device.costs_of},

@@ -17,7 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kRight = 24, kTop = 58, kAxis = 46;  // beside, above and below the plot
-constexpr double kLegendLine = 20, kSample = 26, kLetter = 6.6, kLegendGap = 20;
+constexpr double kLegendLine = 20, kSample = 26, kLegendGap = 20;
+constexpr double kLetter = 7.4, kTitleLetter = 9.2;  // of the widest usual letters (DejaVu) at 12 and, bold, at 14 dots
 constexpr double kHatch = 14, kApart = 2.5;  // of lines that would hide each other
 constexpr size_t kMostPoints = 3000;
 
@@ -60,6 +61,22 @@ class Range {
  private:
   double least_ = std::numeric_limits<double>::infinity(), most_ = -std::numeric_limits<double>::infinity();
 };
+
+// The text as one line of at most `width`, with an ellipsis where it is longer.
+std::string fitted(std::string_view text, double width, double letter = kLetter) {
+  std::string line = base::one_line(text);
+  const auto is_begin = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; };
+  auto left = static_cast<int64_t>(width / letter);
+  if (std::count_if(line.begin(), line.end(), is_begin) <= left) return line;
+  size_t end = 0;
+  for (; end < line.size(); ++end)
+    if (is_begin(line[end]) && --left < 1) break;
+  return line.substr(0, end) + "\u2026";
+}
+
+double width_of(std::string_view text) {
+  return kLetter * static_cast<double>(text.size());
+}
 
 // One value alone gets room on both sides.
 void widen(double& least, double& most) {
@@ -108,14 +125,27 @@ std::string shown(double value, double step) {
   return fmt::format("{:.{}f}", value == 0 ? 0 : value, digits);
 }
 
-// The ticks of the x axis, and where it begins and ends unless a tick is near.
-std::vector<double> with_ends(const Frame& frame) {
+// The values beside the x axis: its ticks, and where it begins and ends unless a tick is near. Those without room are left out, never the last.
+std::vector<double> x_values(const Frame& frame, double step) {
   if (frame.one_x) return {(frame.x_min + frame.x_max) / 2};
   std::vector<double> all = ticks(frame.x_min, frame.x_max, frame.layout.x_ticks);
   const double near = (frame.x_max - frame.x_min) * frame.layout.near_tick;
   if (all.empty() || all.front() - frame.x_min > near) all.insert(all.begin(), frame.x_min);
   if (frame.x_max - all.back() > near) all.push_back(frame.x_max);
-  return all;
+  std::vector<double> kept;
+  const auto meet = [&](double a, double b) {
+    return frame.x(b) - frame.x(a) < (width_of(shown(a, step)) + width_of(shown(b, step))) / 2 + kLetter;
+  };
+  for (const double value : all)
+    if (kept.empty() || !meet(kept.back(), value)) kept.push_back(value);
+  while (kept.back() != all.back() && kept.size() > 1 && meet(kept.back(), all.back())) kept.pop_back();
+  if (kept.back() != all.back() && !meet(kept.back(), all.back())) kept.push_back(all.back());
+  return kept;
+}
+
+// Letters that would lie outside are pressed together.
+std::string pressed(const std::string& value, double room) {
+  return width_of(value) > room ? fmt::format(" textLength='{:.0f}' lengthAdjust='spacingAndGlyphs'", room) : "";
 }
 
 std::string axes(const Chart& chart, const Frame& frame) {
@@ -126,18 +156,23 @@ std::string axes(const Chart& chart, const Frame& frame) {
   std::string text;
   for (const double value : ticks(frame.y_min, frame.y_max, layout.y_ticks))
     text += fmt::format(
-        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='grid'/><text x='{3}' y='{4:.1f}' class='y'>{5}</text>\n",
-        left, right, frame.y(value), left - 8, frame.y(value) + 4, shown(value, y_step));
-  for (const double value : with_ends(frame))
+        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='grid'/><text x='{3}' y='{4:.1f}' class='y'{6}>{5}</text>\n",
+        left, right, frame.y(value), left - 8, frame.y(value) + 4, shown(value, y_step),
+        pressed(shown(value, y_step), left - 10));
+  for (const double value : x_values(frame, x_step)) {
+    const std::string label = shown(value, x_step);
+    const double half = width_of(label) / 2, x = std::clamp(frame.x(value), half + 1, layout.width - half - 1);
     text += fmt::format(
-        "<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='tick'/><text x='{0:.1f}' y='{3}' "
+        "<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='tick'/><text x='{5:.1f}' y='{3}' "
         "class='x'>{4}</text>\n",
-        frame.x(value), bottom, bottom + 5, bottom + 18, shown(value, x_step));
+        frame.x(value), bottom, bottom + 5, bottom + 18, label, x);
+  }
   return text + fmt::format(
                     "<line x1='{0}' x2='{1}' y1='{2}' y2='{2}' class='axis'/>\n<text x='{3}' y='{4}' class='label "
                     "x'>{5}</text>\n<text x='8' y='{6}' class='label'>{7}</text>\n",
-                    left, right, bottom, (left + right) / 2, bottom + 38, base::html_text(chart.x_label), kTop - 22,
-                    base::html_text(chart.y_label));
+                    left, right, bottom, (left + right) / 2, bottom + 38,
+                    base::html_text(fitted(chart.x_label, right - left)), kTop - 22,
+                    base::html_text(fitted(chart.y_label, layout.width - 16)));
 }
 
 // Keeps the point with the largest y of each run of points, so that peaks stay, and the first and the last point.
@@ -255,30 +290,54 @@ std::string crosses(const Chart& chart, const Frame& frame) {
   return text + "\n";
 }
 
-std::string regions_of(const Chart& chart, const Frame& frame) {
+// A text's place: nothing is written upon it.
+struct Box {
+  double left, right, top, bottom;
+  [[nodiscard]] bool meets(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+};
+// Of a line of text that begins at x, on the base line y.
+Box box_of(std::string_view text, double x, double y) {
+  return {x, x + width_of(text), y - 12, y + 4};
+}
+
+std::string regions_of(const Chart& chart, const Frame& frame, std::vector<Box>& taken) {
   std::string text;
   for (const Region& region : chart.regions) {
     const double left = frame.x(region.x_from), right = frame.x(region.x_to);
     text += fmt::format("<rect x='{:.1f}' y='{}' width='{:.1f}' height='{}' class='region{}'/>\n", left, kTop,
                         std::max(0.0, right - left), frame.layout.height, region.hatched ? " hatched" : "");
     if (region.hatched) text += hatch(left, right, frame.layout);
-    const bool has_room = right - left > kLetter * static_cast<double>(region.label.size());
-    if (has_room || region.hatched)
-      text += fmt::format("<text x='{:.1f}' y='{}' class='region'>{}</text>\n", left + 4, kTop - 5,
-                          base::html_text(region.label));
+    const Box box = box_of(region.label, left + 4, kTop - 5);
+    const bool is_free = std::none_of(taken.begin(), taken.end(), [&](const Box& other) { return other.meets(box); });
+    if (!is_free || box.right > (region.hatched ? frame.layout.width : right + 4)) continue;
+    taken.push_back(box);
+    text += fmt::format("<text x='{:.1f}' y='{}' class='region'>{}</text>\n", left + 4, kTop - 5,
+                        base::html_text(region.label));
   }
   return text;
 }
 
-std::string rules_of(const Chart& chart, const Frame& frame) {
+// The names of lines stand above them at the right end, or where there is room: below, or at the left end.
+std::string rules_of(const Chart& chart, const Frame& frame, std::vector<Box>& taken) {
   std::string text;
-  const double right = frame.layout.right();
-  for (const Rule& rule : chart.rules)
-    text += fmt::format(
-        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='rule s{3}'/><text x='{4}' y='{5:.1f}' "
-        "class='rule'>{6}</text>\n",
-        frame.layout.left, right, frame.y(rule.y), rule.style, right - 4, frame.y(rule.y) - 5,
-        base::html_text(rule.label));
+  const double left = frame.layout.left, right = frame.layout.right();
+  for (const Rule& rule : chart.rules) {
+    const std::string label = fitted(rule.label, right - left - 8);
+    const double y = frame.y(rule.y), at_end = right - 4 - width_of(label);
+    text += fmt::format("<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='rule s{3}'/>", left, right, y, rule.style);
+    for (const auto& [x, base] : {std::pair{at_end, y - 5}, {at_end, y + 14}, {left + 4, y - 5}, {left + 4, y + 14}}) {
+      const Box box = box_of(label, x, base);
+      if (box.bottom > frame.layout.bottom() ||
+          std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return other.meets(box); }))
+        continue;
+      taken.push_back(box);
+      text += fmt::format("<text x='{:.1f}' y='{:.1f}' class='rule{}'>{}</text>\n", x == at_end ? right - 4 : x, base,
+                          x == at_end ? "" : " left", base::html_text(label));
+      break;
+    }
+  }
   return text;
 }
 
@@ -293,9 +352,9 @@ void add_legend(const Chart& chart, const Layout& layout, Drawing& drawing) {
   const double left = layout.left < 2 * kSample + 8 ? 8 : layout.left;
   double x = left, y = layout.bottom() + kAxis + kLegendLine;
   for (const Series& series : chart.series) {
-    const std::string label = base::one_line(series.label);
-    const double width = kSample + 8 + kLetter * static_cast<double>(std::min<size_t>(label.size(), 100)) + kLegendGap;
-    if (x + width > layout.width && x > left) x = left, y += kLegendLine;
+    const std::string label = fitted(series.label, layout.width - left - kSample - 8);
+    const double width = kSample + 8 + width_of(label) + kLegendGap;
+    if (x + width - kLegendGap > layout.width && x > left) x = left, y += kLegendLine;
     if (series.shape == Shape::kArea)
       drawing.body += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{}' height='10' class='area s{}'/>", x, y - 9,
                                   kSample, series.style);
@@ -305,7 +364,7 @@ void add_legend(const Chart& chart, const Layout& layout, Drawing& drawing) {
                       y - 4, y - 4, series.style, series.dashed ? " stroke-dasharray='6 4'" : "");
     if (series.marked) drawing.body += mark(x + kSample / 2, y - 4, series.style);
     drawing.body += fmt::format("<text x='{:.1f}' y='{:.1f}' class='legend'>{}</text>\n", x + kSample + 8, y,
-                                base::html_text(series.label));
+                                base::html_text(label));
     x += width;
   }
   drawing.height = y + kLegendLine * 0.7;
@@ -315,11 +374,13 @@ Drawing draw(const Chart& chart, const Layout& layout) {
   const Frame frame = frame_of(chart, layout);
   Drawing drawing{.frame = fmt::format("{} {} {} {} {} {}", layout.left, layout.right(), kTop, layout.bottom(),
                                        frame.x_min, frame.x_max)};
-  drawing.body = fmt::format("<text x='8' y='16' class='title'>{}</text>\n", base::html_text(chart.title)) +
-                 regions_of(chart, frame) + axes(chart, frame);
+  std::vector<Box> taken;
+  drawing.body = fmt::format("<text x='8' y='16' class='title'>{}</text>\n",
+                             base::html_text(fitted(chart.title, layout.width - 8, kTitleLetter))) +
+                 regions_of(chart, frame, taken) + axes(chart, frame);
   const std::vector<double> down = shifts(chart);
   for (size_t at = 0; at < chart.series.size(); ++at) drawing.body += drawn(chart.series[at], frame, down[at]);
-  drawing.body += crosses(chart, frame) + rules_of(chart, frame);
+  drawing.body += crosses(chart, frame) + rules_of(chart, frame, taken);
   add_legend(chart, layout, drawing);
   return drawing;
 }

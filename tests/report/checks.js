@@ -12,6 +12,28 @@
   };
   const seen = element => element.checkVisibility() && element.getClientRects().length > 0;
   const told = element => element.getAttribute('aria-label') || element.textContent.trim() || (element.labels && [...element.labels].map(each => each.textContent).join(''));
+  const HAIR = 2.5;  // dots: boxes of letters have room above and below
+  // What can be seen of each line of text: its box, cut where a box around it scrolls or hides.
+  const linesOfText = () => {
+    const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const parent = node.parentElement;
+      if (!node.textContent.trim() || !seen(parent) || parent.closest('script, .hidden, .skip')) continue;
+      const text = node.textContent.trim().slice(0, 40);
+      range.selectNodeContents(node);
+      for (const {left, right, top, bottom} of parent.closest('svg') ? [parent.getBoundingClientRect()] : range.getClientRects()) {
+        const box = {left, right, top, bottom, text, node};
+        for (let at = parent; at && at !== document.body; at = at.parentElement) {
+          if (getComputedStyle(at).overflowX === 'visible') continue;
+          const around = at.getBoundingClientRect();
+          box.left = Math.max(box.left, around.left); box.right = Math.min(box.right, around.right);
+          box.top = Math.max(box.top, around.top); box.bottom = Math.min(box.bottom, around.bottom);
+        }
+        if (box.right - box.left > HAIR && box.bottom - box.top > HAIR) found.push(box);
+      }
+    }
+    return found;
+  };
   return {
     contrast() {
       const faults = new Set(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -46,6 +68,25 @@
       const wide = document.documentElement.clientWidth;
       return [...document.querySelectorAll('main *')].filter(each => seen(each) && !each.closest('.scroll, .static, nav, pre') && !(each instanceof SVGElement) && each.getBoundingClientRect().right > wide + 1)
         .map(each => `${each.tagName}.${each.className}`);
+    },
+    // Letters on letters: lines of text whose boxes share more than a hair.
+    overprints() {
+      const boxes = linesOfText(), faults = new Set();
+      boxes.sort((a, b) => a.top - b.top);
+      boxes.forEach((one, at) => {
+        for (let next = at + 1; next < boxes.length && boxes[next].top < one.bottom - HAIR; ++next) {
+          const other = boxes[next];
+          if (one.node !== other.node && Math.min(one.right, other.right) - Math.max(one.left, other.left) > HAIR) faults.add(`"${one.text}" and "${other.text}" at ${Math.round(other.left)}, ${Math.round(other.top)}`);
+        }
+      });
+      return [...faults];
+    },
+    // Letters of a picture that lie outside of it.
+    cutOff() {
+      return [...document.querySelectorAll('svg text')].filter(seen).filter(each => {
+        const text = each.getBoundingClientRect(), svg = each.ownerSVGElement.getBoundingClientRect();
+        return text.left < svg.left - HAIR || text.right > svg.right + HAIR || text.bottom > svg.bottom + HAIR || text.top < svg.top - HAIR;
+      }).map(each => each.textContent);
     },
   };
 })()

@@ -1,6 +1,7 @@
 """The report's page in a headless Chromium: what it shows, at three widths, in light and dark, by keyboard, without JavaScript, in print; with hostile
 names and logs, and with 10,000 ops. `test_page.py --golden` writes the pictures anew."""
 import io
+import itertools
 import json
 import os
 import sys
@@ -111,11 +112,23 @@ class Page(unittest.TestCase):
         self.assertGreater(corners[0], 3 * 230)
         self.assertLess(corners[1], 3 * 60)
 
-    def test_nothing_lies_outside_a_phone(self):
-        for width in WIDTHS:
-            self.open(self.whole, width)
-            self.assertEqual(self.run_in_page("document.documentElement.scrollWidth"), width)
-            self.check("outside")
+    def test_nothing_lies_outside_a_phone_and_no_letters_on_letters(self):
+        steps = [step(at, 1e9 / at, lr=1e-7 * at) for at in range(1, 123456, 997)]
+        wide = log(os.path.join(self.folder, "a run of a very long name that nobody would read to its end"), *steps, {"event": "device", "board": "board " * 30, "ram_bytes": 1 << 40, "step": 1})
+        paths = [self.whole, self.bare, self.make("wide", pages.hostile_plan(self.folder), wide, wide)]
+        for path, width, scheme in itertools.product(paths, WIDTHS, SCHEMES):
+            with self.subTest(page=os.path.basename(path), width=width, scheme=scheme):
+                self.open(path, width, scheme)
+                self.run_in_page("document.querySelectorAll('details').forEach(each => each.open = true)")
+                self.assertEqual(self.run_in_page("document.documentElement.scrollWidth"), width)
+                self.check("outside", "overprints", "cutOff")
+
+    def test_letters_on_letters_are_found(self):
+        self.open(self.bare)
+        self.run_in_page("document.querySelector('h1').style.marginBottom = '-30px'; document.querySelector('svg.chart.wide .title').setAttribute('y', 40)")
+        self.run_in_page("window.checks = " + self.checks)
+        found = self.run_in_page("checks.overprints()")
+        self.assertTrue(any("Asked for" in each for each in found) and any("RAM over one step" in each for each in found), found)
 
     # Who reads it
 
@@ -169,8 +182,79 @@ class Page(unittest.TestCase):
         self.open(self.whole)
         cards = "\n\n".join(self.every_card())
         for words in ("Computed by", "Computed again by", "Costs", "because", "In storage, not in RAM", "The transfer takes", "beside computing", "Read back from storage",
-                      "Dropped, not in RAM", "are free meanwhile", "kept, they would make the peak", "computes it again, for", "In RAM when the step begins", "activations", "gradients", "parameters"):
+                      "Dropped, not in RAM", "are free meanwhile", "kept, they would make the peak", "computes it again, for", "In RAM when the step begins", "activation", "gradient", "parameter"):
             self.assertIn(words, cards)
+
+    def test_every_moment_lists_what_is_live(self):
+        report = json.loads(pantoum("report", "plan.json", "--format", "json"))
+        curve, schedule = report["memory"]["planned"], report["schedule"]
+        sizes = dict(zip(schedule["tensors"]["name"], schedule["tensors"]["bytes"]))
+        self.open(self.whole)
+        shown = """(() => {
+          const list = document.getElementById('live-list'), cell = (row, at) => row.cells[at].innerText;
+          return [list.querySelector('h3').innerText, [...list.querySelectorAll('tbody tr')].map(row => [cell(row, 0), cell(row, 1), cell(row, 2)]), list.innerText];
+        })()"""
+        at_peak = self.run_in_page(shown)
+        self.assertIn(f"{report['outcome']['peak_bytes'] / 1048576:.2f} MiB", at_peak[0])
+        self.run_in_page("document.querySelector('[data-chart=ram] svg.wide').focus()")
+        kinds, stored = set(), 0
+        for at, expected in enumerate(curve["bytes"]):
+            self.browser.key("ArrowRight")
+            until = (curve["seconds"] + [report["outcome"]["time_s"]])[at + 1]
+            if until - curve["seconds"][at] < schedule["tick_s"]:
+                continue  # it lasts for no time
+            head, rows, text = self.run_in_page(shown)
+            own = [sizes.get(row[0]) for row in rows]
+            self.assertNotIn(None, own)
+            self.assertEqual(sum(own), expected, head)
+            self.assertEqual(own, sorted(own, reverse=True))
+            self.assertIn(f"in {len(rows)} tensors", head)
+            kinds |= {row[1] for row in rows}
+            stored += "In storage, not in RAM: 392.0 KiB in 1 tensor: image (input, 392.0 KiB)." in text
+        self.assertEqual(kinds, {"parameter", "optimizer state", "input", "activation", "gradient"})
+        self.assertGreater(stored, 3)
+        card = "document.querySelector('[data-chart=ram] .card').innerText"
+        self.assertIn("in RAM: ", self.run_in_page(card))
+
+    def test_a_finger_reads_the_chart(self):
+        self.browser.open(self.whole, 360, touch=True)
+        box = self.run_in_page("(() => { const c = document.querySelector('[data-chart=ram] svg.narrow'); c.scrollIntoView({block: 'center'}); const r = c.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()")
+        head = "document.querySelector('#live-list h3').innerText"
+        before = self.run_in_page(head)
+        self.browser.ask("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": box[0] + box[2] * 0.3, "y": box[1] + box[3] * 0.4}]})
+        self.browser.ask("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        self.assertNotEqual(self.run_in_page(head), before)
+        self.assertIn("in RAM: ", self.run_in_page("document.querySelector('[data-chart=ram] .card').innerText"))
+
+    def test_a_command_is_copied_whole(self):
+        command = json.loads(pantoum("report", "plan.json", "run.jsonl", "--format", "json"))["made_with"]["command"]
+        for width in WIDTHS:
+            self.open(self.whole, width)
+            self.assertEqual(self.run_in_page("document.querySelector('#reproduce code').textContent"), command)
+            lines = self.run_in_page("[...document.querySelectorAll('#reproduce .word')].map(each => each.getClientRects().length)")
+            self.assertEqual(set(lines), {1}, "a word is broken")
+        self.run_in_page("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }; document.querySelector('.copy').click()")
+        self.assertEqual(self.run_in_page("new Promise(done => setTimeout(() => done([window.copied, document.querySelector('.copy').innerText]), 20))"), [command, "Copied"])
+        self.run_in_page("navigator.clipboard.writeText = () => Promise.reject('no'); document.querySelector('.copy').click()")
+        self.assertEqual(self.run_in_page("new Promise(done => setTimeout(() => done(getSelection().toString()), 20))"), command)
+
+    def test_the_trace_is_linked_where_it_was_written(self):
+        os.makedirs(os.path.join(self.folder, "traces"), exist_ok=True)
+        trace = os.path.join(self.folder, "traces", "t race.json")
+        self.open(self.make("traced", "plan.json", "--trace", trace))
+        link = self.run_in_page("(link => [link.getAttribute('href'), decodeURIComponent(new URL(link.href).pathname)])(document.querySelector('#reproduce p a'))")
+        self.assertEqual(link, ["./traces/t%20race.json", trace])
+        self.assertTrue(os.path.exists(trace))
+        self.open(self.bare)
+        self.assertFalse(self.run_in_page("!!document.querySelector('#reproduce p a')"))
+
+    def test_names_are_explained(self):
+        self.open(self.whole)
+        self.run_in_page("document.getElementById('names').open = true")
+        text = self.text("#names")
+        for words in ("grad.NAME", "NAME'", "optim.STATE.NAME", "NAME.again", "OP.dx", "OP.dw", "OP:1", "OP#2"):
+            self.assertIn(words, text)
+        self.assertNotIn("OP.db", text)  # this step has none
 
     def test_zoom_and_pan(self):
         self.open(self.whole)

@@ -2,9 +2,11 @@
 // Reads values of a chart that stands in the page, in a wide and in a narrow picture: the pointer or the arrow keys move a line
 // over the picture, and a card says what each series has there.
 class ChartReader {
-  constructor(box, data) {
+  // `tells`: gives further lines about an x; null: none.
+  constructor(box, data, tells) {
     this.box = box;
     this.data = data;
+    this.tells = tells;
     this.at = null;  // of the longest series' points: the one that the keys have reached
     this.longest = data.series.reduce((a, b) => b.points[0].length > a.length ? b.points[0] : a, []);
     this.card = add(box, 'div', {class: 'card', role: 'status'});
@@ -29,11 +31,13 @@ class ChartReader {
     };
     svg.setAttribute('tabindex', 0);
     svg.setAttribute('aria-label', svg.getAttribute('aria-label') + '. Arrow keys read values.');
-    svg.addEventListener('pointermove', event => {
-      const inside = (event.clientX - svg.getBoundingClientRect().left) / scale();
-      read(first + (inside - left) / (right - left) * (last - first));
-    });
-    svg.addEventListener('pointerleave', leave);
+    // A finger that taps does not move; what it has found stays until the next tap elsewhere.
+    for (const kind of ['pointerdown', 'pointermove'])
+      svg.addEventListener(kind, event => {
+        const inside = (event.clientX - svg.getBoundingClientRect().left) / scale();
+        read(first + (inside - left) / (right - left) * (last - first));
+      });
+    svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') leave(); });
     svg.addEventListener('blur', leave);
     svg.addEventListener('keydown', event => {
       const move = {ArrowRight: 1, ArrowLeft: -1}[event.key], count = this.longest.length;
@@ -51,7 +55,7 @@ class ChartReader {
       const value = this.valueOf(series, x);
       if (value !== undefined) lines.push(`${series.label}: ${showValue(value)}`);
     }
-    return lines;
+    return this.tells ? [...lines, ...this.tells(x)] : lines;
   }
 
   // The value of the last point at x or before it; of a line the nearest point's, of a bound the next one's.

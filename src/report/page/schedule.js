@@ -3,7 +3,7 @@
 // a card says of each bar what, how much and why. Ten thousand ops are some rectangles, not some elements.
 const HOW = {start: 0, computed: 1, again: 2, read: 3, stored: 4, dropped: 5};
 const GROUPS = ['from the start', 'forward', 'backward', 'update'];
-const KINDS = ['parameters', 'optimizer state', 'inputs', 'activations', 'gradients'];
+const KINDS = ['parameter', 'optimizer state', 'input', 'activation', 'gradient'];
 const SMALL = 0.001;  // of the peak
 
 class Schedule {
