@@ -1,15 +1,28 @@
-# A wheel of what `make python` has built in PANTOUM_BUILT, for the interpreter that it was built for. Nothing is compiled.
-set(package ${PANTOUM_BUILT}/python/pantoum)
-file(GLOB extensions ${package}/_core.*.so)
-foreach(file ${extensions} ${package}/_core.pyi ${PANTOUM_BUILT}/bin/pantoum)
-  if(NOT EXISTS ${file})
-    message(FATAL_ERROR "${file} is not there: `make python` builds it")
+# A wheel for the interpreter that makes it, of what is built already: PANTOUM_BUILT is the prefix where it is installed. The extension alone is compiled.
+foreach(file bin/pantoum share/pantoum/_core.pyi)
+  if(NOT EXISTS ${PANTOUM_BUILT}/${file})
+    message(FATAL_ERROR "${PANTOUM_BUILT}/${file} is not there: `make wheel` installs it")
   endif()
 endforeach()
-install(FILES ${extensions} ${package}/_core.pyi DESTINATION pantoum COMPONENT python)
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind 3 CONFIG REQUIRED)
+find_package(pantoum REQUIRED COMPONENTS static pantoum PATHS ${PANTOUM_BUILT} NO_DEFAULT_PATH)
+
+set(CMAKE_CXX_STANDARD 20)
+file(GLOB sources ${CMAKE_CURRENT_LIST_DIR}/src/*.cc)
+nanobind_add_module(pantoum_python_core STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS ${sources})
+set_target_properties(pantoum_python_core PROPERTIES OUTPUT_NAME _core)
+target_include_directories(pantoum_python_core PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(pantoum_python_core PRIVATE -O1)
+target_link_libraries(pantoum_python_core PRIVATE pantoum::pantoum_static)
+target_link_options(pantoum_python_core PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+
+install(TARGETS pantoum_python_core LIBRARY DESTINATION pantoum COMPONENT python)
+install(FILES ${PANTOUM_BUILT}/share/pantoum/_core.pyi DESTINATION pantoum COMPONENT python)
 install(PROGRAMS ${PANTOUM_BUILT}/bin/pantoum DESTINATION pantoum COMPONENT python)
-file(GLOB back_ends ${PANTOUM_BUILT}/lib/pantoum/*.so)
+file(GLOB_RECURSE back_ends ${PANTOUM_BUILT}/lib/pantoum_*.so)
 install(FILES ${back_ends} DESTINATION pantoum COMPONENT python)
-foreach(target pantoum_python_core pantoum_python_stub pantoum pantoum_back_ends)  # what pyproject.toml builds
+foreach(target pantoum_python_stub pantoum pantoum_back_ends)  # what pyproject.toml builds
   add_custom_target(${target})
 endforeach()

@@ -89,6 +89,8 @@ struct FirmwareSizes {
 // Writes an HTML page about a plan and its runs, from the logs of `pantoum train` or run-firmware (JSON lines). E0901.
 [[nodiscard]] PANTOUM_API Result<void> write_report(const Plan& plan, const std::string& path,
                                                     const std::vector<std::string>& logs = {});
+// Returns what that page shows, with all digits: JSON of docs/schema/report-1.schema.json. E0290.
+[[nodiscard]] PANTOUM_API Result<std::string> report_json(const Plan& plan, const std::vector<std::string>& logs = {});
 
 // Plans for every budget with every planner. Returns the rows planner by planner, each by ascending budget.
 [[nodiscard]] PANTOUM_API Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& device,

@@ -48,6 +48,7 @@ from pantoum.model import Model, inspect
 from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Group, Loss, RmsProp, Sgd
 from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, verify
 from pantoum.quantities import Bytes, GiB, KiB, MiB
+from pantoum.ram_curve import RamCurve
 from pantoum.trainer import TensorInfo, Trainer, Usage
 
 SGD, RMSprop = Sgd, RmsProp  # the names that torch and Keras use
@@ -96,6 +97,7 @@ __all__ = [
     "NodeInfo",
     "Plan",
     "RMSprop",
+    "RamCurve",
     "RmsProp",
     "Settings",
     "Sgd",

@@ -18,6 +18,7 @@ from pantoum.errors import InvalidInput, UsageError, expect, names_of, text_of, 
 from pantoum.model import Model
 from pantoum.progress import planning_progress
 from pantoum.quantities import Bytes, Options, PathLike, bytes_of, structure_of
+from pantoum.ram_curve import RamCurve
 
 log = logging.getLogger("pantoum")
 
@@ -173,6 +174,20 @@ class Plan:
         ram_binds, deadline_binds, at_peak, text, document = self._core.explain(whole_of(effort, "effort", 1))
         return Explanation(ram_binds, deadline_binds, at_peak, text, document)
 
+    def ram_curve(self) -> RamCurve:
+        """RAM over the time of a step, as planned, beside the unplanned step."""
+        report = json.loads(_core.report_json(self._core))
+        planned, unplanned = report["memory"]["planned"], report["memory"]["unplanned"] or {}
+        return RamCurve(
+            planned["seconds"],
+            planned["bytes"],
+            report["outcome"]["time_s"],
+            unplanned.get("seconds", []),
+            unplanned.get("bytes", []),
+            self.unplanned_time_s if unplanned else 0.0,
+            self.budget_bytes,
+        )
+
     def verify(self) -> Verdict:
         """Replays the plan and evaluates its proof again. VerificationFailed E08xx."""
         return Verdict(*self._core.verify())
@@ -242,7 +257,7 @@ class Plan:
             f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(text)}</td></tr>"
             for name, text in self._rows()
         )
-        return f"<table>{cells}</table>"
+        return f"<table>{cells}</table>{self.ram_curve().svg()}"
 
 
 def _unpickled(text: str, model: Model | None) -> Plan:

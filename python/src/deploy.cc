@@ -76,6 +76,11 @@ void report(const OwnedPlan& plan, nb::handle path, const nb::typed<nb::list, nb
   without_gil([&] { return write_report(of, page, files); });
 }
 
+std::string report_figures(const OwnedPlan& plan) {
+  const Plan& of = plan_of(plan);
+  return without_gil([&] { return report_json(of); });
+}
+
 Row firmware_row(const FirmwareSizes& sizes) {
   return row_of("ram_bytes", sizes.ram_bytes, "stack_bytes", sizes.stack_bytes, "arena_bytes", sizes.arena_bytes,
                 "plan_bytes", sizes.plan_bytes, "weight_bytes", sizes.weight_bytes, "sample_bytes", sizes.sample_bytes);
@@ -103,6 +108,7 @@ void bind_deploy(nb::module_& module) {
              "progress"_a.none());
   module.def("estimate", &estimate_model, "model"_a, "device"_a, "options"_a, "budgets"_a, "progress"_a.none());
   module.def("write_report", &report, "plan"_a, "path"_a, "logs"_a);
+  module.def("report_json", &report_figures, "plan"_a);
   module.def(
       "export_onnx",
       [](const Model& model, nb::handle weights, nb::handle path, bool external_data) {

@@ -6,6 +6,8 @@ import json
 import logging
 import pathlib
 import pickle
+import re
+import xml.etree.ElementTree
 from typing import Any
 
 import pantoum
@@ -200,3 +202,37 @@ def test_emit(tmp_path: pathlib.Path) -> None:
     plan.save(tmp_path / "p.json")
     with pytest.raises(pantoum.InvalidInput):
         pantoum.emit(tmp_path / "p.json", tmp_path / "none", target="z80")
+
+
+def path_heights(svg: str) -> list[float]:
+    return [float(each) for each in re.findall(r"V(\d+\.\d)", svg.split("<path")[2])]
+
+
+@pytest.mark.parametrize("ram", ["256KiB", "1GiB"])
+def test_the_curve_of_ram_is_that_of_the_figures(model: pantoum.Model, ram: str) -> None:
+    plan = pantoum.plan(model, ram=ram, **MODELLED)
+    curve = plan.ram_curve()
+    assert curve.peak_bytes == plan.peak_bytes
+    assert curve.unplanned_peak_bytes == plan.unplanned_peak_bytes
+    assert curve.seconds == sorted(curve.seconds)
+    assert len(curve.seconds) == len(curve.bytes) > 10
+    assert curve.seconds[-1] <= curve.end_s == pytest.approx(plan.time_s)
+    assert curve.unplanned_end_s == plan.unplanned_time_s
+    picture = xml.etree.ElementTree.fromstring(curve.svg())
+    said = picture.attrib["aria-label"]
+    assert str(dict(plan._rows())["peak"]).split(" of ")[0] in said
+    assert ("(red)" in said) == (ram == "256KiB" and 2 * max(plan.peak_bytes, plan.unplanned_peak_bytes) >= 256 * 1024)
+    heights = path_heights(curve.svg())
+    assert all(52 <= height <= 234 for height in heights)
+    assert curve.svg() in plan._repr_html_()
+
+
+def test_a_long_curve_keeps_its_peak_in_the_picture() -> None:
+    counts = [1000 + at % 7 for at in range(100_000)]
+    counts[54_321] = 2000
+    seconds = [at * 1e-6 for at in range(100_000)]
+    curve = pantoum.RamCurve(seconds, counts, 0.1, [], [], 0.0, 4000)
+    svg = curve.svg()
+    assert len(svg) < 200_000
+    assert min(path_heights(svg)) == pytest.approx(52 + 182 / 2, abs=0.1)
+    xml.etree.ElementTree.fromstring(pantoum.RamCurve([], [], 0.0, [], [], 0.0, 1).svg())

@@ -3,6 +3,7 @@
 
 #include "api/access.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "emit/export_onnx.h"
 #include "pantoum/deploy.hpp"
 #include "pipeline/import_model.h"
@@ -83,14 +84,27 @@ Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& opti
   });
 }
 
-Result<void> write_report(const Plan& plan, const std::string& path, const std::vector<std::string>& logs) {
+namespace {
+
+Result<nlohmann::ordered_json> figures_of(const Plan& plan, const std::vector<std::string>& logs) {
   PANTOUM_ASSIGN(const report::CheckedPlan made, report::check_plan(Access::impl(plan).step.plan));
   report::ReportRequest request{.plan = made, .next = {}, .version = version(), .plan_file = ""};
+  PANTOUM_ASSIGN(request.logs, report::read_logs(logs));
+  return report::report_json(request);
+}
+
+}  // namespace
+
+Result<void> write_report(const Plan& plan, const std::string& path, const std::vector<std::string>& logs) {
   base::InputsInUse inputs;
   for (const std::string& log : logs) inputs.add(log);
-  PANTOUM_ASSIGN(request.logs, report::read_logs(logs));
-  PANTOUM_ASSIGN(const nlohmann::ordered_json report, report::report_json(request));
+  PANTOUM_ASSIGN(const nlohmann::ordered_json report, figures_of(plan, logs));
   return base::write_file_atomically(path, report::to_html(report));
+}
+
+Result<std::string> report_json(const Plan& plan, const std::vector<std::string>& logs) {
+  PANTOUM_ASSIGN(const nlohmann::ordered_json report, figures_of(plan, logs));
+  return base::ascii_json(report);
 }
 
 namespace {
