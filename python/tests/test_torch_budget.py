@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import pydoc
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +287,20 @@ def test_planning_needs_neither_a_program_nor_a_temporary_folder(monkeypatch: py
     monkeypatch.setattr(subprocess, "Popen", None)
     backend._PLANS.clear()
     kept(budgeted(network(), [batch()], "1MiB", page_dir=None))
+
+
+def test_help_tells_all() -> None:
+    shown = pydoc.render_doc(pantoum.torch_budget, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
+    for name, parameter in inspect.signature(pantoum.torch_budget).parameters.items():
+        assert f"{name}:" in shown
+        if parameter.default is not inspect.Parameter.empty:
+            assert f"{name}={parameter.default!r}".replace("'", '"') in shown
+    for error in ("UsageError", "Infeasible", "LimitReached", "Unsupported", "DeviceError"):
+        assert f"{error}: " in shown
+    assert "TorchDispatchMode" not in shown
+
+
+def test_the_example_of_help_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = str(pantoum.torch_budget.__doc__).split("::\n\n")[1].split("\n\nThe loop")[0]
+    exec(textwrap.dedent(text), {})
+    assert "measured peak" in capsys.readouterr().out

@@ -126,15 +126,20 @@ def _size(count: int | None) -> str:
 
 
 class TorchBudget:
-    """`with pantoum.torch_budget("6GiB") as budget:` around `torch.compile(model, backend="pantoum")`.
-
-    ram           bytes that one step may make at once, with a unit
-    page_dir      folder of the page file; "auto": the system's temporary folder; None: nothing is paged
-    time_limit_s  of the planner, for one graph
-    name          of the reports
+    """A budget of bytes for steps of PyTorch: ``with pantoum.torch_budget("6GiB") as budget:`` around
+    ``torch.compile(model, backend="pantoum")``.
 
     What is compiled under one budget shares it: a later graph of the same program gets what the earlier ones do not
     keep for their backward. Two budgets are independent of one another.
+
+    Args:
+        ram: bytes that one step may make at once, with a unit: "6GiB" or ``pantoum.MiB(64)``.
+        page_dir: folder of the page file; "auto": the system's temporary folder; None: nothing is paged.
+        time_limit_s: seconds of the planner, for one graph.
+        name: of the reports.
+
+    Raises:
+        UsageError: E0110 an argument that does not fit.
     """
 
     def __init__(
@@ -230,6 +235,7 @@ class TorchBudget:
         return self.measurement
 
     def report(self) -> Report:
+        """Planned and measured figures of what was compiled so far; ``print`` it."""
         report = Report(self.ram, list(self.pieces), None, None, None, list(self.refusals))
         if self.measurement is not None:
             if self.measurement.live.graphs:
