@@ -3,7 +3,7 @@
 
     torchrun --nproc-per-node 2 train.py --ram 24MiB 12MiB
 
-Needs pantoum[torch]; a machine's first rank has the first budget, and so on (the last one is that of all further
+Needs pantoum and torch; a machine's first rank has the first budget, and so on (the last one is that of all further
 ranks).
 """
 

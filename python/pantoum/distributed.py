@@ -9,7 +9,7 @@ same order, so the weights of all ranks are equal to the last bit, and equal to 
     parallel = pantoum.distributed.DataParallel(trainer)
     loss = parallel.step(x, y)                                  # this rank's part of the batch; the mean loss of all
 
-Needs torch (``pip install pantoum[torch]``).
+Needs torch (in a clone: ``pip install '.[torch]'``).
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@
 The budget is the node's: ``flower-supernode --node-config 'ram="24MiB"'``, or ``ram`` of the run's configuration,
 with an entry for each partition ("24MiB 9MiB"). The bits of the trained weights do not depend on it.
 
-The engine is Flower's (Message API, ``flwr`` 1.30 to 1.32); this is a ``ClientApp`` for it. Needs ``pip install
-pantoum[flower]``.
+The engine is Flower's (Message API, ``flwr`` 1.30 to 1.32); this is a ``ClientApp`` for it. Needs ``flwr``: in
+a clone, ``pip install '.[flower]'``.
 """
 
 from __future__ import annotations

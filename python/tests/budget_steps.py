@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch_budget needs PyTorch (pip install pantoum[torch])")
+torch = pytest.importorskip("torch", reason="torch_budget needs PyTorch (pip install '.[torch]')")
 
 # pytest listens to every logger; PyTorch then renders each trace of its compiler for it.
 logging.getLogger("torch.__trace").propagate = False

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed: pip install pantoum[torch]")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install '.[torch]'")
 import pantoum
 import torch.distributed as dist
 from pantoum.distributed import DataParallel, shard

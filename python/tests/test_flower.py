@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("flwr", reason="Flower is not installed: pip install pantoum[flower]")
+pytest.importorskip("flwr", reason="Flower is not installed: pip install '.[flower]'")
 import pantoum
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from pantoum import flower

@@ -1,5 +1,6 @@
 """The program parses every command line of every page: its verb, its options, and their values."""
 import functools
+import glob
 import os
 import re
 import subprocess
@@ -82,6 +83,14 @@ class Commands(House):
                     wrong.append((page, " ".join(words), refusal_of_mention(tuple(words))))
         self.assertGreater(found, 60)
         self.assertEqual("\n".join(f"{page}: {line}\n  {reason}" for page, line, reason in wrong if reason), "")
+
+    def test_no_index_is_asked_for_this_package(self):
+        asks = re.compile(r"pip install [^\n`]*(?<![\w./-])pantoum(?![\w/-])")
+        self.assertTrue(asks.search("pip install 'pantoum[torch]'") and not asks.search("pip install out/wheel/pantoum-0.1.0-cp311.whl"))
+        beside = [os.path.relpath(path, pages.ROOT) for folder in ("examples", "python/pantoum") for path in
+                  glob.glob(os.path.join(pages.ROOT, folder, "**", "*.*"), recursive=True) if path.endswith((".py", ".sh", ".toml", ".ipynb", ".cmake"))]
+        self.assertGreater(len(beside), 60)
+        self.assertEqual([page for page in pages.every_page() + beside if asks.search(pages.read(page))], [])
 
 
 if __name__ == "__main__":

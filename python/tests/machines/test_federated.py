@@ -1,6 +1,6 @@
 """Three machines: a server and two clients of 24 and 9 MiB, over links of 40 ms, 2 Mbit/s and 1% loss.
 
-python -m pytest python/tests/machines      needs root and pantoum[flower]; skipped, with the reason, elsewhere
+python -m pytest python/tests/machines      needs root and flwr; skipped, with the reason, elsewhere
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-pytest.importorskip("flwr", reason="Flower is not installed: pip install pantoum[flower]")
+pytest.importorskip("flwr", reason="Flower is not installed: pip install '.[flower]'")
 import network
 from federation import ROOT, Federation
 
