@@ -172,10 +172,15 @@ std::string learned_text(const FirmwareRun& run) {
     text += row("loss", "of a batch", fmt::format("{:.4f} -> {:.4f}", first.second, last.second),
                 fmt::format("at step {} and at step {}", first.first, last.first));
   }
-  if (!output.test_loss) return text;
-  if (output.counted == 0) return text + row("test", "loss", fmt::format("{:.4f}", *output.test_loss));
-  return text + row("test", "samples right", fmt::format("{} of {}", output.right, output.counted),
-                    fmt::format("{:.1f} %, loss {:.4f}", percent(output.right, output.counted), *output.test_loss));
+  if (output.test_loss && output.counted == 0)
+    text += row("test", "loss", fmt::format("{:.4f}", *output.test_loss));
+  if (output.test_loss && output.counted > 0)
+    text += row("test", "samples right", fmt::format("{} of {}", output.right, output.counted),
+                fmt::format("{:.1f} %, loss {:.4f}", percent(output.right, output.counted), *output.test_loss));
+  if (output.predicted > 0)
+    text += row("predict", "samples right", fmt::format("{} of {}", output.predicted_right, output.predicted),
+                fmt::format("{:.1f} %, of the outputs", percent(output.predicted_right, output.predicted)));
+  return text;
 }
 
 std::string bits_text(const FirmwareRun& run) {
@@ -248,6 +253,8 @@ Json to_json(const FirmwareRun& run) {
             {"device", device_json(run)}};
   if (run.output.test_loss) json["test_loss"] = *run.output.test_loss;
   if (run.output.counted > 0) json["test_right"] = run.output.right, json["test_counted"] = run.output.counted;
+  if (run.output.predicted > 0)
+    json["predicted_right"] = run.output.predicted_right, json["predicted"] = run.output.predicted;
   for (const auto& [step, loss] : run.output.losses) json["losses"].push_back({step, loss});
   if (run.counted) json["count"] = to_json(*run.counted);
   return json;

@@ -16,6 +16,7 @@ pipeline::FirmwareRun device_run() {
   run.output.stack_used = 1936, run.output.stack_reserved = 3568;
   run.output.paged_in = 4000, run.output.written = "3000", run.output.storage_bytes = 2000;
   run.output.test_loss = 0.5F, run.output.right = 47, run.output.counted = 48;
+  run.output.predicted_right = 47, run.output.predicted = 48;
   run.memory = {.target = "cortex-m3", .board = "lm3s6965evb", .plan = "p.json", .ram = 65536, .rom = 262144};
   run.memory.arena = 57272, run.memory.stack = 3568, run.memory.other = 1516, run.memory.flash = 131072;
   run.host.steps = 40, run.host.endurance = 400000000000;
@@ -37,6 +38,7 @@ TEST(FirmwareReport, IsATableOfMemoryStorageAndWhatWasLearned) {
       "          read, each step                 100 B\n"
       "loss      of a batch           1.2500 -> 0.1250  at step 2 and at step 40\n"
       "test      samples right                47 of 48  97.9 %, loss 0.5000\n"
+      "predict   samples right                47 of 48  97.9 %, of the outputs\n"
       "bits      parameters and state 0x0badcafe on the device, 0x0badcafe on the host; 2 losses compared: equal\n");
 }
 
@@ -86,6 +88,7 @@ TEST(FirmwareReport, HoldsWithoutAnEvaluationAndWithALossThatIsNoNumber) {
   pipeline::FirmwareRun run = device_run();
   run.output.losses[40] = NAN;
   run.output.test_loss.reset(), run.output.right = run.output.counted = 0;
+  run.output.predicted_right = run.output.predicted = 0;
   EXPECT_NE(to_text(run).find("1.2500 -> nan"), std::string::npos);
   EXPECT_EQ(to_text(run).find("samples right"), std::string::npos);
   EXPECT_FALSE(log_events(run).back().contains("test_loss"));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct Firmware {
   const weights::SafetensorFile* weights;  // initial values of parameters, buffers and constants
   std::vector<BatchName> inputs;           // tensors of the batch: the model's inputs, then the targets
   std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
+  std::optional<uint32_t> labels;          // which of `inputs` is one class for each sample; none: the model is no classifier
+  std::optional<std::string> classes;      // the output that they are the labels of; none: the first that has classes
   Samples training, test;
   double lr = 0.01;
   std::vector<pt_group> groups;  // of parameters, by the plan's index

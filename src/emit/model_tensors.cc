@@ -47,9 +47,9 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
 }
 
 // "predict.<k>:<output>", by k.
-Result<std::vector<pt_output>> outputs_of(const pt_plan& plan) {
-  std::map<unsigned long, pt_output> outputs;
-  if (pt_plan_program(&plan, "predict") < 0) return std::vector<pt_output>();
+Result<void> find_outputs(const pt_plan& plan, BatchTensors& all) {
+  std::map<unsigned long, std::pair<pt_output, std::string>> outputs;
+  if (pt_plan_program(&plan, "predict") < 0) return {};
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
     pt_tensor_info info;
     if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
@@ -57,12 +57,13 @@ Result<std::vector<pt_output>> outputs_of(const pt_plan& plan) {
     constexpr std::string_view kBegin = "predict.";
     if (!name.starts_with(kBegin) || name.find(':') == std::string::npos || info.rank == 0) continue;
     outputs[std::strtoul(name.c_str() + kBegin.size(), nullptr, 10)] = {
-        tensor, static_cast<uint32_t>(info.payload / info.dims[0])};
+        {tensor, static_cast<uint32_t>(info.payload / info.dims[0])}, name.substr(name.find(':') + 1)};
   }
-  std::vector<pt_output> made;
-  made.reserve(outputs.size());
-  for (const auto& [number, output] : outputs) made.push_back(output);
-  return made;
+  for (const auto& [number, output] : outputs) {
+    all.outputs.push_back(output.first);
+    all.output_names.push_back(output.second);
+  }
+  return {};
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchN
       return fail("E0291", "the plan does not make this feature as its step reads it", name);
     all.features.push_back({made.tensor, read.tensor, read.row_bytes});
   }
-  PANTOUM_ASSIGN(all.outputs, outputs_of(plan));
+  PANTOUM_TRY(find_outputs(plan, all));
   return all;
 }
 

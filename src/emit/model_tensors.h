@@ -23,6 +23,7 @@ struct BatchTensors {
   std::vector<pt_batch_tensor> rows;
   std::vector<pt_feature> features;
   std::vector<pt_output> outputs;
+  std::vector<std::string> output_names;
   uint32_t batch = 1;
 };
 

@@ -186,14 +186,26 @@ class Model {
         "    {}, {}u, {},\n"
         "    {}, {}, {}, {:#x}u,\n"
         "    {}, {}, {},\n"
-        "    {}, {}, {},\n}};\n",
+        "    {}, {}, {},\n"
+        "    {}, {},\n}};\n",
         rom_.empty() ? "NULL" : "rom", batch_.batch, program("train"), program("eval"), tensor("loss"),
         tensor("eval.loss"), tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
         is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at",
         batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_,
         firmware_.groups.empty() ? "NULL" : "groups",
         firmware_.groups.empty() || is_constant(firmware_.schedule) ? "NULL" : "rates", firmware_.groups.size(),
-        batch_.outputs.empty() ? "NULL" : "outputs", batch_.outputs.size(), program("predict"));
+        batch_.outputs.empty() ? "NULL" : "outputs", batch_.outputs.size(), program("predict"),
+        class_output(), firmware_.labels.value_or(0));
+  }
+
+  int class_output() const {
+    for (size_t at = 0; firmware_.labels && at < batch_.outputs.size(); ++at) {
+      pt_tensor_info info;
+      if (firmware_.classes && *firmware_.classes != batch_.output_names[at]) continue;
+      if (pt_plan_tensor_info(&plan_, batch_.outputs[at].tensor, &info) != PT_OK) continue;
+      if (info.dtype == PT_F32 && info.rank == 2) return static_cast<int>(at);
+    }
+    return -1;
   }
 
   const Firmware& firmware_;

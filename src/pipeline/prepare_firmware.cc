@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "autodiff/autodiff.h"
 #include "base/units.h"
 #include "data/batch_loader.h"
 #include "emit/project/samples.h"
@@ -94,6 +95,14 @@ std::vector<std::string> feature_names(const PlannedStep& step) {
   const std::vector<std::string> inputs = step.input_names();
   std::erase_if(names, [&](const std::string& name) { return contains(inputs, name); });
   return names;
+}
+
+// What tells a classifier: the first loss has one label for each sample.
+void set_classes(const PlannedStep& step, emit::Firmware& firmware) {
+  const Loss& term = step.model.options.loss.terms().front();
+  if (!autodiff::has_labels(term) || step.targets.empty() || step.targets.front().type.shape.size() != 1) return;
+  firmware.labels = static_cast<uint32_t>(step.inputs.size());
+  firmware.classes = term.output;
 }
 
 // The samples of the project, if it has some.
@@ -196,6 +205,7 @@ Result<emit::FirmwareSizes> prepare_firmware(const PlannedStep& step, const Firm
   emit::Firmware firmware{.name = step.name, .plan = step.binary, .weights = &weights};
   firmware.inputs = batch_names(step);
   firmware.features = feature_names(step);
+  set_classes(step, firmware);
   PANTOUM_TRY(add_samples(request, step, firmware));
   PANTOUM_TRY(set_run(request, step, firmware));
   return emit::emit_firmware(firmware, options.folder);

@@ -143,6 +143,9 @@ void read_firmware_line(const std::string& line, FirmwareOutput& output) {
                                                   {"features", &output.features}, {"test", &output.test}};
   if (what == "resumed") {
     words >> output.resumed;
+  } else if (what == "predicted") {
+    const std::vector<uint64_t> answers = numbers_in(line);
+    output.predicted_right = answers[0], output.predicted = answers[1];
   } else if (what == "worn") {
     words >> output.storage_bytes;
   } else if (const auto text = texts.find(what); text != texts.end()) {

@@ -33,6 +33,7 @@ struct FirmwareOutput {
   uint64_t paged_in = 0, paged_out = 0;         // bytes, in this run
   std::optional<float> test_loss;               // of the evaluation at the end
   uint64_t right = 0, counted = 0;              // its answers
+  uint64_t predicted_right = 0, predicted = 0;  // samples that the outputs classify
   std::string rest;                             // every other line
   uint64_t resumed = 0;                         // steps of earlier runs
   uint64_t storage_bytes = 0;                   // that this run's steps wrote to storage

@@ -85,9 +85,11 @@ class Tutorial(House):
         state = re.search(r"state (0x\w{8}) on the device", runs[1]).group(1)
         for line in "make -C firmware STEPS=60 run", "cmake --build firmware/build/cmake --target run":
             self.assertIn(f"state {state}\n", told[line], "resumed where it had ended: the same parameters")
-            self.assertRegex(told[line], r"(?m)^test right \d+ of 48 loss \d\.\d{6} bits 0x\w{8}$")
+            self.assertRegex(told[line], r"(?m)^test right (\d+) of 48 loss \d\.\d{6} bits 0x\w{8}\npredicted \1 of 48 right$")
         for text in (runs[0], runs[1], runs[3]):
             self.assertGreaterEqual(self.right_share(text), 0.9, "the page's network learns")
+            self.assertEqual(re.search(r"^predict +samples right +(\d+ of 48) ", text, re.MULTILINE).group(1), re.search(r"^test +samples right +(\d+ of 48) ", text, re.MULTILINE).group(1),
+                             "the outputs name the classes that the evaluation counts")
         self.check_memory(runs[0])
         self.check_report(told)
 

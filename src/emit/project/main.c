@@ -1,5 +1,5 @@
-/* Trains the model on the samples in model/. This file is yours: take samples from a sensor, stop when you like, use
- * the network (pt_trainer_predict_one) in between. */
+/* Trains the model on the samples in model/, then classifies samples that it has not seen. This file is yours: take
+ * samples from a sensor, stop when you like, use the network (pt_trainer_predict_one) in between. */
 #include "board.h"
 #include "model.h"
 #include "print.h"
@@ -54,6 +54,32 @@ static pt_status test(void) {
   return status;
 }
 
+/* A classifier's answers for samples that it has not seen: the class of the largest score. */
+static uint32_t best_of(const float* scores, uint32_t count) {
+  uint32_t best = 0, at;
+  for (at = 1; at < count; ++at)
+    if (scores[at] > scores[best]) best = at;
+  return best;
+}
+
+static pt_status classify(void) {
+  const pt_samples samples = pt_samples_of(&pt_model_test);
+  const pt_model* model = &pt_model_description;
+  uint32_t sample, right = 0;
+  if (samples.count == 0 || model->classes < 0) return PT_OK;
+  for (sample = 0; sample < samples.count; ++sample) {
+    const uint32_t output = (uint32_t)model->classes, row = sample % model->batch;
+    int64_t label = 0;
+    pt_status status = row > 0 ? PT_OK : pt_trainer_predict(&trainer, &samples, sample); /* a batch at a time */
+    if (status == PT_OK) status = samples.row(samples.context, model->labels, sample, &label);
+    if (status != PT_OK) return status;
+    if (best_of((const float*)pt_trainer_output(&trainer, output, row), model->outputs[output].row_bytes / 4) == label)
+      ++right;
+  }
+  print_classified(right, samples.count);
+  return PT_OK;
+}
+
 int main(void) {
   pt_blocks blocks;
   pt_status status = PT_OK;
@@ -67,6 +93,8 @@ int main(void) {
   if (status != PT_OK) return stop("train", status);
   status = test();
   if (status != PT_OK) return stop("test", status);
+  status = classify();
+  if (status != PT_OK) return stop("classify", status);
   status = print_state(&trainer);
   if (status != PT_OK) return stop("state", status);
   print_usage(&trainer);

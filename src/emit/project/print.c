@@ -117,6 +117,14 @@ void print_evaluation(float loss, uint32_t right, uint32_t counted) {
   print_text("\n");
 }
 
+void print_classified(uint32_t right, uint32_t count) {
+  print_text("predicted ");
+  print_number(right);
+  print_text(" of ");
+  print_number(count);
+  print_text(" right\n");
+}
+
 pt_status print_state(pt_trainer* trainer) {
   uint32_t crc = 0;
   const pt_status status = pt_trainer_state(trainer, &crc);

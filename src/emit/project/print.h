@@ -14,6 +14,8 @@ void print_resumed(const pt_trainer* trainer);
 void print_features(const pt_trainer* trainer);
 /* "test right 91 of 100 loss 1.087284 bits 0x3f8b2c1d" */
 void print_evaluation(float loss, uint32_t right, uint32_t counted);
+/* "predicted 91 of 100 right" */
+void print_classified(uint32_t right, uint32_t count);
 /* "state 0x1234abcd": the CRC-32 of all parameters and of the optimizer's state, in the plan's order. What reading it from
  * storage says. */
 pt_status print_state(pt_trainer* trainer);

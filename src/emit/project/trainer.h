@@ -54,6 +54,8 @@ typedef struct pt_model {
   const pt_output* outputs; /* that `predict` makes, in the model's order */
   uint32_t output_count;    /* 0: the plan gives none */
   int32_t predict;          /* a program; -1 if there is none */
+  int32_t classes;          /* the output that scores classes, f32; -1: the model is no classifier */
+  uint32_t labels;          /* then rows[labels] is the number of a sample's class */
 } pt_model;
 
 /* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. `identity`
