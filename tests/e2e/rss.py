@@ -100,7 +100,7 @@ for line in sys.stdin:
     for epoch in range(2):
         for at in range(0, len(samples[0]) - batch + 1, batch):
             trainer.step(*(each[at:at + batch] for each in samples))
-        trainer.fit(tuple(samples), epochs=epoch + 1)
+        trainer.fit(tuple(samples), epochs=epoch + 1, verbose=0)
         trainer.save(folder + "/python.safetensors")
     print(json.dumps(trainer.usage.rss_growth_bytes), flush=True)
     trainer.close()
