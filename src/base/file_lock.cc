@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/inputs_in_use.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
@@ -42,9 +43,9 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string own = name;  // allocated first: a failure later would leave the file
-    const int descriptor = uninterrupted(
-        [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644); });
-    if (descriptor < 0) return write_failure(name, system_reason());
+    std::string why;
+    const int descriptor = open_own_file(name, O_RDWR | O_CREAT, 0644, why);
+    if (descriptor < 0) return write_failure(name, why);
     OwnedFile file(descriptor, std::move(own), 0);
     if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) return held_by_another(path, descriptor);

@@ -116,6 +116,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents, const std::string& shown) {
+  PANTOUM_TRY(check_file(shown, Access::write));
   PANTOUM_TRY(check_no_input_in(folder, name, shown));
   std::string hidden;
   const int file = create_hidden(folder, name, hidden);

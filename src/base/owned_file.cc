@@ -24,6 +24,8 @@ Result<void> keep_under(const std::string& path, const std::string& kept) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};  // there is nothing to keep
   const std::string part = kept + ".part";
+  PANTOUM_TRY(check_file(kept, Access::write));
+  PANTOUM_TRY(check_file(part, Access::write));
   ::unlink(part.c_str());
   const bool linked = ::link(path.c_str(), part.c_str()) == 0;
   const bool kept_it = ::rename(linked ? part.c_str() : path.c_str(), kept.c_str()) == 0;
@@ -105,9 +107,9 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   PANTOUM_TRY(check_no_input(part));
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string name = part, target = path;  // allocated first: a failure later would leave the file
-    const int descriptor =
-        uninterrupted([&] { return ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode); });
-    if (descriptor < 0) return write_failure(path, system_reason());
+    std::string why;
+    const int descriptor = open_own_file(part, O_WRONLY | O_CREAT, mode, why);
+    if (descriptor < 0) return write_failure(part, why);
     OwnedFile file(descriptor, std::move(name), 0);
     if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0)
       return write_failure(path, errno == EWOULDBLOCK ? "another process is writing it" : system_reason());

@@ -1,7 +1,14 @@
 #include "base/special_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/files.h"
+#include "base/system_calls.h"
 
 namespace pantoum::base {
 namespace {
@@ -29,6 +36,20 @@ Result<void> check_file(const std::string& path, Access access) {
   if (why.empty()) return {};
   if (access == Access::read) return fail("E0201", "cannot read the file: " + why, path, "name a file");
   return fail("E0901", "cannot write the file: " + why, path, "name a file");
+}
+
+int open_own_file(const std::string& path, int flags, unsigned mode, std::string& why) {
+  // O_NONBLOCK: to open a pipe waits for its other end.
+  const int file =
+      uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode); });
+  const int error = errno;
+  struct stat status {};
+  if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
+  if (file >= 0) ::close(file);
+  why = error == ELOOP && file < 0 ? "a symbolic link is there, and none is followed" : why_no_file(path, Access::write);
+  errno = error;
+  if (why.empty()) why = file < 0 ? system_reason() : "it is no regular file";
+  return -1;
 }
 
 }  // namespace pantoum::base

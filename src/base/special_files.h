@@ -17,4 +17,8 @@ enum class Access : uint8_t { read, write };
 // E0201 to read, E0901 to write.
 [[nodiscard]] Result<void> check_file(const std::string& path, Access access);
 
+// Opens a file that the program makes for itself under a name that can be foreseen (a lock, a `.part`, a log). No link is followed, and what is
+// no regular file is refused at once. -1: `why` has the reason.
+[[nodiscard]] int open_own_file(const std::string& path, int flags, unsigned mode, std::string& why);
+
 }  // namespace pantoum::base

@@ -93,10 +93,6 @@ Failure log_failure(const std::string& path, const std::string& why) {
   return fail("E0901", "cannot write the run log: " + why, path, "free some space, or choose another place with --log");
 }
 
-int open_again(const std::string& path, int flags) {
-  return base::uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
-}
-
 // A file that is removed unless it is finished.
 class Unfinished {
  public:
@@ -116,10 +112,9 @@ class Unfinished {
 }  // namespace
 
 Result<void> RunLog::open(const std::string& name, int flags) {
-  const int descriptor = open_again(name, flags);
-  if (descriptor < 0)
-    return log_failure(path_,
-                       errno == ELOOP ? "a symbolic link is there, and none is followed" : base::system_reason());
+  std::string why;
+  const int descriptor = base::open_own_file(name, O_WRONLY | O_CREAT | O_APPEND | flags, 0644, why);
+  if (descriptor < 0) return log_failure(name, why);
   file_ = base::OwnedFile(descriptor, path_, 0);
   return {};
 }
@@ -132,17 +127,18 @@ Result<void> RunLog::put_kept() {
 Result<void> RunLog::begin() {
   if (base::is_special_file(path_)) {
     PANTOUM_TRY(base::check_file(path_, base::Access::write));
-    PANTOUM_TRY(open(path_, O_WRONLY));
+    const int descriptor = base::uninterrupted([&] { return ::open(path_.c_str(), O_WRONLY | O_CLOEXEC); });
+    if (descriptor < 0) return log_failure(path_, base::system_reason());
+    file_ = base::OwnedFile(descriptor, path_, 0);
     return put_kept();
   }
   return append_ ? go_on() : begin_anew();
 }
 
 Result<void> RunLog::go_on() {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
-  PANTOUM_TRY(open(path_, kFlags));  // no link, and there
+  PANTOUM_TRY(open(path_, 0));  // no link, and there
   PANTOUM_TRY(keep_whole_lines(path_));
-  PANTOUM_TRY(open(path_, kFlags));  // what stands there now
+  PANTOUM_TRY(open(path_, 0));  // what stands there now
   return put_kept();
 }
 
@@ -150,7 +146,7 @@ Result<void> RunLog::begin_anew() {
   const std::string name = path_ + ".part";
   // why: the name may be predictable, because the process that writes the log holds its lock, and no link is followed.
   Unfinished unfinished(name);  // where memory is refused, too
-  if (Result<void> opened = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW); !opened) {
+  if (Result<void> opened = open(name, O_TRUNC); !opened) {
     unfinished.finish();  // what stands there is not ours
     return opened;
   }

@@ -1,6 +1,7 @@
 #include "cli/run_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -58,6 +59,18 @@ TEST_F(RunLogTest, FollowsNoLink) {
   ASSERT_TRUE(RunLog(path_, false).begin());
   EXPECT_FALSE(std::filesystem::is_symlink(path_));
   EXPECT_EQ(base::read_file(folder_.file("victim")).value(), "whole\n");
+}
+
+TEST_F(RunLogTest, WaitsAtNoPipe) {
+  for (const bool goes_on : {false, true}) {
+    const std::string at = path_ + (goes_on ? "" : ".part");
+    ASSERT_EQ(::mkfifo(at.c_str(), 0600), 0);
+    const auto begun = RunLog(path_, goes_on).begin();
+    ASSERT_FALSE(begun);
+    EXPECT_EQ(begun.error().code, "E0901");
+    EXPECT_TRUE(std::filesystem::is_fifo(at));
+    std::filesystem::remove(at);
+  }
 }
 
 TEST_F(RunLogTest, MayBeADevice) {

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "base/special_files.h"
+
 namespace pantoum::cost {
 namespace {
 
@@ -305,6 +307,14 @@ class SqliteStore final : public ProfileStore {
   int turns_ = 0;
 };
 
+// SQLite opens the files beside a data base in its own way, which waits at a pipe. E0275.
+Result<void> check_files_of(const std::string& path) {
+  for (const char* end : {"", "-journal", "-wal", "-shm"})
+    if (const std::string why = base::why_no_file(path + end, base::Access::write); !why.empty())
+      return fail("E0275", "cannot open the profile store: " + why, path + end, "name another file");
+  return {};
+}
+
 }  // namespace
 
 bool is_key(const OpKey& key) {
@@ -322,6 +332,7 @@ bool is_sample(const OpSample& sample) {
 }
 
 Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
+  PANTOUM_TRY(check_files_of(path));
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   Database database(raw, &sqlite3_close);

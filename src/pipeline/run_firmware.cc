@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/json_text.h"
+#include "base/special_files.h"
 
 namespace pantoum::pipeline {
 
@@ -164,6 +165,8 @@ Result<void> check_project(const std::string& folder) {
 Result<FirmwareRun> run_firmware(const FirmwareRunRequest& request,
                                  const std::function<void(uint64_t step, float loss)>& step_done) {
   PANTOUM_TRY(check_project(request.folder));
+  for (const char* name : {"storage.img", "storage.runs.json"})
+    PANTOUM_TRY(base::check_file((std::filesystem::path(request.folder) / name).string(), base::Access::write));
   std::error_code ignored;
   if (request.fresh) std::filesystem::remove(std::filesystem::path(request.folder) / "storage.img", ignored);
   FirmwareRun run;

@@ -19,6 +19,7 @@
 #include "base/inputs_in_use.h"
 #include "base/json_reader.h"
 #include "base/json_text.h"
+#include "base/special_files.h"
 #include "base/system_calls.h"
 #include "base/units.h"
 #include "check/claims.h"
@@ -107,14 +108,16 @@ void remove_parts(const std::filesystem::path& path) {
   for (const auto& part : parts) std::filesystem::remove(part, ignored);
 }
 
-// The files of the folder that a sweep writes or removes. E0125 one is an input.
+// The files of the folder that a sweep writes or removes. E0125 one is an input; E0901 one is a pipe, a socket or a device.
 Result<void> check_no_input_in_sweep(const std::filesystem::path& path) {
   std::error_code ignored;
   for (const auto& folder : {path, path / "plans"})
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
       const std::string name = entry.path().filename().string();
       const bool is_ours = folder != path || name.starts_with("sweep.") || entry.path().extension().string().starts_with(".part");
-      if (is_ours) PANTOUM_TRY(base::check_no_input(entry.path().string()));
+      if (!is_ours) continue;
+      PANTOUM_TRY(base::check_file(entry.path().string(), base::Access::write));
+      PANTOUM_TRY(base::check_no_input(entry.path().string()));
     }
   return {};
 }
@@ -126,9 +129,9 @@ Result<SweepFolder> SweepFolder::open(const std::string& path, const report::Swe
   std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
   if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");
   const std::string name = (std::filesystem::path(path) / "sweep.jsonl").string();
-  const int file = base::uninterrupted(
-      [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666); });
-  if (file < 0) return cannot_write(name);
+  std::string why;
+  const int file = base::open_own_file(name, O_RDWR | O_CREAT | O_APPEND, 0666, why);
+  if (file < 0) return base::write_failure(name, why);
   SweepFolder folder(path, std::make_shared<Log>(file, name));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0)
     return fail("E0280", "another program is writing this sweep", name, "wait for it, or give another folder with -o");

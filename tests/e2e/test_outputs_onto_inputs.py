@@ -1,5 +1,6 @@
 """No output takes the place of an input or of another output, by whatever name: every pair of every verb, made from the
 command line's own tables of options. What is refused changes nothing."""
+import ctypes
 import hashlib
 import itertools
 import os
@@ -7,6 +8,7 @@ import pathlib
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import unittest
 
@@ -60,6 +62,34 @@ def state_of(folder):
             what = os.readlink(path) if os.path.islink(path) else hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
             found[path] = (status.st_ino, status.st_nlink if os.path.isfile(path) else 0, what)
     return found
+
+
+class Creations:
+    """The names of files that are created in a folder while this lives, or moved there."""
+    CREATE, MOVED_TO, NONBLOCK = 0x100, 0x80, os.O_NONBLOCK
+
+    def __init__(self, folder):
+        self.folder, self.names = folder, set()
+
+    def __enter__(self):
+        system = ctypes.CDLL(None, use_errno=True)
+        self.file = system.inotify_init1(self.NONBLOCK)
+        if self.file < 0 or system.inotify_add_watch(self.file, self.folder.encode(), self.CREATE | self.MOVED_TO) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+        return self
+
+    def __exit__(self, *_):
+        while True:
+            try:
+                events = os.read(self.file, 1 << 16)
+            except BlockingIOError:
+                break
+            while events:
+                _, mask, _, size = struct.unpack_from("iIII", events)
+                if not mask & 0x40000000:  # a folder
+                    self.names.add(events[16:16 + size].rstrip(b"\0").decode())
+                events = events[16 + size:]
+        os.close(self.file)
 
 
 class OutputsOntoInputs(House):
@@ -182,6 +212,49 @@ class OutputsOntoInputs(House):
         self.assertGreater(len(seen), 40)
         for name in ("pipe", "socket", "link"):
             os.remove(self.path(name))
+
+    def test_pipes_at_the_names_of_side_files_are_refused_at_once(self):
+        """Every file that a verb makes, by inotify's word; then a pipe stands at each of these names in turn."""
+        train = ["train", "net.onnx", *SAME_STEP, "--data", "data", "--epochs", "2", "--checkpoint-every", "1"]
+        verbs = {
+            "plan": ["plan", "net.onnx", *SAME_STEP, "-o", "made/p", "--binary-out", "made/b", "--weights-out", "made/w", "--costgraph-out", "made/c"],
+            "refused plan": ["plan", "net.onnx", *SAME_STEP[:-2], "--ram", "10KiB", "--write-min-plan", "made/p", "--write-refusal", "made/r"],
+            "train": [*train, "-o", "made/w", "--keep-best", "made/best", "--report", "made/r", "--plan-out", "made/p"],
+            "resumed": [*train, "-o", "made/w", "--resume", "c.safetensors"],
+            "sweep": ["sweep", "--costgraph", "graph.json", "--ram", "1GiB", "--planners", "pantoum", "--effort", "1", "-o", "made"],
+            "emit": ["emit", "plan.json", "--target", "posix", "-o", "made"],
+            "export": ["export", "net.onnx", "--weights", "w.safetensors", "-o", "made/n.onnx", "--external-data"],
+            "predict": ["predict", "net.onnx", "--weights", "w.safetensors", "--data", "data", "-o", "made/y.npy"],
+            "report": ["report", "plan.json", "-o", "made/r"],
+            "store": ["profile", "--profile-store", "made/s", "--import", "times.csv"],
+            "times": ["profile", "--profile-store", "times.db", "--export", "made/t.csv"],
+        }
+        seen = set()
+        for verb, words in verbs.items():
+            os.makedirs(self.path("made"))
+            with Creations(self.path("made")) as creations:
+                done = self.run_cli(*words, cwd=self.folder)
+            self.assertEqual(done.returncode, 5 if verb == "refused plan" else 0, done.stderr)
+            shutil.rmtree(self.path("made"))
+            # A random name cannot be foreseen.
+            names = {name for name in creations.names if not re.search(r"\.part-[0-9a-f]{16}$|XXXXXX|pantoum-page-", name)}
+            self.assertTrue(names, verb)
+            for name in sorted(names):
+                with self.subTest(verb, name=name):
+                    os.makedirs(self.path("made"))
+                    os.mkfifo(self.path("made", name))
+                    done = self.run_cli(*words, cwd=self.folder, timeout=20, stdin=subprocess.DEVNULL)
+                    self.assertIn(done.returncode, (2, 3, 9), done.stderr)
+                    # A folder of a project with foreign files is refused as a whole.
+                    self.assertRegex(done.stderr, "did not write" if verb == "emit" else f"(named pipe|no regular file)[^$]*{re.escape(name)}")
+                    self.assertEqual(os.listdir(self.path("made")), [name])
+                shutil.rmtree(self.path("made"))
+                seen.add((verb, name))
+        # What this list knows of today; a new side file joins by itself.
+        self.assertGreaterEqual({name for verb, name in seen if verb == "train"},
+                                {"w", "w.part", "w.lock", "w.jsonl", "w.jsonl.part", "w.checkpoint", "w.checkpoint.part", "w.checkpoint.previous", "w.initial", "best", "best.part", "r", "p"})
+        self.assertIn(("store", "s-journal"), seen)
+        self.assertIn(("export", "n.onnx.data.part"), seen)
 
     def test_what_a_shell_has_opened_is_read_and_written(self):
         shell = lambda text: subprocess.run(["bash", "-c", text], cwd=self.folder, capture_output=True, timeout=60, check=True).stdout

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/inputs_in_use.h"
+#include "base/special_files.h"
 #include "cli/files/contents.h"
 #include "import/onnx.h"
 
@@ -136,9 +137,12 @@ Result<void> check_output_at(std::string_view option, const std::string& path, K
   return {};
 }
 
-// Files that are written beside an output for a while have names that can be foreseen.
+// Files that are written beside an output for a while have names that can be foreseen. E0125, and E0901: a pipe, a socket or a device is there.
 Result<void> check_with_parts(std::string_view option, const std::string& path, Kind kind) {
-  for (const char* end : {"", ".part", ".lock"}) PANTOUM_TRY(check_output_at(option, path + end, kind));
+  for (const char* end : {"", ".part", ".lock"}) {
+    PANTOUM_TRY(base::check_file(path + end, base::Access::write));
+    PANTOUM_TRY(check_output_at(option, path + end, kind));
+  }
   return {};
 }
 
