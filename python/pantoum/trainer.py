@@ -366,8 +366,12 @@ class Trainer(TrainerKeywords):
                 notes,
             )
         arrays = {name: _of_tensor(value, known[name]) for name, value in state.items()}
-        for name, array in arrays.items():
+        for name, array in (*self._computed_of(arrays).items(), *arrays.items()):
             self._core.write(name, array.reshape(-1).view(np.uint8))
+
+    def _computed_of(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """What is computed of tensors that are about to be written; it is written before them."""
+        return {}
 
     def set_learning_rate(self, lr: float) -> None:
         """Sets the learning rate of the next steps, before a schedule's factor. UsageError E0116: negative, or not

@@ -1,6 +1,7 @@
 // Models and their options.
 #include <nanobind/stl/variant.h>
 
+#include "aten/operators.h"
 #include "bindings.h"
 #include "raise.h"
 
@@ -65,6 +66,14 @@ void bind_info(nb::module_& module) {
 }  // namespace
 
 void bind_model(nb::module_& module) {
+  module.def(
+      "torch_operators",
+      [] {
+        std::vector<std::string> names;
+        for (const auto& [name, entry] : aten::all_operators()) names.push_back(name);
+        return names;
+      },
+      "The operators of ATen that a step can have, without \"aten.\".");
   bind_options(module);
   bind_info(module);
   nb::class_<Model>(module, "Model")

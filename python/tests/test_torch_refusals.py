@@ -137,14 +137,6 @@ def weighs(self: Any, y: Tensor) -> Tensor:
     return y - torch.slogdet(self.layer.weight)[1]
 
 
-def inverts_a_buffer(self: Any, y: Tensor) -> Tensor:
-    return y @ torch.linalg.inv(self.matrix)
-
-
-def transforms_a_buffer(self: Any, y: Tensor) -> Tensor:
-    return y[:, :3] * torch.fft.rfft(self.matrix[0]).abs()
-
-
 REFUSED = {
     branches: "a branch of Python depends on the data",
     reads: "is read into Python",
@@ -167,8 +159,6 @@ REFUSED = {
     factors: "linalg.cholesky of a matrix",
     solves: "linalg.solve of a matrix",
     weighs: "linalg.slogdet of a matrix",
-    inverts_a_buffer: "in place of a buffer register what is computed of it",
-    transforms_a_buffer: "in place of a buffer register what it gives",
 }
 
 

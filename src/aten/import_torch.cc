@@ -1,6 +1,7 @@
 #include "aten/import_torch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -34,6 +35,16 @@ class Importer {
     move_buffers();
     finish();
     return std::move(info_);
+  }
+
+  // What PyTorch computed of which buffers, and the contents of these.
+  void tell_computed(Imported& imported) const {
+    for (const Stored& buffer : torch_.buffers)
+      if (!buffer.of.empty()) imported.computed[buffer.name] = buffer.of;
+    for (const auto& [name, sources] : imported.computed)
+      for (const ir::Value& value : graph_.values)
+        if (value.data && std::ranges::find(sources, value.name) != sources.end())
+          imported.fixed[value.name] = {value.type, value.data};
   }
 
  private:
@@ -85,8 +96,8 @@ class Importer {
     return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   }
 
-  void tell(const Stored& stored, const char* trains, const char* why) {
-    info_.tensors.push_back({stored.name, ir::to_text(stored.value.type), trains, why});
+  void tell(const Stored& stored, const char* trains, std::string why) {
+    info_.tensors.push_back({stored.name, ir::to_text(stored.value.type), trains, std::move(why)});
   }
 
   Result<void> add_parameter(const Stored& stored) {
@@ -109,7 +120,10 @@ class Importer {
     build_.values[stored.value.name] =
         moves ? builder().buffer(stored.name, stored.value.type, std::move(data))
               : builder().constant(stored.name, stored.value.type, std::move(data), of_model);
-    tell(stored, "no", moves ? "a buffer that the forward moves" : "a buffer");
+    tell(stored, "no",
+         moves               ? "a buffer that the forward moves"
+         : stored.of.empty() ? "a buffer"
+                             : fmt::format("computed by PyTorch of '{}'", fmt::join(stored.of, "', '")));
     return {};
   }
 
@@ -256,6 +270,7 @@ Result<Imported> import(const TorchSource& source, const import::OnnxOptions& op
   Imported imported;
   Importer importer(source, options, torch, imported.graph);
   PANTOUM_ASSIGN(imported.info, importer.run());
+  importer.tell_computed(imported);
   return imported;
 }
 

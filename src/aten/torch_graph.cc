@@ -98,11 +98,16 @@ Call read_call(const JsonNode& node) {
   return call;
 }
 
+std::string read_name(const JsonNode& item) {
+  return item.text();
+}
+
 Stored read_stored(const JsonNode& node) {
-  node.object({"value", "name", "dtype", "shape", "trains", "becomes"});
+  node.object({"value", "name", "dtype", "shape", "trains", "becomes", "of"});
   Stored stored{.name = node.need("name").text(), .value = read_value(node)};
   if (node.has("trains")) stored.trains = node.need("trains").boolean();
   if (node.has("becomes") && !node.need("becomes").null()) stored.becomes = node.need("becomes").text();
+  if (node.has("of")) stored.of = read_all(node.need("of"), read_name);
   return stored;
 }
 
@@ -154,6 +159,7 @@ class NameCheck {
           problems_.push_back(fmt::format("'{}' has more than {} dimensions", output.name, int{PT_MAX_RANK}));
       }
     }
+    for (const Stored& buffer : graph.buffers) check_sources(graph, buffer);
     for (const GraphOutput& output : graph.outputs) want(output.value, "outputs");
     for (const Stored& buffer : graph.buffers)
       if (!buffer.becomes.empty()) want(buffer.becomes, buffer.name);
@@ -164,6 +170,19 @@ class NameCheck {
  private:
   std::set<std::string> defined_, stored_;
   std::vector<std::string> problems_;
+
+  // A buffer is computed of buffers of the module, and neither changes in a step.
+  void check_sources(const TorchGraph& graph, const Stored& buffer) {
+    const auto stays = [](const Stored& of) { return of.becomes.empty() || of.becomes == of.value.name; };
+    for (const std::string& name : buffer.of) {
+      const auto source = std::ranges::find(graph.buffers, name, &Stored::name);
+      if (source == graph.buffers.end() || !source->of.empty())
+        problems_.push_back(
+            fmt::format("'{}' is computed of '{}', which is no buffer of the module", buffer.name, name));
+      else if (!stays(buffer) || !stays(*source))
+        problems_.push_back(fmt::format("'{}' is computed of '{}', and a step changes one of them", buffer.name, name));
+    }
+  }
 
   void define(const TypedValue& value, const std::string& where) {
     if (!defined_.insert(value.name).second)

@@ -55,7 +55,8 @@ struct Stored {
   std::string name;  // in the file
   TypedValue value;
   bool trains = false;
-  std::string becomes;  // of buffers: their value after the step; "": they stay
+  std::string becomes;               // of buffers: their value after the step; "": they stay
+  std::vector<std::string> of = {};  // buffers that PyTorch computed this one of, when it captured the module
 };
 
 struct GraphOutput {

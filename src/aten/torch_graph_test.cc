@@ -46,17 +46,20 @@ struct Damage {
 };
 
 TEST(TorchGraph, TellsWhatDoesNotFit) {
-  for (const Damage& damage : {Damage{"\"batch\":2", "\"batch\":0", "batch"},
-                               Damage{"\"dtype\":\"i64\",\"shape\":[]", "\"dtype\":\"f16\",\"shape\":[]", "dtype"},
-                               Damage{"[4,3]", "[4,-3]", "shape"}, Damage{"\"trains\":true", "\"trains\":1", "trains"},
-                               Damage{"{\"v\":\"p_w\"}", "{\"v\":\"p_q\"}", "p_q"},
-                               Damage{"\"value\":\"y\",\"dtype\"", "\"value\":\"x\",\"dtype\"", "defined twice"},
-                               Damage{"\"becomes\":\"add\"", "\"becomes\":\"gone\"", "gone"},
-                               Damage{"\"loss\":null", "\"loss\":\"nothing\"", "nothing"},
-                               Damage{"\"name\":\"n\"", "\"name\":\"w\"", "two tensors"},
-                               Damage{"{\"real\":\"-inf\"}", "{\"real\":\"much\"}", "real"},
-                               Damage{"{\"v\":\"b_n\"},1", "{\"v\":\"b_n\"},18446744073709551615", "64 bits"},
-                               Damage{"\"loss\":null", "\"loss\":null,\"extra\":1", "extra"}}) {
+  for (const Damage& damage :
+       {Damage{"\"batch\":2", "\"batch\":0", "batch"},
+        Damage{"\"dtype\":\"i64\",\"shape\":[]", "\"dtype\":\"f16\",\"shape\":[]", "dtype"},
+        Damage{"[4,3]", "[4,-3]", "shape"}, Damage{"\"trains\":true", "\"trains\":1", "trains"},
+        Damage{"{\"v\":\"p_w\"}", "{\"v\":\"p_q\"}", "p_q"},
+        Damage{"\"value\":\"y\",\"dtype\"", "\"value\":\"x\",\"dtype\"", "defined twice"},
+        Damage{"\"becomes\":\"add\"", "\"becomes\":\"gone\"", "gone"},
+        Damage{"\"becomes\":\"add\"", "\"becomes\":\"add\",\"of\":[\"n\"]", "no buffer of the module"},
+        Damage{"\"becomes\":\"add\"", "\"becomes\":null,\"of\":[\"gone\"]", "computed of 'gone'"},
+        Damage{"\"loss\":null", "\"loss\":\"nothing\"", "nothing"},
+        Damage{"\"name\":\"n\"", "\"name\":\"w\"", "two tensors"},
+        Damage{"{\"real\":\"-inf\"}", "{\"real\":\"much\"}", "real"},
+        Damage{"{\"v\":\"b_n\"},1", "{\"v\":\"b_n\"},18446744073709551615", "64 bits"},
+        Damage{"\"loss\":null", "\"loss\":null,\"extra\":1", "extra"}}) {
     const Result<TorchGraph> graph = parse_torch_graph(with(damage.from, damage.to));
     ASSERT_FALSE(graph) << damage.to;
     EXPECT_TRUE(graph.error().code == "E0209" || graph.error().code == "E0202") << damage.to;

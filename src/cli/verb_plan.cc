@@ -53,7 +53,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(
         const std::vector<std::string> notes,
-        pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed));
+        pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed, compiled.computed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
   return summary_of(compiled);

@@ -61,6 +61,8 @@ struct Imported {
   Graph graph;                                 // inputs, parameters, buffers, constants, forward ops in training form
   ModelInfo info;
   std::map<std::string, Tensor> fixed;  // tensors of the file whose contents the program was made with
+  // Buffers of a torch graph that PyTorch computed of others, with the names of these, which are in `fixed` too.
+  std::map<std::string, std::vector<std::string>> computed = {};
 };
 
 // Every node's coverage, all problems at once; an error only when the file itself cannot be read (E0201 to E0209).

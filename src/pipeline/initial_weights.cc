@@ -74,19 +74,41 @@ weights::SafetensorSource source_of(const ir::Value& value, const Given* given) 
           }};
 }
 
+// Does a tensor of the file stand for the model's, perhaps behind a prefix that one of both has?
+bool is_named(const std::string& in_file, const std::string& in_model) {
+  const auto ends = [](const std::string& whole, const std::string& end) {
+    return whole.size() > end.size() && whole.ends_with(end) && whole[whole.size() - end.size() - 1] == '.';
+  };
+  return in_file == in_model || ends(in_file, in_model) || ends(in_model, in_file);
+}
+
+// Does the file hold everything that PyTorch computed of this tensor?
+bool is_with_computed(const weights::SafetensorFile& file, const std::string& name, const weights::Computed& computed) {
+  bool any = false;
+  for (const auto& [result, sources] : computed) {
+    if (std::ranges::find(sources, name) == sources.end()) continue;
+    if (file.find(result) == nullptr) return false;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
-Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed, const ModelOptions& from) {
+Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed, const weights::Computed& computed,
+                                 const ModelOptions& from) {
   if (!from.weights || fixed.empty()) return {};
   PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(*from.weights));
   std::vector<std::string> others;
   for (const auto& [name, tensor] : fixed) {
-    const weights::SafetensorEntry* entry = file.find(name);
-    if (entry == nullptr || is_kept(name, from.keep_init)) continue;
-    std::vector<std::byte> contents(static_cast<size_t>(entry->bytes));
-    PANTOUM_TRY(weights::read_tensor(file, *entry, 0, contents));
-    if (entry->dtype != tensor.type.dtype || entry->shape != tensor.type.shape || contents != *tensor.data)
-      others.push_back(fmt::format("'{}' {}", name, ir::to_text(tensor.type)));
+    if (is_kept(name, from.keep_init) || is_with_computed(file, name, computed)) continue;
+    for (const weights::SafetensorEntry& entry : file.tensors) {
+      if (!is_named(entry.name, name)) continue;
+      std::vector<std::byte> contents(static_cast<size_t>(entry.bytes));
+      PANTOUM_TRY(weights::read_tensor(file, entry, 0, contents));
+      if (entry.dtype == tensor.type.dtype && entry.shape == tensor.type.shape && contents == *tensor.data) continue;
+      others.push_back(fmt::format("'{}' {}", entry.name, ir::to_text(tensor.type)));
+    }
   }
   if (others.empty()) return {};
   return fail("E0242", "tensors that the model's program was made with have other contents in the weights", file.path,
@@ -100,7 +122,8 @@ Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions
 }
 
 Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const ModelOptions& from,
-                                                       const std::string& path, const std::set<std::string>& fixed) {
+                                                       const std::string& path, const std::set<std::string>& fixed,
+                                                       const weights::Computed& computed) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from, fixed));
   std::vector<weights::SafetensorSource> sources;
   std::set<std::string> constants;
@@ -109,8 +132,9 @@ Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training
     sources.push_back(source_of(value, given ? &*given : nullptr));
     if (value.role == ir::Role::kConstant && !value.of_model) constants.insert(value.name);
   }
-  PANTOUM_TRY(
-      weights::write_safetensors(path, sources, {{weights::kConstantsKey, weights::constants_text(constants)}}));
+  std::map<std::string, std::string> metadata{{weights::kConstantsKey, weights::constants_text(constants)}};
+  if (!computed.empty()) metadata[weights::kComputedKey] = weights::computed_text(computed);
+  PANTOUM_TRY(weights::write_safetensors(path, sources, metadata));
   return given ? given->match.notes : std::vector<std::string>();
 }
 

@@ -19,6 +19,7 @@
 #include "pipeline/measure_storage.h"
 #include "pipeline/request.h"
 #include "problem/plan.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::plan {
 struct Infeasible;
@@ -81,6 +82,7 @@ struct Compiled {
   Programs programs;
   std::vector<std::string> warnings;              // about the model's file
   std::set<std::string> fixed;                    // the file's tensors that are constants of the program
+  weights::Computed computed;                     // buffers that PyTorch computed of others
   problem::Seconds measuring_s = 0;               // spent on times of this machine
   problem::Seconds costing_s = 0;                 // measuring_s and the search over graphs; both count as planning time
   cost::MeasuredCosts measured = {};              // the measured costs
@@ -166,9 +168,10 @@ struct PlannedGraph {
 // Returns the plans of all programs in binary form.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Programs& programs);
 
-// E0242: options.weights have other contents for a tensor that the program was made with, and that options.keep_init does not name.
+// E0242: options.weights have other contents for a tensor that the program was made with, and that options.keep_init does not name. A tensor
+// that PyTorch computed others of may have other contents where the weights hold these others, too.
 [[nodiscard]] Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed,
-                                               const ModelOptions& options);
+                                               const weights::Computed& computed, const ModelOptions& options);
 
 // Checks the weights. E0240 to E0242: write_initial_weights would refuse them.
 [[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& options);
@@ -179,7 +182,8 @@ struct PlannedGraph {
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
                                                                      const ModelOptions& options,
                                                                      const std::string& path,
-                                                                     const std::set<std::string>& fixed = {});
+                                                                     const std::set<std::string>& fixed = {},
+                                                                     const weights::Computed& computed = {});
 
 // Computes the deadline of one step from a deadline for the whole training.
 

@@ -48,8 +48,8 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.notes = training.graph.notes;
   step.warnings = std::move(compiled.warnings);
   PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
-  PANTOUM_ASSIGN(step.weight_notes,
-                 write_initial_weights(training.graph, compiled.model.options, weights_path, compiled.fixed));
+  PANTOUM_ASSIGN(step.weight_notes, write_initial_weights(training.graph, compiled.model.options, weights_path,
+                                                          compiled.fixed, compiled.computed));
   step.inputs = parts_of(model, model.inputs);
   step.targets = parts_of(model, model.labels);
   step.no_prediction = compiled.no_prediction;

@@ -206,7 +206,8 @@ Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTabl
                            const char* code) {
   std::vector<std::string> problems;
   if (source == Source::kWeights) check_others(file, table, problems);
-  for (const PlanTensor& tensor : table.weights) check_tensor(file, tensor, true, problems);
+  for (const PlanTensor& tensor : table.weights)
+    check_tensor(file, tensor, source != Source::kWeights || !table.computed.contains(tensor.name), problems);
   for (const PlanTensor& tensor : table.constants)
     if (source == Source::kPlan) check_tensor(file, tensor, true, problems);
   for (const PlanTensor& tensor : table.states) check_tensor(file, tensor, source == Source::kResumePoint, problems);
@@ -224,7 +225,9 @@ Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTabl
 
 Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine, Source source,
                           std::span<std::byte> piece) {
-  for (PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  for (PlanTensor& tensor : table.weights)
+    if (file.find(tensor.name) != nullptr || !table.computed.contains(tensor.name))
+      PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (PlanTensor& tensor : table.constants)
     if (source == Source::kPlan) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));

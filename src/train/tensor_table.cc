@@ -54,6 +54,7 @@ class TableMaker {
     table_.features.resize(feature_names_.size());
     table_.made_features.resize(feature_names_.size());
     for (const Named& entry : named) sort_in(entry);
+    table_.computed = weights::computed_of(weights_);
     for (auto& [number, output] : outputs_) table_.outputs.push_back(std::move(output));
     PANTOUM_TRY(check());
     find_reads_of_prediction(plan);

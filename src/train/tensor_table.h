@@ -47,6 +47,7 @@ struct LossTensors {
 struct TensorTable {
   std::vector<PlanTensor> weights;    // parameters and buffers: the names of the model, and nothing else
   std::vector<PlanTensor> constants;  // what the compiler made: filled once from the plan's own weights, never saved
+  weights::Computed computed;         // of `weights`: what PyTorch computed of others, with the names of these
   std::vector<PlanTensor> states;     // "optim..."
   std::vector<PlanTensor> sums;       // "accumulated...": zeros between steps
   std::vector<PlanTensor> inputs;     // in the model's order; their first dimension is the batch
@@ -75,7 +76,8 @@ struct InputNames {
   const std::vector<std::string>& features;  // a model's input may be one too
 };
 
-// `weights`: the plan's own file of first weights, whose metadata name the constants (weights::kConstantsKey).
+// `weights`: the plan's own file of first weights, whose metadata name the constants (weights::kConstantsKey) and what PyTorch
+// computed (weights::kComputedKey).
 // E0253 with what the plan lacks for training (program "train", or "gradients" and "update"; tensors "label" and "loss", an input, features).
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                                     const weights::SafetensorFile& weights);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include <utility>
@@ -316,6 +317,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(own_process());
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_TRY(check_tensors(file, table_, Source::kWeights, "E0242"));
+    PANTOUM_TRY(check_computed(file));
     made_.reset();
     PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kWeights, piece_));
     progress_.step = 0;
@@ -337,6 +339,7 @@ class PlanTrainer final : public Trainer {
   }
   Result<void> write(const PlanTensor& tensor, std::span<const std::byte> data) override {
     PANTOUM_TRY(own_process());
+    PANTOUM_TRY(check_sources(tensor, data));
     return engine_->write(tensor.index, 0, data);
   }
   std::span<std::byte> view(const PlanTensor& tensor) override {
@@ -389,8 +392,60 @@ class PlanTrainer final : public Trainer {
   data::BatchProducer producer_;
   std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
   uint64_t total_steps_ = 0;
-  FinalGradients final_gradients_;  // where the update is apart
-  std::optional<StepStats> made_;   // gradients that no update has taken yet
+  FinalGradients final_gradients_;                         // where the update is apart
+  std::optional<StepStats> made_;                          // gradients that no update has taken yet
+  std::set<std::pair<std::string, std::string>> renewed_;  // what PyTorch computed and of what: the former was written
+
+  // Has a weight these contents?
+  Result<bool> holds(const PlanTensor& tensor, std::span<const std::byte> data) {
+    for (uint64_t at = 0; at < tensor.bytes; at += piece_.size()) {
+      const auto part = std::span(piece_).first(std::min<size_t>(piece_.size(), tensor.bytes - at));
+      PANTOUM_TRY(engine_->read(tensor.index, at, part));
+      if (std::memcmp(part.data(), data.data() + at, part.size()) != 0) return false;
+    }
+    return true;
+  }
+
+  // What PyTorch computed of a tensor is written before it; else a step would go on with what the old contents gave.
+  Result<void> check_sources(const PlanTensor& tensor, std::span<const std::byte> data) {
+    std::vector<std::pair<std::string, std::string>> used;
+    for (const auto& [name, sources] : table_.computed) {
+      if (name == tensor.name)
+        for (const std::string& source : sources) renewed_.emplace(name, source);
+      if (std::ranges::find(sources, tensor.name) == sources.end()) continue;
+      used.emplace_back(name, tensor.name);
+      if (renewed_.contains(used.back())) continue;
+      PANTOUM_ASSIGN(const bool same, holds(tensor, data));
+      if (!same)
+        return fail("E0262",
+                    fmt::format("PyTorch computed '{}' of '{}', whose contents are replaced", name, tensor.name),
+                    tensor.name,
+                    "in Python, load_state_dict computes it again; elsewhere capture the module again, or write "
+                    "what is computed first");
+    }
+    for (const auto& pair : used) renewed_.erase(pair);
+    return {};
+  }
+
+  // Of weights that hold a tensor and not what PyTorch computed of it: the contents have to be those that there are.
+  Result<void> check_computed(const weights::SafetensorFile& file) {
+    std::vector<std::string> others;
+    for (const PlanTensor& tensor : table_.weights) {
+      const bool stale = std::ranges::any_of(table_.computed, [&](const auto& each) {
+        return file.find(each.first) == nullptr && std::ranges::find(each.second, tensor.name) != each.second.end();
+      });
+      const weights::SafetensorEntry* entry = stale ? file.find(tensor.name) : nullptr;
+      if (entry == nullptr) continue;
+      std::vector<std::byte> contents(static_cast<size_t>(entry->bytes));
+      PANTOUM_TRY(weights::read_tensor(file, *entry, 0, contents));
+      PANTOUM_ASSIGN(const bool same, holds(tensor, contents));
+      if (!same) others.push_back(fmt::format("'{}'", tensor.name));
+    }
+    if (others.empty()) return {};
+    return fail("E0242", "PyTorch computed other tensors of some that have other contents in the weights", file.path,
+                "in Python, load_state_dict computes them again; elsewhere capture the module again",
+                std::move(others));
+  }
 
   // The bytes come with the arena.
   static data::BatchView view_of(const PlanTensor& tensor) {

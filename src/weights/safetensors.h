@@ -61,6 +61,14 @@ inline constexpr const char* kConstantsKey = "constants";
 [[nodiscard]] std::set<std::string> constants_of(const SafetensorFile& file);
 [[nodiscard]] std::string constants_text(const std::set<std::string>& names);
 
+// Metadata of the same file: buffers that PyTorch computed of other buffers while it captured the module, each with the names
+// of these. A step reads both as they are; PyTorch alone computes the former again.
+inline constexpr const char* kComputedKey = "computed";
+using Computed = std::map<std::string, std::vector<std::string>>;
+// None where the file has no such map.
+[[nodiscard]] Computed computed_of(const SafetensorFile& file);
+[[nodiscard]] std::string computed_text(const Computed& computed);
+
 // What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
 struct SafetensorSource {
   std::string name;

@@ -157,4 +157,20 @@ std::string constants_text(const std::set<std::string>& names) {
   return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+Computed computed_of(const SafetensorFile& file) {
+  const auto text = file.metadata.find(kComputedKey);
+  if (text == file.metadata.end()) return {};
+  const nlohmann::json map = nlohmann::json::parse(text->second, nullptr, false);
+  Computed computed;
+  if (map.is_object())
+    for (const auto& [name, sources] : map.items())
+      for (const nlohmann::json& source : sources)
+        if (source.is_string()) computed[name].push_back(source.get<std::string>());
+  return computed;
+}
+
+std::string computed_text(const Computed& computed) {
+  return nlohmann::json(computed).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace pantoum::weights

@@ -15,7 +15,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 from pantoum.errors import UsageError
 
 from .binding import bind
-from .graph_file import Document, TorchGraph, dtype_name, input_name
+from .computed import Computed, program_of
+from .graph_file import STORED, Document, TorchGraph, dtype_name, input_name
 from .losses import LossChoice, as_function, choose_loss, derived_target
 from .nodes import NodeWriter, Value
 from .problems import Problems
@@ -59,8 +60,9 @@ def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = Non
             call.target = _target(given, call, choice, bound.target, name)
             call.loss, call.own_loss = as_function(choice), choice.function is None
             call.loss_module = choice.function if isinstance(choice.function, nn.Module) else None
-        graph = write_graph(given, trace(given, call, name), name)
+        graph = write_graph(given, trace(given, call, name), name, stands_in=bool(stand_ins))
         computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
+        graph.decided = {buffer: place for buffer, place in graph.decided.items() if buffer in graph.tensors}
         graph.state, graph.stand_ins = ModuleState.of(given, computed), stand_ins
         return graph
 
@@ -107,8 +109,8 @@ def on_cpu(module: nn.Module) -> Iterator[nn.Module]:
     yield copy.deepcopy(module, same)
 
 
-def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
-    """The traced program as a torch graph file."""
+def write_graph(module: nn.Module, traced: Traced, name: str, *, stands_in: bool = False) -> TorchGraph:
+    """The traced program as a torch graph file. `stands_in`: zeros stand for tensors that have no values."""
     problems = Problems()
     writer = NodeWriter(problems)
     writer.reserve(named_tensors(module))
@@ -123,6 +125,8 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
             writer.env[node] = getattr(traced.program.graph_module, node.target)
     problems.raise_any(name)
     sections.finish()
+    problems.raise_any(name)
+    computed = sections.compute(stands_in)
     problems.raise_any(name)
     document: Document = {
         "name": name,
@@ -141,7 +145,9 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     contents = {**sections.contents, **{key: value for key, value in writer.contents.items() if key in kept}}
     narrowed = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in writer.narrowed))
     notes = [*traced.notes, *sections.notes, *[f"{narrowed}: computed as float32"] * bool(narrowed)]
-    return TorchGraph(document, contents, notes=[*notes, *freeze_unreached(document)])
+    return TorchGraph(
+        document, contents, computed=computed, decided=traced.decided, notes=[*notes, *freeze_unreached(document)]
+    )
 
 
 class _Sections:
@@ -159,7 +165,9 @@ class _Sections:
         self.specs = {spec.arg.name: spec for spec in traced.program.graph_signature.input_specs}
         self.changed = set(traced.program.graph_signature.buffers_to_mutate.values())
         self.batch = _batch(list(traced.inputs))
-        self.shared: dict[int, Value] = {}
+        self.shared: dict[
+            int, tuple[Value, str]
+        ] = {}  # by tensor: its value, and its name where it is a buffer that stays
         self.own = named_tensors(module)
 
     def take(self, node: Any) -> None:
@@ -176,14 +184,19 @@ class _Sections:
             return  # nothing reads a tensor whose type is not computed with: it keeps its value
         tensor = self.own.get(name)
         if tensor is not None and id(tensor) in self.shared:
-            self.writer.env[node] = self.shared[id(tensor)]
+            self.writer.env[node], buffer = self.shared[id(tensor)]
+            if buffer:
+                self.writer.buffers[node] = buffer
             return
         value_name = self._value_name(node, spec)
         with self.writer.at(f"input {value_name}" if spec.kind == InputKind.USER_INPUT else spec.target or ""):
             entry = self.writer.describe(self.writer.fresh(value_name), like)
         self.writer.env[node] = Value(entry["value"], like)
+        stays = spec.kind == InputKind.BUFFER and spec.target not in self.changed
+        if stays and dtype_name(like.dtype) is not None:
+            self.writer.buffers[node] = name
         if tensor is not None:
-            self.shared[id(tensor)] = self.writer.env[node]
+            self.shared[id(tensor)] = self.writer.env[node], self.writer.buffers.get(node, "")
         if spec.kind == InputKind.PARAMETER:
             trains = tensor is None or tensor.requires_grad  # a loss module's own are not among the module's
             self.parameters.append({**entry, "name": name, "trains": trains})
@@ -225,6 +238,31 @@ class _Sections:
             if value is not None
         ]
 
+    def compute(self, stands_in: bool) -> Computed | None:
+        """Adds what PyTorch computes of buffers to the buffers; how, where there is something."""
+        entries = {entry["name"]: (node, entry["of"]) for node, entry in self.writer.computed.items()}
+        if not entries:
+            return None
+        nodes, writer = list(self.traced.program.graph.nodes), self.writer
+        program, sources = program_of(nodes, entries, writer.env, writer.buffers)
+        types = {source: self.contents[source].dtype for source in sources}
+        computed = Computed(program, types, {result: of for result, (_, of) in entries.items()})
+        try:
+            made = computed.compute(self.contents)
+        except Exception as error:  # whatever an operator of PyTorch throws
+            if not stands_in:
+                what = f"PyTorch cannot compute what forward makes of the buffers {', '.join(sources)}: {error}"
+                writer.problems.add(what.splitlines()[0], "", "give these buffers values of which it can be computed")
+                return None
+            made = {
+                result: torch.zeros(entry["shape"])
+                for result, entry in zip(entries, writer.computed.values(), strict=True)
+            }
+        for entry in writer.computed.values():
+            self.contents[entry["name"]] = made[entry["name"]].to(STORED[entry["dtype"]]).contiguous()
+            self.buffers.append(entry)
+        return computed
+
     def _changed(self, spec: Any, value: Any) -> None:
         """A tensor that the forward changes in place."""
         name = (spec.target or spec.arg.name).removeprefix("module.")
@@ -264,6 +302,7 @@ def drop_unused(document: Document) -> None:
             kept.append(node)
     document["nodes"] = kept[::-1]
     document["constants"] = [entry for entry in document["constants"] if entry["value"] in needed]
+    document["buffers"] = [entry for entry in document["buffers"] if "of" not in entry or entry["value"] in needed]
 
 
 def freeze_unreached(document: Document) -> list[str]:

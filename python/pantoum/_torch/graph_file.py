@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 import torch
 from torch import Tensor
 
+from .computed import Computed
 from .state import ModuleState
 
 FORMAT = "pantoum.torch_graph/1"
@@ -61,6 +62,10 @@ class TorchGraph:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     state: ModuleState = field(default_factory=ModuleState)
     """The names of `module.state_dict()`. They are no part of the file."""
+    computed: Computed | None = None
+    """How PyTorch computes buffers of the file that the module does not have. No part of the file."""
+    decided: dict[str, str] = field(default_factory=dict)
+    """Buffers whose values a shape, a branch or a constant of the graph follows, and where. No part of the file."""
     stand_ins: list[str] = field(default_factory=list)
     """Parameters and buffers that had no values when they were captured: their contents are zeros, for plans alone."""
     notes: list[str] = field(default_factory=list)
@@ -102,7 +107,7 @@ class TorchGraph:
         file.write(header)
         for _, tensor in stored:
             if tensor.numel():
-                file.write(_plain(tensor).reshape(-1).numpy().view("u1").data)
+                file.write(plain(tensor).reshape(-1).numpy().view("u1").data)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the file."""
@@ -111,7 +116,7 @@ class TorchGraph:
         return Path(path)
 
 
-def _plain(tensor: Tensor) -> Tensor:
+def plain(tensor: Tensor) -> Tensor:
     """The contents as the file has them: of the compiler's type, on the CPU, contiguous."""
     dtype = STORED[DTYPES[tensor.dtype]]
     return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()

@@ -13,6 +13,9 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
+from pantoum import _core
+
+from .computed import is_item
 from .graph_file import Document, dtype_name
 from .problems import Problems, place_of
 
@@ -39,6 +42,19 @@ class Value:
         return {"v": self.name}
 
 
+class OfBuffers(Value):
+    """What PyTorch computes of buffers: a value of the step where a node of the step reads it."""
+
+    def __init__(self, writer: NodeWriter, node: Node) -> None:
+        self.writer, self.node, like = writer, node, node.meta.get("val")
+        if isinstance(like, Tensor):
+            self.dtype, self.shape = like.dtype, list(like.shape)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.writer.computed_value(self.node)
+
+
 class NodeWriter:
     """Writes nodes into `nodes`, constants into `constants`."""
 
@@ -49,6 +65,12 @@ class NodeWriter:
         self.contents: dict[str, Tensor] = {}
         self.env: dict[Node, Any] = {}
         self.narrowed: set[torch.dtype] = set()
+        self.buffers: dict[Node, str] = {}
+        """The placeholders of buffers that no step changes, and their names."""
+        self.computed: dict[Node, Document] = {}
+        """What PyTorch computes of these, and a step reads: entries of the file's buffers."""
+        self._of: dict[Node, frozenset[str]] = {}  # nodes that no data reach: the buffers that they are computed of
+        self._operators = frozenset(_core.torch_operators())
         self._constant_names: dict[Any, str] = {}
         self._names: set[str] = set()
         self._place = self._module = ""
@@ -82,7 +104,7 @@ class NodeWriter:
             what = "complex numbers" if dtype.is_complex else f"the type {str(dtype).removeprefix('torch.')}"
             advice = "float32, int64, int32, uint8 or bool"
             if dtype.is_complex:
-                advice += "; a transform of a constant can be captured, and in place of a buffer register what it gives"
+                advice += "; a transform of constants and of buffers that forward does not change can be captured"
             self.problems.add(f"{what} cannot be computed with", self._place, advice)
             return "f32"
         return name
@@ -165,7 +187,10 @@ class NodeWriter:
         """Takes one call of the decomposed graph into the file."""
         self._place = place_of(node.meta.get("stack_trace"))
         self._module = module_of(node)
-        if getattr(node.target, "__name__", "") == "getitem":
+        if self._is_of_buffers(node):
+            self.env[node] = OfBuffers(self, node)
+            return
+        if is_item(node.target):
             self.env[node] = self.env[node.args[0]][node.args[1]]
             return
         if not isinstance(node.target, torch._ops.OpOverload):
@@ -183,6 +208,40 @@ class NodeWriter:
             return
         if node.target._schema.returns:  # else it is a check of the data
             self.env[node] = self._take(node, *self._operands(node))
+
+    # What no data reach --------------------------------------------------------------------------------------------
+
+    def _is_of_buffers(self, node: Any) -> bool:
+        """Whether PyTorch has to compute this of buffers: no data reach it, and no node of a step computes it."""
+        inputs = node.all_input_nodes
+        of = [frozenset([self.buffers[each]]) if each in self.buffers else self._of.get(each) for each in inputs]
+        constant = [isinstance(self.env.get(each), Tensor) for each in inputs]
+        if any(each is None and not known for each, known in zip(of, constant, strict=True)) or _is_random(node):
+            return False
+        self._of[node] = frozenset().union(*(each for each in of if each is not None))
+        if not self._of[node] or not (is_item(node.target) or isinstance(node.target, torch._ops.OpOverload)):
+            return False
+        if any(isinstance(self.env.get(each), OfBuffers) for each in inputs):
+            return True
+        if is_item(node.target):
+            return False
+        name = node.target._schema.name.split("::")[-1]
+        written = name in (*_SAME, *_VIEWS, *_FILLED_BY, *_ONES, *_ZEROS, "cat")
+        likes = [like for each in (node, *inputs) for like in _handles(each.meta.get("val"))]
+        return (
+            _FACTORS.fullmatch(name) is not None
+            or not (written or str(node.target).removeprefix("aten.") in self._operators)
+            or any(isinstance(like, Tensor) and dtype_name(like.dtype) is None for like in likes)
+        )
+
+    def computed_value(self, node: Node) -> str:
+        """The name of the value that PyTorch computes; it becomes a buffer of the file."""
+        if node not in self.computed:
+            entry = self.describe(self.fresh(node.name), node.meta["val"])
+            made = f"{node.args[0]}.{node.args[1]}" if is_item(node.target) else node.name
+            name = self.fresh(f"computed.{made}")
+            self.computed[node] = {**entry, "name": name, "becomes": None, "of": sorted(self._of[node])}
+        return str(self.computed[node]["value"])
 
     def _operands(self, node: Any) -> tuple[list[Any], Document]:
         """Arguments with values in place of nodes, all positional ones filled in."""
@@ -217,7 +276,7 @@ class NodeWriter:
             )
         if _FACTORS.fullmatch(name):
             plain = re.sub("^_?linalg_", "linalg.", name).removesuffix("_ex")
-            self.problems.add(f"{plain} of a matrix that the data, parameters or buffers make", self._place, _FACTORED)
+            self.problems.add(f"{plain} of a matrix that the data or parameters make", self._place, _FACTORED)
         if name in _SAME:
             return args[0]
         if name in _VIEWS:
@@ -264,8 +323,8 @@ _FACTORS = re.compile(
     "|lu_unpack|geqrf|ormqr"
 )
 _FACTORED = (
-    "a factor as the parameter, as L of L @ L.T, or a closed form; of a constant matrix it can be captured, and in "
-    "place of a buffer register what is computed of it: self.register_buffer('inverse', torch.linalg.inv(matrix))"
+    "a factor as the parameter, as L of L @ L.T, or a closed form; of constants and of buffers that forward does not "
+    "change it can be captured"
 )
 _PRODUCTS = {2: "mm.default", 3: "bmm.default"}
 
@@ -282,6 +341,11 @@ def _inverse(factor: Tensor, kwargs: Document) -> Tensor:
     options = {key: kwargs[key] for key in ("upper", "unitriangular") if key in kwargs}
     inverse: Tensor = torch.linalg.solve_triangular(factor.double(), one, **options)
     return inverse.to(factor.dtype)
+
+
+def _is_random(node: Any) -> bool:
+    tags = getattr(node.target, "tags", ())
+    return torch.Tag.nondeterministic_seeded in tags or "empty" in getattr(node.target, "__name__", "")
 
 
 def _handles(value: Any) -> Any:

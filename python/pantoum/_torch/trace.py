@@ -56,6 +56,8 @@ class Traced:
     output_names: list[str]
     has_loss: bool
     notes: list[str] = field(default_factory=list)
+    decided: dict[str, str] = field(default_factory=dict)
+    """Buffers whose values a shape, a branch or a constant of the program follows, and where."""
 
 
 class _Seen:
@@ -64,6 +66,7 @@ class _Seen:
     def __init__(self) -> None:
         self.output_names: list[str] = []
         self.notes: list[str] = []
+        self.decided: dict[str, str] = {}
         self.buffers: dict[str, Tensor] = {}  # as they are before the forward is traced
 
 
@@ -252,7 +255,7 @@ def trace(module: nn.Module, call: Call, name: str) -> Traced:
     problems.raise_any(name)
     targets = sum(1 for _ in tensors_of(call.target))
     names, notes = _input_names(module, found), list(dict.fromkeys(step.seen.notes))
-    return Traced(program, names, list(tensors), targets, step.seen.output_names, has_loss, notes)
+    return Traced(program, names, list(tensors), targets, step.seen.output_names, has_loss, notes, step.seen.decided)
 
 
 def output_likes(module: nn.Module, call: Call, name: str) -> list[Tensor]:
@@ -298,6 +301,7 @@ def _export(step: _Step, tensors: tuple[Tensor, ...], problems: Problems, name: 
     if step.guard is not None:
         changed = set(decomposed.graph_signature.buffers_to_mutate.values())
         _tell_decided(step.guard.known.decided, changed, problems, step.seen.notes)
+        step.seen.decided = {name.removeprefix("module."): at for name, at in step.guard.known.decided.items()}
     problems.raise_any(name)
     return decomposed
 

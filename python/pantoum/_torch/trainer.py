@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +16,11 @@ from pantoum.errors import InvalidInput, expect
 from pantoum.fitting import History
 from pantoum.planning import Plan
 from pantoum.quantities import PathLike
-from pantoum.trainer import Trainer
+from pantoum.trainer import TensorInfo, Trainer
 
 from .capture import plain_module
 from .following import Following
-from .graph_file import TorchGraph, input_name
+from .graph_file import TorchGraph, input_name, plain
 from .optimizers import LOSS
 from .state import cannot_be_written
 from .structure import named_tensors, tensors_of
@@ -39,6 +41,8 @@ class TorchTrainer(Trainer):
         self._computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
         self._trained = {entry["name"] for entry in graph.document["parameters"] if entry["trains"]}
         self._module_state = graph.state
+        self._recipe = graph.computed
+        self._decided = {name: (place, plain(graph.tensors[name]).numpy()) for name, place in graph.decided.items()}
 
     def step(self, *batch: Any) -> float:
         return super().step(*self._adapted(batch[0] if len(batch) == 1 else batch))
@@ -77,6 +81,50 @@ class TorchTrainer(Trainer):
 
     def _answer(self, parts: list[list[Array]]) -> Array | dict[str, Array]:
         return super()._answer([[output[0] for output in part] for part in parts] if self._one_sample else parts)
+
+    @property
+    def tensors(self) -> list[TensorInfo]:
+        """Parameters, buffers and optimizer states, by the names of the module."""
+        hidden = self._recipe.of if self._recipe is not None else {}
+        return [tensor for tensor in super().tensors if tensor.name not in hidden]
+
+    def resume(self, path: PathLike) -> None:
+        if self._decided:
+            self._refuse_decided(_tensors_of_file(path, self._decided), "resume")
+        super().resume(path)
+
+    def _refuse_decided(self, arrays: Mapping[str, Array], where: str) -> None:
+        """Refuses other contents of a buffer that a shape or a branch of the step follows."""
+        for name, (place, contents) in self._decided.items():
+            if name in arrays and arrays[name].tobytes() != contents.tobytes():
+                what = f"the step follows the buffer '{name}' as it was when it was captured ({place})"
+                advice = "compile the module again with these contents: nothing has changed"
+                raise InvalidInput("E0262", f"{what}, and these contents are others", where, advice)
+
+    def _computed_of(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        self._refuse_decided(arrays, "load_state_dict")
+        recipe = self._recipe
+        if recipe is None or not any(name in recipe.sources for name in arrays):
+            return {}
+        known = {tensor.name: tensor for tensor in super().tensors}
+        now = {name: arrays[name] if name in arrays else self._read(known[name]) for name in recipe.sources}
+        advice = "give contents of which it can be computed: nothing has changed"
+        try:
+            made = recipe.compute({name: torch.from_numpy(np.array(array)) for name, array in now.items()})
+        except Exception as error:  # whatever an operator of PyTorch throws
+            what = str(error).strip() or type(error).__name__
+            message = f"PyTorch cannot compute what forward makes of {', '.join(now)}: {what.splitlines()[0]}"
+            raise InvalidInput("E0262", message, "load_state_dict", advice) from error
+        results = {}
+        for name, tensor in made.items():
+            if name not in known:
+                continue  # no node reads it any more
+            if tuple(tensor.shape) != known[name].shape:
+                shapes = f"{list(tensor.shape)}, and the step was made for {list(known[name].shape)}"
+                message = f"what forward makes of {', '.join(recipe.of[name])} has shape {shapes}"
+                raise InvalidInput("E0262", message, "load_state_dict", "compile the module again with these buffers")
+            results[name] = np.ascontiguousarray(tensor.numpy().astype(NUMPY_TYPES[known[name].dtype]))
+        return results
 
     def state_dict(self, *, optimizer: bool = False) -> dict[str, Array]:
         """Copies of all tensors that `module.state_dict()` has, under its names, whatever the budget; of a loss module
@@ -203,6 +251,20 @@ class TorchTrainer(Trainer):
 
 def _shape(tensor: Tensor | None) -> list[int] | str:
     return "nothing" if tensor is None else list(tensor.shape)
+
+
+def _tensors_of_file(path: PathLike, names: Iterable[str]) -> dict[str, Array]:
+    """The bytes of tensors of a safetensors file that has them; none where it is no such file, as resume will tell."""
+    found: dict[str, Array] = {}
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError), open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        for name in names:
+            if name in header:
+                begin, end = header[name]["data_offsets"]
+                file.seek(8 + size + begin)
+                found[name] = np.frombuffer(file.read(end - begin), np.uint8)
+    return found
 
 
 class _Batches:
