@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -293,6 +293,13 @@ python-test python-test-long: flower
 # Runs the notebooks of examples/notebooks; their outputs are not kept.
 notebooks: flower
 	@$$([ -x $(FLOWER)/bin/python ] && echo $(FLOWER)/bin/python || echo $(PYTHON)/bin/python) examples/notebooks/run.py
+
+# Computes the outputs of networks in Python, C, C++ and emitted projects, in QEMU where they fit a board, and compares them with evaluation's and PyTorch's
+# (tests/predict): out/bench/predict.json. `predict-test` asks four of them. BENCH: options, as --only lstm.
+PREDICT_TEST := OMP_NUM_THREADS=1 PATH="/usr/lib/ccache:$$PATH" CCACHE_DIR="$$PWD/$(RELEASE)/ccache" $(PYTHON)/bin/python -W ignore tests/predict/run.py --build $(RELEASE)
+bench-predict predict-test: packages-e2e python-peers
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target libpantoum_shared pantoum_train_shared
+	@$(PREDICT_TEST) $(if $(filter predict-test,$@),--quick) $(BENCH)
 
 # Measures the Python package: out/bench/python.json. BENCH: options, as --only install.
 bench-python: flower wheel
