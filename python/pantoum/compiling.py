@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any, overload
 
-from pantoum.errors import named_options
+from pantoum.errors import UsageError, named_options
 from pantoum.estimates import model_of
-from pantoum.keywords import plan
+from pantoum.keywords import load_onnx, plan
 from pantoum.model import Model
 from pantoum.options import Losses
 from pantoum.quantities import Options, PathLike, Size
@@ -75,6 +76,7 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
     Raises:
         Error: as ``load_onnx``, ``plan`` and ``Trainer`` have them.
     """
+    _check_whose(options)
     named = {name: value for name, value in (("loss", loss), ("optimizer", optimizer)) if value is not None}
     made = model_of(model, example, {**named, **options})
     planned = plan(made, ram, **named_options(plan_options, "plan_options"))
@@ -85,3 +87,13 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
         )
         return trainer
     return Trainer(planned, **more)
+
+
+def _check_whose(options: Options) -> None:
+    """UsageError E0100: an option is none of the model but of the plan or of the trainer."""
+    functions: dict[str, Any] = {"plan_options": plan, "trainer_options": Trainer.__init__}
+    of_models = {*inspect.signature(load_onnx).parameters, "self", "model", "plan"}
+    for name, value in options.items():
+        for place, function in functions.items():
+            if name in inspect.signature(function).parameters and name not in of_models:
+                raise UsageError("E0100", f"'{name}' is none of the model", name, f"{place}={{{name!r}: {value!r}}}")

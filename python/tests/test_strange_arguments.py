@@ -79,6 +79,8 @@ CALLS: dict[str, tuple[str, Callable[[pantoum.Model, pantoum.Plan, Batch], objec
     "sizes beyond all": ("E0110", lambda model, plan, data: pantoum.GiB(1e30)),
     "sizes of many digits": ("E0110", lambda model, plan, data: pantoum.KiB(1 << 53)),
     "sizes of None": ("E0110", lambda model, plan, data: pantoum.GiB(None)),  # type: ignore[arg-type]
+    "a setting of the plan": ("E0100", lambda model, plan, data: pantoum.compile(model, effort=20)),
+    "a setting of the trainer": ("E0100", lambda model, plan, data: pantoum.compile(model, seed=20)),
     "options of a plan": ("E0116", lambda model, plan, data: pantoum.compile(model, plan_options=3)),  # type: ignore[call-overload]
     "options of a trainer": ("E0116", lambda model, plan, data: pantoum.compile(model, trainer_options={3: 4})),  # type: ignore[dict-item]
     "options of an estimate": ("E0116", lambda model, plan, data: pantoum.estimate(model, plan=3)),  # type: ignore[arg-type]
