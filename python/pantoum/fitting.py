@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 
 from pantoum import _core
-from pantoum.data import ArrayLike, Dataset, arrays_of, is_torch_dataset
+from pantoum.data import Array, ArrayLike, Dataset, arrays_inside, arrays_of, as_numpy, flat, is_torch_dataset
 from pantoum.errors import InvalidInput, UsageError, warn, whole_of
+from pantoum.probabilities import warn_of_probabilities
 from pantoum.progress import FitProgress, figures_in_words, lines_of
 from pantoum.quantities import Options, PathLike, seconds_of, structure_of
 
@@ -47,6 +48,10 @@ def fit(
         raise UsageError("E0116", *other_batch(batch_size, trainer.samples_per_step, "batch_size"))
     fitting = Fit(trainer, callbacks, options.get("epochs", 1), verbose)
     whole = trainer._as_dataset(data)
+    if whole is not None and whole is not data:
+        wanted = trainer.plan.batch
+        first = [as_numpy(value, "data")[: trainer.samples_per_step] for value in flat(arrays_inside(data), wanted)]
+        fitting.look_at(arrays_of(first, wanted))
     if whole is None:
         for name in ("keep_best", "patience"):
             if options.get(name):
@@ -95,6 +100,12 @@ class Fit:
         lines_of(verbose)
         self._history = History()
         trainer.stop_training = False
+
+    def look_at(self, batch: list[Array]) -> None:
+        """Looks at the outputs of the trainer's first batch, once."""
+        if not self._trainer._looked_at:
+            self._trainer._looked_at = True
+            warn_of_probabilities(self._trainer, batch)
 
     def over_dataset(self, data: Dataset, validation: Data | None, options: _core.FitOptions) -> History:
         trainer, history = self._trainer, self._history
@@ -208,6 +219,7 @@ class Fit:
             if samples < wanted:
                 short = samples
                 continue
+            self.look_at(arrays)
             trainer._before_step()
             step, loss, lr = trainer._step(arrays)
             losses.append(loss)

@@ -88,7 +88,7 @@ class Trainer(TrainerKeywords):
         self._plan = plan
         self._lr = lr
         self._core = _core.Trainer.create(plan._core, asked)
-        self._resumed = False
+        self._resumed = self._looked_at = False
         self.stop_training = False
 
     def _fit(self, *given: Any) -> History:
