@@ -41,7 +41,7 @@ typedef enum pt_status {
   PT_E_IO = 5,       /* the storage failed to read or write; the session's tensors are no longer valid */
   PT_E_FULL = 6,     /* the storage is full; as PT_E_IO */
   PT_E_DATA = 7,     /* an index in the data is out of range (a label, a gather index) */
-  PT_E_STATE = 8,    /* the session failed earlier, or the tensor is not where the call needs it */
+  PT_E_STATE = 8,    /* the session failed earlier, is in a run, or the tensor is not where the call needs it */
   PT_E_DAMAGED = 9,  /* the storage gave back other bytes than were written; as PT_E_IO */
   PT_E_NUMBER = 10   /* a loss, weight or state is not finite; what was stored before stays */
 } pt_status;
@@ -230,7 +230,9 @@ PT_API size_t pt_session_bytes(const pt_plan* plan);
  * has none); `pager` and `pool` may be NULL. */
 PT_API pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
                                  const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
-/* Runs a program once. After a failure every later call returns PT_E_STATE; only PT_E_ARGUMENT leaves the session usable. In a program whose
+/* Runs a program once. After a failure every later call returns PT_E_STATE; only PT_E_ARGUMENT leaves the session usable. A kernel, pager, pool or
+ * observer that calls pt_run or a function for between runs gets PT_E_STATE, and the run goes on; one that leaves the run in another way than by
+ * returning (longjmp, an exception) leaves the session in that state. In a program whose
  * persistent tensors have successors (train), each such pair in auxiliary storage exchanges the roles of its two storage slots. */
 PT_API pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
 /* Between runs: returns the bytes of a tensor whose home is RAM, valid until the next run; NULL for other tensors. */

@@ -28,10 +28,11 @@
  * not print or abort, and no C++ exception leaves it. A call that this header does not allow (a null pointer, a handle that is closed or was never
  * opened, a wrong size) returns E0150 and changes nothing. A call that fails does not change its out parameters.
  *
- * Threads. Several trainers may be open at a time, in any threads. Calls on one trainer run one after the other.
+ * Threads. Several trainers may be open at a time, in any threads. Calls on one trainer run one after the other. A call from inside a call on the same
+ * trainer (a signal's handler, a hook of the allocator) returns E0150, and pt_train_close does nothing then.
  *
  * Structs that begin with `size` grow in later versions: set `size` to sizeof the struct, and every other field of options to zero or a value. A
- * program that was compiled with an older header still works with a newer library.
+ * program that was compiled with an older header still works with a newer library; a size that no header so far has is E0150.
  */
 #ifndef PANTOUM_TRAIN_H
 #define PANTOUM_TRAIN_H

@@ -19,37 +19,42 @@ namespace pantoum::capi {
 
 namespace {
 
-// Structs of the C library that begin with their size: programs and libraries of different versions understand each
-// other. What one of them does not know is zero.
+// Structs of the C library that begin with their size: a program that was compiled with an older header has shorter ones.
 
 // E0150: the function was called as its header does not allow.
 Failure misuse(std::string what, const char* function, std::string help = "see pantoum/train.h") {
   return fail("E0150", std::move(what), function, std::move(help));
 }
 
-// Options of the caller's version. E0150 `size` was not set, or a field that this version does not know is not zero.
+// Whether an older header, or this one, has the struct in this size: only such a size tells where the caller's memory ends.
+template <class Struct>
+bool is_size_of(size_t size) {
+  return size >= sizeof(size_t) && size <= sizeof(Struct) && size % alignof(Struct) == 0;
+}
+
+// Options of the caller's version. E0150 `size` was not set, or is wrong.
 template <class Options>
 [[nodiscard]] Result<Options> options_of(const Options* given, const char* function) {
   Options options{};
   options.size = sizeof options;
   if (given == nullptr) return options;
-  if (given->size < sizeof given->size || given->size > size_t{1} << 16)
-    return misuse("the options' size is not set", function, "set .size = sizeof of the struct, and all else to zero");
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
-  for (size_t at = sizeof options; at < given->size; ++at)
-    if (bytes[at] != 0)
-      return misuse("an option is set that this version does not know", function, "use a newer libpantoum_train");
-  std::memcpy(&options, given, std::min(given->size, sizeof options));
+  if (!is_size_of<Options>(given->size))
+    return misuse(given->size > sizeof options ? "the options are larger than those of this libpantoum_train"
+                                               : "the options' size is not set",
+                  function, "set .size = sizeof of the struct, and all else to zero; use a libpantoum_train that is as new as the header");
+  std::memcpy(&options, given, given->size);
   options.size = sizeof options;
   return options;
 }
 
-// E0150 null, or `size` was not set.
+// E0150 null, or `size` was not set, or is wrong.
 template <class Answer>
 [[nodiscard]] Result<void> check_place(const Answer* into, const char* function) {
   if (into == nullptr) return misuse("the answer has no place: a null pointer", function);
-  if (into->size < sizeof into->size || into->size > size_t{1} << 16)
-    return misuse("the size of the struct for the answer is not set", function, "set .size = sizeof of the struct");
+  if (!is_size_of<Answer>(into->size))
+    return misuse(into->size > sizeof *into ? "the struct for the answer is larger than that of this libpantoum_train"
+                                            : "the size of the struct for the answer is not set",
+                  function, "set .size = sizeof of the struct; use a libpantoum_train that is as new as the header");
   return {};
 }
 
@@ -58,8 +63,7 @@ template <class Answer>
 [[nodiscard]] Result<void> answer(Answer* into, const Answer& value, const char* function) {
   PANTOUM_TRY(check_place(into, function));
   const size_t size = into->size;
-  std::memcpy(into, &value, std::min(size, sizeof value));
-  if (size > sizeof value) std::memset(reinterpret_cast<char*>(into) + sizeof value, 0, size - sizeof value);
+  std::memcpy(into, &value, size);
   into->size = size;
   return {};
 }
@@ -458,6 +462,7 @@ int pt_train_open_plan(pt_trainer** trainer, const void* plan, size_t plan_bytes
 
 void pt_train_close(pt_trainer* trainer) {
   try {
+    if (const std::shared_ptr<Handle> used = find(trainer); used == nullptr || is_in_call(*used)) return;
     const std::shared_ptr<Handle> handle = remove(trainer);
     if (handle == nullptr) return;
     const std::lock_guard lock(handle->guard);  // a call that another thread is in ends first
@@ -472,6 +477,7 @@ const pt_train_error* pt_train_last_error(const pt_trainer* trainer) {
   try {
     const std::shared_ptr<Handle> handle = find(trainer);
     if (handle == nullptr) return tell(error_without_trainer());
+    if (is_in_call(*handle)) return tell(handle->error);
     const std::lock_guard lock(handle->guard);
     return tell(handle->error);
   } catch (...) {

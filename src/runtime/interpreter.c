@@ -66,10 +66,12 @@ static pt_status run_program(pt_session* session, uint32_t program, const pt_sca
 pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars) {
   pt_status status, settled;
   if (session == NULL || scalars == NULL || program >= session->plan.program_count) return PT_E_ARGUMENT;
-  if (session->failed) return PT_E_STATE;
+  if (session->failed || session->busy) return PT_E_STATE;
+  session->busy = 1;
   pt_residency_start(session);
   status = run_program(session, program, scalars);
   settled = pt_settle_all(session);
+  session->busy = 0;
   if (status == PT_OK) status = settled;
   if (status != PT_OK) {
     session->failed = 1;

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "testing/binary_plans.h"
 
 namespace pantoum::runtime_test {
@@ -65,6 +68,76 @@ TEST(Interpreter, WaitsBeforeComputingIntoBytesThatAreBeingWrittenOut) {
   ASSERT_EQ(machine.set("x", {-7, 3}), PT_OK);
   ASSERT_EQ(machine.run("train"), PT_OK);
   EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-7, 6}));
+}
+
+// A callback that calls back: every function for between runs.
+struct CallsBack {
+  Machine* machine = nullptr;
+  int calls = 0;
+  void now() {
+    if (machine == nullptr) return;
+    Machine* const on = std::exchange(machine, nullptr);  // a pager's own work in these calls is not of the run
+    ++calls;
+    std::vector<float> values(kLength);
+    std::vector<uint8_t> roles(8);
+    const pt_scalars scalars = {1, 0, 1};
+    EXPECT_EQ(pt_run(on->session, 0, &scalars), PT_E_STATE);
+    for (const char* name : {"x", "w"}) {
+      EXPECT_EQ(pt_session_read(on->session, on->index(name), 0, values.data(), 4, on->buffer.get(), kAlign), PT_E_STATE);
+      EXPECT_EQ(pt_session_write(on->session, on->index(name), 0, values.data(), 4, on->buffer.get(), kAlign), PT_E_STATE);
+    }
+    EXPECT_EQ(pt_session_set_roles(on->session, roles.data(), roles.size()), PT_E_STATE);
+    machine = on;
+  }
+} calls_back;
+
+template <uint16_t kOp>
+pt_status submit_and_call_back(const pt_call* call) {
+  calls_back.now();
+  return pt_kernel_find(kernels(), kOp, PT_F32, 0, 0)->submit(call);
+}
+
+TEST(Interpreter, ACallbackThatCallsBackIsRefusedAndTheRunGoesOn) {
+  std::vector<pt_kernel> rows(kernels()->kernels, kernels()->kernels + kernels()->count);
+  for (pt_kernel& row : rows) {
+    if (row.op == PT_OP_relu && row.dtype == PT_F32 && row.algorithm == 0) row.submit = submit_and_call_back<PT_OP_relu>;
+    if (row.op == PT_OP_add && row.dtype == PT_F32 && row.algorithm == 0) row.submit = submit_and_call_back<PT_OP_add>;
+  }
+  const pt_kernel_table table = {rows.data(), rows.size()};
+  const pt_pool pool = {nullptr, 2, [](void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+                          calls_back.now();
+                          body(arg, 0, count);
+                        }};
+  const auto observe = [](void*, const pt_event*) { calls_back.now(); };
+  Machine machine(paged(), &table, &pool);
+  ASSERT_EQ(machine.opened, PT_OK);
+  machine.pager.called = [] { calls_back.now(); };
+  pt_session_observe(machine.session, observe, nullptr);
+  ASSERT_EQ(machine.set("x", {2, 4}), PT_OK);
+  for (const bool in_run : {true, false}) {
+    calls_back = {&machine, 0};
+    if (in_run) {
+      ASSERT_EQ(machine.run("train"), PT_OK);
+      EXPECT_GE(calls_back.calls, 8 + 2 + 6);  // instructions, kernels, transfers begun and ended
+    } else {
+      EXPECT_EQ(machine.set("w", {100}), PT_OK);  // its home is in storage
+      EXPECT_GE(calls_back.calls, 2);
+    }
+  }
+  calls_back = {};
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{4, 8}));
+  EXPECT_EQ(machine.get("w"), std::vector<float>{100});
+  EXPECT_EQ(machine.run("train"), PT_OK);
+}
+
+TEST(Interpreter, ARunThatACallbackLeftStaysLeft) {
+  Machine machine(two_ops());
+  ASSERT_EQ(machine.opened, PT_OK);
+  pt_session_observe(machine.session, [](void*, const pt_event*) { throw 1; }, nullptr);
+  EXPECT_THROW((void)machine.run("train"), int);
+  pt_session_observe(machine.session, nullptr, nullptr);
+  EXPECT_EQ(machine.run("train"), PT_E_STATE);
+  EXPECT_EQ(machine.set("x", {1}), PT_E_STATE);
 }
 
 // How many transfers are open behind each instruction of a run.

@@ -17,7 +17,7 @@ void* pt_session_data(pt_session* session, uint32_t tensor) {
 static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes) {
   pt_tensor_info info;
   if (session == NULL || (data == NULL && bytes != 0)) return PT_E_ARGUMENT;
-  if (session->failed) return PT_E_STATE;
+  if (session->failed || session->busy) return PT_E_STATE;
   if (pt_plan_tensor_info(&session->plan, tensor, &info) != PT_OK) return PT_E_ARGUMENT;
   if (at > info.payload || bytes > info.payload - at) return PT_E_ARGUMENT;
   return info.home == PT_HOME_NONE ? PT_E_STATE : PT_OK;
@@ -27,9 +27,12 @@ static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_
 static pt_status move(pt_session* session, int writes, uint64_t storage_at, void* buffer, size_t bytes) {
   const uint32_t ticket = pt_next_ticket(session);
   const pt_pager* pager = &session->pager;
-  pt_status status = writes ? pager->write(pager->context, storage_at, buffer, bytes, ticket, 0)
-                            : pager->read(pager->context, storage_at, buffer, bytes, ticket, 0);
+  pt_status status;
+  session->busy = 1;
+  status = writes ? pager->write(pager->context, storage_at, buffer, bytes, ticket, 0)
+                  : pager->read(pager->context, storage_at, buffer, bytes, ticket, 0);
   if (status == PT_OK) status = pager->wait(pager->context, ticket);
+  session->busy = 0;
   if (status != PT_OK) session->failed = 1;
   return status;
 }
@@ -124,6 +127,7 @@ pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t 
 pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes) {
   uint32_t tensor;
   if (session == NULL || bits == NULL || bytes < ((size_t)session->plan.tensor_count + 7) / 8) return PT_E_ARGUMENT;
+  if (session->busy) return PT_E_STATE;
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor)
     if ((bits[tensor / 8] >> tensor % 8 & 1) != 0 && !lives_in_pair_slots(session, tensor)) return PT_E_ARGUMENT;
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {

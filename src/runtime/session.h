@@ -30,6 +30,7 @@ struct pt_session {
   uint8_t* flags;       /* per tensor */
   uint32_t last_ticket; /* the newest given */
   uint8_t has_pager, failed;
+  uint8_t busy; /* a run or a copy is under way: a callback that calls back finds it */
   uint32_t flight_count;
   pt_flight flights[PT_MAX_IN_FLIGHT]; /* ascending tickets */
 };

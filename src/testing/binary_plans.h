@@ -140,10 +140,12 @@ class LazyPager {
   size_t most_open = 0;
   uint32_t last_ticket = 0;
   uint32_t fails_at = 0;  // the ticket whose wait fails
+  std::function<void()> called = [] {};  // at every call
   pt_status failure = PT_E_IO;
 
  private:
   pt_status take(const Open& transfer) {
+    called();
     EXPECT_GT(transfer.ticket, last_ticket);
     EXPECT_LT(transfer.after, transfer.ticket);
     last_ticket = transfer.ticket;
@@ -172,6 +174,7 @@ class LazyPager {
     std::memcpy(transfer.writes ? slot : transfer.data, transfer.writes ? transfer.data : slot, transfer.bytes);
   }
   pt_status wait(uint32_t ticket) {
+    called();
     perform(ticket);
     return ticket == fails_at ? failure : PT_OK;
   }
