@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -59,3 +62,27 @@ def test_the_table_of_exceptions_has_all() -> None:
         assert f"`{name}`" in page or f"`pantoum.{name}`" in page
         if name != "Error":
             assert f"| {getattr(errors, name).exit_code} |" in page
+
+
+def pages_of_torch() -> list[str]:
+    """The pages of docs/ whose marked blocks need PyTorch; tests/docs runs them, where it is."""
+    found = sorted((ROOT / "docs").rglob("*.md"))
+    return [path.relative_to(ROOT / "docs").as_posix() for path in found if "<!-- test: torch -->" in path.read_text()]
+
+
+@pytest.mark.parametrize("page", pages_of_torch())
+def test_pages_that_need_pytorch_run(page: str) -> None:
+    for package in ("torch", "onnx"):
+        pytest.importorskip(package, reason="what the page needs is not installed")
+    name = "Pages.test_" + re.sub(r"\W", "_", page.removesuffix(".md"))
+    program = pathlib.Path(pantoum.__file__).parent / "pantoum"
+    done = subprocess.run(
+        [sys.executable, "tests/docs/test_pages.py", name],
+        cwd=ROOT,
+        env={**os.environ, "PANTOUM": str(program)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "skipped" not in done.stderr
+    print(done.stderr.splitlines()[0])  # its time

@@ -54,6 +54,12 @@ def numbers(text):
     return {each.replace(",", "") for each in NUMBER.findall(text)}
 
 
+def of_prose(text):
+    """The figures of a page outside of its blocks and tables, but for those of which an expression tells."""
+    prose = TABLE.sub("", pages.BLOCK.sub("", text))
+    return {each for paragraph in re.split(r"\n\s*\n", prose) for each in figures(paragraph) if not HOLDS.search(paragraph)}
+
+
 def unsourced(text):
     """The figures of a page that no expression and no code block has."""
     in_blocks = {number for _, _, body in pages.blocks(text) for number in re.findall(r"\d+(?:\.\d+)?", body)}

@@ -6,15 +6,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pages  # noqa: E402
+import test_figures  # noqa: E402
 
 sys.path.insert(0, os.path.join(pages.ROOT, "tests", "e2e"))
 from house import MODEL, PANTOUM, House, make_data  # noqa: E402
 
 FASHION = "/usr/share/datasets/fashion-mnist"
+# What a new user reads first: a figure of their prose is one that stands in a command of the page or that the commands print.
+FIRST = ("docs/get-started.md", "docs/how-to/own-network.md")
 NEEDS = {"torch": ("torch", "onnx", "numpy"), "numpy": ("numpy",)}
 
 
@@ -45,7 +49,7 @@ class Pages(House):
         absent = {each for mark, _, _ in marked for each in missing(mark)}
         if absent:
             self.skipTest(f"not on this machine: {', '.join(sorted(absent))}")
-        printed = ""
+        printed, said, begin = "", "", time.monotonic()
         for mark, language, code in marked:
             if mark.startswith("prints"):
                 share = int(re.search(r"\d+|$", mark).group() or 0) / 100
@@ -53,6 +57,10 @@ class Pages(House):
                                  f"{name} has lines that were not printed:\n{printed}")
             else:
                 printed = self.block(name, mark, language, code)
+                said += code + printed
+        print(f"{name}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
+        if name in FIRST:
+            self.assertEqual(sorted(test_figures.of_prose(pages.read(name)) - set(re.findall(r"\d+(?:\.\d+)?", said))), [], f"{name} has figures that no command has or prints")
 
     def test_five_lines_of_the_readme(self):
         make_data(os.path.join(self.work, "fashion"), 512, 128)
