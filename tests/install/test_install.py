@@ -6,12 +6,18 @@ pkg-config, with the shared and the static libraries.
 import glob
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, "tests", "install")
+sys.path[:0] = [os.path.join(ROOT, "tests", "docs"), os.path.join(ROOT, "tests", "e2e")]
+import house  # noqa: E402
+import pages  # noqa: E402
 PANTOUM = os.environ.get("PANTOUM", os.path.join(ROOT, "build", "release", "bin", "pantoum"))
 BUILD = os.path.dirname(os.path.dirname(os.path.abspath(PANTOUM)))
 MODEL = os.path.join(ROOT, "examples", "c", "spirals.onnx")
@@ -270,6 +276,23 @@ class CMakePackage(Installed):
         self.assertEqual(int(said[2]), 2 << 20)
         self.assertGreater(float(said[3]), 0.8)
         self.assertTrue(os.path.exists(os.path.join(folder, "lenet.safetensors")))
+
+    def test_the_program_of_the_pages_trains(self):
+        """docs/install.md has the project, docs/cpp-library.md the program: no line of theirs is changed."""
+        begin, project = time.monotonic(), self.path("mine")
+        os.makedirs(project)
+        (build_file,) = [code for _, language, code in pages.blocks(pages.read("docs/install.md")) if language == "cmake"]
+        program = next(code for _, language, code in pages.blocks(pages.read("docs/cpp-library.md")) if language == "cpp")
+        for name, text in (("CMakeLists.txt", build_file),
+                           ("main.cc", "#include <iostream>\n#include <pantoum/pantoum.hpp>\nint main() {\n" + program + 'std::cout << summary.steps << "\\n";\n}\n')):
+            with open(os.path.join(project, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        folder = self.build("mine-build", source=project)
+        shutil.copy(os.path.join(ROOT, "examples", "fashion", "cnn.onnx"), os.path.join(folder, "net.onnx"))
+        house.make_data(os.path.join(folder, "data"), 256, 64)
+        self.assertEqual(run(os.path.join(folder, "mine"), cwd=folder).stdout, "24\n")  # 3 epochs of 256 samples, 32 a step
+        self.assertTrue(os.path.exists(os.path.join(folder, "trained.safetensors")))
+        print(f"docs/install.md, docs/cpp-library.md: {time.monotonic() - begin:.1f} s", file=sys.stderr)
 
     def test_lenet_takes_25_lines(self):
         with open(os.path.join(ROOT, "examples", "cpp", "lenet.cpp"), encoding="utf-8") as file:
