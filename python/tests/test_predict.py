@@ -169,6 +169,21 @@ def test_a_module_that_gives_its_loss_alone_is_refused_by_name() -> None:
             trainer.predict(torch.randn(8, 4))
 
 
+def test_outputs_that_are_left_out_are_named_where_the_plan_is_made() -> None:
+    net = Net(lambda n, x: (n.a(x), n.a(x).mean(0)), a=nn.Linear(4, 3))
+    with pantoum.compile(
+        net,
+        torch.randn(8, 4),
+        loss=lambda made, target: F.mse_loss(made[0], target) + made[1].sum(),
+        target=torch.zeros(8, 3),
+        ram="1MiB",
+        plan_options=MODELLED,
+    ) as trainer:
+        (note,) = [each for each in trainer.plan.notes if each.startswith("predict leaves out the output")]
+        assert note.endswith("its first dimension is not the batch of 8")
+        assert predicted(trainer, torch.randn(5, 4)).shape == (5, 3)
+
+
 def test_a_step_of_everything_as_one_sample_gives_outputs_as_the_module_does() -> None:
     torch.manual_seed(0)
     net = Net(

@@ -102,8 +102,9 @@ Result<Graph> make_prediction(const Graph& forward, const TrainingOptions& optio
     const TensorType type = builder.type(made);
     const std::optional<Shape> shape = rows_of_samples(type.shape, batch);
     if (!shape) {
-      graph.notes.push_back(fmt::format("the output '{}' is {}: without the batch of {} as its first dimension", name,
-                                        ir::to_text(type), batch));
+      graph.notes.push_back(
+          fmt::format("predict leaves out the output '{}', {}: its first dimension is not the batch of {}", name,
+                      ir::to_text(type), batch));
       continue;
     }
     const std::string result = fmt::format("{}:{}", output, name);

@@ -45,6 +45,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
   if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled, request));
+  std::for_each(compiled.left_out.begin(), compiled.left_out.end(), print_note);
   // Encoded even if no file is asked for: a plan that no trainer can run is refused here.
   PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
   if (!options.binary_output.empty())

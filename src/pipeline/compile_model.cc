@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "autodiff/autodiff.h"
 #include "autodiff/feature_cut.h"
@@ -41,14 +42,14 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   }
 }
 
-import::OnnxOptions import_options(const ModelOptions& model, bool fuse) {
-  return {.batch = model.batch.value_or(0),
-          .train = model.train,
-          .freeze = model.freeze,
-          .shapes = model.shapes,
-          .accept_folded = model.accept_folded,
-          .recurrent_series = fuse && !model.inference};
-}
+import::OnnxOptions import_options(const ModelOptions& model,
+                                   bool fuse){return {.batch = model.batch.value_or(0),
+                                                      .train = model.train,
+                                                      .freeze = model.freeze,
+                                                      .shapes = model.shapes,
+                                                      .accept_folded = model.accept_folded,
+                                                      .recurrent_series = fuse && !model.inference};
+}  // namespace
 
 // Those that name a parameter; the others name what is fixed already, as the import has checked.
 std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector<std::string> globs) {
@@ -117,8 +118,7 @@ Result<void> check_trainable(const ir::Graph& model) {
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelRequest& asked, bool fuse, const Dump& dump) {
   const ModelOptions& model = asked.options;
-  PANTOUM_ASSIGN(import::Imported imported,
-                 import_model({asked.path, asked.bytes.get()}, import_options(model, fuse)));
+  PANTOUM_ASSIGN(import::Imported imported, import_model({asked.path, asked.bytes.get()}, import_options(model, fuse)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
   if (fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
@@ -163,7 +163,7 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   if (update) programs.push_back({.kind = kUpdate, .graph = *std::move(update)});
   if (accumulation) programs.push_back({.kind = kAccumulate, .graph = *std::move(accumulation)});
   if (backbone) programs.push_back({.kind = kMakeFeatures, .graph = *std::move(backbone)});
-  if (!prediction.results.empty()) programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
+  programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
   for (size_t other = 1; other < programs.size(); ++other)
     keep_persistent(programs.front().graph, programs[other].graph);
   return programs;
@@ -194,7 +194,8 @@ bool fits_unplanned(const Programs& programs, const PlanRequest& request) {
 Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled& compiled, const PlanRequest& request,
                                               bool& in_blocks) {
   in_blocks = false;
-  if (!may_attend_in_blocks(request, *compiled.kernels)) return differentiate(std::move(forward), compiled.model.options);
+  if (!may_attend_in_blocks(request, *compiled.kernels))
+    return differentiate(std::move(forward), compiled.model.options);
   ir::Graph fused = rewrite::fuse_attention(forward);
   PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model.options));
   const auto is_attention = [](const ir::Op& op) { return op.kind == ir::Kind::k_attention; };
@@ -205,7 +206,17 @@ Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled&
   return in_blocks ? std::move(programs) : std::move(plain);
 }
 
-}  // namespace
+// The last of the programs gives the outputs, if there are some: which ones it leaves out is told.
+void keep_prediction(Compiled& compiled) {
+  ir::Graph& prediction = compiled.programs.back().graph;
+  compiled.left_out = std::exchange(prediction.notes, {});
+  if (!prediction.results.empty()) return;
+  compiled.programs.pop_back();
+  compiled.no_prediction =
+      "the model gives nothing but its loss, or outputs without the batch as their first dimension";
+}
+
+}  // namespace pantoum::pipeline
 
 Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& request, const Dump& dump) {
   const Dump tell = dump ? dump : kTellNobody;
@@ -231,9 +242,7 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
   PANTOUM_ASSIGN(compiled.programs,
                  differentiate_with_attention(std::move(imported.graph), compiled, request, in_blocks));
   compiled.attention = in_blocks && compiled.kernels->back_end() != nullptr;
-  if (!model.options.inference && find_program(compiled.programs, kPredict) == nullptr)
-    compiled.no_prediction =
-        "the model gives nothing but its loss, or outputs without the batch as their first dimension";
+  if (!model.options.inference) keep_prediction(compiled);
   tell("autodiff", ir::to_text(compiled.training().graph));
   if (!model.options.inference) PANTOUM_TRY(check_trainable(compiled.evaluation().graph));
   return compiled;

@@ -95,6 +95,7 @@ struct Compiled {
   std::vector<Substitution> made_by;      // the substitutions that made the first program's graph
   std::vector<Alternative> alternatives;  // until it is planned
   std::string no_prediction;              // why there is no program kPredict; "": there is one
+  std::vector<std::string> left_out;      // which outputs it does not give, and why; sentences
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }

@@ -149,6 +149,7 @@ void plan_prediction(Compiled& compiled, plan::Step& step, const plan::PlanOptio
     return;
   }
   compiled.no_prediction = "the outputs do not fit the RAM beside what stays there between steps";
+  compiled.left_out.push_back("predict gives nothing: " + compiled.no_prediction);
   compiled.programs.pop_back();
 }
 
@@ -262,7 +263,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = none;
-  if (!found) return Failure(with_reserve(with_source_of_times(found.error(), none, first.device), none, request.reserve));
+  if (!found)
+    return Failure(with_reserve(with_source_of_times(found.error(), none, first.device), none, request.reserve));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
   Program& training = compiled.training();
@@ -271,7 +273,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (as_waited_for) compiled.unplanned = unplanned_as_waited_for;  // it is compared with the plan
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   keep_request(training.plan, compiled, request);
-  if (reuse != nullptr && reuse->unplanned) compiled.unplanned = reuse->unplanned->figures, unplanned = *reuse->unplanned;
+  if (reuse != nullptr && reuse->unplanned)
+    compiled.unplanned = reuse->unplanned->figures, unplanned = *reuse->unplanned;
   unplanned.figures = compiled.unplanned;
   training.plan.unplanned = std::move(unplanned);
   for (Program& program : compiled.programs) {
@@ -294,7 +297,8 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   Result<problem::Plan> plan = plan::make_plan(asked, graph, asked.options, &none);
   if (!plan) {
     PANTOUM_TRY(plan::check_infeasibility(none));
-    Error error = with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), none, request.reserve);
+    Error error =
+        with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), none, request.reserve);
     if (infeasible != nullptr) *infeasible = std::move(none);
     return Failure(std::move(error));
   }

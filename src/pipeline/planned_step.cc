@@ -46,6 +46,8 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   const ir::Graph& model = compiled.evaluation().graph;
   PlannedStep step{.name = training.graph.name, .model = compiled.model, .settings = request.settings};
   step.notes = training.graph.notes;
+  step.left_out = compiled.left_out;
+  step.notes.insert(step.notes.end(), step.left_out.begin(), step.left_out.end());
   step.warnings = std::move(compiled.warnings);
   PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
   PANTOUM_ASSIGN(step.weight_notes, write_initial_weights(training.graph, compiled.model.options, weights_path,

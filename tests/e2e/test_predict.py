@@ -9,7 +9,7 @@ import struct
 import unittest
 import zipfile
 
-from house import MODEL, House, make_data
+from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor
 
 TYPES = {"<f4": "f", "<i8": "q"}
 
@@ -94,6 +94,21 @@ class Predict(House):
             for _ in range(5):
                 file.write(",".join(str(draw.randrange(256)) for _ in range(784)) + "\n")
         self.assertEqual(self.predict("-o", self.path("c.csv"), data=self.path("points.csv"))["samples"], 5)
+
+    def test_an_output_that_is_left_out_is_named_wherever_a_plan_is_made(self):
+        draw = random.Random(0)
+        net = self.path("two.onnx")
+        with open(net, "wb") as file:
+            file.write(onnx_model([onnx_node("Flatten", ["x"], ["flat"]), onnx_node("MatMul", ["flat", "w"], ["y"]), onnx_node("ReduceMean", ["y"], ["means"], axes=[0], keepdims=0)],
+                                  ("N", 1, 28, 28), [onnx_tensor("w", [784, 10], [draw.gauss(0, 0.03) for _ in range(7840)])], ("y", "means")))
+        told = "note: predict leaves out the output 'means', f32 [10]: its first dimension is not the batch of 8"
+        base = ("--batch", 8, "--ram", "8MiB", "--effort", 1, "--measure", "off", "--kernels", "portable")
+        self.assertIn(told, self.succeed("plan", net, *base, "-o", self.path("two.json")).stderr)
+        self.assertIn(told, self.succeed("train", "--plan", self.path("two.json"), "--data", self.data, "-o", self.path("two.safetensors")).stderr)
+        weights = ("--weights", self.path("two.safetensors"), "--data", self.data)
+        self.assertIn(told, self.succeed("predict", self.path("two.json"), *weights, "-o", self.path("two.npy")).stderr)
+        self.assertEqual(npy(read(self.path("two.npy")))[0], (37, 10))
+        self.assertIn(told, self.succeed("emit", self.path("two.json"), "--target", "posix", "-o", self.path("two")).stderr)
 
     def test_what_cannot_be_is_told(self):
         base = ("--weights", self.weights, "--data", self.data)
