@@ -1,6 +1,7 @@
 // Exports of a model and a plan: ONNX for inference, a C project for a microcontroller, an HTML page about plan and runs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,12 @@ namespace pantoum {
 [[nodiscard]] PANTOUM_API Result<void> export_onnx(const Model& model, const std::string& weights,
                                                    const std::string& path, bool external_data = false);
 
+// Whose tools build an emitted project: a Makefile (which run-firmware needs), a CMake project with a library, or a module of Zephyr.
+enum class Layout : uint8_t { make, cmake, zephyr };
+[[nodiscard]] constexpr std::array<const char*, 3> names_of(Layout) {
+  return {"make", "cmake", "zephyr"};
+}
+
 // A setting that is nullopt has the value that the plan was made with.
 struct FirmwareOptions {
   std::string target;                      // "cortex-m4f"
@@ -31,6 +38,7 @@ struct FirmwareOptions {
   std::optional<Bytes> ram = {}, stack = {};
   Bytes endurance = Bytes(400'000'000'000);
   bool check_blocks = false;
+  Layout layout = Layout::make;
 };
 
 template <class Visitor>
@@ -44,6 +52,9 @@ void describe(Visitor& v, FirmwareOptions& o) {
   v.field(o.check_blocks, {.name = "check_blocks", .help = "check each block that is read from storage by a CRC-32, "
                                                            "for which RAM holds 4 bytes a block",
                            .option = "--check-blocks", .recorded = false});
+  v.field(o.layout, {.name = "layout", .help = "whose folder the project is: that of make, of CMake (a library and a "
+                                               "program on it), or of Zephyr (a module and an application)",
+                     .option = "--layout", .recorded = false});
   v.group("limits");
   v.field(o.ram, {.name = "ram", .help = "RAM of the device, everything in all", .option = "--ram", .shown = common,
                   .otherwise = "the plan's budget and reserve", .least = 1, .recorded = false});

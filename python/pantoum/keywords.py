@@ -589,6 +589,7 @@ def emit(
     target: str = "",
     board: str | None = None,
     check_blocks: bool = False,
+    layout: Literal["make", "cmake", "zephyr"] = "make",
     ram: Size | None = None,
     stack: Size | None = None,
     endurance: Size = "400GB",
@@ -609,6 +610,8 @@ def emit(
         target: processor of the device (default: "").
         board: board on which the project runs (docs/firmware.md) (default: the target's own).
         check_blocks: check each block that is read from storage by a CRC-32, for which RAM holds 4 bytes a block.
+        layout: whose folder the project is: that of make, of CMake (a library and a program on it), or of Zephyr (a
+            module and an application) (default: "make").
         ram: RAM of the device, everything in all (default: the plan's budget and reserve).
         stack: part of the RAM that is the stack's (default: as much as the program's calls need).
         endurance: bytes that may be written to the storage in its life (default: "400GB").
@@ -629,6 +632,7 @@ def emit(
         "target": target,
         "board": board,
         "check_blocks": check_blocks,
+        "layout": layout,
         "ram": ram,
         "stack": stack,
         "endurance": endurance,

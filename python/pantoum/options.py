@@ -210,6 +210,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "keep-init": ("keep_init", ""),
     "kernels": ("kernels", ""),
     "label-column": ("label_columns", ""),
+    "layout": ("layout", ""),
     "loss": ("loss", ""),
     "lr": ("lr", ""),
     "max-time": ("max_time", ""),

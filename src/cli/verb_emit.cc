@@ -44,13 +44,21 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"commit_every", sizes.writes.commit_every}};
 }
 
-std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
+std::string next_command(Layout layout, const std::string& target, const std::string& folder) {
+  const std::string place = base::shell_word(folder), preset = target == "posix" ? "host" : "board";
+  if (layout == Layout::zephyr) return fmt::format("west build -b BOARD {}/samples/train", place);
+  if (layout == Layout::cmake)
+    return fmt::format("cd {} && cmake --preset {} && cmake --build --preset {} --target run", place, preset, preset);
+  return fmt::format("make -C {} run", place);
+}
+
+std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder, const std::string& next) {
   return fmt::format(
       "emitted   {}\n"
       "RAM       {} in all: arena {}, stack {}{}; the session takes the rest\n"
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
       "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}\n"
-      "next      make -C {} run\n",
+      "next      {}\n",
       base::one_line(folder), base::show_bytes(static_cast<int64_t>(sizes.ram)),
       base::show_bytes(static_cast<int64_t>(sizes.arena)), base::show_bytes(static_cast<int64_t>(sizes.stack)),
       sizes.stack_calls.empty() ? "" : " (computed)", sizes.plan, sizes.instructions, sizes.code,
@@ -58,8 +66,7 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
       base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
       base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks,
-      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks),
-      base::shell_word(folder));
+      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks), next);
 }
 
 Result<int> emit_project(const EmitOptions& options) {
@@ -76,10 +83,14 @@ Result<int> emit_project(const EmitOptions& options) {
   const std::optional<std::string> model = options.model.empty() ? std::nullopt : std::optional(options.model);
   PANTOUM_ASSIGN(const pipeline::PlannedStep step, pipeline::step_for_firmware(plan, request, model));
   for (const std::string& warning : step.warnings) print_warning(warning);
+  for (const std::string& note : step.left_out) print_note(note);
   for (const std::string& note : step.weight_notes) print_note(note);
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(step, request));
   if (!sizes.stack_unknown.empty()) print_warning(sizes.stack_unknown);
-  options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, options.firmware.folder));
+  options.common.json()
+      ? print_json(to_json(sizes))
+      : print_result(to_text(sizes, options.firmware.folder,
+                             next_command(options.firmware.layout, options.firmware.target, options.firmware.folder)));
   return 0;
 }
 

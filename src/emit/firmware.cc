@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,6 +14,7 @@
 #include "base/foreign_text.h"
 #include "base/json_text.h"
 #include "emit/boards.h"
+#include "emit/build_files.h"
 #include "emit/model_text.h"
 #include "emit/project/blocks.h"
 #include "emit/project/commit.h"
@@ -28,7 +31,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kUnknownStack = 2048;
 
 // The place of a repository's file inside the project; empty for a file that the project does not have.
-std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board) {
+std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board,
+                     const std::string& main) {
   const std::string name = fs::path(path).filename().string();
   const bool is_source = name.ends_with(".c");
   if (path.starts_with("include/pantoum/")) return "pantoum/" + std::string(path);
@@ -36,14 +40,19 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
   if (path.starts_with("src/kernels/portable/"))
     return is_source && !kernels.contains(name) ? "" : "pantoum/" + std::string(path);
   if (path.starts_with("src/emit/count/")) return "";  // run-firmware writes these (count.h)
-  if (name == "main.c") return name;
+  if (name == "main.c") return main;
   return is_source && !board.contains(name) ? "" : "board/" + name;
 }
 
-std::set<std::string> board_files(const Board& board) {
+std::set<std::string> board_files(const std::vector<std::string>& own) {
   std::set<std::string> files{"block_pager.c", "commit.c", "feature_store.c", "trainer.c", "samples.c", "print.c"};
-  for (const std::string& name : board.files()) files.insert(name);
+  files.insert(own.begin(), own.end());
   return files;
+}
+
+// The user's own file, where the layout's tools look for it.
+std::string main_of(Layout layout) {
+  return layout == Layout::make ? "main.c" : layout == Layout::cmake ? "src/main.c" : "samples/train/src/main.c";
 }
 
 Result<void> check_alignment(const pt_plan& plan) {
@@ -109,6 +118,24 @@ std::string endurance_rows(const Firmware& firmware, const StorageWrites& writes
       firmware.endurance, writes.life(firmware.endurance));
 }
 
+std::string how_to_build(Layout layout, const Board& board) {
+  if (layout == Layout::make)
+    return "    make        # builds\n    make run    # runs: steps, losses, what the stack took\n    make STEPS=1000 "
+           "run\n";
+  if (layout == Layout::zephyr)
+    return "A module of Zephyr and an application, samples/train. Not built here: Pantoum has no Zephyr, and checks "
+           "the module against its\n"
+           "documented format alone. The board's RAM is what Zephyr's linker says; the table counts the training's "
+           "own.\n\n"
+           "    west build -b BOARD samples/train\n    west flash\n";
+  const char* preset = board.is_posix() ? "host" : "board";
+  return fmt::format(
+      "    cmake --preset {0}\n    cmake --build --preset {0}               # builds\n    cmake --build --preset {0} "
+      "--target run  # runs\n\n"
+      "Another project takes the library `pantoum_model` with add_subdirectory.\n",
+      preset);
+}
+
 std::string readme(const Firmware& firmware, const Board& board, const FirmwareSizes& sizes) {
   return fmt::format(
       R"(# {0}
@@ -128,17 +155,14 @@ Trains on {1}{2}, as it was planned.
 | blocks of 512 bytes in storage | {14} |
 | of them the backbone's features, written once | {15} |
 {17}
-    make        # builds
-    make run    # runs: steps, losses, what the stack took
-    make STEPS=1000 run
-
-`main.c` is yours. `model/` is the network, `board/` the board, `pantoum/` the interpreter and the kernels.
+{18}
+`{19}` is yours. `model/` is the network, `board/` the board, `pantoum/` the interpreter and the kernels.
 )",
       base::markdown_text(firmware.name), firmware.target,
       board.is_posix() ? "" : fmt::format(" (board {})", board.name), firmware.ram_bytes, sizes.arena, sizes.stack,
       sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table, sizes.plan, sizes.weights,
       sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks, sizes.sums,
-      endurance_rows(firmware, sizes.writes));
+      endurance_rows(firmware, sizes.writes), how_to_build(firmware.layout, board), main_of(firmware.layout));
 }
 
 // What emit::run_on_host, emit::counted_steps and emit::program_memory read.
@@ -192,153 +216,38 @@ FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, cons
   return sizes;
 }
 
-// How a project is built: what Makefile and CMakeLists.txt say.
-struct Project {
-  const Board& board;
-  std::vector<std::string> sources;  // C files, inside the project
-  std::string limits;                // definitions for the compiler
-  uint64_t ram = 0, stack = 0, steps = 0, storage_blocks = 0;
-};
-
-constexpr const char* kCompile =
-    "-std=gnu99 -ffp-contract=off -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wconversion "
-    "-Wno-missing-field-initializers";
-
-// The size of storage.img. The image of an SD card must be a power of two, so that of a file is one, too.
-uint64_t image_bytes(const Project& project) {
-  return std::bit_ceil(std::max<uint64_t>(project.storage_blocks, 512)) * PT_BLOCK_BYTES;
-}
-
-std::string qemu(const Board& board) {
-  return fmt::format(
-      "qemu-system-arm -M {} -display none -monitor none -serial none -chardev stdio,id=c -semihosting-config "
-      "enable=on,target=native,chardev=c{}",
-      board.machine, board.storage == "sd" ? " -drive if=sd,format=raw,file=storage.img" : "");
-}
-
-// The linker's symbols for the chip's memory.
-std::string memory_symbols(const Board& board, const std::string& ram, const std::string& stack) {
-  return fmt::format(
-      "-Wl,--defsym=ROM_ORIGIN={:#x},--defsym=ROM_SIZE={:#x},--defsym=RAM_ORIGIN={:#x},--defsym=RAM_SIZE={},"
-      "--defsym=STACK_SIZE={}",
-      board.rom_origin, board.rom_bytes, board.ram_origin, ram, stack);
-}
-
-// The variables above the sources: compiler, flags, memory.
-std::string make_flags(const Project& project) {
-  const Board& board = project.board;
-  std::string text = fmt::format("CC := {}\nFLAGS := {}\n", board.is_posix() ? "cc" : "arm-none-eabi-gcc", board.flags);
-  text += "OPTIMIZE := -O2\nSTEPS := " + std::to_string(project.steps) + "\nMORE :=\n";
-  text += fmt::format(
-      "CFLAGS := $(FLAGS) $(OPTIMIZE) {} {}{} -DSTEPS=$(STEPS) -Ipantoum/include -Ipantoum/src -Iboard -Imodel "
-      "$(MORE)\n",
-      kCompile, project.limits, board.is_posix() ? "" : " -specs=nano.specs");
-  if (board.is_posix()) return text + "LDFLAGS := -Wl,--gc-sections -lm\nPROGRAM := firmware\n";
-  return text + fmt::format(
-                    "RAM_SIZE := {}\nSTACK_SIZE := {}\nLDFLAGS := -nostartfiles -Wl,--gc-sections {} -T "
-                    "board/firmware.ld -lm\nPROGRAM := firmware.elf\n",
-                    project.ram, project.stack, memory_symbols(board, "$(RAM_SIZE)", "$(STACK_SIZE)"));
-}
-
-// The storage's image and `make run`.
-std::string run_rules(const Project& project) {
-  const std::string needed = project.storage_blocks > 0 ? " storage.img" : "";
-  std::string text;
-  if (project.storage_blocks > 0)
-    text += fmt::format(
-        "# Empty, as a new card: training begins; as a run left it: it goes on.\nstorage.img:\n\t@truncate -s {} "
-        "$@\n\n",
-        image_bytes(project));
-  if (project.board.is_posix()) return text + fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
-  return text + fmt::format(
-                    "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
-                    "build/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n\n"
-                    "build/sizes: $(PROGRAM)\n\t@$(CC:gcc=size) -A -d $< > $@\n",
-                    qemu(project.board), needed);
-}
-
-std::string makefile(const Project& project) {
-  std::string text = "# make        builds the firmware\n# make run    runs it\n# make clean\n" + make_flags(project);
-  text += "SOURCES :=";
-  for (const std::string& source : project.sources) text += " \\\n  " + source;
-  text += "\nOBJECTS := $(SOURCES:%.c=build/%.o)\n\n$(PROGRAM): $(OBJECTS)\n\t@$(CC) $(FLAGS) -o $@ $^ $(LDFLAGS)";
-  if (!project.board.is_posix()) text += " -specs=nano.specs";
-  text +=
-      "\n\nbuild/%.o: %.c build/flags $(wildcard board/*.h model/*.h)\n\t@mkdir -p $(@D)\n\t@$(CC) $(CFLAGS) -c -o $@ "
-      "$<\n\n";
-  return text + run_rules(project) +
-         "\n# What was compiled with other flags is compiled again.\nbuild/flags: always\n\t@mkdir -p build; echo "
-         "'$(CFLAGS)' | cmp -s - $@ || echo '$(CFLAGS)' > $@\n\nclean:\n\t@rm -rf build $(PROGRAM)\n.PHONY: run clean "
-         "always\n";
-}
-
-// "a;b;c": what CMake reads as several arguments.
-std::string listed(std::string words) {
-  words.erase(0, words.find_first_not_of(' '));
-  std::ranges::replace(words, ' ', ';');
-  return words;
-}
-
-// `run`, as the Makefile has it: in the project's folder, where storage.img is.
-std::string cmake_run(const Project& project) {
-  const bool is_posix = project.board.is_posix();
-  const std::string image =
-      project.storage_blocks == 0
-          ? ""
-          : fmt::format("\n  COMMAND test -f storage.img || truncate -s {} storage.img", image_bytes(project));
-  return fmt::format(
-      "add_custom_target(run{}\n  COMMAND {}$<TARGET_FILE:firmware>\n  WORKING_DIRECTORY ${{CMAKE_SOURCE_DIR}} "
-      "USES_TERMINAL DEPENDS firmware)\n",
-      image, is_posix ? "" : qemu(project.board) + " -kernel ");
-}
-
-std::string cmake_lists(const Project& project) {
-  const Board& board = project.board;
-  const std::string flags = board.is_posix() ? "" : board.flags + " -specs=nano.specs ";
-  std::string text =
-      "# cmake -B build/cmake; cmake --build build/cmake --target run\ncmake_minimum_required(VERSION 3.16)\n";
-  if (!board.is_posix())
-    text +=
-        "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_C_COMPILER arm-none-eabi-gcc)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE "
-        "STATIC_LIBRARY)\n";
-  text += "project(firmware C)\n";
-  text += fmt::format("set(STEPS {} CACHE STRING \"of the whole training\")\n", project.steps);
-  text += "add_executable(firmware";
-  for (const std::string& source : project.sources) text += "\n  " + source;
-  text += ")\ntarget_include_directories(firmware PRIVATE pantoum/include pantoum/src board model)\n";
-  text += fmt::format("target_compile_options(firmware PRIVATE\n  {})\n",
-                      listed(fmt::format("{}-O2 {} {} -DSTEPS=${{STEPS}}", flags, kCompile, project.limits)));
-  std::string link = "-Wl,--gc-sections";
-  if (!board.is_posix())
-    link = fmt::format("{}-nostartfiles {} {} -T ${{CMAKE_SOURCE_DIR}}/board/firmware.ld", flags, link,
-                       memory_symbols(board, std::to_string(project.ram), std::to_string(project.stack)));
-  text += fmt::format("target_link_options(firmware PRIVATE\n  {})\ntarget_link_libraries(firmware m)\n", listed(link));
-  if (!board.is_posix()) text += "set_target_properties(firmware PROPERTIES SUFFIX .elf)\n";
-  return text + cmake_run(project);
-}
+constexpr std::array kModelSources{"model/model.c", "model/kernels.c", "model/memory.c"};
 
 // The sources that are the same for every model; those to compile go into `project`. main.c is the user's once it is there.
 std::vector<ProjectFile> common_files(const ProjectFolder& folder, const std::set<std::string>& kernels,
                                       Project& project) {
   std::vector<ProjectFile> files;
   for (const SourceFile& file : project_sources()) {
-    const std::string place = place_of(file.path, kernels, board_files(project.board));
+    const std::string place = place_of(file.path, kernels, board_files(project.board_sources), project.main);
     if (place.empty()) continue;
     if (place.ends_with(".c")) project.sources.push_back(place);
-    if (place == "main.c" && folder.has(place)) continue;
+    if (place == project.main && folder.has(place)) continue;
     files.push_back({place, std::string(file.text)});
   }
   return files;
 }
 
-// Sets the stack to what the program's calls need. The user's own main.c is one of the files, if it exists.
-Result<void> set_stack(const ProjectFolder& own, std::vector<ProjectFile> files, Project& project,
-                       FirmwareSizes& sizes) {
-  if (own.has("main.c")) {
-    PANTOUM_ASSIGN(const std::string text, base::read_file(own.path_of("main.c")));
-    files.push_back({"main.c", text});
+// Sets the stack to what the program's calls need, in the layout that is built here. The user's own main.c is one of the
+// files, if it exists. `made`: the model's files.
+Result<void> set_stack(const ProjectFolder& own, const std::vector<ProjectFile>& made,
+                       const std::set<std::string>& kernels, Project& project, FirmwareSizes& sizes) {
+  Project built = project;
+  built.main = main_of(Layout::make), built.board_sources = project.board.files(), built.sources.clear();
+  std::vector<ProjectFile> files;
+  if (own.has(project.main)) {
+    PANTOUM_ASSIGN(const std::string text, base::read_file(own.path_of(project.main)));
+    files.push_back({built.main, text});
   }
-  files.push_back({"Makefile", makefile(project)});
+  for (ProjectFile& file : common_files(own, kernels, built))
+    if (file.name != built.main || files.empty()) files.push_back(std::move(file));
+  for (const char* source : kModelSources) built.sources.emplace_back(source);
+  files.insert(files.end(), made.begin(), made.end());
+  files.push_back({"Makefile", makefile(built)});
   const Result<StackDepth> depth = measure_stack(files, project.board);
   if (depth)
     project.stack = sizes.stack = depth->bytes, sizes.stack_calls = depth->calls;
@@ -347,11 +256,27 @@ Result<void> set_stack(const ProjectFolder& own, std::vector<ProjectFile> files,
   return {};
 }
 
+std::vector<ProjectFile> build_files(const Project& project, Layout layout) {
+  if (layout == Layout::cmake) return cmake_files(project);
+  if (layout == Layout::zephyr) return zephyr_files(project);
+  return {{"Makefile", makefile(project)}, {"CMakeLists.txt", cmake_lists(project)}};
+}
+
 }  // namespace
 
 uint64_t StorageWrites::life(uint64_t endurance) const {
   const double per_step = static_cast<double>(paged) + static_cast<double>(commit) / static_cast<double>(commit_every);
   return per_step > 0 ? static_cast<uint64_t>(static_cast<double>(endurance) / per_step) : 0;
+}
+
+Result<void> check_layout(const std::string& folder, Layout layout) {
+  constexpr std::array kMarks{"Makefile", "CMakePresets.json", "zephyr/module.yml"};  // as names_of(Layout)
+  PANTOUM_ASSIGN(const ProjectFolder own, ProjectFolder::open(folder));
+  for (size_t at = 0; at < kMarks.size(); ++at)
+    if (at != static_cast<size_t>(layout) && own.has(kMarks[at]))
+      return fail("E0294", fmt::format("the folder holds a project of the layout {}", names_of(layout)[at]),
+                  own.path_of(kMarks[at]), "give a new folder; nothing was changed");
+  return {};
 }
 
 Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder) {
@@ -365,27 +290,30 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
   FirmwareSizes sizes = firmware_sizes(firmware, plan, batch);
-  Project project{.board = board, .sources = {}, .limits = limits(plan)};
+  Project project{
+      .board = board, .main = main_of(firmware.layout), .board_sources = {}, .sources = {}, .limits = limits(plan)};
+  project.board_sources = firmware.layout == Layout::zephyr ? std::vector<std::string>{"zephyr.c"} : board.files();
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
   project.storage_blocks = sizes.storage_blocks;
   PANTOUM_ASSIGN(ProjectFolder own, ProjectFolder::open(folder));
   std::vector<ProjectFile> files = common_files(own, kernels, project);
   PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
   const bool is_stored = sizes.storage_blocks > 0;
-  for (const char* made : {"model/model.c", "model/kernels.c", "model/memory.c"}) project.sources.emplace_back(made);
+  for (const char* source : kModelSources) project.sources.emplace_back(source);
+  std::vector<ProjectFile> made;
   std::string sample_bytes;
   PANTOUM_ASSIGN(const auto step, step_work(plan, static_cast<uint32_t>(pt_plan_program(&plan, "train"))));
-  files.push_back({"model/model.h", model_header(firmware.name, is_stored)});
-  files.push_back({"model/model.c", text});
-  files.push_back({"model/kernels.c", kernel_table(rows)});
-  files.push_back({"model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)});
-  files.push_back({"model/run.json", run_json(firmware, board, sizes.arena, step, sample_bytes)});
-  files.push_back({"model/samples.bin", std::move(sample_bytes)});
-  files.push_back(
+  made.push_back({"model/model.h", model_header(firmware.name, is_stored)});
+  made.push_back({"model/model.c", text});
+  made.push_back({"model/kernels.c", kernel_table(rows)});
+  made.push_back({"model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)});
+  made.push_back({"model/run.json", run_json(firmware, board, sizes.arena, step, sample_bytes)});
+  made.push_back({"model/samples.bin", std::move(sample_bytes)});
+  made.push_back(
       {"model/plan.bin", std::string(reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size())});
-  if (firmware.stack_bytes == 0 && !board.is_posix()) PANTOUM_TRY(set_stack(own, files, project, sizes));
-  files.push_back({"Makefile", makefile(project)});
-  files.push_back({"CMakeLists.txt", cmake_lists(project)});
+  if (firmware.stack_bytes == 0 && !board.is_posix()) PANTOUM_TRY(set_stack(own, made, kernels, project, sizes));
+  files.insert(files.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  for (ProjectFile& file : build_files(project, firmware.layout)) files.push_back(std::move(file));
   files.push_back({"README.md", readme(firmware, board, sizes)});
   PANTOUM_TRY(own.replace(files));
   return sizes;

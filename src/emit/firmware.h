@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "emit/model_tensors.h"
+#include "pantoum/deploy.hpp"
 #include "pantoum/pantoum.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
@@ -36,8 +37,8 @@ struct Firmware {
   const weights::SafetensorFile* weights;  // initial values of parameters, buffers and constants
   std::vector<BatchName> inputs;           // tensors of the batch: the model's inputs, then the targets
   std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
-  std::optional<uint32_t> labels;          // which of `inputs` is one class for each sample; none: the model is no classifier
-  std::optional<std::string> classes;      // the output that they are the labels of; none: the first that has classes
+  std::optional<uint32_t> labels;  // which of `inputs` is one class for each sample; none: the model is no classifier
+  std::optional<std::string> classes;  // the output that they are the labels of; none: the first that has classes
   Samples training, test;
   double lr = 0.01;
   std::vector<pt_group> groups;  // of parameters, by the plan's index
@@ -49,6 +50,7 @@ struct Firmware {
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
+  Layout layout = Layout::make;
   std::string plan_path;  // where the plan was read from, for who looks at a run of it
 };
 
@@ -73,6 +75,9 @@ struct FirmwareSizes {
   uint64_t storage_blocks = 0, feature_blocks = 0;  // feature_blocks: of them, for what a frozen backbone gives
   StorageWrites writes;
 };
+
+// A project stays in the layout that it was emitted in: the files of two would stand beside each other. E0294: the folder holds another one.
+Result<void> check_layout(const std::string& folder, Layout layout);
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c
 // is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an

@@ -194,8 +194,8 @@ class Model {
         batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_,
         firmware_.groups.empty() ? "NULL" : "groups",
         firmware_.groups.empty() || is_constant(firmware_.schedule) ? "NULL" : "rates", firmware_.groups.size(),
-        batch_.outputs.empty() ? "NULL" : "outputs", batch_.outputs.size(), program("predict"),
-        class_output(), firmware_.labels.value_or(0));
+        batch_.outputs.empty() ? "NULL" : "outputs", batch_.outputs.size(), program("predict"), class_output(),
+        firmware_.labels.value_or(0));
   }
 
   int class_output() const {
@@ -232,6 +232,12 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
     if (kernel == nullptr)
       return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",
                   "plan with --kernels portable, or for a device other than the host");
+    const pt_scalars scalars = {1, 0, 0};
+    pt_call call = pt_call_of(&view, nullptr);
+    call.scalars = &scalars;
+    if (kernel->workspace_bytes != nullptr && kernel->workspace_bytes(&call) > view.workspace_bytes)
+      return fail("E0291", "the plan is of several threads, whose kernels take less workspace than those of one", "plan",
+                  "plan with --threads 1");
     rows.insert(static_cast<size_t>(kernel - table->kernels));
   }
   return rows;
@@ -280,12 +286,16 @@ std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks) 
 
 #include "runtime/session.h"
 
-enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {} * 5 + {} * 2 }};
+enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {0} * 5 + {1} * 2 }};
 
-__attribute__((section(".arena"), aligned({}), used)) static uint8_t arena[{}];
+#ifdef __ZEPHYR__
+static uint8_t arena[{3}] __attribute__((aligned({2})));
+#else
+__attribute__((section(".arena"), aligned({2}), used)) static uint8_t arena[{3}];
+#endif
 static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
-{}{}
-const pt_memory pt_model_memory = {{arena, session, {}, {}}};
+{4}{5}
+const pt_memory pt_model_memory = {{arena, session, {6}, {7}}};
 )",
       plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
       is_stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))

@@ -58,8 +58,8 @@ Result<emit::Samples> sample_rows(const data::Dataset& data, const PlannedStep& 
   for (size_t at = 0; at < parts.size(); ++at) {
     const size_t label = at - step.inputs.size();
     const data::SampleFile& file = at < step.inputs.size() ? *data.inputs[at]
-                                   : label == 0                ? *data.labels
-                                                               : *data.more_labels[label - 1];
+                                   : label == 0            ? *data.labels
+                                                           : *data.more_labels[label - 1];
     PANTOUM_ASSIGN(emit::SampleRows rows, rows_of(file, loader.conversions()[at], preparation, taken));
     samples.rows.push_back(std::move(rows));
   }
@@ -140,6 +140,7 @@ Result<void> set_run(const FirmwareRequest& request, const PlannedStep& step, em
   firmware.plan_path = request.plan_path;
   firmware.endurance = static_cast<uint64_t>(options.endurance.count());
   firmware.check_blocks = options.check_blocks;
+  firmware.layout = options.layout;
   firmware.stack_bytes = static_cast<uint64_t>(options.stack.value_or(pantoum::Bytes()).count());
   const pantoum::Bytes planned(step.plan.question.budget_bytes() + step.settings.reserve.count());
   firmware.ram_bytes = static_cast<uint64_t>(options.ram.value_or(planned).count());
@@ -181,6 +182,7 @@ Result<PlannedStep> step_for_firmware(const problem::Plan& plan, const FirmwareR
   if (request.options.weights) record.model.options.weights = request.options.weights;
   const bool other_kernels = record.request.device == "host" && record.request.kernels != Choice::kPortable;
   if (other_kernels) record.request.kernels = Choice::kPortable;
+  PANTOUM_TRY(emit::check_layout(request.options.folder, request.options.layout));
   PANTOUM_ASSIGN(const std::string contents, contents_path(request.options.folder));
   Result<PlannedStep> step = step_of_plan(plan, record.model, std::move(record.request), contents);
   if (!step && step.error().code == "E0231" && other_kernels)
@@ -200,6 +202,7 @@ Result<std::string> contents_path(const std::string& project) {
 Result<emit::FirmwareSizes> prepare_firmware(const PlannedStep& step, const FirmwareRequest& request) {
   const FirmwareOptions& options = request.options;
   PANTOUM_TRY(settings::check(settings::fields_of(const_cast<FirmwareOptions&>(options)), "FirmwareOptions"));
+  PANTOUM_TRY(emit::check_layout(options.folder, options.layout));
   PANTOUM_ASSIGN(const std::string contents, contents_path(options.folder));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(contents));
   emit::Firmware firmware{.name = step.name, .plan = step.binary, .weights = &weights};

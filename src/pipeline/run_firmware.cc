@@ -1,8 +1,8 @@
 #include "pipeline/run_firmware.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -158,7 +158,11 @@ void read_firmware_line(const std::string& line, FirmwareOutput& output) {
 }
 
 Result<void> check_project(const std::string& folder) {
-  if (std::filesystem::exists(std::filesystem::path(folder) / "model" / "run.json")) return {};
+  const std::filesystem::path place = folder;
+  if (std::filesystem::exists(place / "model" / "run.json") && !std::filesystem::exists(place / "Makefile"))
+    return fail("E0294", "the project has no Makefile: it was emitted with another --layout", folder,
+                "build it as its README.md says, or emit it without --layout");
+  if (std::filesystem::exists(place / "model" / "run.json")) return {};
   return fail("E0294", "not a project that `pantoum emit` wrote", folder, "name the folder of its -o");
 }
 
