@@ -57,7 +57,7 @@ static int predict(pt_trainer* trainer, char** words, size_t inputs) {
   counting = 0;
   for (at = 0; at < outputs && status == 0; ++at) status = write_whole(words[1], at, &rooms[at]);
   if (status == 0) status = pt_train_get_usage(trainer, &usage);
-  if (status == 0) printf("%zu %llu %zu\n", outputs, (unsigned long long)usage.arena_bytes, counted);
+  if (status == 0) printf("%zu %llu %ld\n", outputs, (unsigned long long)usage.arena_bytes, counted);
   return status;
 }
 
