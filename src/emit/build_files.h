@@ -25,7 +25,7 @@ std::string cmake_lists(const Project& project);
 
 // A library `pantoum_model` for other projects and a program on it; presets, and a toolchain file for a board.
 std::vector<ProjectFile> cmake_files(const Project& project);
-// A module of Zephyr with an application; its board is board/zephyr.c.
+// A module of Zephyr with an application; its board is zephyr.c.
 std::vector<ProjectFile> zephyr_files(const Project& project);
 
 }  // namespace pantoum::emit

@@ -1,4 +1,4 @@
-/* The outputs of a plan on a board: in place of an emitted project's main.c, with the samples of given.h. Prints "output K" and the bytes of a row in
+/* The outputs of a plan on a board: in place of an emitted project's main.c, with the samples that run.py writes beside the board. Prints "output K" and the bytes of a row in
  * hexadecimal digits, sample by sample, and at its end the stack. */
 #include <string.h>
 
