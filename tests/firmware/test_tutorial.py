@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import unittest
 
 import workshop
@@ -68,12 +69,14 @@ class Tutorial(House):
         return right / counted
 
     def test_every_command_of_the_page_does_what_it_says(self):
+        begin = time.monotonic()
         export, data = [text for language, text in self.blocks if language == "python"]
         self.export(export)
         self.run_python(data)
         lines = [line for language, text in self.blocks if language == "" for line in text.splitlines()]
         self.assertEqual([line.split(" ")[:2] for line in lines[:3]], [["pantoum", "plan"], ["pantoum", "emit"], ["pantoum", "run-firmware"]])
         told = {line: self.command(line) for line in lines}
+        print(f"docs/firmware.md: {time.monotonic() - begin:.1f} s", file=sys.stderr)
         runs = [text for line, text in told.items() if line.startswith("pantoum run-firmware")]
         self.assertEqual(len(runs), 4)
         self.assertIn("instructions a step", runs[2])
