@@ -281,7 +281,7 @@ python-style: python-peers
 PYTEST :=
 STYLE_TESTS := python/tests/test_style.py
 FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
-INTEGRATION_TESTS := python/tests/test_tensorboard.py
+INTEGRATION_TESTS := python/tests/test_tensorboard.py python/tests/test_hugging_face.py
 python-test: MARKED := not long
 python-test-long: MARKED := long
 python-test-long: integrations
@@ -305,14 +305,17 @@ bench-predict predict-test: packages-e2e python-peers
 bench-python: flower wheel
 	@$(FLOWER)/bin/python bench/python/run.py $(BENCH)
 
-# Makes the wheel that a user installs, in out/wheel, from the release build: program, extension, back end and, by auditwheel, the libraries of the system
-# that they need.
+# Makes wheels in out/wheel, one for each Python that is found (PATH, pyenv), installs each and trains with it (packaging/wheels.py). They are of the
+# release build: program, back end, an extension that is compiled for that Python and, by auditwheel, the libraries of the system that they need.
+# PYTHONS=3.11,3.12 asks for some alone.
 WHEEL := out/wheel
+PYTHONS :=
+BUILT := build/wheel-prefix
 wheel: python
-	@rm -rf $(WHEEL) build/wheel/raw && mkdir -p $(WHEEL) && export PATH="$$PWD/$(PYTHON)/bin:/usr/bin:$$PATH" && \
-	{ $(PYTHON)/bin/python -m build --wheel --no-isolation --skip-dependency-check --outdir build/wheel/raw -C cmake.define.PANTOUM_BUILT="$$PWD/$(RELEASE)" -C build-dir=build/wheel/built . && \
-	  $(PYTHON)/bin/auditwheel repair --wheel-dir $(WHEEL) build/wheel/raw/*.whl; } > build/wheel.log 2>&1 || { tail -20 build/wheel.log; echo "no wheel; the whole log: build/wheel.log"; exit 1; }
-	@ls -l $(WHEEL)/*.whl
+	@rm -rf $(BUILT) && $(CMAKE) --build $(RELEASE) -j $(JOBS) --target libpantoum pantoum_rt pantoum_train libpantoum_shared pantoum_rt_shared pantoum_train_shared
+	@$(CMAKE) --install $(RELEASE) --prefix $(BUILT) > build/wheel.log && cp $(RELEASE)/python/pantoum/_core.pyi $(BUILT)/share/pantoum/
+	@/usr/bin/python3 packaging/wheels.py --built $(BUILT) --tools $(PYTHON)/bin/python --out $(WHEEL) $(if $(PYTHONS),--only $(PYTHONS))
+	@rm -rf $(BUILT)
 
 # Builds the site of docs/ into build/site; `charts` draws its charts from docs/results, or from FROM=out/bench. Their tools are installed once; without
 # network their tests are skipped.

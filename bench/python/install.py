@@ -66,9 +66,9 @@ def lines_run(python: Path, folder: Path) -> bool:
 
 
 def wheel(table: Table, folder: Path) -> None:
-    wheels = sorted((ROOT / "out" / "wheel").glob("*.whl"))
+    wheels = sorted((ROOT / "out" / "wheel").glob(f"*-cp3{min(sys.version_info[1], 12)}-*.whl"))
     if not wheels:
-        return table.skip("install wheel", "there is no wheel: `make wheel` makes one")
+        return table.skip("install wheel", "there is no wheel for this Python: `make wheel` makes one")
     python = environment(folder / "wheel")
     seconds, _ = installed(python, str(wheels[-1]), folder)
     runs = lines_run(python, folder)
