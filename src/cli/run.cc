@@ -16,6 +16,7 @@
 #include "cli/last_words.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/run_log.h"
 
 namespace pantoum::cli {
 namespace {
@@ -116,6 +117,15 @@ Result<int> act_with(const Action& action, const Streams& streams) {
   return done;
 }
 
+// With `report --compare` every file is a log.
+void take_logs_alone(const ProgramFacts& facts, std::vector<Given>& given) {
+  const auto is_compare = [](const Given& each) { return each.option->name() == "--compare"; };
+  if (std::none_of(given.begin(), given.end(), is_compare)) return;
+  for (const OptionFacts* option : facts.verb("report")->positionals())
+    for (Given& each : given)
+      if (option->name() == "LOG" && each.option->positional()) each.option = option;
+}
+
 int run_line(int argc, const char* const* argv, bool json) {
   if (json) print_notes_as_json();
   CommandLine line(
@@ -124,11 +134,13 @@ int run_line(int argc, const char* const* argv, bool json) {
       PANTOUM_VERSION);
   add_verbs(line);
   Streams streams;
+  keep_command(argc, argv);
   // `pantoum --only-parse VERB ...` reads the words of a command line and does nothing else (tests/docs/test_commands.py).
   const bool only_parse = argc > 1 && std::string_view(argv[1]) == "--only-parse";
   if (only_parse) --argc, ++argv;
   const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
     if (only_parse) return {};
+    take_logs_alone(line.facts(), given);
     if (std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--quiet"; }))
       keep_quiet();
     PANTOUM_TRY(streams.replace(given));

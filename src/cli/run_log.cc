@@ -93,6 +93,11 @@ Failure log_failure(const std::string& path, const std::string& why) {
   return fail("E0901", "cannot write the run log: " + why, path, "free some space, or choose another place with --log");
 }
 
+std::vector<std::string>& command_words() {
+  static std::vector<std::string> words;
+  return words;
+}
+
 // A file that is removed unless it is finished.
 class Unfinished {
  public:
@@ -110,6 +115,14 @@ class Unfinished {
 };
 
 }  // namespace
+
+void keep_command(int argc, const char* const* argv) {
+  command_words().assign(argv + std::min(argc, 1), argv + argc);
+}
+
+const std::vector<std::string>& kept_command() {
+  return command_words();
+}
 
 Result<void> RunLog::open(const std::string& name, int flags) {
   std::string why;

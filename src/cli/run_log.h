@@ -38,6 +38,11 @@ class RunLog {
   [[nodiscard]] Result<void> put(const std::string& text) const;
 };
 
+// Keeps the words of this process's command line; the log of a training tells them.
+void keep_command(int argc, const char* const* argv);
+// Returns what was kept, without the program's name.
+[[nodiscard]] const std::vector<std::string>& kept_command();
+
 // A path whose file is removed at the end of the object's lifetime.
 class TemporaryFile {
  public:

@@ -25,6 +25,7 @@ struct ReportOptions {
   Common common;
   std::string plan, output, sweep, trace, next_ram;
   std::vector<std::string> logs;
+  bool compare = false;
 };
 
 Result<void> write_text(const std::string& path, const std::string& text) {
@@ -92,10 +93,23 @@ std::string trace_beside(const ReportOptions& options) {
   return trace.lexically_relative(page.parent_path()).generic_string();
 }
 
+Result<int> compare_runs(const ReportOptions& options) {
+  for (const auto& [name, value] : {std::pair{"--sweep", &options.sweep}, {"--next-ram", &options.next_ram}, {"--trace", &options.trace}})
+    if (!value->empty())
+      return fail("E0100", fmt::format("{} is of a plan, and --compare has run logs alone", name), "report", "leave it out");
+  PANTOUM_ASSIGN(const std::vector<report::NamedLog> logs, report::read_logs(options.logs));
+  PANTOUM_ASSIGN(const nlohmann::ordered_json json, report::comparison_json(logs, PANTOUM_VERSION));
+  const std::string text = options.common.json() ? base::ascii_json(json) + "\n" : report::comparison_html(json);
+  PANTOUM_TRY(write_text(options.output.empty() ? "-" : options.output, text));
+  if (!options.output.empty() && options.output != "-") print_note(fmt::format("wrote {}", options.output));
+  return 0;
+}
+
 Result<int> write_report(const ReportOptions& options) {
   const bool nothing = options.output.empty() && options.trace.empty() && !options.common.json();
   if (nothing)
     return fail("E0100", "-o is missing: where the page goes", "report", "-o report.html, or -o - for stdout");
+  if (options.compare) return compare_runs(options);
   PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   PANTOUM_ASSIGN(const report::CheckedPlan checked, report::check_plan(std::move(plan)));
   report::ReportRequest request{.plan = checked, .next = {}, .version = PANTOUM_VERSION, .plan_file = options.plan};
@@ -120,8 +134,9 @@ Result<int> write_report(const ReportOptions& options) {
 void add_report(CommandLine& line) {
   auto options = std::make_shared<ReportOptions>();
   Verb verb = line.add_verb("report", "one HTML page about a plan and the runs that followed it");
-  verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  verb.add_option("PLAN", options->plan, "a plan file (JSON); none with --compare").required("--compare");
   verb.add_option("LOG", options->logs, "run logs (JSON lines): of pantoum train, of a device");
+  verb.add_flag("--compare", options->compare, "2 to 12 run logs side by side, without a plan");
   verb.add_option("-o,--output", options->output, "the page (-: stdout), or with --format json a file of its figures");
   verb.add_option("--sweep", options->sweep,
                   "the folder of a sweep of this step, to draw; found by itself for a plan that lies in one");

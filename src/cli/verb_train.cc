@@ -101,6 +101,7 @@ Result<void> report_plan(const pipeline::Compiled& compiled, const std::string& 
   std::fflush(stdout);
   Json event = to_json(summary);
   event["event"] = "plan";
+  if (!kept_command().empty()) event["command"] = kept_command();
   PANTOUM_TRY(log.write(event));
   return log.write({{"event", "data"},
                     {"format", data.train.format},

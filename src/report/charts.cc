@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMuchMore = 3;  // a budget of more than so many peaks is no line of the chart
 constexpr int kBudgetStyle = 1, kKeptStyle = 5, kStyles = 8;
+constexpr size_t kFewPoints = 30;  // each has a mark
 
 struct Unit {
   const char* name;
@@ -352,6 +353,41 @@ std::vector<PageChart> run_charts(const Json& report) {
                 .y_label = fmt::format("written, {}", storage.name)};
   add_curves(report, "storage_written_bytes", "written since the start", true, storage.size, written);
   add("device-storage", std::move(written));
+  return charts;
+}
+
+std::vector<PageChart> comparison_charts(const Json& comparison) {
+  struct Kind {
+    const char *key, *title, *y_label;
+    double size;
+  };
+  constexpr std::array<Kind, 8> kKinds{{{"loss", "Loss", "loss", 1},
+                                        {"train_loss", "Mean loss of an epoch", "loss", 1},
+                                        {"test_loss", "Loss on the test set", "loss", 1},
+                                        {"test_accuracy", "Accuracy", "share of the test set, %", 0.01},
+                                        {"test_top5", "Top-5 accuracy", "share of the test set, %", 0.01},
+                                        {"test_mae", "Mean absolute error", "error", 1},
+                                        {"test_perplexity", "Perplexity", "perplexity", 1},
+                                        {"lr", "Learning rate", "learning rate", 1}}};
+  std::vector<PageChart> charts;
+  for (const Kind& kind : kKinds) {
+    Chart chart{.title = kind.title, .x_label = "step", .y_label = kind.y_label, .from_zero = false};
+    const Json& runs = comparison["runs"];
+    for (size_t at = 0; at < runs.size(); ++at) {
+      if (!runs[at]["curves"].contains(kind.key)) continue;
+      const Json& curve = runs[at]["curves"][kind.key];
+      Series series{.label = runs[at]["name"],
+                    .style = static_cast<int>(at) % kStyles,
+                    .dashed = at >= kStyles,
+                    .marked = curve["steps"].size() < kFewPoints};
+      for (size_t point = 0; point < curve["steps"].size(); ++point)
+        series.points.push_back({number(curve["steps"][point]), number(curve["values"][point]) / kind.size});
+      chart.series.push_back(std::move(series));
+    }
+    if (!has_points(chart)) continue;
+    std::string text = ends_of(chart);
+    charts.push_back({kind.key, std::move(chart), std::move(text), 1});
+  }
   return charts;
 }
 

@@ -32,6 +32,9 @@ struct PageChart {
 // Returns the charts of loss, evaluation and learning rate, and of a device's RAM and storage. Charts without points are left out.
 [[nodiscard]] std::vector<PageChart> run_charts(const nlohmann::ordered_json& report);
 
+// Returns the charts of a `pantoum.comparison/1`: a line for each run, in the same colours everywhere.
+[[nodiscard]] std::vector<PageChart> comparison_charts(const nlohmann::ordered_json& comparison);
+
 // Returns the chart of the largest tensors' lifetimes, which replaces the interactive schedule without JavaScript and in print.
 [[nodiscard]] std::string schedule_svg(const nlohmann::ordered_json& report);
 

@@ -545,7 +545,7 @@ std::string address_of(const std::string& path) {
 std::string reproduce(const Json& report) {
   const Json& made = report["made_with"];
   std::string body = command_box(made["command"]);
-  if (made["model"].is_object())
+  if (made["model"].is_object() && !made["command_of_log"])
     body +=
         "<p class='soft'>A plan does not keep the data, their augmentation, the schedule of the learning rate or the "
         "target of a board: add what was given of these.</p>\n";

@@ -73,8 +73,21 @@ struct ReportRequest {
 // Returns everything that the page shows, with full names and digits. E0290: a file is not a log.
 [[nodiscard]] Result<nlohmann::ordered_json> report_json(const ReportRequest& request);
 
+// Runs side by side, from their logs alone.
+
+inline constexpr size_t kLeastCompared = 2, kMostCompared = 12;
+
+// Returns a `pantoum.comparison/1`: for each log its last run, with the curves of the runs that it resumed; what was measured, what was planned, and the
+// options in which the commands differ. E0100: not 2 to 12 logs; E0290 as read_runs.
+[[nodiscard]] Result<nlohmann::ordered_json> comparison_json(const std::vector<NamedLog>& logs, const std::string& version);
+// Returns its page, of the same kind as a report's.
+[[nodiscard]] std::string comparison_html(const nlohmann::ordered_json& comparison);
+
 // Returns the page. It needs no network and no other file, and shows its charts without JavaScript, too. `report` is a result of report_json.
 [[nodiscard]] std::string to_html(const nlohmann::ordered_json& report);
+
+// Returns "pantoum WORDS", as a shell reads it. An option of letters, digits and plain marks stays an option.
+[[nodiscard]] std::string line_of(const std::vector<std::string>& words);
 
 // The command line that plans the question of a plan again.
 

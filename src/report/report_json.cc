@@ -101,7 +101,7 @@ class ReportWriter {
     json["runs"] = std::move(runs["runs"]);
     json["notes"] = std::move(runs["notes"]);
     json["warnings"] = std::move(runs["warnings"]);
-    json["made_with"] = made_with(followed_by(json["runs"]));
+    json["made_with"] = made_with(json["runs"]);
     put_words(json);
     return json;
   }
@@ -375,9 +375,20 @@ class ReportWriter {
     return followed;
   }
 
-  [[nodiscard]] Json made_with(Followed followed) const {
+  // The last command that a host's log tells; "": none.
+  static std::string command_of_logs(const Json& runs) {
+    std::string command;
+    for (const Json& run : runs)
+      if (run["board"].is_null() && run["plan"].is_object() && run["plan"].contains("command"))
+        command = line_of(run["plan"]["command"].get<std::vector<std::string>>());
+    return command;
+  }
+
+  [[nodiscard]] Json made_with(const Json& runs) const {
     const Json model = object_of(plan_.model), request = object_of(plan_.request);
-    return {{"command", command_of(model, request, asked(), followed)},
+    const std::string told = command_of_logs(runs);
+    return {{"command", told.empty() ? command_of(model, request, asked(), followed_by(runs)) : told},
+            {"command_of_log", !told.empty()},
             {"plan_file", request_.plan_file},
             {"trace_file", request_.trace_file.empty() ? Json(nullptr) : Json(request_.trace_file)},
             {"plan_schema", "pantoum.plan/2"},
@@ -447,6 +458,15 @@ Json request_of_question(const Json& asked) {
 }
 
 }  // namespace
+
+std::string line_of(const std::vector<std::string>& words) {
+  std::string line = "pantoum";
+  for (const std::string& word : words) {
+    const bool option = word.size() > 1 && word.starts_with('-') && base::shell_word(word) == "./" + word;
+    line += " " + (option ? word : base::shell_word(word));
+  }
+  return line;
+}
 
 std::string command_of(const Json& model, const Json& request, const Json& asked, Followed followed) {
   if (!model.is_object())

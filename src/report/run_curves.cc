@@ -21,6 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kMostWords = 500, kLongestWord = 10000;  // of a command
 constexpr double kMostBytesShown = 9e18, kLeastArena = 16, kMostPadding = 64;
 constexpr std::array kMeasures{"train_loss", "test_loss", "test_accuracy", "test_top5", "test_mae", "test_perplexity"};
 constexpr std::array kStepMeasures{"loss", "lr"};
@@ -49,6 +50,11 @@ constexpr std::array kEndFigures{"steps",
                                  "idle_w",
                                  "idle_s",
                                  "lost_s"};
+// The figures of the plan with which a run began, and its words.
+constexpr std::array kPlanFigures{"ops",        "budget_bytes",   "arena_bytes",     "peak_bytes", "unplanned_peak_bytes",
+                                  "recomputed", "bytes_paged_in", "bytes_paged_out", "time_s",     "unplanned_time_s",
+                                  "energy_j",   "gap"};
+constexpr std::array kPlanWords{"objective", "device", "status", "time_source"};
 constexpr std::array kEnergyWords{"energy_source", "energy_not_measured"};
 
 double number_of(const nlohmann::json& event, const char* key) {
@@ -110,7 +116,7 @@ struct Run {
   std::array<Curve, kStepMeasures.size()> of_steps;
   std::array<Curve, kMeasures.size()> of_epochs;
   std::array<Curve, kDeviceFigures.size()> of_device;
-  Json data, end;
+  Json plan, data, end;
 
   [[nodiscard]] bool trained() const { return std::isfinite(last) || !end.is_null(); }
 };
@@ -208,6 +214,10 @@ class LogReader {
   void plan(const nlohmann::json& event) {
     if (run().trained()) begin_another();
     run().begun = true;
+    run().plan = figures(event, kPlanFigures);
+    for (const char* key : kPlanWords)
+      if (const std::string word = text_of(event, key); !word.empty()) run().plan[key] = word;
+    if (const std::vector<std::string> words = words_of_command(event); !words.empty()) run().plan["command"] = words;
     if (planned_ == nullptr) return;
     std::string apart;
     const auto compare = [&](const char* key, const char* what, double own, bool of_bytes) {
@@ -222,6 +232,18 @@ class LogReader {
     if (const std::string device = text_of(event, "device"); !device.empty() && device != planned_->device)
       apart += fmt::format("{}device {} instead of {}", apart.empty() ? "" : ", ", device, planned_->device);
     if (!apart.empty()) warn("is of a run of another plan", apart);
+  }
+
+  // A log is a stranger's: its command is one of pantoum train, or none.
+  static std::vector<std::string> words_of_command(const nlohmann::json& event) {
+    const auto found = event.find("command");
+    if (found == event.end() || !found->is_array() || found->empty() || found->size() > kMostWords) return {};
+    std::vector<std::string> words;
+    for (const nlohmann::json& word : *found) {
+      if (!word.is_string() || word.get_ref<const std::string&>().size() > kLongestWord) return {};
+      words.push_back(word);
+    }
+    return words.front() == "train" ? words : std::vector<std::string>();
   }
 
   static std::string figure(double value, bool of_bytes) {
@@ -319,6 +341,7 @@ class LogReader {
       for (size_t each = 0; each < keys.size(); ++each)
         if (!curves[each].steps.empty()) json["curves"][keys[each]] = to_json(curves[each]);
     if (!json.contains("curves")) json["curves"] = Json::object();
+    json["plan"] = run.plan;
     json["data"] = run.data;
     json["end"] = run.end;
     return json;

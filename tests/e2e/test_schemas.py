@@ -169,6 +169,7 @@ class Schemas(House):
         words = ("train", MODEL, "--data", self.data, "--batch", 16, "--ram", "4MiB", "--effort", 1, "-o", weights)
         self.answer("trained-1", *words, "--checkpoint-every", 2, "--metrics", "top5,perplexity", "--early-stop", 3, "--keep-best", self.path("best"))
         log = self.log_of(weights + ".jsonl")
+        self.assertEqual(log[0]["command"][:8], [str(word) for word in words[:8]])
         self.succeed(*words, "--epochs", 2, "--resume", weights + ".checkpoint")
         frozen = ("--freeze", "stage*", "--freeze-stats", "stage*", "--feature-cache", "64MiB")
         self.succeed(*words[:-1], self.path("f.safetensors"), *frozen)
@@ -218,6 +219,19 @@ class Schemas(House):
             plan = self.path("reported.json")
             self.succeed("plan", MODEL, "--batch", 4, "--device", "m4", "--ram", "1MiB", "--effort", 1, "-o", plan)
             self.answer("report-1", "report", plan)
+
+    def test_a_comparison(self):
+        logs = [self.path(name) for name in ("one.jsonl", "other.jsonl", "third.jsonl")]
+        for at, log in enumerate(logs):
+            events = [{"event": "plan", "command": ["train", "net.onnx", "--lr", str(at)], "time_s": 0.1, "device": "host", "peak_bytes": 100}, {"event": "step", "step": 1, "loss": 0.5, "lr": 0.1},
+                      {"event": "epoch", "epoch": 1, "step": 1, "test_accuracy": 0.5}, {"event": "end", "step_s": 0.1, "kernels": "portable", "arena_bytes": 100}]
+            with open(log, "w", encoding="ascii") as file:
+                file.write("".join(json.dumps(event) + "\n" for event in events[:4 - at]))
+        self.answer("comparison-1", "report", "--compare", *logs)
+        for few in (logs[:1], logs * 5):
+            self.assertIn("2 to 12 run logs are compared", self.error("report", "--compare", *few).stderr)
+        self.error("report", "--compare", *logs, "--next-ram", "1s", "-o", self.path("c.html"))
+        self.error("report", "--compare", logs[0], self.path("absent.jsonl"), exit_code=3)
 
 
 UPDATE = "--update" in sys.argv

