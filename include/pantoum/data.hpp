@@ -57,6 +57,7 @@ struct DataOptions {
   std::optional<std::string> test_path = {};
   std::optional<std::string> cache_folder = {};  // nullopt: a private folder for this process
   std::vector<std::string> label_columns = {};
+  std::optional<double> val_split = {};
 };
 template <class Visitor>
 void describe(Visitor& v, DataOptions& o) {
@@ -65,6 +66,9 @@ void describe(Visitor& v, DataOptions& o) {
                         .otherwise = "the one in --data", .holds = Holds::data, .recorded = false});
   v.field(o.label_columns, {.name = "label_columns", .help = "columns of labels in a CSV file, by name or number from 0",
                             .option = "--label-column", .otherwise = "the last", .recorded = false, .list = true});
+  v.field(o.val_split, {.name = "val_split", .help = "hold this share of the samples out, spread evenly, as the test set",
+                        .option = "--val-split", .shown = Shown::common, .otherwise = "none: the test set that is there",
+                        .least = 0, .most = 1, .above = true, .below = true, .recorded = false});
   v.field(o.cache_folder, {.name = "cache_folder", .help = "folder for data that cannot be read in place",
                            .option = "--cache", .otherwise = "beside the output", .holds = Holds::folder,
                            .recorded = false});
@@ -87,6 +91,10 @@ class PANTOUM_API Dataset {
   [[nodiscard]] int64_t count() const;
   [[nodiscard]] std::string format() const;                // "IDX", "image folder", "memory"
   [[nodiscard]] std::vector<std::string> classes() const;  // of an image folder
+  [[nodiscard]] std::vector<std::string> warnings() const;  // what training on them would suffer from, as a column that counts the rows
+  // Holds a share of the samples out, spread evenly over the set, as a test set; both parts read the samples of this one. E0117: the share is not
+  // between 0 and 1; E0262: there are fewer than two samples.
+  [[nodiscard]] Result<DatasetPair> hold_out(double share) const;
 
  private:
   friend struct Access;

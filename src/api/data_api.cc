@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/access.h"
+#include "data/held_out.h"
 #include "data/memory_samples.h"
 
 namespace pantoum {
@@ -104,6 +105,16 @@ std::string Dataset::format() const {
 
 std::vector<std::string> Dataset::classes() const {
   return impl_ ? impl_->data.classes : std::vector<std::string>();
+}
+
+std::vector<std::string> Dataset::warnings() const {
+  return impl_ ? impl_->data.warnings : std::vector<std::string>();
+}
+
+Result<DatasetPair> Dataset::hold_out(double share) const {
+  PANTOUM_ASSIGN(data::TrainTest parts, data::hold_out(api::shared(*this), share, "hold_out"));
+  const auto handle = [](data::Dataset data) { return Dataset(std::make_shared<const Impl>(Impl{.data = std::move(data)})); };
+  return DatasetPair{handle(std::move(parts.train)), handle(std::move(parts.test))};
 }
 
 namespace api {

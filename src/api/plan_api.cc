@@ -15,6 +15,7 @@
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 #include "report/explain.h"
+#include "settings/fields.h"
 #include "weights/safetensors.h"
 
 namespace pantoum {
@@ -100,7 +101,12 @@ Result<Plan> plan_of_model(const problem::Plan& given, const std::string& where,
   PANTOUM_ASSIGN(const pipeline::PlanRecord record, pipeline::record_of(given, where));
   PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
   inputs.add_all(Access::impl(model).inputs.get());
-  return plan_of_record(given, asked, record.request, &inputs);
+  Result<Plan> plan = plan_of_record(given, asked, record.request, &inputs);
+  if (plan || plan.error().code != "E0231") return plan;
+  // What differs has a name, where it is a setting.
+  pipeline::ModelRequest planned = record.model, here = asked;
+  PANTOUM_TRY(settings::check_beside_plan(settings::fields_of(planned.options), settings::fields_of(here.options)));
+  return plan;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/foreign_names.h"
+
 namespace pantoum::base {
 namespace {
 
@@ -66,6 +68,8 @@ std::string likely_name(const std::string& word, const std::vector<std::string>&
 
 std::string hint_at(const std::string& word, const std::vector<std::string>& names) {
   const std::string likely = likely_name(word, names);
+  if (const std::string known = foreign_name(word, names); !known.empty() && plain(word) != plain(likely))
+    return known + "; ";
   return likely.empty() ? "" : "did you mean " + likely + "? ";
 }
 

@@ -14,7 +14,7 @@ namespace pantoum::base {
 // the nearest by letters. "" where none is near.
 [[nodiscard]] std::string likely_name(const std::string& word, const std::vector<std::string>& names);
 
-// "did you mean adam? ", or "" where nothing is near.
+// "did you mean adam? ", or what another framework's name is called here (foreign_names.h), or "" where nothing is near.
 [[nodiscard]] std::string hint_at(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace pantoum::base

@@ -151,6 +151,51 @@ std::string show_bytes(int64_t bytes) {
   return fmt::format("{:.2f} GiB", value / 1073741824);
 }
 
+namespace {
+
+// The shortest number that gives so many bytes in a unit, as parse_bytes rounds them; "": it has more than three decimals.
+std::string shortest_number(int64_t bytes, double unit) {
+  constexpr int kMostDecimals = 3;
+  constexpr double kRounding = 1e-9;
+  for (int decimals = 0; decimals <= kMostDecimals; ++decimals) {
+    const double scale = std::pow(10.0, decimals);
+    const double number = std::max(0.0, std::ceil(static_cast<double>(bytes) / unit * scale - kRounding)) / scale;
+    if (static_cast<int64_t>(std::floor(number * unit)) == bytes) return fmt::format("{:.{}f}", number, decimals);
+  }
+  return "";
+}
+
+}  // namespace
+
+ByteUnit::ByteUnit(int64_t written) : name_(kByteUnits.front().name) {
+  std::string best = fmt::format("{}", written);
+  const auto cost = [](const std::string& number, std::string_view unit) {  // of equal lengths, powers of 1024
+    return 2 * number.size() + (number.starts_with("0.") ? 1 : 0) + (unit.find('i') == std::string_view::npos && unit != "B" ? 1 : 0);
+  };
+  for (const Unit& unit : kByteUnits) {
+    const std::string number = shortest_number(written, unit.factor);
+    if (number.empty() || cost(number, unit.name) >= cost(best, name_)) continue;
+    best = number, name_ = unit.name, factor_ = unit.factor;
+  }
+  written_ = fmt::format("{} {}", best, name_);
+}
+
+std::string ByteUnit::rounded(int64_t bytes, double (*to)(double)) const {
+  const double value = static_cast<double>(bytes) / factor_;
+  if (factor_ == 1) return fmt::format("{} B", bytes);
+  const int decimals = value > 0 ? std::clamp(2 - static_cast<int>(std::floor(std::log10(value))), 2, 9) : 2;
+  const double scale = std::pow(10.0, decimals);
+  return fmt::format("{:.{}f} {}", to(value * scale) / scale, decimals, name_);
+}
+
+std::string ByteUnit::up(int64_t bytes) const {
+  return rounded(bytes, &std::ceil);
+}
+
+std::string ByteUnit::down(int64_t bytes) const {
+  return rounded(bytes, &std::floor);
+}
+
 std::string show_seconds(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);

@@ -24,6 +24,23 @@ namespace pantoum::base {
 
 // "24.0 MiB", "512 B": three significant digits or more, IEC units.
 [[nodiscard]] std::string show_bytes(int64_t bytes);
+
+// Bytes in the unit of one number of bytes: that in which it has the fewest digits, as its user wrote it. 4194304 is "4 MiB", 200000 "200 kB".
+class ByteUnit {
+ public:
+  explicit ByteUnit(int64_t written);
+  [[nodiscard]] std::string written() const { return written_; }
+  // Another number in the same unit, with three digits or more: no less than it, or no more.
+  [[nodiscard]] std::string up(int64_t bytes) const;
+  [[nodiscard]] std::string down(int64_t bytes) const;
+
+ private:
+  [[nodiscard]] std::string rounded(int64_t bytes, double (*to)(double)) const;
+  std::string_view name_;
+  double factor_ = 1;
+  std::string written_;
+};
+
 // "1.2 ms", "3 min 20 s".
 [[nodiscard]] std::string show_seconds(double seconds);
 // "3.91 J", "12 mJ".

@@ -73,6 +73,23 @@ TEST(Units, ThatAreHalfWrittenAreToldWithTheirReadings) {
   EXPECT_EQ(parse_bytes("-4MiB", "").error().message, "'-4MiB' is below 0");
 }
 
+TEST(ByteUnit, IsTheOneThatItsUserWrote) {
+  for (const char* text : {"4 MiB", "0.1 MiB", "200 kB", "64 KiB", "1.5 GB", "1.5 GiB", "100 KiB", "1 B", "999 B", "2.5 MB", "16 MiB", "0 B",
+                           "1000 MiB", "48 KiB", "5320 KiB", "768 MiB", "10 MB", "33.3 MiB"})
+    EXPECT_EQ(ByteUnit(parse_bytes(text, "").value()).written(), text);
+  for (const int64_t bytes : {int64_t{1}, int64_t{104857}, int64_t{123456789}, (int64_t{1} << 62)})
+    EXPECT_EQ(parse_bytes(ByteUnit(bytes).written(), "").value(), bytes) << ByteUnit(bytes).written();
+}
+
+TEST(ByteUnit, ShowsOtherBytesWithoutPromisingTooMuch) {
+  EXPECT_EQ(ByteUnit(4 << 20).up(5447168), "5.20 MiB");
+  EXPECT_EQ(ByteUnit(4 << 20).down(5377025), "5.12 MiB");
+  EXPECT_EQ(ByteUnit(200000).up(508928), "508.93 kB");
+  EXPECT_EQ(ByteUnit(4 << 20).up(1000), "0.000954 MiB");
+  EXPECT_EQ(ByteUnit(12345).up(999), "999 B");
+  EXPECT_EQ(ByteUnit(4 << 20).down(0), "0.00 MiB");
+}
+
 TEST(Units, OfAnySizeAreShown) {
   EXPECT_EQ(show_seconds(0.5), "500.0 ms");
   EXPECT_EQ(show_seconds(300), "5m00s");

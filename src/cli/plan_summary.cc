@@ -1,12 +1,14 @@
 #include "cli/plan_summary.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
 #include "base/units.h"
+#include "pipeline/planned_step.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/planner.h"
 #include "problem/cost_graph.h"
@@ -30,8 +32,11 @@ std::string bound_text(const PlanSummary& summary) {
     return fmt::format("{}: {:.6g}; no bound proved", base::one_line(summary.expression), *value);
   const auto& bound = bound_of(plan);
   if (!bound) return "no bound proved";
-  return fmt::format("proved bound {}, gap {:.3g}%, for {}", show_value(plan.question.objective, *bound),
-                     plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
+  const char* order = plan.bound.any_order ? "any order" : "this order";
+  constexpr double kNothing = 1e-8;
+  if (plan.gap <= kNothing) return fmt::format("proved optimal, for {}", order);
+  return fmt::format("the best possible plan takes {} or more ({:.2g}% less), for {}",
+                     show_value(plan.question.objective, *bound), plan.gap * 100, order);
 }
 
 // "merge-equal-ops 3 times, sink-split".
@@ -66,6 +71,8 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
     summary.micro_batch = accumulation->found;
   summary.measuring_s = compiled.measuring_s;
   summary.made_by = compiled.made_by;
+  const auto record = pipeline::record_of(training.plan, "");
+  summary.ram_of_profile = record && !record->request.settings.ram;
   return summary;
 }
 
@@ -86,6 +93,16 @@ std::string more_than_unplanned(const PlanSummary& summary) {
                      base::show_bytes(found.arena_bytes - found.peak_bytes));
 }
 
+// Which RAM the plan may take where nobody said it, and what this machine has.
+std::string ram_of_profile(const PlanSummary& summary) {
+  const std::string& device = summary.plan.graph.device.name;
+  std::string text = fmt::format("         no --ram was given: {} is the RAM of the profile {}",
+                                 base::show_bytes(summary.plan.question.budget_bytes()), base::one_line(device));
+  if (device == "host")
+    text += fmt::format("; this machine has {}", base::show_bytes(int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)));
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string to_text(const PlanSummary& summary) {
@@ -100,6 +117,7 @@ std::string to_text(const PlanSummary& summary) {
                       base::one_line(plan.graph.device.name), base::show_bytes(found.arena_bytes),
                       base::show_bytes(plan.question.budget_bytes()), smaller,
                       base::show_bytes(summary.unplanned.peak_bytes));
+  if (summary.ram_of_profile) text += ram_of_profile(summary);
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);

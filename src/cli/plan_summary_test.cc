@@ -35,7 +35,7 @@ TEST(PlanSummary, TellsWhatAPlanTakes) {
             "plan     12 ops on m4: arena 48.0 KiB of 64.0 KiB (50% of the unplanned 96.0 KiB)\n"
             "         3 computed again; 2.0 KiB paged out in 2 transfers, 4.0 KiB in in 4\n"
             "         500.0 ms and 4.00 mJ a step (modelled), unplanned 250.0 ms and 2.00 mJ\n"
-            "         proved bound 3.60 mJ, gap 10%, for any order\n");
+            "         the best possible plan takes 3.60 mJ or more (10% less), for any order\n");
 }
 
 // Whoever asks for time is not told joules that nobody measured; more RAM than the unplanned step has a reason.
@@ -55,6 +55,18 @@ TEST(PlanSummary, TellsTimeAloneAndWhyAPlanTakesMoreThanTheUnplannedStep) {
   EXPECT_TRUE(says("there is room, and less RAM would not cost less\n"));
   found.peak_bytes = kUnplanned.peak_bytes;
   EXPECT_TRUE(says("96.0 KiB of the arena, at the peak, lie between tensors\n"));
+}
+
+TEST(PlanSummary, TellsThatAPlanIsOptimalAndWhoseRamItMayTake) {
+  problem::Plan plan = some_plan();
+  plan.gap = 0;
+  PlanSummary summary{plan, some_found(), kUnplanned};
+  EXPECT_NE(to_text(summary).find("         proved optimal, for any order\n"), std::string::npos);
+  EXPECT_EQ(to_text(summary).find("no --ram"), std::string::npos);
+  summary.ram_of_profile = true;
+  EXPECT_NE(to_text(summary).find("no --ram was given: 64.0 KiB is the RAM of the profile m4\n"), std::string::npos);
+  summary.plan.graph.device.name = "host";
+  EXPECT_NE(to_text(summary).find("of the profile host; this machine has "), std::string::npos);
 }
 
 TEST(PlanSummary, TellsHowMuchWasMeasured) {

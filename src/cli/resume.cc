@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "cli/planning.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::cli {
 
-Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed,
-                                                          std::optional<int64_t> batch) {
+Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed) {
   if (path.empty()) return std::optional<train::ResumePoint>();
   PANTOUM_ASSIGN(train::ResumePoint point, train::find_resume_point(path));
   if (point.damaged) {
@@ -20,12 +20,25 @@ Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& pat
   if (seed && *seed != point.progress.seed)
     return fail("E0243", fmt::format("the resume point was made with the seed {}", point.progress.seed), point.path,
                 "leave --seed out");
-  if (batch && point.progress.batch > 0 && *batch != point.progress.batch)
-    return fail(
-        "E0243",
-        fmt::format("the resume point was made with batches of {}, this run has {}", point.progress.batch, *batch),
-        point.path, fmt::format("resume with --batch {}", point.progress.batch));
   return std::optional(std::move(point));
+}
+
+Result<void> check_resume_point(const train::ResumePoint& point, const ir::Graph& training) {
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(point.path));
+  std::vector<train::PlanTensor> weights;
+  std::vector<std::string> states;
+  for (const ir::Value& value : training.values) {
+    if (value.role == ir::Role::kState) states.push_back(value.name);
+    if (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer)
+      weights.push_back({.name = value.name, .dtype = value.type.dtype, .shape = value.type.shape});
+  }
+  PANTOUM_TRY(train::check_same_model(file, weights, states));
+  if (training.inputs.empty() || training.value(training.inputs.front()).type.shape.empty()) return {};
+  const int64_t batch = training.value(training.inputs.front()).type.shape.front();
+  if (batch == point.progress.batch || point.progress.batch == 0) return {};
+  return fail("E0243",
+              fmt::format("the resume point was made with batches of {}, this run has {}", point.progress.batch, batch),
+              point.path, fmt::format("resume with --batch {}", point.progress.batch));
 }
 
 bool has_kernels_of(const train::ResumePoint& point, NamedKernels named) {

@@ -130,7 +130,7 @@ int run_line(int argc, const char* const* argv, bool json) {
   if (json) print_notes_as_json();
   CommandLine line(
       "pantoum",
-      "Pantoum trains neural networks inside a RAM budget: tensors return, computed again or read back from storage.",
+      "Pantoum trains neural networks inside a RAM budget: by computing tensors again, or moving them to disk.",
       PANTOUM_VERSION);
   add_verbs(line);
   Streams streams;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/files/contents.h"
+#include "base/contents.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "pipeline/prepare_training.h"
@@ -70,7 +70,7 @@ Result<pipeline::PlannedStep> step_of_loss(const TrainedAsked& asked, const Loss
 // Outputs are the same whatever the loss: where none is given, one that fits them.
 Result<pipeline::PlannedStep> step_of_model(const TrainedAsked& asked, bool labels, const std::string& contents) {
   if (labels || asked.has_loss) return step_of_loss(asked, asked.step.options.loss, contents);
-  if (contents_of(asked.file) == Contents::kTorchGraph)
+  if (base::contents_of(asked.file) == base::Contents::kTorchGraph)
     if (Result<pipeline::PlannedStep> step = step_of_loss(asked, "captured", contents);
         step || step.error().code != "E0403")
       return step;
@@ -128,7 +128,7 @@ Result<TrainedModel> open_trained(const TrainedAsked& asked, bool labels) {
     PANTOUM_ASSIGN(made.cache, base::TemporaryPath::create("cache"));
     samples.cache_folder = made.cache->path();
   }
-  const bool is_plan = contents_of(asked.file) == Contents::kPlan;
+  const bool is_plan = base::contents_of(asked.file) == base::Contents::kPlan;
   ProgressLine line(asked.common.json());
   line.phase("planning " + asked.file);
   PANTOUM_ASSIGN(made.step, is_plan ? step_of_file(asked, made.contents->path())

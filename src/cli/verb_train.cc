@@ -42,7 +42,6 @@ struct TrainOptions {
   int64_t log_every = 20;
   // What the user names, and does not leave to a plan, a checkpoint or a default.
   std::optional<uint64_t> seed = {};
-  std::optional<int64_t> batch = {};
   NamedKernels kernels = {};
 
   [[nodiscard]] const std::string& checkpoint() const { return *fit.checkpoint; }
@@ -124,10 +123,16 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   const pipeline::Listener listener{.dump = asked.dump,
                                     .note = print_note,
                                     .warning = print_warning,
+                                    .compiled = [&](const ir::Graph& training) -> Result<void> {
+                                      return resumed ? check_resume_point(*resumed, training) : Result<void>();
+                                    },
                                     .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) -> Result<void> {
                                       const int64_t batch = pipeline::batch_of(compiled) * compiled.model.options.accumulate;
                                       PANTOUM_TRY(train::check_length(std::max<int64_t>(1, batch), data.train.count(),
                                                                       options.fit.epochs));
+                                      if (data.test.count() == 0)
+                                        print_note("the data hold no test set, so that nothing is evaluated: name one "
+                                                   "with --test-data, or hold samples out with --val-split 0.1");
                                       return report_plan(compiled, request.plan.expression, data, options.common.json(),
                                                          log);
                                     }};
@@ -297,7 +302,7 @@ Result<int> train_model(TrainOptions options) {
   PANTOUM_TRY(check_outputs(options));
   PANTOUM_ASSIGN(MeteredRun metered, MeteredRun::open(options.meter));
   PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
-  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.seed, options.batch));
+  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.seed));
   RunLog log(options.log, resumed.has_value());
   PANTOUM_TRY(log_resume(resumed, log));
 
@@ -350,11 +355,10 @@ void add_train(CommandLine& line) {
   add_step_settings(verb, step, {"inference", "split_update", "steps", "samples", "planner"});
   add_dump_option(verb, options->dump_after);
   add_common(verb, options->common);
-  const Option seed = verb.option("--seed"), batch = verb.option("--batch"), kernels = verb.option("--kernels");
+  const Option seed = verb.option("--seed"), kernels = verb.option("--kernels");
   verb.does([=] {
     TrainOptions given = *options;
     if (seed.was_given()) given.seed = given.trainer.seed;
-    if (batch.was_given()) given.batch = given.step.options.batch;
     if (kernels.was_given()) given.kernels = given.step.plan.kernels;
     return train_model(std::move(given));
   });

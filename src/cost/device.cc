@@ -1,6 +1,7 @@
 #include "cost/device.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/nearest_name.h"
 #include "base/units.h"
 
 namespace pantoum::cost {
@@ -374,10 +376,10 @@ Result<DeviceProfile> load_device(const std::string& name_or_path) {
   }
   for (const auto& [name, text] : builtin_devices())
     if (name == name_or_path) return parse_device(text, "devices/" + name + ".toml");
-  std::string known;
-  for (const std::string& name : device_names()) known += (known.empty() ? "" : ", ") + name;
+  const std::vector<std::string> known = device_names();
   return fail("E0270", fmt::format("no device profile is called '{}'", name_or_path), "--device",
-              fmt::format("use one of {}, or a path that ends in .toml", known));
+              fmt::format("{}use one of {}, or a path that ends in .toml", base::hint_at(name_or_path, known),
+                          fmt::join(known, ", ")));
 }
 
 std::vector<std::string> device_names() {

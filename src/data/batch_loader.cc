@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "data/label_advice.h"
+
 namespace pantoum::data {
 namespace {
 
@@ -77,8 +79,7 @@ Result<Conversion> BatchLoader::fit(const SampleFile& file, const BatchView& ten
                 fmt::format("the data do not fit the model: samples have the shape {}, '{}' wants {}",
                             show(file.sample_shape()), name, show(row)),
                 name,
-                !is_input       ? "give labels of this shape; where the output has its classes last, as for tokens, "
-                                  "use --loss cross_entropy,classes=last"
+                !is_input       ? advice_on_labels(file, row, tensor.dtype)
                 : channels_last ? "move the channels to the front: numpy.transpose(x, (0, 3, 1, 2))"
                                 : "give data of the model's input shape, or export the model for this data");
   using base::DType;
@@ -94,11 +95,7 @@ Result<Conversion> BatchLoader::fit(const SampleFile& file, const BatchView& ten
               fmt::format("the data do not fit the model: samples are {}, '{}' wants {}", base::name_of(from), name,
                           base::name_of(to)),
               name,
-              fmt::format("save the data as {}{}", base::name_of(to),
-                          is_input              ? ""
-                          : to == DType::kI64   ? ", or use a loss of numbers as --loss mse"
-                          : from != DType::kF32 ? "; integer labels are for --loss cross_entropy"
-                                                : ""));
+              is_input ? fmt::format("save the data as {}", base::name_of(to)) : advice_on_labels(file, file.sample_shape(), to));
 }
 
 Result<void> BatchLoader::check_channels(const BatchView& tensor, Conversion conversion) const {

@@ -250,6 +250,75 @@ Result<void> append_number(std::string_view field, base::DType dtype, std::vecto
   return {};
 }
 
+namespace {
+
+// The names of the columns of features; "column 1" where the file has no header.
+Result<std::vector<std::string>> feature_names(const std::string& path, const Place& place) {
+  PANTOUM_ASSIGN(const base::OwnedFile file, base::OwnedFile::open_to_read(path));
+  std::string start(static_cast<size_t>(std::min<uint64_t>(file.size(), kTablePiece)), ' ');
+  PANTOUM_TRY(file.read_at(0, std::as_writable_bytes(std::span(start)), "E0260"));
+  std::string_view line = start;
+  if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t\r\n"), line.size()));
+  line = line.substr(0, line.find_first_of("\r\n"));
+  std::vector<std::string_view> fields;
+  split_csv_line(line, csv_separator(line), fields);
+  PANTOUM_ASSIGN(const CsvColumns columns, csv_columns(fields, place.wanted, place.options.label_columns, path));
+  std::vector<std::string> names;
+  for (const size_t column : columns.features)
+    names.push_back(columns.has_header ? fmt::format("'{}'", fields[column].substr(0, 64))
+                                       : fmt::format("{}", column + 1));
+  return names;
+}
+
+// The features, as numbers, of one row.
+Result<void> read_row(const Dataset& data, int64_t row, std::vector<std::byte>& buffer, std::vector<double>& values) {
+  values.clear();
+  for (const auto& input : data.inputs) {
+    buffer.resize(static_cast<size_t>(sample_bytes(*input)));
+    PANTOUM_TRY(input->read(row, buffer));
+    const auto append = [&](auto zero) {
+      for (size_t at = 0; at < buffer.size(); at += sizeof zero) {
+        std::memcpy(&zero, buffer.data() + at, sizeof zero);
+        values.push_back(static_cast<double>(zero));
+      }
+    };
+    if (input->dtype() == base::DType::kF32) append(0.0F);
+    if (input->dtype() == base::DType::kI64) append(int64_t{0});
+    if (input->dtype() == base::DType::kI32) append(int32_t{0});
+  }
+  return {};
+}
+
+// Warns of each column of features that counts the rows up by one, as an index does. A table's only column may do so.
+Result<void> warn_of_index(const std::string& path, const Place& place, Dataset& data) {
+  constexpr int64_t kLeastRows = 10, kMostRows = 10000;
+  constexpr size_t kMostWidth = 10000;
+  const int64_t rows = std::min(data.count(), kMostRows);
+  std::vector<std::byte> buffer;
+  std::vector<double> first, values;
+  if (rows < kLeastRows) return {};
+  PANTOUM_TRY(read_row(data, 0, buffer, first));
+  if (first.size() < 2 || first.size() > kMostWidth) return {};
+  std::vector<bool> counts(first.size(), true);
+  for (int64_t row = 1; row < rows && std::find(counts.begin(), counts.end(), true) != counts.end(); ++row) {
+    PANTOUM_TRY(read_row(data, row, buffer, values));
+    for (size_t at = 0; at < first.size(); ++at)
+      if (values[at] != first[at] + static_cast<double>(row)) counts[at] = false;
+  }
+  if (std::find(counts.begin(), counts.end(), true) == counts.end()) return {};
+  PANTOUM_ASSIGN(const std::vector<std::string> names, feature_names(path, place));
+  for (size_t at = 0; at < counts.size() && at < names.size(); ++at)
+    if (counts[at])
+      data.warnings.push_back(
+          fmt::format("the column {} of {} counts up by one from row to row, like an index: leave it out of the table and the "
+                      "model, as it says nothing of a sample, and its size can make the loss grow without bounds",
+                      names[at], path));
+  return {};
+}
+
+}  // namespace
+
 FoundSamples find_csv(const Place& place) {
   std::string path = place.path;
   if (place.wanted.inputs.empty()) return std::optional<Dataset>();
@@ -281,6 +350,7 @@ FoundSamples find_csv(const Place& place) {
   for (size_t input = 0; input < place.wanted.inputs.size(); ++input)
     data.inputs.push_back(field(layout.input_at[input], place.wanted.inputs[input]));
   if (place.wanted.labels) data.labels = field(layout.label_at, place.wanted.label);
+  PANTOUM_TRY(warn_of_index(path, place, data));
   return std::optional(std::move(data));
 }
 

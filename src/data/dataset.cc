@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "data/held_out.h"
 #include "data/source.h"
+#include "data/what_is_there.h"
 
 namespace pantoum::data {
 
@@ -44,6 +46,15 @@ Result<bool> is_folder(const std::string& path) {
   return std::filesystem::is_directory(status);
 }
 
+// E0262 with what is there. What was looked for is told where that gives no name to its files.
+Failure not_understood(const std::string& path, bool folder, const Wanted& wanted, std::vector<std::string> tried) {
+  WhatIsThere there = what_is_there(path, folder, wanted);
+  if (!there.help.empty()) tried.clear();
+  if (!there.note.empty()) tried.insert(tried.begin(), std::move(there.note));
+  return fail("E0262", fmt::format("the {} holds no data set that is understood", folder ? "folder" : "file"), path,
+              there.help.empty() ? "docs/data.md tells what each format looks like" : there.help, std::move(tried));
+}
+
 Result<Dataset> open_train(const std::string& path, const Wanted& wanted, const DataOptions& options,
                            const Dataset* train) {
   PANTOUM_ASSIGN(const bool folder, is_folder(path));
@@ -52,9 +63,7 @@ Result<Dataset> open_train(const std::string& path, const Wanted& wanted, const 
       Dataset data,
       open_split(
           {.path = path, .is_folder = folder, .wanted = wanted, .options = options, .train = train, .tried = &tried}));
-  if (data.inputs.empty())
-    return fail("E0262", fmt::format("the {} holds no data set that is understood", folder ? "folder" : "file"), path,
-                "docs/data.md tells what each format looks like", std::move(tried));
+  if (data.inputs.empty()) return not_understood(path, folder, wanted, std::move(tried));
   return data;
 }
 
@@ -66,7 +75,10 @@ int64_t sample_bytes(const SampleFile& samples) {
   return bytes;
 }
 
-Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options) {
+namespace {
+
+// The training and the test set, before any sample is held out.
+Result<TrainTest> open_both(const std::string& path, const Wanted& wanted, const DataOptions& options) {
   TrainTest data;
   Result<Dataset> train = open_train(path, wanted, options, nullptr);
   if (!train && (wanted.labels || options.test_path || train.error().notes.empty()))
@@ -87,6 +99,17 @@ Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const
                                         .tried = &tried}));
   if (!train && data.test.inputs.empty()) return Failure(std::move(train).error());
   return data;
+}
+
+}  // namespace
+
+Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options) {
+  PANTOUM_ASSIGN(TrainTest data, open_both(path, wanted, options));
+  if (!options.val_split) return data;
+  if (data.test.count() > 0)
+    return fail("E0117", fmt::format("the data have a test set of {} samples", data.test.count()), "--val-split",
+                "leave --val-split out");
+  return hold_out(std::move(data.train), *options.val_split, "--val-split");
 }
 
 namespace {

@@ -42,6 +42,7 @@ struct Dataset {
   std::unique_ptr<SampleFile> labels;
   std::vector<std::unique_ptr<SampleFile>> more_labels;  // of the second and later losses
   std::string format;                                    // "IDX", "image folder", ...
+  std::vector<std::string> warnings;                     // what training on them would suffer from
   std::vector<std::string> classes;                      // an image folder's, in the order of their labels; else empty
   [[nodiscard]] int64_t count() const {
     return labels ? labels->count() : inputs.empty() ? 0 : inputs.front()->count();

@@ -1,4 +1,5 @@
 // The formats that a data set may come in, each from a folder or file as its users have it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -335,6 +336,75 @@ TEST_F(Sources, NothingFoundTellsEveryFormat) {
   EXPECT_THAT(refusal("nowhere"), HasSubstr("there is no such file or folder"));
   put("data.txt", "1,2,3");
   EXPECT_THAT(refusal("data.txt"), HasSubstr("the file holds no data set"));
+}
+
+TEST_F(Sources, FilesWithOtherNamesAreToldWithTheirNewOnes) {
+  struct Names {
+    const char *x, *y, *x_now, *y_now;
+  };
+  for (const Names& names : {Names{"X.npy", "y.npy", "x_train.npy", "y_train.npy"},
+                             Names{"images.npy", "labels.npy", "x_train.npy", "y_train.npy"},
+                             Names{"X_train.npy", "Y_train.npy", "x_train.npy", "y_train.npy"},
+                             Names{"train_images.npy", "train-labels.npy", "x_train.npy", "y_train.npy"},
+                             Names{"data.f32", "target.i64", "x_train.f32", "y_train.i64"}}) {
+    put(names.x, "x"), put(names.y, "y");
+    const std::string text = refusal();
+    EXPECT_THAT(text, HasSubstr(names.x));
+    EXPECT_THAT(text, HasSubstr(std::string("/") + names.x_now));
+    EXPECT_THAT(text, HasSubstr(std::string("/") + names.y_now));
+    EXPECT_THAT(text, HasSubstr("help: rename: mv "));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("looked for")));
+    std::filesystem::remove(path(names.x)), std::filesystem::remove(path(names.y));
+  }
+}
+
+TEST_F(Sources, WhatIsThereIsToldWhereItsNamesSayNothing) {
+  EXPECT_THAT(refusal(), HasSubstr("the folder is empty"));
+  put("a.npy", "x"), put("b.npy", "y");
+  EXPECT_THAT(refusal(), HasSubstr("the folder has a.npy, b.npy"));
+  EXPECT_THAT(refusal(), HasSubstr("looked for"));
+  for (int file = 0; file < 20; ++file) put(fmt::format("part{}.bin", 10 + file), "x");
+  EXPECT_THAT(refusal(), HasSubstr("and 14 more"));
+  put_below("h5/train.h5", "\x89HDF\r\n\x1a\n....");
+  EXPECT_THAT(refusal("h5"), HasSubstr("train.h5 is an HDF5 file"));
+  put_below("csv/iris.csv", "1,2,0");
+  EXPECT_THAT(refusal("csv"), HasSubstr("name the file: --data " + path("csv/iris.csv")));
+}
+
+TEST_F(Sources, AnNpzWithOtherArraysIsToldWithTheirNames) {
+  put_below("x/anything.npz", picture("stored.npz"));  // x_train, y_train, ...
+  EXPECT_THAT(refusal("x"), HasSubstr("name the file: --data " + path("x/anything.npz")));
+}
+
+TEST_F(Csv, AColumnThatCountsTheRowsUpIsWarnedOf) {
+  wanted.inputs[0].shape = {3};
+  const auto warnings = [&](const std::string& header, const std::string& row, int rows) {
+    std::string text = header;
+    for (int at = 0; at < rows; ++at) text += fmt::format(fmt::runtime(row), at, (at * 7) % 5, at * 0.5) + "\n";
+    put("data.csv", text);
+    const auto data = open("data.csv");
+    EXPECT_TRUE(data) << to_text(data.error());
+    return data ? data->train.warnings : std::vector<std::string>();
+  };
+  EXPECT_THAT(warnings("id,a,b,label\n", "{0},{1},{2},{1}", 40), ElementsAre(HasSubstr("the column 'id' of ")));
+  EXPECT_THAT(warnings("a,b,no,label\n", "{1},{2},10{0:02},{1}", 40), ElementsAre(HasSubstr("'no'")));
+  EXPECT_THAT(warnings("", "{1},{0},{2},{1}", 40), ElementsAre(HasSubstr("the column 2 of ")));
+  EXPECT_THAT(warnings("", "{1},{0},{2},{1}", 9), ElementsAre());    // too few to tell
+  EXPECT_THAT(warnings("", "{1},{2},{1},{1}", 40), ElementsAre());   // a time in half seconds
+  EXPECT_THAT(warnings("", "{1},{1},{1},{0}", 40), ElementsAre());   // the label is no feature
+  EXPECT_THAT(warnings("", "{0},{0},{1},{1}", 40), ElementsAre(HasSubstr("column 1"), HasSubstr("column 2")));
+}
+
+TEST_F(Sources, AShareIsHeldOutWhereThereIsNoTestSet) {
+  std::filesystem::copy(kTestdata + "deflated.npz", path("data.npz"));
+  options.val_split = 0.25;
+  const auto data = open("data.npz");
+  ASSERT_TRUE(data) << to_text(data.error());
+  EXPECT_EQ(data->train.count(), 3);
+  EXPECT_EQ(data->test.count(), 1);
+  EXPECT_THAT(numbers<float>(*data->test.inputs.at(0), 0), ElementsAre(18, 19, 20, 21, 22, 23));
+  std::filesystem::copy(kTestdata + "stored.npz", path("both.npz"));
+  EXPECT_THAT(refusal("both.npz"), HasSubstr("leave --val-split out"));
 }
 
 TEST(ZipDirectory, AnyBytesAreUnderstoodOrRefused) {

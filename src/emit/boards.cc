@@ -6,6 +6,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/nearest_name.h"
 #include "emit/project/boards.h"
 
 namespace pantoum::emit {
@@ -53,12 +54,12 @@ Result<Board> find_board(const std::string& target_name, const std::string& boar
   for (const Target& each : targets()) names.push_back(each.name);
   if (target == targets().end())
     return fail("E0297", fmt::format("the target '{}' is unknown", target_name), "--target",
-                fmt::format("use one of {}", fmt::join(names, ", ")));
+                fmt::format("{}use one of {}", base::hint_at(target_name, names), fmt::join(names, ", ")));
   const std::string name = board_name.empty() ? target->board : board_name;
   const auto board = std::ranges::find(boards(), name, &Board::name);
   if (board == boards().end())
     return fail("E0297", fmt::format("the board '{}' is unknown", name), "--board",
-                fmt::format("use one of {}", fmt::join(board_names(), ", ")));
+                fmt::format("{}use one of {}", base::hint_at(name, board_names()), fmt::join(board_names(), ", ")));
   Board made = *board;
   if (!made.is_posix()) {
     const auto own = std::ranges::find(boards(), target->board, &Board::name);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "aten/import_torch.h"
+#include "base/contents.h"
 #include "base/special_files.h"
 #include "weights/safetensors.h"
 
@@ -94,15 +95,29 @@ Result<Made> from_torch(const ModelFile& model, const import::OnnxOptions& optio
 
 }  // namespace
 
+namespace {
+
+// The model of an ONNX file; what the file is, where it is none.
+template <class Made>
+Result<Made> from_onnx(const std::string& path, const import::OnnxOptions& options,
+                       Result<Made> (*load)(const std::string&, const import::OnnxOptions&)) {
+  Result<Made> made = load(path, options);
+  if (made || made.error().code != "E0202") return made;
+  std::optional<Error> error = base::why_no_model(path);
+  return Failure(error ? *std::move(error) : std::move(made).error());
+}
+
+}  // namespace
+
 Result<import::Imported> import_model(const ModelFile& model, const import::OnnxOptions& options) {
   if (is_torch_graph(model)) return from_torch(model, options, aten::load_torch);
-  return model.bytes == nullptr ? import::load_onnx(model.path, options)
+  return model.bytes == nullptr ? from_onnx(model.path, options, import::load_onnx)
                                 : import::parse_onnx(model.bytes->data(), model.bytes->size(), "", options);
 }
 
 Result<import::ModelInfo> inspect_model(const ModelFile& model, const import::OnnxOptions& options) {
   if (is_torch_graph(model)) return from_torch(model, options, aten::inspect_torch);
-  if (model.bytes == nullptr) return import::inspect_onnx(model.path, options);
+  if (model.bytes == nullptr) return from_onnx(model.path, options, import::inspect_onnx);
   PANTOUM_ASSIGN(import::Imported imported, import_model(model, options));
   return std::move(imported.info);
 }

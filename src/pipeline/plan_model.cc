@@ -71,19 +71,6 @@ void take_costs_of(const CostGraph& given, CostGraph& graph) {
   graph.device.costs_of = given.device.costs_of;
 }
 
-// The planner knows nothing of what was taken off the budget: its figures are of the rest, the RAM that it advises is not.
-Error with_reserve(Error error, const plan::Infeasible& known, Bytes reserve) {
-  const bool none_fits = error.code == "E0301" || error.code == "E0302";
-  if (!none_fits || reserve <= 0) return error;
-  error.notes.push_back(fmt::format(
-      "all these figures are of what the reserve (with batches made ahead) leaves: add {} to them for the whole RAM",
-      base::show_bytes(reserve)));
-  const std::string advised = plan::ram_option(known.min_ram_bytes);
-  if (const size_t at = error.help.find(advised); at != std::string::npos)
-    error.help.replace(at, advised.size(), plan::ram_option(known.min_ram_bytes + reserve));
-  return error;
-}
-
 // A deadline is refused by times that are measured or modelled: which of the two decides what the refusal is worth.
 Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
   const bool by_time = infeasible.refusal && infeasible.refusal->of == problem::Objective::kTime;
@@ -210,6 +197,7 @@ Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequ
     return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(budget)), "--reserve",
                 "give more --ram");
   budget -= request.reserve;
+  options.reserved = request.reserve;
   PANTOUM_ASSIGN(options.question.deadline, step_deadline_of(request, unplanned));
   return options;
 }
@@ -263,8 +251,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = none;
-  if (!found)
-    return Failure(with_reserve(with_source_of_times(found.error(), none, first.device), none, request.reserve));
+  if (!found) return Failure(with_source_of_times(found.error(), none, first.device));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
   Program& training = compiled.training();
@@ -297,8 +284,7 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   Result<problem::Plan> plan = plan::make_plan(asked, graph, asked.options, &none);
   if (!plan) {
     PANTOUM_TRY(plan::check_infeasibility(none));
-    Error error =
-        with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), none, request.reserve);
+    Error error = with_source_of_times(std::move(plan).error(), none, graph.device);
     if (infeasible != nullptr) *infeasible = std::move(none);
     return Failure(std::move(error));
   }

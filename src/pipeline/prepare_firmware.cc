@@ -7,6 +7,7 @@
 #include "autodiff/autodiff.h"
 #include "base/units.h"
 #include "data/batch_loader.h"
+#include "emit/boards.h"
 #include "emit/project/samples.h"
 #include "emit/project_folder.h"
 #include "settings/fields.h"
@@ -105,11 +106,39 @@ void set_classes(const PlannedStep& step, emit::Firmware& firmware) {
   firmware.classes = term.output;
 }
 
+// Bytes of one sample as the project keeps it.
+int64_t stored_bytes(const data::Dataset& data) {
+  int64_t bytes = data.labels != nullptr ? data::sample_bytes(*data.labels) : 0;
+  for (const auto* files : {&data.inputs, &data.more_labels})
+    for (const auto& file : *files) bytes += data::sample_bytes(*file);
+  return bytes;
+}
+
+// Refuses, before one is read, more samples than the board's ROM holds.
+Result<void> check_room(const FirmwareOptions& options, const data::TrainTest& data) {
+  PANTOUM_ASSIGN(const emit::Board board, emit::find_board(options.target, options.board.value_or(""), 0));
+  if (board.is_posix()) return {};
+  const auto taken = [](int64_t asked, const data::Dataset& of) { return asked == 0 ? of.count() : std::min(asked, of.count()); };
+  const int64_t train = taken(options.samples.value_or(0), data.train);
+  const int64_t test = options.test_samples ? taken(*options.test_samples, data.test) : 0;
+  const int64_t each = stored_bytes(data.train), most = static_cast<int64_t>(board.rom_bytes);
+  if (train + test <= most / std::max<int64_t>(each, 1)) return {};
+  const int64_t fit = most / std::max<int64_t>(each, 1) - test;
+  return fail("E0292",
+              fmt::format("{} samples of {} take {}, and the board {} has {} of ROM for samples, weights and program",
+                          train + test, base::show_bytes(each), base::show_bytes((train + test) * each), board.name,
+                          base::show_bytes(most)),
+              "--samples",
+              fit > 0 ? fmt::format("emit fewer than {} of them with --samples, or name another --board", fit)
+                      : "emit fewer --test-samples, or name another --board");
+}
+
 // The samples of the project, if it has some.
 Result<void> add_samples(const FirmwareRequest& request, const PlannedStep& step, emit::Firmware& firmware) {
   const FirmwareOptions& options = request.options;
   if (!options.data) return {};
   PANTOUM_ASSIGN(const data::TrainTest data, open_training_data({*options.data, request.data, {}}, step.wanted));
+  PANTOUM_TRY(check_room(options, data));
   PANTOUM_TRY(check_labels(data, step.labels));
   PANTOUM_ASSIGN(firmware.training, sample_rows(data.train, step, request.preparation, options.samples.value_or(0)));
   if (options.test_samples) {

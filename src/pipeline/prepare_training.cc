@@ -54,6 +54,7 @@ Result<Compiled> graphs_for_data(const TrainingRequest& request, const PlanReque
     most.reset();
   }
   PANTOUM_ASSIGN(Compiled compiled, make_graphs(model, plan, listener.dump));
+  if (listener.compiled) PANTOUM_TRY(listener.compiled(compiled.training().graph));
   PANTOUM_ASSIGN(data, open_training_data(request.data, compiled.evaluation().graph));
   PANTOUM_TRY(check_before_planning(request, data, compiled.training().graph, compiled.evaluation().graph));
   const int64_t bytes = most ? feature_cache_bytes(compiled.training().graph, data.train.count()) : 0;
@@ -80,6 +81,7 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
           warn_of_probabilities(compiled.evaluation().graph, made.data.train, request.data.preparation);
       !warning.empty())
     compiled.warnings.push_back(std::move(warning));
+  compiled.warnings.insert(compiled.warnings.end(), made.data.train.warnings.begin(), made.data.train.warnings.end());
   PANTOUM_TRY(add_costs(compiled, costed, listener.dump));
   if (listener.warning) std::for_each(compiled.warnings.begin(), compiled.warnings.end(), listener.warning);
   for (const std::string& note : compiled.training().graph.notes) tell(listener, note);

@@ -17,6 +17,8 @@ struct Listener {
   Dump dump = {};
   std::function<void(const std::string& note)> note = {};
   std::function<void(const std::string& warning)> warning = {};
+  // prepare_training calls it when the graphs are made, before data are opened and anything is planned. Its error ends the use case.
+  std::function<Result<void>(const ir::Graph& training)> compiled = {};
   // prepare_training calls it when the plans are made, before anything is written. Its error ends the use case.
   std::function<Result<void>(const Compiled& compiled, const data::TrainTest& data)> planned = {};
 };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "plan/bound/lp_bound.h"
 #include "plan/instance.h"
 #include "plan/solver.h"
@@ -59,7 +60,7 @@ void note_least(const std::optional<Infeasible::Least>& least, const char* what,
 std::string help_of(const PlanOptions& options, const Infeasible& known) {
   std::string help;
   if (known.min_ram_bytes > options.question.budget_bytes())
-    help = ram_option(known.min_ram_bytes);
+    help = ram_option(known.min_ram_bytes + options.reserved);
   const bool enough = !known.without_limits && !help.empty();
   const auto add = [&](const char* what) {
     help += (help.empty() ? "" : enough ? " or " : " and ") + std::string(what);
@@ -277,26 +278,34 @@ std::string ram_option(Bytes bytes) {
 
 Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known) {
   const bool proved = proved_infeasible(options, known);
+  const auto whole = [&](Bytes budget) { return budget + options.reserved; };
+  const base::ByteUnit unit(whole(options.question.budget_bytes()));
+  const std::string limits = limits_of(options);
   Error error{.code = proved ? "E0301" : "E0302"};
-  error.message =
-      proved ? fmt::format("no plan fits in {} bytes", options.question.budget_bytes())
-             : fmt::format("no plan was found for {} bytes within the limits", options.question.budget_bytes());
-  error.message += limits_of(options);
+  error.message = proved && limits.empty() ? fmt::format("{} is too little", unit.written())
+                  : proved                 ? fmt::format("no plan fits in {}{}", unit.written(), limits)
+                           : fmt::format("no plan was found for {}{} within the limits", unit.written(), limits);
+  std::string least;
+  if (known.min_plan)
+    least = fmt::format("the least known{} is {}",
+                        known.without_limits ? ", whatever time and energy it takes," : "",
+                        unit.up(whole(known.min_ram_bytes)));
+  if (!known.without_limits && known.min_ram_bound_bytes > 0)
+    least += fmt::format("{}below {} nothing fits", least.empty() ? "" : "; ", unit.down(whole(known.min_ram_bound_bytes)));
   if (!proved && proved_for_one_order(options, known))
     error.message += ": it is proved of the planned order of first computations that there is none, and not of others";
+  if (proved && limits.empty() && !least.empty())
+    error.message += ": " + least;
+  else if (!least.empty())
+    error.notes.push_back("of RAM, " + least);
   error.where = graph;
-  if (known.min_plan)
-    error.notes.push_back(fmt::format(
-        "the smallest RAM for which a plan is known{}: {} bytes ({:.1f} KiB){}",
-        known.without_limits ? ", whatever time and energy it takes" : "", known.min_ram_bytes,
-        static_cast<double>(known.min_ram_bytes) / 1024,
-        known.without_limits ? ""
-                             : fmt::format("; below {} it is proved that there is none", known.min_ram_bound_bytes)));
+  if (options.reserved > 0)
+    error.notes.push_back(fmt::format("{} of it are the reserve, with batches made ahead", base::show_bytes(options.reserved)));
   if (known.order_ram_bound_bytes > known.min_ram_bound_bytes)
     error.notes.push_back(
-        fmt::format("below {} bytes there is none that first computes the ops in the planned order; of "
+        fmt::format("below {} there is none that first computes the ops in the planned order; of "
                     "other orders it is not known",
-                    known.order_ram_bound_bytes));
+                    unit.down(whole(known.order_ram_bound_bytes))));
   note_least(known.time_s, "time", "s", error);
   note_least(known.energy_j, "energy", "J", error);
   error.notes.push_back("at the tightest point: " + known.why);

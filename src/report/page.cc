@@ -109,11 +109,13 @@ std::string budget_note(const Json& report) {
 Tile proof_tile(const Json& outcome) {
   const Json& gap = outcome["gap"];
   const std::string above = show_above_least(gap.is_number() ? gap.get<double>() : 1);
-  if (above.empty()) return {"Proved at most", "nothing", "no bound proved"};
+  const std::string order = outcome["bound_order"] == "any" ? "any order" : "this order";
+  if (above.empty()) return {"Proved", "nothing", "no bound is known"};
   const size_t space = above.find(' ');  // the number is large, its word is in the note
-  return {
-      "Proved at most", above.substr(0, space),
-      fmt::format("{} the least, {} order", above.substr(space + 1), outcome["bound_order"] == "any" ? "any" : "this")};
+  const std::string number = above.substr(0, space);
+  if (number == "0%") return {"Proved", "optimal", "no plan is better, " + order};
+  if (above.ends_with(" above")) return {"Proved within", number, "of the best possible plan, " + order};
+  return {"Proved at most", number, "times the best possible plan, " + order};
 }
 
 // "planned: 15.1 ms, 1.03x unplanned", with what is modelled called so.

@@ -148,6 +148,13 @@ std::string pressed(const std::string& value, double room) {
   return width_of(value) > room ? fmt::format(" textLength='{:.0f}' lengthAdjust='spacingAndGlyphs'", room) : "";
 }
 
+// The label of an axis; where it begins so far from 0 that lengths mislead, it says so.
+std::string with_cut(const std::string& label, double from, double to, double room) {
+  constexpr double kNoticed = 0.05;
+  const std::string cut = from > kNoticed * to ? " (cut: not from 0)" : "";
+  return fitted(label, room - width_of(cut)) + cut;
+}
+
 std::string axes(const Chart& chart, const Frame& frame) {
   const Layout& layout = frame.layout;
   const double left = layout.left, right = layout.right(), bottom = layout.bottom();
@@ -171,8 +178,8 @@ std::string axes(const Chart& chart, const Frame& frame) {
                     "<line x1='{0}' x2='{1}' y1='{2}' y2='{2}' class='axis'/>\n<text x='{3}' y='{4}' class='label "
                     "x'>{5}</text>\n<text x='8' y='{6}' class='label'>{7}</text>\n",
                     left, right, bottom, (left + right) / 2, bottom + 38,
-                    base::html_text(fitted(chart.x_label, right - left)), kTop - 22,
-                    base::html_text(fitted(chart.y_label, layout.width - 16)));
+                    base::html_text(with_cut(chart.x_label, frame.x_min, frame.x_max, right - left)), kTop - 22,
+                    base::html_text(with_cut(chart.y_label, frame.y_min, frame.y_max, layout.width - 16)));
 }
 
 // Keeps the point with the largest y of each run of points, so that peaks stay, and the first and the last point.

@@ -53,6 +53,9 @@ std::string proof(const Json& report) {
   const std::string above = show_above_least(gap.is_number() ? gap.get<double>() : 1);
   if (above.empty()) return "how near it is to the least is not proved";
   const std::string order = report["outcome"]["bound_order"] == "any" ? "any order" : "this order of ops";
+  if (above == "0% above") return fmt::format("proved to be the least {} for {}", least_of(report), order);
+  if (above.ends_with(" above"))
+    return fmt::format("proved within {} of the least {} for {}", above.substr(0, above.find(' ')), least_of(report), order);
   return fmt::format("proved at most {} the least {} for {}", above, least_of(report), order);
 }
 

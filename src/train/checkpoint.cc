@@ -3,6 +3,7 @@
 #include "train/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -221,6 +222,62 @@ Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTabl
               fmt::format("{} tensor{} of the model do{} not fit the file", count, count == 1 ? "" : "s",
                           count == 1 ? "es" : ""),
               file.path, "give weights of this very model", std::move(problems));
+}
+
+namespace {
+
+// What tells the file from a checkpoint of these weights: the first few, with the number of those that are left out.
+std::vector<std::string> other_weights(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights) {
+  constexpr size_t kShown = 5;
+  std::vector<std::string> others;
+  std::set<std::string_view> known;
+  for (const PlanTensor& tensor : weights) {
+    known.insert(tensor.name);
+    const weights::SafetensorEntry* entry = file.find(tensor.name);
+    const std::string own = describe(tensor.dtype, tensor.shape);
+    if (entry == nullptr)
+      others.push_back(fmt::format("it lacks '{}' {}, which this model has", tensor.name, own));
+    else if (entry->dtype != tensor.dtype || entry->shape != tensor.shape)
+      others.push_back(fmt::format("'{}' is {} in it, and {} in this model", tensor.name,
+                                   describe(entry->dtype, entry->shape), own));
+  }
+  for (const weights::SafetensorEntry& entry : file.tensors)
+    if (!known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated."))
+      others.push_back(fmt::format("it has '{}' {}, which this model lacks", entry.name, describe(entry.dtype, entry.shape)));
+  if (others.size() <= kShown) return others;
+  const size_t more = others.size() - kShown;
+  others.resize(kShown);
+  others.push_back(fmt::format("and {} more", more));
+  return others;
+}
+
+// "momentum" of "optim.momentum.fc.weight": what an optimizer keeps of each parameter.
+std::set<std::string> kinds_of_states(const std::vector<std::string>& names) {
+  constexpr std::string_view kState = "optim.";
+  std::set<std::string> kinds;
+  for (const std::string& name : names)
+    if (name.starts_with(kState)) kinds.insert(name.substr(kState.size(), name.find('.', kState.size()) - kState.size()));
+  return kinds;
+}
+
+std::string words_of(const std::set<std::string>& kinds) {
+  return kinds.empty() ? "nothing (sgd without momentum)" : fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+}  // namespace
+
+Result<void> check_same_model(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights,
+                              const std::vector<std::string>& states) {
+  if (std::vector<std::string> others = other_weights(file, weights); !others.empty())
+    return fail("E0243", "the resume point is of another model", file.path,
+                "resume with the model that it was made of, and its --freeze", std::move(others));
+  std::vector<std::string> kept;
+  for (const weights::SafetensorEntry& entry : file.tensors) kept.push_back(entry.name);
+  const std::set<std::string> kinds = kinds_of_states(kept), own = kinds_of_states(states);
+  if (kinds == own) return {};
+  return fail("E0243", "the resume point is of another optimizer", file.path,
+              "resume with the --optimizer and the settings it was made with",
+              {fmt::format("of each parameter it keeps {}, and the optimizer of this run {}", words_of(kinds), words_of(own))});
 }
 
 Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine, Source source,

@@ -54,6 +54,11 @@ enum class Source { kPlan, kResumePoint, kWeights };
 [[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, Source source,
                                          const char* code);
 
+// E0243: the resume point is of another model than these weights (with the tensors that tell it), or of another optimizer than these states
+// ("optim.KIND.PARAMETER").
+[[nodiscard]] Result<void> check_same_model(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights,
+                                            const std::vector<std::string>& states);
+
 // Copies checked tensors into the session, and records which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the
 // buffer for copying. E0241, E0903.
 [[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,

@@ -298,9 +298,13 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(own_process());
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
+    std::vector<std::string> states;
+    for (const PlanTensor& state : table_.states) states.push_back(state.name);
+    PANTOUM_TRY(check_same_model(file, table_.weights, states));
     PANTOUM_TRY(check_same_run(progress, path));
     PANTOUM_TRY(check_tensors(file, table_, Source::kResumePoint, "E0243"));
     made_.reset();
+    spoilt_.reset();
     PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kResumePoint, piece_));
     progress.plan_hash = progress_.plan_hash;
     progress.numerics = progress_.numerics;
@@ -319,6 +323,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(check_tensors(file, table_, Source::kWeights, "E0242"));
     PANTOUM_TRY(check_computed(file));
     made_.reset();
+    spoilt_.reset();
     PANTOUM_TRY(load_tensors(file, table_, *engine_, Source::kWeights, piece_));
     progress_.step = 0;
     progress_.best_so_far = {};
@@ -494,6 +499,7 @@ class PlanTrainer final : public Trainer {
     }
     ++progress_.step;
     if (!std::isfinite(*loss)) return diverged(progress_.step);
+    spoilt_.reset();
     return StepStats{progress_.step, *loss, lr};
   }
 
@@ -567,7 +573,13 @@ class PlanTrainer final : public Trainer {
     return static_cast<double>(value);
   }
 
-  static Failure diverged(uint64_t step) {
+  std::optional<uint64_t> spoilt_;  // the step since which no loss was finite
+  Failure diverged(uint64_t step) {
+    if (spoilt_ && *spoilt_ < step)
+      return fail("E0701",
+                  fmt::format("the loss of step {} is not finite: step {} has spoilt the parameters in RAM", step, *spoilt_), {},
+                  "go back to a checkpoint with --resume, or begin again");
+    spoilt_ = step;
     return fail("E0701", fmt::format("the loss of step {} is not finite", step), {},
                 "use a smaller --lr, and go on from the last checkpoint: this step has spoilt the "
                 "parameters in RAM");
@@ -590,10 +602,6 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
   // why: the hash is of the step that kernels of such a kind are given; where others go on, the tensors' names, types and
   // shapes must do.
   const bool others_go_on = other_kernels_ && point.kernels != progress_.kernels;
-  if (!others_go_on && point.plan_hash != progress_.plan_hash)
-    return refuse("is of another model, or of another graph of it",
-                  "resume with the model, --loss, --optimizer and --disable it was made with",
-                  {"it has " + point.plan_hash + ", this run " + progress_.plan_hash});
   if (point.batch != table_.batch)
     return refuse(fmt::format("was made with batches of {}, this run has {}", point.batch, table_.batch),
                   fmt::format("resume with --batch {}", point.batch));
@@ -601,6 +609,10 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
     return refuse(fmt::format("was made with {} micro-batches a step, this run has {}", point.micro_batches,
                               progress_.micro_batches),
                   fmt::format("resume with --accumulate {}", point.micro_batches));
+  if (!others_go_on && point.plan_hash != progress_.plan_hash)
+    return refuse("is of another model with the same weights, or of another step of it",
+                  "resume with the model, --loss, --freeze, --disable and settings of the --optimizer it was made with",
+                  {"the step's hash is " + point.plan_hash + " in it, and " + progress_.plan_hash + " here"});
   if (progress_.samples > 0 && point.samples > 0 && point.samples != progress_.samples)
     return refuse(fmt::format("was made with {} samples, this run has {}", point.samples, progress_.samples),
                   "resume with the data set it was made with");

@@ -397,7 +397,8 @@ TEST_F(TrainerTest, RefusesForeignResumePointsAndStaysAsItWas) {
                                          weights::open_safetensors(path("start"))->metadata));
   const auto few = trained->resume(path("few"));
   EXPECT_EQ(few.error().code, "E0243");
-  EXPECT_EQ(few.error().notes.size(), 3U);
+  EXPECT_EQ(few.error().message, "the resume point is of another model");
+  EXPECT_EQ(few.error().notes.size(), 1U);
   ASSERT_TRUE(trained->save(path("end")));
   EXPECT_EQ(base::read_file(path("start")).value(), base::read_file(path("end")).value());
 }

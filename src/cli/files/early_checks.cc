@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/contents.h"
 #include "base/files.h"
 #include "base/special_files.h"
 #include "base/system_calls.h"
-#include "cli/files/contents.h"
 #include "cli/files/inputs_kept.h"
 #include "base/nearest_name.h"
 #include "cli/line/suggestions.h"
@@ -24,6 +24,7 @@ namespace pantoum::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using base::Contents, base::contents_of;
 using enum Contents;
 
 std::string folder_of(const std::string& path) {
@@ -94,9 +95,10 @@ Result<void> check_model(const Given& given) {
     return fail("E0201", "cannot read the file: it is a folder", where(given),
                 inside.empty() ? "name an ONNX file" : fmt::format("name a file inside it: {}", inside));
   }
-  Advice advice = advice_on_model(contents, path);
-  return fail("E0202", fmt::format("'{}' is {}, not an ONNX model", path, name_of(contents)), where(given), advice.help,
-              std::move(advice.notes));
+  std::optional<Error> error = base::why_no_model(path);
+  if (!error) return {};
+  error->where = where(given);
+  return Failure(*std::move(error));
 }
 
 struct Expected {
@@ -143,7 +145,7 @@ Result<void> check_contents(const Given& given) {
   if (contents == kFolder || contents == kSavedModel)
     return fail("E0201", "cannot read the file: it is a folder", where(given), "name a file inside it");
   if (expected.is(contents)) return {};
-  const std::string name = name_of(contents);
+  const std::string name = base::name_of(contents);
   return fail(expected.code,
               fmt::format("'{}' is {}not {}", given.value, name.empty() ? "" : name + ", ", expected.what),
               where(given), expected.help);
@@ -171,7 +173,7 @@ Result<void> check_data(const Given& given) {
     case kZip:
     case kTar:
     case kCostGraph:
-      return fail("E0262", fmt::format("'{}' is {}, not a data set", given.value, name_of(contents)), where(given),
+      return fail("E0262", fmt::format("'{}' is {}, not a data set", given.value, base::name_of(contents)), where(given),
                   contents == kZip || contents == kTar
                       ? "unpack it, and name the folder"
                       : "give a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV or pictures");

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/contents.h"
 #include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/inputs_in_use.h"
 #include "base/special_files.h"
-#include "cli/files/contents.h"
 #include "import/onnx.h"
 
 namespace pantoum::cli {
@@ -111,7 +111,8 @@ void keep_external_data() {
 // A device's log may lie in its project.
 bool is_in_project(const std::string& output, const std::string& folder) {
   std::error_code ignored;
-  const Contents contents = contents_of(output);
+  using base::Contents;
+  const Contents contents = base::contents_of(output);
   if (contents == Contents::kRunLog || contents == Contents::kEmpty) return false;
   using Walk = fs::recursive_directory_iterator;
   for (Walk each(folder, ignored), end; each != end && !ignored; each.increment(ignored))

@@ -159,7 +159,7 @@ std::vector<std::pair<std::string, std::string>> man_pages(const ProgramFacts& p
 
 std::string reference_page(const ProgramFacts& program) {
   std::string text =
-      "# The command line\n\nWritten by `pantoum reference`; a test holds this file to what it says. `pantoum VERB "
+      "# The command line\n\n`pantoum VERB "
       "--help-all` says the same.\n\n| verb | |\n| --- | --- |\n";
   const std::vector<const VerbFacts*> verbs = pages_of(program);
   for (const VerbFacts* verb : verbs)

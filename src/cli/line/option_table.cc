@@ -146,7 +146,7 @@ constexpr Synonym kVerbSynonyms[] = {
     {"optimize", "plan"},      {"schedule", "plan"},
     {"info", "inspect"},       {"show", "inspect"},
     {"summary", "inspect"},    {"print", "inspect"},
-    {"convert", "export"},     {"save", "export"},
+    {"save", "export"},
     {"check", "verify"},       {"validate", "verify"},
     {"list", "devices"},       {"targets", "devices"},
     {"ops", "operators"},      {"layers", "operators"},
@@ -158,6 +158,19 @@ constexpr Synonym kVerbSynonyms[] = {
     {"benchmark", "sweep"},    {"profile", "plan --measure"},
     {"why", "explain"},        {"status", "doctor"},
     {"version", "--version"},  {"test", "eval"},
+};
+
+// Verbs of other tools that no verb of this program stands for, and what does their work.
+constexpr Synonym kOtherTools[] = {
+    {"convert", "models are read as ONNX: torch.onnx.export or tf2onnx writes one; pantoum export puts trained weights into it"},
+    {"import", "models are read as ONNX: torch.onnx.export or tf2onnx writes one; pantoum inspect reads it"},
+    {"quantize", "training is in float32; pantoum export writes the trained ONNX model, and onnxruntime.quantization makes it int8"},
+    {"prune", "nothing is pruned here; pantoum export writes the trained ONNX model for tools that do"},
+    {"distill", "a loss against another model's outputs is --loss kl_div or mse, with those outputs as targets"},
+    {"serve", "pantoum predict writes outputs to a file; pantoum export writes an ONNX model for onnxruntime"},
+    {"tune", "pantoum sweep tries budgets; other settings are yours to try, one training each"},
+    {"download", "data and models are files of yours: docs/data.md"},
+    {"install", "pantoum doctor tells what this machine lacks"},
 };
 
 std::string_view ours(std::span<const Synonym> synonyms, std::string_view theirs) {
@@ -181,6 +194,10 @@ const std::vector<std::string>& groups() {
 
 std::string_view our_option(std::string_view theirs) {
   return ours(kOptionSynonyms, theirs);
+}
+
+std::string_view instead_of_verb(std::string_view theirs) {
+  return ours(kOtherTools, theirs);
 }
 
 std::string_view our_verb(std::string_view theirs) {

@@ -26,5 +26,7 @@ struct OptionRow {
 // How users of other tools call an option of ours, or a verb; "" where that is not known.
 [[nodiscard]] std::string_view our_option(std::string_view theirs);
 [[nodiscard]] std::string_view our_verb(std::string_view theirs);
+// What does the work of another tool's verb that has no equal here; "": not known.
+[[nodiscard]] std::string_view instead_of_verb(std::string_view theirs);
 
 }  // namespace pantoum::cli

@@ -347,6 +347,8 @@ Failure no_verb(const ProgramFacts& program, const std::vector<std::string>& wor
     return fail("E0100", fmt::format("{} is not an option of {}, and no verb is given", word, program.name),
                 program.name, ours == "--version" ? "did you mean --version?" : kSeeHelp);
   }
+  if (const std::string_view instead = instead_of_verb(word); !instead.empty() && !is_file(word))
+    return fail("E0100", fmt::format("'{}' is not a verb of {}", word, program.name), program.name, std::string(instead));
   const std::string likely = likely_verb(word, program);
   if (!likely.empty() && !is_file(word))
     return fail("E0100", fmt::format("'{}' is not a verb of {}", word, program.name), program.name,

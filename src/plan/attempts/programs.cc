@@ -133,8 +133,10 @@ class ProgramsPlanner {
     if (reuse == nullptr) return make_plan(asked_, graph, options, infeasible);
     if (structure_hash(graph) != structure_hash(reuse->graph))
       return fail("E0231", "the plan was made for another training step", "--plan",
-                  "plan again with the same model, batch, loss, optimizer, frozen parameters, device, threads and kind "
-                  "of processor");
+                  "the settings are those of the plan, and the model, the device, the kernels or the kind of processor is "
+                  "another: plan this one",
+                  {fmt::format("the plan's step has {} ops and {} tensors, this one {} and {}", reuse->graph.ops.size(),
+                               reuse->graph.tensors.size(), graph.ops.size(), graph.tensors.size())});
     return *reuse;
   }
 

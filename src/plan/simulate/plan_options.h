@@ -23,6 +23,7 @@ struct Progress {
 };
 
 struct PlanOptions {
+  Bytes reserved = 0;       // of the RAM that was asked for, and not in the budget: messages add it again
   Question question;        // of equal values, the other one of time and energy counts
   Without without;          // rules of bounds and search that are switched off
   double gap = 1e-4;        // stop when proved within

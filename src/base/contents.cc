@@ -1,4 +1,4 @@
-#include "cli/files/contents.h"
+#include "base/contents.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string_view>
 
-namespace pantoum::cli {
+namespace pantoum::base {
 namespace {
 
 using enum Contents;
@@ -205,13 +205,14 @@ Advice advice_on_model(Contents contents, const std::string& path) {
     case kTorchZip:
     case kPickle:
       return {torch_export(path, "model = YourModel(); model.load_state_dict(torch.load(...))  # in Python"),
-              "export the model from PyTorch as ONNX; a checkpoint has weights and no network"};
+              "export the model from PyTorch as ONNX, or give the module to pantoum.compile in Python; a checkpoint has weights "
+              "and no network"};
     case kTorchScript:
       return {torch_export(path, "model = YourModel()  # in Python, the module before torch.jit"),
-              "export the module from PyTorch as ONNX"};
+              "export the module from PyTorch as ONNX, or give it to pantoum.compile in Python"};
     case kTorchExport:
       return {torch_export(path, "model = YourModel()  # in Python, the module before torch.export"),
-              "export the module from PyTorch as ONNX"};
+              "export the module from PyTorch as ONNX, or give it to pantoum.compile in Python"};
     case kSafetensors:
       return {{}, "weights alone are no network: give the ONNX model as MODEL, and this file with --weights"};
     case kTflite:
@@ -256,4 +257,12 @@ Advice advice_on_model(Contents contents, const std::string& path) {
   }
 }
 
-}  // namespace pantoum::cli
+std::optional<Error> why_no_model(const std::string& path) {
+  const Contents contents = contents_of(path);
+  if (contents == kUnknown || contents == kStream || contents == kTorchGraph) return std::nullopt;
+  Advice advice = advice_on_model(contents, path);
+  return Error{"E0202", fmt::format("'{}' is {}, not an ONNX model", path, name_of(contents)), path,
+               std::move(advice.notes), std::move(advice.help)};
+}
+
+}  // namespace pantoum::base

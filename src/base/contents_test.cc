@@ -1,4 +1,4 @@
-#include "cli/files/contents.h"
+#include "base/contents.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "testing/temporary_folder.h"
 
-namespace pantoum::cli {
+namespace pantoum::base {
 namespace {
 
 using enum Contents;
@@ -65,4 +65,4 @@ TEST(Contents, HaveANameAndAnAdvice) {
 }
 
 }  // namespace
-}  // namespace pantoum::cli
+}  // namespace pantoum::base

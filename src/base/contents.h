@@ -1,10 +1,14 @@
 // What a file is, by its bytes and not by its name.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-namespace pantoum::cli {
+#include "base/result.h"
+
+namespace pantoum::base {
 
 enum class Contents : uint8_t {
   kUnknown,  // an ONNX model, for one: protobuf has no mark of its own
@@ -57,4 +61,7 @@ struct Advice {
 // What to do with a file of these contents where a model was asked for.
 [[nodiscard]] Advice advice_on_model(Contents contents, const std::string& path);
 
-}  // namespace pantoum::cli
+// E0202 with what the file is and how a model is made of it, where it is known to be no ONNX model and no torch graph.
+[[nodiscard]] std::optional<Error> why_no_model(const std::string& path);
+
+}  // namespace pantoum::base
