@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pantoum import _core
-from pantoum.errors import InvalidInput, UsageError
+from pantoum.errors import InvalidInput, UsageError, expect, warn
 from pantoum.quantities import PathLike, structure_of
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ class Dataset:
         test_path: PathLike | None = None,
         cache_folder: PathLike | None = None,
         label_columns: str | int | Sequence[str | int] = (),
+        val_split: float | None = None,
     ) -> tuple[Dataset, Dataset]:
         """The training and the test set that lie at ``path``; the test set may be empty.
 
@@ -222,14 +224,22 @@ class Dataset:
             test_path: the test set (default: the one at ``path``).
             cache_folder: folder for data that cannot be read in place (default: a private one).
             label_columns: columns of labels in a CSV file, by name or number from 0 (default: the last).
+            val_split: hold this share of the samples out, spread evenly, as the test set (default: none).
 
         Raises:
             InvalidInput: E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
         """
         _expect_plan(plan)
         columns = [label_columns] if isinstance(label_columns, (str, int)) else label_columns
-        given = {"test_path": test_path, "cache_folder": cache_folder, "label_columns": [str(name) for name in columns]}
+        given = {
+            "test_path": test_path,
+            "cache_folder": cache_folder,
+            "label_columns": [str(name) for name in columns],
+            "val_split": val_split,
+        }
         train, test = _core.Dataset.open(path, plan._core, structure_of(_core.DataOptions, given))
+        for warning in train.warnings():
+            warn(warning)
         return Dataset(train), Dataset(test)
 
     @staticmethod
@@ -237,6 +247,14 @@ class Dataset:
         """Samples in memory: inputs in the model's order, then targets, [samples, ..] each. InvalidInput E0262."""
         _expect_plan(plan)
         return Dataset(_core.Dataset.from_arrays(plan._core, arrays_of(arrays, plan.batch)))
+
+    def hold_out(self, share: float) -> tuple[Dataset, Dataset]:
+        """Two parts of the set: what is left, and the share that is held out, spread evenly over the set. UsageError
+        E0117: the share is not between 0 and 1.
+        """
+        expect(share, numbers.Real, "share", "give one between 0 and 1, as 0.1")
+        rest, held = self._core.hold_out(float(share))
+        return Dataset(rest), Dataset(held)
 
     def __len__(self) -> int:
         return self._core.count()

@@ -162,6 +162,7 @@ _BY_EXIT_CODE: dict[int, type[Error]] = {
 
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: ([\w.%]*\w%?|'[^']*'|\"[^\"]*\"))?")
 _VALUE = re.compile(r"^(?:[\d.]+\w*%?|portable|onednn|auto|off|all|energy|time|edp|'[^']*'|\"[^\"]*\")$")
+_LARGE = re.compile(r"did you mean (\d+)B\? It is ([\d.]+) ([KMG]iB)")
 _NUMBER = re.compile(r"^\d+(\.\d+)?$")
 _FIELD = re.compile(r"\b(?:Plan|Model|Trainer|Fit|Sweep)Options::(\w+)")
 _METHOD = re.compile(r"\b(Plan|Model|Trainer|Loss|Sgd|RmsProp|Adagrad|Dataset|CustomUpdate)::(\w+)")
@@ -181,8 +182,15 @@ def _argument(match: re.Match[str]) -> str:
     return f"{argument}={plain}" if _NUMBER.match(plain) else f'{argument}="{plain}"'
 
 
+def _size(match: re.Match[str]) -> str:
+    count, shown, unit = match[1], float(match[2]), match[3]
+    exact = shown * 1024 ** ("KMG".index(unit[0]) + 1) == int(count)
+    return f'did you mean "{count}B"? It is {match[2]} {unit}' + (f": pantoum.{unit}({shown:g})" if exact else "")
+
+
 def in_python_words(text: str) -> str:
-    """A text of the library, in which options of the command line and names of C++ become Python's."""
+    """A text of the library, in which options and verbs of the command line and names of C++ become Python's."""
+    text = _LARGE.sub(_size, text).replace("`pantoum inspect`", "pantoum.estimate(model)")
     text = _OPTION.sub(_argument, text)
     text = _FIELD.sub(r"\1", text)
     return _METHOD.sub(r"\1.\2", text).replace("pantoum::", "pantoum.")

@@ -36,6 +36,7 @@ def fit(
     options: Options,
     steps_per_epoch: int | None,
     validation: Data | None,
+    validation_split: float | None,
     callbacks: AnyCallback | Sequence[AnyCallback],
     verbose: int | str,
     batch_size: int | None,
@@ -52,6 +53,8 @@ def fit(
         wanted = trainer.plan.batch
         first = [as_numpy(value, "data")[: trainer.samples_per_step] for value in flat(arrays_inside(data), wanted)]
         fitting.look_at(arrays_of(first, wanted))
+    if validation_split:
+        whole, validation = _with_held_out(whole, validation, validation_split)
     if whole is None:
         for name in ("keep_best", "patience"):
             if options.get(name):
@@ -67,6 +70,16 @@ def fit(
         raise UsageError("E0116", "an epoch of arrays is all of them", "steps_per_epoch", advice)
     with checkpoint_after_interrupt(trainer, options.get("checkpoint")):
         return fitting.over_dataset(whole, validation, asked)
+
+
+def _with_held_out(whole: Dataset | None, validation: Data | None, share: float) -> tuple[Dataset, Dataset]:
+    if validation is not None:
+        advice = "leave one of them out"
+        raise UsageError("E0116", "validation data are given, and a share to hold out", "validation_split", advice)
+    if whole is None:
+        advice = "give arrays or a pantoum.Dataset, or validation= with other batches"
+        raise UsageError("E0116", "batches of an iterable cannot be held out", "validation_split", advice)
+    return whole.hold_out(share)
 
 
 def other_batch(given: int, planned: int, where: str) -> tuple[str, str, str]:

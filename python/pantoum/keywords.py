@@ -723,6 +723,7 @@ class TrainerKeywords:
         steps_per_epoch: int | None = None,
         validation: Data | None = None,
         validation_data: Data | None = None,
+        validation_split: float | None = None,
         batch_size: int | None = None,
         callbacks: AnyCallback | Sequence[AnyCallback] = (),
         verbose: int | Literal["auto"] = "auto",
@@ -745,6 +746,8 @@ class TrainerKeywords:
             steps_per_epoch: steps of an epoch, for an iterable that does not end.
             validation: data that are evaluated after every epoch.
             validation_data: the same, as Keras names them.
+            validation_split: the share of the data, arrays or a ``Dataset``, that is held out and evaluated after every
+                epoch: spread evenly over them, so that data in the order of their classes leave some of each.
             batch_size: as Keras has it; the plan has the batch already, and another size is an error.
             callbacks: ``pantoum.Callback``, or functions of epoch and logs.
             verbose: 0 prints nothing, 1 ("auto") a line for each epoch and, on a terminal, one that is rewritten
@@ -771,7 +774,9 @@ class TrainerKeywords:
             validation = validation_data
         elif validation_data is not None:
             raise UsageError("E0116", "validation and validation_data name one thing", "validation_data", "give one")
-        return self._fit(data, target, given, steps_per_epoch, validation, callbacks, verbose, batch_size)
+        return self._fit(
+            data, target, given, steps_per_epoch, validation, validation_split, callbacks, verbose, batch_size
+        )
 
     def _fit(self, *given: Any) -> History:
         raise NotImplementedError

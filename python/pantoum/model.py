@@ -147,12 +147,21 @@ def groups_of(groups: Group | Iterable[Group]) -> tuple[Group, ...]:
     return made
 
 
+def hint_at(setting: str, name: str) -> str:
+    """What the library says of a loss or an optimizer that it does not have: "the mean absolute error is l1; "."""
+    try:
+        _core.ModelOptions().set(setting, name)
+    except UsageError as error:
+        return error.help.partition("use one of")[0]
+    return ""
+
+
 def optimizer_of(optimizer: str | Optimizer) -> Optimizer:
     """An optimizer by its name, or as a value. UsageError E0115."""
     if isinstance(optimizer, str):
         name = optimizer.lower()
         if name not in OPTIMIZERS:
-            advice = f"use one of {', '.join(OPTIMIZERS)}"
+            advice = f"{hint_at('optimizer', name)}use one of {', '.join(OPTIMIZERS)}"
             raise UsageError("E0115", f"'{optimizer}' is no optimizer", "optimizer", advice)
         made: Optimizer = OPTIMIZERS[name]()
         return made

@@ -246,6 +246,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "threads": ("threads", ""),
     "time-limit": ("time_limit", ""),
     "train": ("train", ""),
+    "val-split": ("val_split", ""),
     "warm-start": ("warm_start", ""),
     "weight-decay": ("weight_decay", ""),
     "weights": ("weights", ""),

@@ -233,6 +233,11 @@ class Plan:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_unpickled, (self.to_json(), self._model))
 
+    def _proof(self) -> str:
+        if self.gap <= 1e-8:
+            return "proved optimal"
+        return "not proved" if self.gap >= 1 else f"the best possible plan takes at most {self.gap:.2%} less"
+
     def _rows(self) -> list[tuple[str, str]]:
         size, time = _core.show_bytes, _core.show_seconds
         return [
@@ -242,7 +247,7 @@ class Plan:
             ("step", f"{time(self.time_s)} for {self.samples_per_step} samples"),
             ("computed again", f"{self.recomputed} of {self.computed} ops"),
             ("paged", f"{size(self.bytes_paged_out)} out, {size(self.bytes_paged_in)} in"),
-            ("proof", "not proved" if self.gap >= 1 else f"within {self.gap:.3%} of the least"),
+            ("proof", self._proof()),
         ]
 
     def __repr__(self) -> str:

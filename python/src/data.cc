@@ -42,6 +42,11 @@ std::pair<PythonDataset, PythonDataset> open(nb::handle path, const OwnedPlan& p
   return {PythonDataset{std::move(pair.train), {}}, PythonDataset{std::move(pair.test), {}}};
 }
 
+std::pair<PythonDataset, PythonDataset> hold_out(const PythonDataset& self, double share) {
+  DatasetPair pair = value_of(self.data.hold_out(share));
+  return {PythonDataset{std::move(pair.train), self.arrays}, PythonDataset{std::move(pair.test), self.arrays}};
+}
+
 }  // namespace
 
 Batch batch_of(const std::vector<Given>& arrays) {
@@ -78,6 +83,8 @@ void bind_data(nb::module_& module) {
       .def("count", [](const PythonDataset& self) { return self.data.count(); })
       .def("format", [](const PythonDataset& self) { return self.data.format(); })
       .def("classes", [](const PythonDataset& self) { return self.data.classes(); })
+      .def("warnings", [](const PythonDataset& self) { return self.data.warnings(); })
+      .def("hold_out", &hold_out, "share"_a)
       .def_ro("data", &PythonDataset::data);
   nb::class_<Dataset>(module, "Samples");
 }

@@ -104,7 +104,7 @@ def test_infeasible_is_raised_at_every_call() -> None:
     for _ in range(2):
         with pytest.raises(faults.Infeasible):
             compiled(batch())
-    assert "no plan fits in 1024 bytes" in str(budget.report())
+    assert "1 KiB is too little" in str(budget.report())
 
 
 def test_report_has_planned_and_measured_side_by_side() -> None:

@@ -147,3 +147,19 @@ def _misfit(module: nn.Module, given: Args) -> UsageError:
         where,
         "give its inputs in order, or by name in a dict; then the target where the loss has one",
     )
+
+
+def what_was_meant(module: nn.Module, example: Any, needs_target: bool) -> UsageError | None:
+    """What is likely to be wrong with an example that forward takes as one argument, and does not compute with."""
+    if _most(module) != 1 or isinstance(example, Tensor) or hasattr(example, "_fields"):
+        return None
+    signature = f"{type(module).__name__}.forward{_signature(module)}"
+    if isinstance(example, Mapping):
+        names = [each.name for each in positional(parameters_of(module.forward) or [])][:1]
+        keys, wanted = ", ".join(map(str, example)), ", ".join(names) or "one argument"
+        advice = f"name the input {wanted}, and the target y: {{'{wanted}': .., 'y': ..}}; or give (inputs, target)"
+        return UsageError("E0116", f"the keys {keys} were wanted as {wanted}", signature, advice)
+    if not needs_target and isinstance(example, (tuple, list)) and len(example) > 1:
+        advice = 'loss="cross_entropy", or a function of output and target'
+        return UsageError("E0116", "no loss is given, and the example is a batch with its target", "loss", advice)
+    return None

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.export.graph_signature import InputKind, OutputKind
 
-from pantoum.errors import UsageError
+from pantoum.errors import Unsupported, UsageError
 
-from .binding import bind
+from .binding import bind, what_was_meant
 from .computed import Computed, program_of
 from .graph_file import STORED, Document, TorchGraph, dtype_name, input_name
-from .losses import LossChoice, as_function, choose_loss, derived_target
+from .losses import LossChoice, as_function, choose_loss, derived_target, refuse_other_labels
 from .nodes import NodeWriter, Value
 from .problems import Problems
 from .state import ModuleState, has_values, span_of, without_values
@@ -49,6 +49,7 @@ def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = Non
     module = plain_module(module)
     choice = choose_loss(loss)
     bound = bind(module, example, target, choice.needs_target)
+    refuse_other_labels(choice, bound.target)
     name = type(module).__name__
     call, problems = Call(bound.args, bound.kwargs), Problems()
     refuse_shared_memory(module, problems)
@@ -60,7 +61,13 @@ def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = Non
             call.target = _target(given, call, choice, bound.target, name)
             call.loss, call.own_loss = as_function(choice), choice.function is None
             call.loss_module = choice.function if isinstance(choice.function, nn.Module) else None
-        graph = write_graph(given, trace(given, call, name), name, stands_in=bool(stand_ins))
+        try:
+            graph = write_graph(given, trace(given, call, name), name, stands_in=bool(stand_ins))
+        except Unsupported as error:
+            meant = None if target is not None else what_was_meant(module, example, choice.needs_target)
+            if meant is None:
+                raise
+            raise meant from error
         computed = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
         graph.decided = {buffer: place for buffer, place in graph.decided.items() if buffer in graph.tensors}
         graph.state, graph.stand_ins = ModuleState.of(given, computed), stand_ins

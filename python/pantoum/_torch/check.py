@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -81,6 +82,8 @@ class CheckReport:
         differs: the first operator whose value or gradient differs from PyTorch's, with its place; "": none does.
         compared: "whole": loss, gradients and steps; "operators": each operator alone, as the forward draws random
             numbers; "nothing": no operator of such a forward can be compared.
+        operators: number of operators that were compared alone.
+        seconds: that the comparison took.
         notes: what was not compared, and why.
     """
 
@@ -93,6 +96,8 @@ class CheckReport:
     rounding: Rounding = dataclasses.field(default_factory=Rounding)
     differs: str = ""
     compared: str = "whole"
+    operators: int = 0
+    seconds: float = 0.0
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -119,11 +124,13 @@ class CheckReport:
         return self.ok
 
     def __str__(self) -> str:
-        equal = "equal" if self.ok else "NOT equal"
+        ones, equal = f"{self.operators} operators, each alone,", "equal" if self.ok else "NOT equal"
         found = {
-            "whole": f"{equal} to PyTorch",
-            "operators": f"its operators, one by one: {equal} to PyTorch's",
-            "nothing": "not compared with PyTorch",
+            "whole": f"{equal} to PyTorch in loss, gradients and {len(self.losses)} steps",
+            "operators": f"the step was not compared; {ones} have PyTorch's values and gradients"
+            if self.ok
+            else f"the step was not compared; of {ones} one has NOT PyTorch's value or gradients",
+            "nothing": "nothing was compared with PyTorch",
         }[self.compared]
         lines = [f"{self.name}: {found} (tolerance {self.tolerance:g})"]
         lines += [f"  loss       {self.loss:.1e}"] * (self.compared == "whole")
@@ -184,17 +191,34 @@ def check(
     bound = bind(module, inputs, target, choice.needs_target)
     if choice.named is not None and bound.target is None:
         bound = dataclasses.replace(bound, target=_labels(module, bound, losses_of(choice.named)))
+    begun = time.monotonic()
     run = _Run(module, graph, loss, choice, chosen, bound, options, named_options(plan_options, "plan_options"), ram)
     report = CheckReport(graph.name, tolerance, notes=[*graph.notes, *chosen.notes])
     if any(node["op"] in _RANDOM for node in graph.document["nodes"]):
-        report.notes.append("the forward draws random numbers, the compiler draws others: the step was not compared")
-        report.differs, count = first_difference(graph, run.inputs(), tolerance)
-        report.compared = "operators" if count else "nothing"
+        report.differs, count, others = first_difference(graph, run.inputs(), tolerance)
+        report.compared, report.operators = "operators" if count else "nothing", count
+        report.seconds = time.monotonic() - begun
+        report.notes += _not_compared(graph, report, others)
         return report
     run.compare(report, steps)
     if not report.ok:
-        report.differs, _ = first_difference(graph, run.inputs(), tolerance)
+        report.differs, report.operators, _ = first_difference(graph, run.inputs(), tolerance)
+    report.seconds = time.monotonic() - begun
     return report
+
+
+def _not_compared(graph: TorchGraph, report: CheckReport, others: list[str]) -> list[str]:
+    """What was not compared of a forward that draws, and why."""
+    draws = sorted({node["op"].split(".")[1] for node in graph.document["nodes"] if node["op"] in _RANDOM})
+    notes = [
+        f"{', '.join(draws)} draws random numbers, and the compiler draws others: loss, gradients and optimizer steps "
+        "of the whole were not compared; with these modules in eval() they are"
+    ]
+    if others:
+        notes.append(f"not compared alone either: {', '.join(others)}")
+    if report.operators:
+        notes.append(f"each operator was compiled and run as a step of its own: {report.seconds:.1f} s in all")
+    return notes
 
 
 @dataclasses.dataclass
@@ -394,27 +418,32 @@ def _term(term: Any, output: Tensor, label: Tensor) -> Tensor:
 _NORMS = ("aten._native_batch_norm_legit_functional.default", "aten._native_batch_norm_legit_no_training.default")
 
 
-def first_difference(graph: TorchGraph, inputs: list[Tensor], tolerance: float) -> tuple[str, int]:
-    """The first operator, in the order of the graph, whose value or gradient is not PyTorch's ("" where none is), and
-    the number of operators that were compared."""
+def first_difference(graph: TorchGraph, inputs: list[Tensor], tolerance: float) -> tuple[str, int, list[str]]:
+    """The first operator, in the order of the graph, whose value or gradient is not PyTorch's ("" where none is), the
+    number of operators that were compared, and the names of those that were not."""
     run = Interpreter(graph)
     values = run.run(inputs)
     seen: set[str] = set()
+    others: set[str] = set()
     count = 0
     for node in graph.document["nodes"]:
         shapes = [list(each.shape) for each in _operands(node, values).values()]
         key = json.dumps(
             [node["op"], [arg for arg in node["args"] if not isinstance(arg, (dict, list))], node["kwargs"], shapes]
         )
+        if node["op"] in _RANDOM:
+            others.add(node["op"].split(".")[1])
         if key in seen or node["op"].startswith(("aten.rand", "aten.native_dropout", "aten.full")):
             continue
         seen.add(key)
         error = _alone(node, values, tolerance)
         count += error is not None
+        if error is None:
+            others.add(node["op"].split(".")[1])
         if error:
             place = f" ({node['where']})" if node["where"] else ""
-            return f"{node['op']} '{node['name']}'{place}: {error}", count
-    return "", count
+            return f"{node['op']} '{node['name']}'{place}: {error}", count, sorted(others)
+    return "", count, sorted(others)
 
 
 def _operands(node: Document, values: Values) -> dict[str, Tensor]:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pantoum.errors import UsageError
+from pantoum.model import hint_at, losses_of
 
-from .structure import member, parameters_of, positional
+from .structure import member, parameters_of, positional, tensors_of
 
 # The compiler's own, by their names of the command line, as PyTorch computes them.
 OWN: dict[str, Callable[..., Tensor]] = {
@@ -36,6 +37,7 @@ CAPTURED: dict[str, Callable[..., Tensor]] = {
     "multi_margin": functional.multi_margin_loss,
     "multilabel_soft_margin": functional.multilabel_soft_margin_loss,
 }
+_OF_REALS = ("soft_cross_entropy", "mse", "l1", "smooth_l1", "bce_with_logits", "kl_div")
 _SPELLINGS = {
     "crossentropy": "cross_entropy",
     "categorical_crossentropy": "cross_entropy",
@@ -96,8 +98,32 @@ def _by_name(name: str) -> LossChoice:
         "E0115",
         f"'{name}' is no loss",
         "loss",
-        f"use one of {', '.join((*OWN, *CAPTURED))}, or a function of output and target",
+        f"{hint_at('loss', plain)}use one of {', '.join((*OWN, *CAPTURED))}, or a function of output and target",
     )
+
+
+def refuse_other_labels(choice: LossChoice, target: Any) -> None:
+    """UsageError E0116: a target whose type says that another loss was meant."""
+    terms = () if choice.named is None else losses_of(choice.named)
+    labels = [tensor for _, tensor in tensors_of(target)]
+    for term, label in zip(terms, labels, strict=False):
+        whole = not label.is_floating_point()
+        kind = str(label.dtype).removeprefix("torch.")
+        if whole and term.name in _OF_REALS:
+            advice = (
+                "a class for each sample is loss='cross_entropy'; a number is a float of the output's shape: "
+                "y.float()[:, None] for an output [N, 1]"
+            )
+            raise UsageError(
+                "E0116", f"'{term.name}' compares with floats, and the labels are {kind}", "target", advice
+            )
+        if not whole and term.name in ("cross_entropy", "nll"):
+            advice = (
+                "labels that are whole: y.long(); one-hot or probabilities [N, classes]: loss='soft_cross_entropy'; "
+                "numbers to approach: loss='mse'"
+            )
+            message = f"'{term.name}' takes numbers of classes, and the labels are {kind}"
+            raise UsageError("E0116", message, "target", advice)
 
 
 def _takes_target(function: Callable[..., Any]) -> bool:

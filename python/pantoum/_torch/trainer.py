@@ -230,13 +230,29 @@ class TorchTrainer(Trainer):
             isinstance(part, (tuple, list)) and self._is_batch(part) for part in data
         )
 
+    def _by_names(self, named: Mapping[str, Any]) -> list[Any]:
+        """Inputs by their names, then what else there is, where that is as many as there are targets. InvalidInput
+        E0262: it is not."""
+        wanted, known = [tensor.name for tensor in self.plan.batch], set(self._names)
+        inputs = [named[name] for name in self._names]
+        targets = len(wanted) - len(inputs)
+        if targets <= 0 or (self._captured and len(named) == len(inputs)):
+            return inputs
+        rest = [value for name, value in named.items() if name not in known]
+        labelled = [named[name] for name in named if name not in known and name in wanted]
+        chosen = labelled if len(labelled) == targets else rest
+        if len(chosen) == targets:
+            return inputs + chosen
+        message = f"the keys {', '.join(wanted)} are wanted; got {', '.join(named)}"
+        raise InvalidInput("E0262", message, "", f"give those: {{{', '.join(f'{name!r}: ..' for name in wanted)}}}")
+
     def _adapted(self, batch: Any) -> list[Any]:
         """The arrays of a batch, as the plan wants them: by name, one sample where a step has one, a label where
         nothing reads it."""
         wanted = self.plan.batch
         named = {input_name(str(name)): value for name, value in batch.items()} if isinstance(batch, Mapping) else {}
         by_name = bool(named) and set(self._names) <= set(named)
-        given = [named[name] for name in self._names] if by_name else list(_arrays(batch))
+        given = self._by_names(named) if by_name else list(_arrays(batch))
         arrays = [as_numpy(value, tensor.name) for value, tensor in zip(given, wanted, strict=False)] + given[
             len(wanted) :
         ]
