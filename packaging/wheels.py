@@ -49,7 +49,7 @@ def interpreters():
     folders = [pathlib.Path(path) for path in os.environ["PATH"].split(os.pathsep) if path]
     pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
     found = {}
-    for folder in folders + sorted(pyenv.glob("*/bin")):
+    for folder in [each for each in folders if each.name != "shims"] + sorted(pyenv.glob("*/bin")):  # shims are scripts that lead there
         for path in sorted(folder.glob("python3*")):
             if not path.name.removeprefix("python3").removeprefix(".").isdigit() and path.name != "python3":
                 continue
