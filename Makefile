@@ -186,6 +186,10 @@ bench-planner bench-planner-long: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
 	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
+# Plans the reference questions with several engines: out/bench/engines.json, in 7 minutes. BENCH: options, as --only tiny.
+bench-engines: build
+	@python3 bench/engines.py --pantoum $(PANTOUM) --reference $(REFERENCE) $(BENCH)
+
 # Plans the figures of the literature here: out/bench/papers (docs/benchmarks.md).
 bench-papers: build
 	@python3 bench/papers/run.py --pantoum $(PANTOUM)

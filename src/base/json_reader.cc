@@ -226,6 +226,10 @@ bool JsonNode::null() const {
   return value_ != nullptr && value_->is_null();
 }
 
+bool JsonNode::is_text() const {
+  return value_ != nullptr && value_->is_string();
+}
+
 int64_t JsonNode::integer(int64_t least, int64_t most) const {
   if (value_ == nullptr) return least;
   if (!value_->is_number_integer()) {

@@ -52,6 +52,7 @@ class JsonNode {
   [[nodiscard]] std::vector<std::pair<int64_t, int64_t>> integers_by_id() const;  // {"3": 17}
 
   [[nodiscard]] bool null() const;
+  [[nodiscard]] bool is_text() const;
   [[nodiscard]] int64_t integer(int64_t least, int64_t most) const;
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] bool boolean() const;

@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "check/least_costs.h"
 #include "check/replay.h"
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
@@ -32,15 +33,25 @@ int cases() {
   return asked == nullptr ? kDefaultCases : std::max(1, std::atoi(asked) / kPortion) * kPortion;
 }
 
+// Half as many again have several engines.
+constexpr RandomGraphOptions kEngines{.engines = true};
+RandomCase case_with_engines(int number) {
+  return random_case(uint64_t{1} << 32 | static_cast<uint64_t>(number), kEngines);
+}
+
 // What is said of the plan's file.
 Result<Found> judge(const std::string& text, std::vector<Span>* spans = nullptr) {
   PANTOUM_ASSIGN(const problem::Plan plan, problem::parse_plan(text, "case"));
   return replay(plan.graph, plan, plan.question, spans);
 }
 
-// The same, but for the storage table, which the reference checker does not look at.
+// The same, as the reference checker judges: with one engine it does not look at the storage table, with several it looks at numerics.
 Result<Found> judge_as_reference(problem::Plan plan) {
   Result<Found> found = judge(problem::to_json(plan).dump());
+  if (problem::several_engines(plan.graph.device)) {
+    if (found && found->used.numerics && !plan.question.freedoms.numerics) return fail("E0807", "another class");
+    return found;
+  }
   if (found || found.error().code != "E0804") return found;
   plan.storage.clear();
   return judge(problem::to_json(plan).dump());
@@ -124,7 +135,7 @@ void count_moments(const problem::Plan& plan, const std::vector<Span>& spans, st
 }
 
 class Agreement : public testing::Test {
- protected:
+ public:
   // Empty: it cannot be run here.
   static std::filesystem::path reference_checker() {
     std::filesystem::path checker = std::filesystem::path(PANTOUM_SOURCE_DIR) / "../shared/tools/check_plan.py";
@@ -149,11 +160,13 @@ class Agreement : public testing::Test {
   }
 
   // One verdict, a line of JSON, for each of the cases [first, last).
-  std::vector<nlohmann::json> reference_verdicts(const std::filesystem::path& checker, int first, int last) const {
+  template <class Case>
+  std::vector<nlohmann::json> reference_verdicts(const std::filesystem::path& checker, int first, int last,
+                                                 const Case& case_of) const {
     const std::string list_path = (folder_.path() / "list").string();
     const std::string verdicts_path = (folder_.path() / "verdicts").string();
     std::ofstream list(list_path);
-    for (int number = first; number < last; ++number) write(random_case(static_cast<uint64_t>(number)), number, list);
+    for (int number = first; number < last; ++number) write(case_of(number), number, list);
     list.close();
     EXPECT_TRUE(list.good()) << "cannot write " << list_path << "; is the disk full?";
     const std::string command =
@@ -184,24 +197,43 @@ void expect_same(const Found& ours, const nlohmann::json& theirs, int number) {
   EXPECT_EQ(ours.keeps_order, theirs["keeps_order"].get<bool>()) << number;
 }
 
-TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlans) {
-  const std::filesystem::path checker = reference_checker();
-  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
-  // In portions that overwrite one another's files: ten thousand pairs at once are too much for a small /tmp.
-  int valid = 0;
-  for (int first = 0; first < cases(); first += kPortion) {
-    const std::vector<nlohmann::json> verdicts = reference_verdicts(checker, first, first + kPortion);
+// Returns how many plans are valid. In portions that overwrite one another's files: ten thousand pairs at once are too much for a
+// small /tmp.
+template <class Test, class Case>
+void expect_agreement(const Test& test, const std::filesystem::path& checker, int cases, const Case& case_of,
+                      int& valid) {
+  for (int first = 0; first < cases; first += kPortion) {
+    const std::vector<nlohmann::json> verdicts = test.reference_verdicts(checker, first, first + kPortion, case_of);
     ASSERT_EQ(verdicts.size(), static_cast<size_t>(kPortion));
     for (int number = first; number < first + kPortion; ++number) {
       const nlohmann::json& theirs = verdicts[static_cast<size_t>(number - first)];
-      const Result<Found> mine = judge_as_reference(random_case(static_cast<uint64_t>(number)).plan);
+      const Result<Found> mine = judge_as_reference(case_of(number).plan);
       ASSERT_EQ(mine.has_value(), theirs["valid"].get<bool>())
           << number << theirs.dump() << (mine ? "" : to_text(mine.error()));
       if (mine) expect_same(*mine, theirs, number);
       valid += mine ? 1 : 0;
     }
   }
+}
+
+TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlans) {
+  const std::filesystem::path checker = reference_checker();
+  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
+  int valid = 0;
+  expect_agreement(*this, checker, cases(), [](int number) { return random_case(static_cast<uint64_t>(number)); },
+                   valid);
   RecordProperty("cases", cases());
+  RecordProperty("valid", valid);
+}
+
+TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlansOfSeveralEngines) {
+  const std::filesystem::path checker = reference_checker();
+  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
+  const int cases = check::cases() / kPortion / 2 * kPortion;
+  int valid = 0;
+  expect_agreement(*this, checker, cases, case_with_engines, valid);
+  EXPECT_GT(valid, cases / 3);
+  RecordProperty("cases", cases);
   RecordProperty("valid", valid);
 }
 
@@ -294,6 +326,28 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
   EXPECT_GT(counts["valid"], cases() * 2 / 5);
   EXPECT_LT(counts["valid"], cases() * 3 / 5);
   for (const char* feature : kFeatures) EXPECT_GE(counts[feature], cases() / 200) << feature;
+}
+
+// What is read off a graph of several engines is below every plan of it.
+TEST(RandomCases, WithSeveralEnginesTakeNoLessThanWhatEveryPlanTakes) {
+  const problem::Freedoms all{.numerics = true, .one_slot = true};
+  double nearest_time = 0, nearest_energy = 0;
+  int valid = 0;
+  for (int number = 0; number < 3000; ++number) {
+    const problem::Plan plan = case_with_engines(number).plan;
+    const Result<Found> found = judge(problem::to_json(plan).dump());
+    if (!found) continue;
+    const LeastCosts least = least_costs(plan.graph, all);
+    ASSERT_LE(least.time_s, found->time.low) << number;
+    ASSERT_LE(least.energy_j, found->energy.low) << number;
+    ASSERT_LE(least.ram_bytes, found->arena_bytes) << number;
+    nearest_time = std::max(nearest_time, least.time_s / found->time.high);
+    nearest_energy = std::max(nearest_energy, least.energy_j / found->energy.high);
+    ++valid;
+  }
+  EXPECT_GT(valid, 1000);
+  EXPECT_GT(nearest_time, 0.99);  // the bounds are not empty words
+  EXPECT_GT(nearest_energy, 0.9);
 }
 
 TEST(RandomGraphs, AreGraphsWhateverTheOptions) {

@@ -22,7 +22,8 @@ constexpr Freedom kFreedoms[] = {{&Freedoms::paging, "paging", "page"},
                                  {&Freedoms::recomputing, "recomputing", "recompute"},
                                  {&Freedoms::in_place, "in_place", "compute in place"},
                                  {&Freedoms::reordering, "reordering", "reorder"},
-                                 {&Freedoms::numerics, "numerics", "change numerics"}};
+                                 {&Freedoms::numerics, "numerics", "change numerics"},
+                                 {&Freedoms::one_slot, "one_slot", "write results over parameters in storage"}};
 
 bool several_numerics(const CostGraph& graph) {
   return std::ranges::any_of(graph.ops, [](const Op& op) {

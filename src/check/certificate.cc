@@ -48,7 +48,7 @@ class CertificateRows {
  public:
   CertificateRows(const CostGraph& graph, const Certificate& certificate, const StepFacts& facts)
       : facts_(facts),
-        sums_(facts, graph.device, certificate),
+        sums_(facts, graph, certificate),
         tensors_(static_cast<int64_t>(facts.tensors().size())),
         ops_(static_cast<int64_t>(facts.ops().size())),
         async_(graph.device.pager.mode == PagerMode::kAsync),
@@ -586,6 +586,8 @@ Result<double> prove_cases(CertificateRows& rows, const Certificate& certificate
 
 Result<double> check_certificate(const CostGraph& graph, const Certificate& certificate) {
   PANTOUM_TRY(problem::validate(graph));
+  if (problem::several_engines(graph.device))
+    return broken("proves a bound of a device with one engine, and this one has several");
   PANTOUM_TRY(check_question(certificate));
   PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
   CertificateRows rows(graph, certificate, facts);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/lists.h"
 #include "base/round_up.h"
 
 namespace pantoum::check {
@@ -34,14 +35,25 @@ class Accountant {
   }
 
   PricedCosts priced() const {
+    const bool several = problem::several_engines(graph_.device);
     std::vector<std::vector<PricedCosts::Costs>> ways;
     for (const Op& op : graph_.ops) {
       if (op.optional) continue;
       std::vector<PricedCosts::Costs>& of_op = ways.emplace_back();
-      for (const Choice& choice : op.choices)
-        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idling(choice.time_s)), choice.time_s});
+      for (const Choice& choice : op.choices) {
+        const double seconds = several ? 0 : choice.time_s;  // several engines: ops may run side by side
+        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idling(seconds)), seconds});
+      }
     }
-    return {std::move(ways), must_move()};
+    PricedCosts::Costs beside = must_move();
+    const Pager& pager = graph_.device.pager;
+    const bool waits = pager.mode == PagerMode::kSync;
+    if (several)
+      beside.seconds = std::max({longest_path(), least_load(), waits || !pager.full_duplex ? beside.seconds : 0});
+    else if (!waits)
+      beside.seconds = 0;
+    beside.joules = down_.sum(beside.joules, idling(beside.seconds));
+    return {std::move(ways), beside};
   }
 
  private:
@@ -99,13 +111,63 @@ class Accountant {
     for (const size_t index : read_from_storage()) add(pager.in, index);
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
       if (ends_in_aux_[index] && tensor(index).start != Home::kAux) add(pager.out, index);
-    if (pager.mode != PagerMode::kSync) return {.joules = moved.joules};
-    moved.joules = down_.sum(moved.joules, idling(moved.seconds));
     return moved;
   }
 
+  // ---- several engines: what ops take of the makespan, whatever else runs -------------------------
+
+  // The least seconds of an op, each choice's by `of`.
+  template <class Of>
+  double least_over_choices(const Op& op, const Of& of) const {
+    double least = HUGE_VAL;
+    for (const Choice& choice : op.choices)
+      if (permitted(op, choice)) least = std::min(least, of(choice));
+    return least;
+  }
+
+  // Each op is computed after what it reads: no earlier than the longest chain allows.
+  double longest_path() const {
+    double longest = 0;
+    std::unordered_map<int64_t, const Op*> op_of;
+    std::vector<double> made(graph_.tensors.size(), 0);  // by tensor: no earlier than that
+    for (const Op& op : graph_.ops) op_of[op.id] = &op;
+    for (const int64_t id : graph_.order) {
+      const Op& op = *op_of.at(id);
+      const double end = least_over_choices(op, [&](const Choice& choice) {
+        double begin = 0;
+        for (const int position : choice.reads) begin = std::max(begin, made[input(op, position)]);
+        return down_.sum(begin, choice.time_s);
+      });
+      for (const int64_t output : op.outputs) made[tensor_of_.at(output)] = end;
+      if (!op.optional) longest = std::max(longest, end);
+    }
+    return longest;
+  }
+
+  // An engine runs one op at a time: what each must run at the least, and all of them together.
+  double least_load() const {
+    const std::vector<problem::Engine>& engines = graph_.device.engines;
+    const auto takes = [&](const Choice& choice, const problem::Engine& engine) {
+      return choice.engines.empty() ? &engine == &engines.front() : base::contains(choice.engines, engine.name);
+    };
+    const auto load = [&](const auto& of) {
+      double sum = 0;
+      for (const Op& op : graph_.ops)
+        if (!op.optional) sum = down_.sum(sum, least_over_choices(op, of));
+      return sum;
+    };
+    const double all = load([&](const Choice& choice) {
+      return down_.product(choice.time_s, static_cast<double>(std::max<size_t>(1, choice.engines.size())));
+    });
+    double most = std::max(0.0, down(all / static_cast<double>(engines.size())));
+    for (const problem::Engine& engine : engines)
+      most =
+          std::max(most, load([&](const Choice& choice) { return takes(choice, engine) ? choice.time_s : 0.0; }));
+    return most;
+  }
+
   // Joules.
-  double idling(double seconds) const { return down_.product(graph_.device.idle_w, seconds); }
+  double idling(double seconds) const { return down_.product(idle_w_, seconds); }
 
   std::set<size_t> read_from_storage() const {
     std::set<size_t> read;
@@ -259,6 +321,7 @@ class Accountant {
 
   const CostGraph& graph_;
   const Freedoms& free_;
+  const double idle_w_ = problem::idle_watts(graph_);
   const Rounded down_{Rounding::kDown};
   std::unordered_map<int64_t, size_t> tensor_of_;
   std::unordered_map<size_t, size_t> producer_of_;  // op of a tensor

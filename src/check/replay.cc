@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/lists.h"
+#include "base/round_up.h"
 
 namespace pantoum::check {
 namespace {
@@ -18,11 +20,49 @@ namespace {
 // The largest offset of a byte in RAM or storage: what a double holds, as JSON has it.
 constexpr int64_t kLargestOffset = int64_t{1} << 53;
 
+// A set of engines, a bit each in the order of the device. The pager is none of them.
+using Engines = uint64_t;
+constexpr Engines kPager = 0;
+
+struct Use {  // the last access of some bytes by these engines, or by the pager
+  Engines who = kPager;
+  double until = 0;
+};
+
 struct Block {  // a tensor's allocation
   int64_t at = 0, size = 0;
-  double ready_s = 0;  // the bytes are valid from then on
-  double busy_s = 0;   // the last use of the bytes ends then
+  double ready_s = 0;      // the bytes are valid from then on
+  Engines maker = kPager;  // who made them valid
+  std::vector<Use> uses = {};
   bool held = false;
+
+  void use(Engines who, double until) {
+    for (Use& each : uses)
+      if (each.who == who) {
+        each.until = std::max(each.until, until);
+        return;
+      }
+    uses.push_back({who, until});
+  }
+};
+
+// Seconds until engines know that others have ended: none on the same engines, none to and from the pager.
+class HandOffs {
+ public:
+  explicit HandOffs(const Device& device) {
+    for (const problem::Engine& engine : device.engines) seconds_.push_back(engine.handoff_s);
+  }
+  double between(Engines before, Engines after) const {
+    double longest = 0;
+    if (before == kPager || after == kPager) return 0;
+    for (Engines apart = before ^ after; apart != 0; apart &= apart - 1)
+      longest = std::max(longest, seconds_[static_cast<size_t>(std::countr_zero(apart))]);
+    return longest;
+  }
+  double longest() const { return seconds_.size() < 2 ? 0 : std::ranges::max(seconds_); }
+
+ private:
+  std::vector<double> seconds_;  // by engine
 };
 
 bool overlap(int64_t at, int64_t size, int64_t other_at, int64_t other_size) {
@@ -32,12 +72,17 @@ bool overlap(int64_t at, int64_t size, int64_t other_at, int64_t other_size) {
 // Zero-sized blocks touch nothing. Rules of semantics.md; errors are E0801 without a place.
 class Arena {
  public:
-  Arena(size_t tensors, int64_t align) : blocks_(tensors + 1), align_(align) {}
+  Arena(size_t tensors, const Device& device, const Rounded& rounded)
+      : blocks_(tensors + 1),
+        align_(std::max<int64_t>(1, device.align_bytes)),
+        hand_offs_(device),
+        longest_(hand_offs_.longest()),
+        rounded_(rounded) {}
 
   static constexpr int64_t kNobody = -1;
 
-  // Checks that [at, at + size) is free, but for the block of `allowed`, and says from which second it may be written.
-  Result<double> claim(int64_t at, int64_t size, int64_t allowed = kNobody) {
+  // Checks that [at, at + size) is free, but for the block of `allowed`, and says from which second `who` may write it.
+  Result<double> claim(int64_t at, int64_t size, Engines who, int64_t allowed = kNobody) {
     if (at < 0 || at > kLargestOffset) return fail("E0801", fmt::format("offset {} is no byte offset", at));
     if (at % align_ != 0) return fail("E0801", fmt::format("offset {} is no multiple of {}", at, align_));
     if (size > 0) {
@@ -52,38 +97,54 @@ class Arena {
                                          other.at + other.size));
       }
     }
+    top_ = std::max(top_, at + size);
+    return given_back(at, size, who);
+  }
+
+  // From which second `who` may write the bytes, for all who had them and gave them back.
+  double given_back(int64_t at, int64_t size, Engines who) const {
     double wait = 0;
     for (const InUse& used : in_use_)
-      if (overlap(at, size, used.at, used.size)) wait = std::max(wait, used.until);
-    top_ = std::max(top_, at + size);
+      if (overlap(at, size, used.at, used.size)) wait = std::max(wait, known(used.use, who));
     return wait;
   }
 
+  // The same, for those who have used the tensor's bytes since it has them.
+  double free_from(size_t tensor, Engines who) const {
+    double wait = 0;
+    for (const Use& use : blocks_[tensor].uses) wait = std::max(wait, known(use, who));
+    return wait;
+  }
+
+  double valid_from(size_t tensor, Engines who) const {
+    return known({blocks_[tensor].maker, blocks_[tensor].ready_s}, who);
+  }
+
   Block& hold(size_t tensor, int64_t at, int64_t size) {
-    blocks_[tensor] = Block{at, size, 0, 0, true};
+    blocks_[tensor] = Block{.at = at, .size = size, .held = true};
     if (size > 0) holder_at_[at] = tensor;
     bytes_held_ += size;
     return blocks_[tensor];
   }
 
-  // its bytes are still in use until busy_s
+  // its bytes are still in use until its uses end
   void release(size_t tensor) {
-    drop(tensor);
-    use_until(blocks_[tensor].at, blocks_[tensor].size, blocks_[tensor].busy_s);
+    Block& block = blocks_[tensor];
+    if (block.size > 0) holder_at_.erase(block.at);
+    bytes_held_ -= block.size;
+    block.held = false;
+    for (const Use& use : block.uses) use_until(block.at, block.size, use);
   }
-
-  // its bytes have a new owner at once
-  void hand_over(size_t tensor) { drop(tensor); }
 
   // bytes in use that belong to nobody: a workspace
-  void use_until(int64_t at, int64_t size, double until) {
-    if (size > 0) in_use_.push_back({at, size, until});
+  void use_until(int64_t at, int64_t size, Use use) {
+    if (size > 0) in_use_.push_back({at, size, use});
   }
 
-  // what ended by `now` can delay nobody any more
+  // what everybody knows by `now` to have ended can delay nobody any more
   void forget(double now) {
     if (in_use_.size() <= forget_above_) return;
-    std::erase_if(in_use_, [now](const InUse& used) { return used.until <= now; });
+    std::erase_if(in_use_, [&](const InUse& used) { return rounded_.sum(used.use.until, longest_) <= now; });
     forget_above_ = std::max<size_t>(64, 2 * in_use_.size());
   }
 
@@ -97,14 +158,11 @@ class Arena {
  private:
   struct InUse {
     int64_t at, size;
-    double until;
+    Use use;
   };
 
-  void drop(size_t tensor) {
-    Block& block = blocks_[tensor];
-    if (block.size > 0) holder_at_.erase(block.at);
-    bytes_held_ -= block.size;
-    block.held = false;
+  double known(const Use& use, Engines who) const {
+    return longest_ > 0 ? rounded_.sum(use.until, hand_offs_.between(use.who, who)) : use.until;
   }
 
   std::vector<Block> blocks_;            // by tensor
@@ -112,6 +170,9 @@ class Arena {
   std::vector<InUse> in_use_;
   size_t forget_above_ = 64;
   int64_t align_, bytes_held_ = 0, top_ = 0;
+  const HandOffs hand_offs_;
+  const double longest_;
+  const Rounded rounded_;
 };
 
 // ---- the table of offsets in auxiliary storage ----
@@ -178,6 +239,69 @@ Result<void> check_storage(const CostGraph& graph, const std::map<int64_t, int64
   return check_apart(slots);
 }
 
+// Slots of tensors that are in storage at one time, on a device of several engines: whole blocks that no two share.
+class Slots {
+ public:
+  Slots(const CostGraph& graph, const std::map<int64_t, int64_t>& storage, bool one_slot)
+      : graph_(graph), storage_(storage), one_slot_(one_slot) {}
+
+  // The tensor gets its slot. Returns the tensor that loses it: the one whose `next` it is.
+  Result<std::optional<size_t>> take(size_t index) {
+    PANTOUM_ASSIGN(const Slot slot, slot_of(index));
+    std::optional<size_t> lost;
+    if (slot.size == 0) return lost;
+    auto next = taken_.lower_bound(slot.at + slot.size);  // the first slot that begins behind
+    while (next != taken_.begin()) {
+      --next;
+      const auto [at, other] = *next;
+      if (at + whole_blocks(other) <= slot.at) break;
+      if (other == index) continue;
+      const Tensor &old = graph_.tensors[other], &heir = graph_.tensors[index];
+      if (old.next != heir.id || at != slot.at || heir.bytes > old.bytes)
+        return fail("E0804", fmt::format("tensors {} and {} share bytes in storage", old.id, heir.id), "storage");
+      if (!one_slot_)
+        return fail("E0804",
+                    fmt::format("tensor {} takes over the slot of tensor {} in storage, and the question does not "
+                                "allow one_slot",
+                                heir.id, old.id),
+                    "storage");
+      lost = other;
+    }
+    if (lost) taken_.erase(slot.at);
+    taken_[slot.at] = index;
+    return lost;
+  }
+
+ private:
+  struct Slot {
+    int64_t at, size;
+  };
+
+  int64_t whole_blocks(size_t index) const {
+    return base::round_up(graph_.tensors[index].bytes, std::max<int64_t>(1, graph_.device.pager.block_bytes));
+  }
+
+  Result<Slot> slot_of(size_t index) const {
+    const int64_t id = graph_.tensors[index].id, capacity = graph_.device.pager.capacity_bytes;
+    const auto place = storage_.find(id);
+    if (place == storage_.end())
+      return fail("E0804", fmt::format("tensor {} is in storage and has no place there", id), "storage");
+    const Slot slot{place->second, whole_blocks(index)};
+    if (slot.at < 0 || slot.at > kLargestOffset || slot.at % std::max<int64_t>(1, graph_.device.pager.block_bytes) != 0)
+      return fail("E0804", fmt::format("tensor {} is stored at {}, which begins no block", id, slot.at), "storage");
+    if (capacity >= 0 && slot.at + slot.size > capacity)
+      return fail("E0804",
+                  fmt::format("tensor {} ends at byte {} of a storage of {}", id, slot.at + slot.size, capacity),
+                  "storage");
+    return slot;
+  }
+
+  const CostGraph& graph_;
+  const std::map<int64_t, int64_t>& storage_;
+  const bool one_slot_;
+  std::map<int64_t, size_t> taken_;  // offset -> tensor, of slots that are not empty; they never overlap
+};
+
 // ---- the replay ----
 
 Failure broken(std::string rule) {
@@ -192,9 +316,15 @@ class Replay {
         plan_(plan),
         spans_(spans),
         rounded_(rounding),
-        arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
+        extended_(problem::several_engines(graph.device)),
+        arena_(graph.tensors.size(), graph.device, rounded_),
+        slots_(graph, plan.storage, plan.question.freedoms.one_slot) {
     in_storage_.assign(graph.tensors.size(), false);
     stored_s_.assign(graph.tensors.size(), 0);
+    stored_busy_s_.assign(graph.tensors.size(), 0);
+    for (size_t engine = 0; engine < graph.device.engines.size(); ++engine)
+      engine_of_[graph.device.engines[engine].name] = engine;
+    engine_free_s_.assign(graph.device.engines.size(), 0);
     computed_.assign(graph.ops.size(), false);
     uses_.resize(graph.tensors.size());
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
@@ -217,10 +347,11 @@ class Replay {
       arena_.forget(now_s_);
     }
     PANTOUM_TRY(at_place(finish(), "end"));
-    if (!plan_.storage.empty() && rounded_.nearest()) PANTOUM_TRY(check_storage(graph_, plan_.storage, uses_));
+    if (!extended_ && !plan_.storage.empty() && rounded_.nearest())
+      PANTOUM_TRY(check_storage(graph_, plan_.storage, uses_));
     found_.arena_bytes = arena_.top();
     found_.time_s = end_s_;
-    add_joules(rounded_.product(graph_.device.idle_w, end_s_));
+    add_joules(rounded_.product(idle_watts(), end_s_));
     found_.keeps_order = keeps_order();
     for (const StorageUse& use : uses_) found_.uses_storage = found_.uses_storage || use.ever;
     return found_;
@@ -256,15 +387,15 @@ class Replay {
     if (const int64_t bytes = graph_.device.pager.staging_bytes; bytes > 0) {
       if (plan_.staging_at < 0)
         return broken(fmt::format("the pager stages {} bytes and the plan places no staging buffer", bytes));
-      PANTOUM_TRY(arena_.claim(plan_.staging_at, bytes));
+      PANTOUM_TRY(arena_.claim(plan_.staging_at, bytes, kPager));
       arena_.hold(arena_.staging(), plan_.staging_at, bytes);
     }
     for (size_t index = 0; index < graph_.tensors.size(); ++index) {
-      if (tensor(index).start == Home::kAux) store(index, 0);
+      if (tensor(index).start == Home::kAux) PANTOUM_TRY(start_in_storage(index));
       if (tensor(index).start != Home::kRam) continue;
       const auto place = plan_.initial.find(tensor(index).id);
       if (place == plan_.initial.end()) return broken(named(index) + " starts in RAM and has no initial offset");
-      PANTOUM_TRY(arena_.claim(place->second, tensor(index).bytes));
+      PANTOUM_TRY(arena_.claim(place->second, tensor(index).bytes, kPager));
       arena_.hold(index, place->second, tensor(index).bytes);
     }
     note_peak(0);
@@ -335,18 +466,19 @@ class Replay {
     if (step.at.size() != choice.writes.size())
       return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
                                 step.at.size()));
-    double begin = now_s_;
-    PANTOUM_TRY(wait_for_inputs(op, choice, begin));
+    const Engines who = engines_of(choice);
+    double begin = hand_over(who);
+    PANTOUM_TRY(wait_for_inputs(op, choice, who, begin));
     std::vector<size_t> taken_over;
-    PANTOUM_TRY(claim_outputs(op, choice, step, begin, taken_over));
+    PANTOUM_TRY(claim_outputs(op, choice, step, who, begin, taken_over));
     const double end = rounded_.sum(begin, choice.time_s);
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
-      if (tensor(input).start != Home::kRom) arena_.block(input).busy_s = std::max(arena_.block(input).busy_s, end);
+      if (tensor(input).start != Home::kRom) arena_.block(input).use(who, end);
     }
-    for (const size_t source : taken_over) arena_.hand_over(source);
-    hold_outputs(op, choice, step, end);
-    now_s_ = end;
+    for (const size_t source : taken_over) arena_.release(source);
+    hold_outputs(op, choice, step, who, end);
+    keep_engines(who, end);
     end_s_ = std::max(end_s_, end);
     span_.begin_s = begin;
     span_.end_s = end;
@@ -360,18 +492,58 @@ class Replay {
     return {};
   }
 
-  Result<void> wait_for_inputs(const Op& op, const Choice& choice, double& begin) {
+  // ---- engines ----------------------------------------------------------------------------------
+
+  static constexpr Engines kIssuer = 1;
+
+  Engines engines_of(const Choice& choice) const {
+    Engines who = choice.engines.empty() ? kIssuer : 0;
+    for (const std::string& name : choice.engines) who |= Engines{1} << engine_of_.at(name);
+    return who;
+  }
+
+  template <class Visit>
+  static void for_each_engine(Engines who, const Visit& visit) {
+    for (; who != 0; who &= who - 1) visit(static_cast<size_t>(std::countr_zero(who)));
+  }
+
+  // The issuer hands an op over. Returns the second from which all of its engines are free for it.
+  double hand_over(Engines who) {
+    double launch = 0;
+    for_each_engine(who, [&](size_t engine) { launch = std::max(launch, graph_.device.engines[engine].launch_s); });
+    now_s_ = rounded_.sum(now_s_, launch);
+    double begin = now_s_;
+    for_each_engine(who, [&](size_t engine) { begin = std::max(begin, engine_free_s_[engine]); });
+    return begin;
+  }
+
+  // The issuer waits only for the ops that it takes part in.
+  void keep_engines(Engines who, double end) {
+    used_ |= who;
+    for_each_engine(who, [&](size_t engine) { engine_free_s_[engine] = end; });
+    if ((who & kIssuer) != 0) now_s_ = end;
+  }
+
+  // Of the device and of the engines that the plan uses.
+  double idle_watts() const {
+    double watts = 0;
+    for (const auto& [name, engine] : engine_of_)
+      if ((used_ >> engine & 1) != 0) watts += graph_.device.engines[engine].idle_w;
+    return graph_.device.idle_w + watts;
+  }
+
+  Result<void> wait_for_inputs(const Op& op, const Choice& choice, Engines who, double& begin) {
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
       if (tensor(input).start == Home::kRom) continue;
       if (!arena_.holds(input)) return broken(fmt::format("{} needs {}, which is not in RAM", named(op), named(input)));
-      begin = std::max(begin, arena_.block(input).ready_s);
+      begin = std::max(begin, arena_.valid_from(input, who));
     }
     return {};
   }
 
   // Outputs, then the workspace; `taken_over` are the inputs whose bytes an output takes.
-  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, double& begin,
+  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, double& begin,
                              std::vector<size_t>& taken_over) {
     std::vector<Range> taken;
     for (size_t output = 0; output < choice.writes.size(); ++output) {
@@ -379,9 +551,9 @@ class Replay {
       const size_t index = index_of(op.output(position));
       const Range range{step.at[output], tensor(index).bytes};
       if (arena_.holds(index)) {
-        PANTOUM_TRY(rewrite(index, range.at, begin));
+        PANTOUM_TRY(rewrite(index, range, who, begin));
       } else {
-        PANTOUM_TRY(claim_output(op, choice, position, range, begin, taken_over));
+        PANTOUM_TRY(claim_output(op, choice, position, range, who, begin, taken_over));
         PANTOUM_TRY(apart(range, taken, "two outputs overlap"));
       }
       taken.push_back(range);
@@ -391,47 +563,48 @@ class Replay {
       return broken(
           fmt::format("{} needs {} bytes of workspace and the step places none", named(op), choice.workspace_bytes));
     const Range workspace{step.workspace_at, choice.workspace_bytes};
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(workspace.at, workspace.size));
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(workspace.at, workspace.size, who));
     begin = std::max(begin, free_from);
     return apart(workspace, taken, "the workspace overlaps an output");
   }
 
-  // Recomputed where it is: the same bits. `busy_s` waits for a page_out of them, too.
-  Result<void> rewrite(size_t index, int64_t at, double& begin) {
+  // Recomputed where it is: the same bits. It waits for a page_out of them, too.
+  Result<void> rewrite(size_t index, Range range, Engines who, double& begin) {
     const Block& block = arena_.block(index);
-    if (block.at != at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
-    begin = std::max(begin, block.busy_s);
+    if (block.at != range.at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
+    begin = std::max({begin, arena_.free_from(index, who), arena_.given_back(range.at, range.size, who)});
     return {};
   }
 
-  Result<void> claim_output(const Op& op, const Choice& choice, int position, Range range, double& begin,
+  Result<void> claim_output(const Op& op, const Choice& choice, int position, Range range, Engines who, double& begin,
                             std::vector<size_t>& taken_over) {
     int64_t allowed = Arena::kNobody;
-    if (const int source_position = overwritten_by(choice, position); source_position >= 0) {
-      const size_t source = index_of(op.input(source_position));
+    for (const auto& [out, in] : pairs_of(choice, position)) {
+      const size_t source = index_of(op.input(in));
       if (!arena_.holds(source)) return broken(named(source) + " is not in RAM and cannot be overwritten");
       const Block& block = arena_.block(source);
-      if (overlap(range.at, range.size, block.at, block.size)) {
-        if (block.at != range.at || block.size < range.size)
-          return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
-                                    named(source), block.at, block.size));
-        allowed = static_cast<int64_t>(source);
-        if (!base::contains(taken_over, source)) taken_over.push_back(source);
-        if (tensor(source).next != op.output(position)) note(found_.used.in_place);
-        begin = std::max(begin, block.busy_s);
-      }
+      if (!overlap(range.at, range.size, block.at, block.size)) continue;
+      if (block.at != range.at || block.size < range.size)
+        return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
+                                  named(source), block.at, block.size));
+      allowed = static_cast<int64_t>(source);
+      if (!base::contains(taken_over, source)) taken_over.push_back(source);
+      if (tensor(source).next != op.output(position)) note(found_.used.in_place);
+      begin = std::max(begin, arena_.free_from(source, who));
+      break;
     }
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(range.at, range.size, allowed));
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(range.at, range.size, who, allowed));
     begin = std::max(begin, free_from);
     return {};
   }
 
-  // The input position that an output may take over; the last pair counts. -1: none.
-  static int overwritten_by(const Choice& choice, int position) {
-    int source = -1;
-    for (const auto& [out, in] : choice.overwrites)
-      if (out == position) source = in;
-    return source;
+  // The pairs that name the output: all of them where there are several engines, else the last.
+  std::vector<std::pair<int, int>> pairs_of(const Choice& choice, int position) const {
+    std::vector<std::pair<int, int>> pairs;
+    for (const auto& pair : choice.overwrites)
+      if (pair.first == position) pairs.push_back(pair);
+    if (!extended_ && pairs.size() > 1) pairs = {pairs.back()};
+    return pairs;
   }
 
   static Result<void> apart(Range range, const std::vector<Range>& taken, const char* rule) {
@@ -440,22 +613,25 @@ class Replay {
     return {};
   }
 
-  void hold_outputs(const Op& op, const Choice& choice, const Instruction& step, double end) {
+  void hold_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, double end) {
     for (size_t output = 0; output < choice.writes.size(); ++output) {
       const size_t index = index_of(op.output(choice.writes[output]));
       Block& block =
           arena_.holds(index) ? arena_.block(index) : arena_.hold(index, step.at[output], tensor(index).bytes);
-      block.ready_s = block.busy_s = end;
+      block.ready_s = end;
+      block.maker = who;
+      block.uses = {{who, end}};
     }
     note_peak(choice.workspace_bytes);
-    if (choice.workspace_bytes > 0) arena_.use_until(step.workspace_at, choice.workspace_bytes, end);
+    if (choice.workspace_bytes > 0) arena_.use_until(step.workspace_at, choice.workspace_bytes, {who, end});
   }
 
   Result<void> page_out(size_t index) {
     if (!arena_.holds(index)) return broken(named(index) + " is paged out and not in RAM");
     Block& block = arena_.block(index);
-    PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
-    block.busy_s = std::max(block.busy_s, end);
+    PANTOUM_ASSIGN(const double slot_free, take_slot(index));
+    PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, std::max(block.ready_s, slot_free)));
+    block.use(kPager, end);
     store(index, end);
     if (!must_end_in_storage_[index]) note(found_.used.paging);  // what must, may come back too
     found_.counts.page_out += 1;
@@ -467,11 +643,13 @@ class Replay {
     if (arena_.holds(index)) return broken(named(index) + " is paged in and in RAM already");
     if (step.at.size() != 1) return broken("a page_in has one offset");
     const int64_t size = tensor(index).bytes;
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(step.at.front(), size));
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(step.at.front(), size, kPager));
     Block& block = arena_.hold(index, step.at.front(), size);
     note_peak(0);
     PANTOUM_ASSIGN(const double end, transfer(index, false, size, std::max(free_from, stored_s_[index])));
-    block.ready_s = block.busy_s = end;
+    block.ready_s = end;
+    block.use(kPager, end);
+    stored_busy_s_[index] = std::max(stored_busy_s_[index], end);
     found_.counts.page_in += 1;
     return {};
   }
@@ -515,9 +693,30 @@ class Replay {
 
   // ---- state ------------------------------------------------------------------------------------
 
+  Result<void> start_in_storage(size_t index) {
+    if (extended_ && graph_.device.pager.mode == PagerMode::kNone)
+      return broken(named(index) + " starts in storage, and the device has no auxiliary storage");
+    PANTOUM_TRY(take_slot(index));
+    store(index, 0);
+    return {};
+  }
+
+  // The tensor is written to its slot. Returns the second from which that may be; a tensor whose `next` it is may lose
+  // the slot to it.
+  Result<double> take_slot(size_t index) {
+    if (!extended_) return 0.0;
+    PANTOUM_ASSIGN(const std::optional<size_t> lost, slots_.take(index));
+    double wait = in_storage_[index] ? stored_busy_s_[index] : 0;
+    if (lost) {
+      wait = std::max(wait, stored_busy_s_[*lost]);
+      in_storage_[*lost] = false;
+    }
+    return wait;
+  }
+
   void store(size_t index, double from) {
     in_storage_[index] = true;
-    stored_s_[index] = from;
+    stored_s_[index] = stored_busy_s_[index] = from;
     uses_[index].ever = true;
   }
   void add_joules(double joules) { found_.energy_j = rounded_.sum(found_.energy_j, joules); }
@@ -532,16 +731,22 @@ class Replay {
   const Plan& plan_;
   std::vector<Span>* spans_;
   const Rounded rounded_;
+  const bool extended_;  // several engines: storage has slots
   Span span_;  // of the instruction that is being issued
   std::unordered_map<int64_t, size_t> tensor_of_, op_of_;
+  std::map<std::string, size_t> engine_of_;
+  std::vector<double> engine_free_s_;  // by engine
+  Engines used_ = 0;
   Arena arena_;
+  Slots slots_;
   std::vector<bool> in_storage_;           // by tensor
   std::vector<bool> must_end_in_storage_;  // by tensor
   std::vector<double> stored_s_;           // by tensor: its copy in storage is whole from then on
+  std::vector<double> stored_busy_s_;      // by tensor: the last transfer of that copy ends then
   std::vector<bool> computed_;             // by op
   std::vector<int64_t> first_computed_;    // op ids in the order of their first computations
   std::vector<StorageUse> uses_;           // by tensor
-  double now_s_ = 0;                       // the instruction stream's clock, and when the engine is free
+  double now_s_ = 0;                       // the issuer's clock
   double in_free_s_ = 0, out_free_s_ = 0;
   double end_s_ = 0;
   int64_t index_ = 0;

@@ -23,14 +23,14 @@ class RowSums {
  public:
   enum class Column : uint8_t { kInRam, kComputed, kPagedIn, kWritten, kInFlight };
 
-  RowSums(const StepFacts& facts, const Device& device, const Certificate& certificate)
+  RowSums(const StepFacts& facts, const CostGraph& graph, const Certificate& certificate)
       : facts_(facts),
         asked_(certificate),
         energy_(certificate.question.objective == Objective::kEnergy),
         ram_(certificate.question.objective == Objective::kRam),
-        sync_(device.pager.mode != PagerMode::kAsync),
-        full_duplex_(device.pager.full_duplex),
-        idle_w_(device.idle_w) {
+        sync_(graph.device.pager.mode != PagerMode::kAsync),
+        full_duplex_(graph.device.pager.full_duplex),
+        idle_w_(problem::idle_watts(graph)) {
     begin_case();
     for (const OpFacts& op : facts.ops()) {
       if (op.optional || op.floats) continue;  // one that floats is paid by its columns

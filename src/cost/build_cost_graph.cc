@@ -320,7 +320,7 @@ class Construction {
 
   Choice choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, double slowdown) {
     Choice choice{
-        .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
+        .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engines = {"cpu"}};
     choice.workspace_bytes = workspace;
     const Work work = work_of(graph_, op, workspace, &kernel);
     choice.time_s = modelled_seconds(device_.compute, work) * slowdown;

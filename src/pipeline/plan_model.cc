@@ -68,6 +68,7 @@ void take_costs_of(const CostGraph& given, CostGraph& graph) {
   graph.device.pager.in = given.device.pager.in;
   graph.device.pager.out = given.device.pager.out;
   graph.device.idle_w = given.device.idle_w;
+  graph.device.engines = given.device.engines;
   graph.device.costs_of = given.device.costs_of;
 }
 

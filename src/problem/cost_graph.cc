@@ -49,11 +49,7 @@ class Validator {
   Result<void> device() const {
     const Device& device = graph_.device;
     const Pager& pager = device.pager;
-    if (device.engines.size() != 1)
-      return fail(
-          kCode,
-          fmt::format("the device has {} engines, and more or less than one is not defined yet", device.engines.size()),
-          "device.engines");
+    PANTOUM_TRY(engines());
     if (!byte_count(device.ram_bytes) || device.align_bytes < 1 || !byte_count(device.align_bytes) ||
         !quantity(device.idle_w))
       return fail(kCode, "a quantity of the device is negative, not finite or too large", "device");
@@ -65,6 +61,29 @@ class Validator {
       if (!quantity(link->latency_s) || !quantity(link->w) || !fast_enough)
         return fail(kCode, "a quantity of the pager is negative, not finite or too large", "device.pager");
     }
+    return {};
+  }
+
+  Result<void> engines() const {
+    const std::vector<Engine>& engines = graph_.device.engines;
+    constexpr const char* kWhere = "device.engines";
+    if (engines.empty() || engines.size() > kMostEngines)
+      return fail(kCode, fmt::format("the device has {} engines; it may have 1 to {}", engines.size(), kMostEngines),
+                  kWhere);
+    for (size_t at = 0; at < engines.size(); ++at) {
+      const Engine& engine = engines[at];
+      if (!quantity(engine.idle_w) || !quantity(engine.launch_s) || !quantity(engine.handoff_s))
+        return fail(kCode,
+                    fmt::format("a quantity of the engine \"{}\" is negative, not finite or too large", engine.name),
+                    kWhere);
+      for (size_t other = 0; other < at; ++other)
+        if (engines[other].name == engine.name)
+          return fail(kCode, fmt::format("two engines are named \"{}\"", engine.name), kWhere);
+    }
+    if (engines.front().launch_s > 0)
+      return fail(kCode,
+                  fmt::format("the first engine, \"{}\", issues the ops; nobody launches it", engines.front().name),
+                  kWhere, "leave out its launch_s, or list another engine first");
     return {};
   }
 
@@ -152,9 +171,14 @@ class Validator {
       return fail(kCode, "a cost is negative, not finite or too large", named(op));
     if (choice.workspace_bytes < 0 || choice.workspace_bytes > most_workspace_)
       return fail(kCode, "a workspace is negative, or takes more than 2^53 bytes with all tensors", named(op));
-    if (!choice.engine.empty() && choice.engine != graph_.device.engines.front())
-      return fail(kCode, fmt::format("runs on the engine \"{}\", which the device does not have", choice.engine),
-                  named(op));
+    for (size_t at = 0; at < choice.engines.size(); ++at) {
+      const std::string& name = choice.engines[at];
+      if (std::ranges::find(graph_.device.engines, name, &Engine::name) == graph_.device.engines.end())
+        return fail(kCode, fmt::format("runs on the engine \"{}\", which the device does not have", name), named(op));
+      if (std::find(choice.engines.begin(), choice.engines.begin() + static_cast<std::ptrdiff_t>(at), name) !=
+          choice.engines.begin() + static_cast<std::ptrdiff_t>(at))
+        return fail(kCode, fmt::format("a choice lists the engine \"{}\" twice", name), named(op));
+    }
     return {};
   }
 
@@ -270,7 +294,9 @@ class Hasher {
 void add_choice(const Choice& choice, Hasher& hash) {
   hash.add(choice.algorithm);
   hash.add(choice.numerics);
-  hash.add(choice.engine);
+  if (choice.engines.size() > 1) hash.add(static_cast<int64_t>(choice.engines.size()));
+  if (choice.engines.empty()) hash.add(std::string());
+  for (const std::string& engine : choice.engines) hash.add(engine);
   hash.add(choice.workspace_bytes);
   hash.add(static_cast<int64_t>(choice.overwrites.size()));
   for (const auto& [out, in] : choice.overwrites) {
@@ -282,6 +308,12 @@ void add_choice(const Choice& choice, Hasher& hash) {
 }
 
 }  // namespace
+
+Watts idle_watts(const CostGraph& graph) {
+  const Device& device = graph.device;
+  const bool used = std::ranges::any_of(graph.ops, [](const Op& op) { return !op.optional; });
+  return device.idle_w + (used && !several_engines(device) ? device.engines.front().idle_w : 0);
+}
 
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes) {
   const Bytes block = std::max<Bytes>(1, pager.block_bytes);
@@ -297,6 +329,8 @@ uint64_t structure_hash(const CostGraph& graph) {
   Hasher hash;
   hash.add(graph.device.align_bytes);
   hash.add(graph.device.pager.staging_bytes);
+  if (several_engines(graph.device))
+    for (const Engine& engine : graph.device.engines) hash.add(engine.name);
   hash.add(static_cast<int64_t>(graph.tensors.size()));
   for (const Tensor& tensor : graph.tensors) {
     hash.add(tensor.id);

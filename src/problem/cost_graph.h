@@ -37,13 +37,22 @@ struct Pager {
   Link in, out;
 };
 
+// Runs one op at a time: a cluster of cores, one core, a GPU, an NPU. Figures are 0 where nobody gives them.
+struct Engine {
+  std::string name;
+  Watts idle_w = 0;       // while a plan that uses the engine runs
+  Seconds launch_s = 0;   // of the issuer, for each op that it hands over
+  Seconds handoff_s = 0;  // until another engine knows that an op of this one has ended, and the other way round
+  bool operator==(const Engine&) const = default;
+};
+
 struct Device {
   std::string name;
   std::string costs_of;  // whose figures seconds and joules are, in words; "": nobody says
   Bytes ram_bytes = 0;
   Bytes align_bytes = 1;
   Watts idle_w = 0;
-  std::vector<std::string> engines = {"cpu"};
+  std::vector<Engine> engines = {{.name = "cpu"}};  // the first one issues
   Pager pager;
 };
 
@@ -60,7 +69,7 @@ struct Tensor {
 struct Choice {
   std::string algorithm = "only";
   std::string numerics;
-  std::string engine;  // "": the device's first
+  std::vector<std::string> engines;  // the op takes all of them at once; empty: the device's first
   Seconds time_s = 0;
   Joules energy_j = 0;
   Bytes workspace_bytes = 0;
@@ -89,6 +98,15 @@ struct CostGraph {
   std::vector<int64_t> order;  // op ids, topological; filled from `ops` when the file leaves it out
 };
 
+inline constexpr size_t kMostEngines = 64;
+
+inline bool several_engines(const Device& device) {
+  return device.engines.size() > 1;
+}
+
+// The watts that the makespan costs on a device of one engine: an engine that no op has to use is off.
+Watts idle_watts(const CostGraph& graph);
+
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
 
@@ -105,7 +123,7 @@ inline std::string time_and_energy_source(const Device& device) {
 }
 
 // E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
-// negative, one engine, some choice of the first one's numerics writes all outputs, a pinned tensor's next is no
+// negative, engines have different names and the first one no launch_s, a choice's engines exist, some choice of the first one's numerics writes all outputs, a pinned tensor's next is no
 // larger than the tensor, no choice overwrites a pinned tensor with another than its next, and `order` is a
 // topological order of all ops (optional ones included) in which every input is there when it is read.
 Result<void> validate(const CostGraph& graph);

@@ -30,6 +30,18 @@ void read_overwrites(const base::JsonNode& node, std::vector<std::pair<int, int>
   }
 }
 
+// The name of an engine, or a list of names.
+void describe_engines(JsonFields& fields, std::vector<std::string>& names) {
+  constexpr const char* kKey = "engine";
+  if (!fields.has(kKey, !names.empty())) return;
+  if (!fields.reads() && names.size() == 1) return fields.need(kKey, names.front());
+  fields.need_by(kKey, names, [](const base::JsonNode& node, std::vector<std::string>& read) {
+    if (node.is_text()) return read.push_back(node.text());
+    for (size_t index = 0, count = node.array(); index < count; ++index) read.push_back(node.item(index).text());
+    if (read.empty()) node.error("must be the name of an engine, or a list of names");
+  });
+}
+
 // Positions below `limit`. Where all of them are meant, in order, the key may be left out.
 void describe_positions(JsonFields& fields, const char* key, std::vector<int>& positions, size_t limit) {
   std::vector<int> all(limit);
@@ -46,7 +58,7 @@ void describe_positions(JsonFields& fields, const char* key, std::vector<int>& p
 void describe_choice(JsonFields& fields, Choice& choice, const Op& op) {
   fields.may("algorithm", choice.algorithm);
   fields.rare("numerics", choice.numerics, {});
-  fields.rare("engine", choice.engine, {});
+  describe_engines(fields, choice.engines);
   fields.need("time_s", choice.time_s);
   fields.need("energy_j", choice.energy_j);
   fields.rare("workspace_bytes", choice.workspace_bytes, 0);
@@ -93,12 +105,39 @@ static void describe(JsonFields& fields, Pager& pager) {
   if (pages || fields.has("out")) fields.need("out", pager.out);
 }
 
+static void describe(JsonFields& fields, Engine& engine) {
+  fields.need("name", engine.name);
+  fields.rare("idle_w", engine.idle_w, 0);
+  fields.rare("launch_s", engine.launch_s, 0);
+  fields.rare("handoff_s", engine.handoff_s, 0);
+}
+
+// Each is a name, or an object. The writer gives names alone where no engine has costs.
+static void describe_engines(JsonFields& fields, std::vector<Engine>& engines) {
+  constexpr const char* kKey = "engines";
+  if (!fields.has(kKey)) return;
+  std::vector<std::string> names;
+  for (const Engine& engine : engines)
+    if (engine == Engine{.name = engine.name}) names.push_back(engine.name);
+  if (!fields.reads() && names.size() == engines.size()) return fields.need(kKey, names);
+  fields.need_by(kKey, engines, [&](const base::JsonNode& node, std::vector<Engine>& read) {
+    read.clear();
+    for (size_t index = 0, count = node.array(); index < count && !node.failed(); ++index) {
+      const base::JsonNode item = node.item(index);
+      if (item.is_text())
+        read.push_back({.name = item.text()});
+      else
+        fields.read(item, read.emplace_back());
+    }
+  });
+}
+
 static void describe(JsonFields& fields, Device& device) {
   fields.may("name", device.name);
   fields.may("ram_bytes", device.ram_bytes);
   fields.may("align_bytes", device.align_bytes, 1);
   fields.may("idle_w", device.idle_w);
-  fields.may("engines", device.engines);
+  describe_engines(fields, device.engines);
   fields.rare("x-costs", device.costs_of, {});
   fields.may("pager", device.pager);
 }

@@ -73,7 +73,7 @@ TEST(CostGraphJson, FillsDefaults) {
                                       "");
   ASSERT_TRUE(graph.has_value()) << to_text(graph.error());
   EXPECT_EQ(graph->order, std::vector<int64_t>{9});
-  EXPECT_EQ(graph->device.engines, std::vector<std::string>{"cpu"});
+  EXPECT_EQ(graph->device.engines, (std::vector<Engine>{{.name = "cpu"}}));
   EXPECT_EQ(graph->device.pager.mode, PagerMode::kNone);
   EXPECT_TRUE(graph->ops[0].recompute);
 }

@@ -19,6 +19,7 @@ CostGraph weighted_graph(const CostGraph& graph, const Weights& weights) {
   Device& device = weighted.device;
   device.pager.in.w *= weights.joule;
   device.pager.out.w *= weights.joule;
+  for (Engine& engine : device.engines) engine.idle_w *= weights.joule;
   device.idle_w = weights.joule * device.idle_w + weights.second;
   return weighted;
 }

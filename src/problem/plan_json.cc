@@ -93,6 +93,7 @@ static void describe(JsonFields& fields, Freedoms& freedoms) {
   fields.need("in_place", freedoms.in_place);
   fields.need("reordering", freedoms.reordering);
   fields.need("numerics", freedoms.numerics);
+  fields.rare("one_slot", freedoms.one_slot, false);
 }
 
 static void describe(JsonFields& fields, Weights& weights) {

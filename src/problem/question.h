@@ -33,6 +33,7 @@ struct Freedoms {
   bool in_place = true;    // outputs take over inputs' bytes; updates may in any case
   bool reordering = true;  // first computations in another order than the graph's
   bool numerics = false;   // choices of another numerics class, which change bits
+  bool one_slot = false;   // an update's result takes the place of its parameter in storage; a failed step loses both
   bool operator==(const Freedoms&) const = default;
 };
 

@@ -112,7 +112,10 @@ Explanation explain(const CheckedPlan& checked, NextBytes next) {
   }
   why.again = computed_again(plan, why.energy);
   why.paged = paged(why.timeline, why.energy);
-  why.energy.idle_j = plan.graph.device.idle_w * found.time_s;
+  problem::Watts idle_w = plan.graph.device.idle_w;
+  for (size_t engine = 0; engine < why.timeline.busy_s.size(); ++engine)
+    if (why.timeline.busy_s[engine] > 0) idle_w += plan.graph.device.engines[engine].idle_w;
+  why.energy.idle_j = idle_w * found.time_s;
   return why;
 }
 
@@ -125,6 +128,13 @@ Json list_of(const std::vector<T>& all, Show show) {
   Json list = Json::array();
   for (const T& each : all) list.push_back(show(each));
   return list;
+}
+
+Json engine_times(const Explanation& why) {
+  Json engines = Json::array();
+  for (size_t engine = 0; engine < why.timeline.busy_s.size(); ++engine)
+    engines.push_back({{"name", why.plan.graph.device.engines[engine].name}, {"busy_s", why.timeline.busy_s[engine]}});
+  return engines;
 }
 
 Json binds(const Explanation& why, const Names& names) {
@@ -242,7 +252,10 @@ Json to_json(const Explanation& why) {
       {"peak",
        {{"instruction", why.peak_instruction}, {"bytes", why.found.peak_bytes}, {"holds", at_peak(why, names)}}},
       {"time",
-       {{"makespan_s", why.found.time_s}, {"compute_s", why.timeline.compute_s}, {"stall_s", why.timeline.stall_s}}},
+       {{"makespan_s", why.found.time_s},
+        {"compute_s", why.timeline.compute_s},
+        {"stall_s", why.timeline.stall_s},
+        {"engines", engine_times(why)}}},
       {"energy", std::move(energy)},
       {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
       {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
@@ -306,9 +319,17 @@ std::string at_peak_text(const Explanation& why, const Names& names) {
 
 std::string sums(const Explanation& why) {
   Section time("time"), energy("energy");
-  time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
-                        show_time(why.timeline.compute_s), show_time(why.timeline.stall_s),
-                        base::one_line(problem::time_source(why.plan.graph.device))));
+  const std::string source = base::one_line(problem::time_source(why.plan.graph.device));
+  if (const problem::Device& device = why.plan.graph.device; problem::several_engines(device)) {
+    time.line(fmt::format("{}, of which no engine computes for {} ({})", show_time(why.found.time_s),
+                          show_time(why.timeline.stall_s), source));
+    for (size_t engine = 0; engine < device.engines.size(); ++engine)
+      time.line(fmt::format("{:>10}  {} computes", show_time(why.timeline.busy_s[engine]),
+                            base::one_line(device.engines[engine].name)));
+  } else {
+    time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
+                          show_time(why.timeline.compute_s), show_time(why.timeline.stall_s), source));
+  }
   energy.line(fmt::format("{} = {} computing + {} computing again + {} paging + {} idle (modelled)",
                           show_energy(why.found.energy_j), show_energy(why.energy.first_j),
                           show_energy(why.energy.again_j), show_energy(why.energy.paging_j),

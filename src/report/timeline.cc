@@ -1,11 +1,13 @@
 #include "report/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "base/lists.h"
 #include "plan/planner.h"
 
 namespace pantoum::report {
@@ -19,6 +21,8 @@ class Reader {
  public:
   Reader(const problem::Plan& plan, const std::vector<Span>& spans) : plan_(plan), spans_(spans) {
     for (const problem::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
+    for (const problem::Op& op : plan.graph.ops) ops_[op.id] = &op;
+    timeline_.busy_s.assign(plan.graph.device.engines.size(), 0);
   }
 
   Timeline read() {
@@ -31,7 +35,10 @@ class Reader {
       end = std::max(end, spans_[at].end_s);
       if (what == Do::kCompute || blocks()) now = spans_[at].end_s;
     }
-    blame(end, end - now);
+    if (several_)
+      timeline_.stall_s = end - computing();
+    else
+      blame(end, end - now);
     for (Transfer& one : timeline_.transfers) find_overlaps(one);
     return std::move(timeline_);
   }
@@ -43,6 +50,12 @@ class Reader {
     const Span& span = spans_[at];
     computes_.push_back(at);
     timeline_.compute_s += span.end_s - span.begin_s;
+    const problem::Instruction& step = plan_.instructions[at];
+    const problem::Choice& choice = ops_.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
+    const std::vector<problem::Engine>& engines = plan_.graph.device.engines;
+    for (size_t engine = 0; engine < engines.size(); ++engine)
+      if (choice.engines.empty() ? engine == 0 : base::contains(choice.engines, engines[engine].name))
+        timeline_.busy_s[engine] += span.end_s - span.begin_s;
     blame(span.begin_s, span.begin_s - span.issue_s);
   }
 
@@ -62,27 +75,42 @@ class Reader {
 
   // Whoever waits goes on at the very moment at which some transfer ends.
   void blame(double until, double seconds) {
-    if (seconds <= 0) return;
+    if (seconds <= 0 || several_) return;  // of several engines some compute while others wait
     timeline_.stall_s += seconds;
     const auto found = ending_at_.find(until);
     if (found != ending_at_.end()) timeline_.transfers[found->second].stall_s += seconds;
   }
 
+  // The seconds in which at least one engine computes.
+  [[nodiscard]] double computing() const {
+    std::vector<size_t> by_begin = computes_;
+    std::ranges::sort(by_begin, {}, [&](size_t at) { return spans_[at].begin_s; });
+    double seconds = 0, until = 0;
+    for (const size_t at : by_begin) {
+      seconds += std::max(0.0, spans_[at].end_s - std::max(until, spans_[at].begin_s));
+      until = std::max(until, spans_[at].end_s);
+    }
+    return seconds;
+  }
+
   void find_overlaps(Transfer& one) const {
-    auto compute = std::partition_point(computes_.begin(), computes_.end(),
-                                        [&](size_t at) { return spans_[at].end_s <= one.begin_s; });
-    for (; compute != computes_.end() && spans_[*compute].begin_s < one.end_s; ++compute) {
+    auto compute = several_ ? computes_.begin()
+                            : std::partition_point(computes_.begin(), computes_.end(),
+                                                   [&](size_t at) { return spans_[at].end_s <= one.begin_s; });
+    for (; compute != computes_.end() && (several_ || spans_[*compute].begin_s < one.end_s); ++compute) {
       const Span& span = spans_[*compute];
       const double seconds = std::min(span.end_s, one.end_s) - std::max(span.begin_s, one.begin_s);
       if (seconds <= 0) continue;
       one.computes.push_back({*compute, seconds});
-      one.hidden_s += seconds;
+      one.hidden_s = std::min(one.hidden_s + seconds, several_ ? one.end_s - one.begin_s : HUGE_VAL);
     }
   }
 
   const problem::Plan& plan_;
   const std::vector<Span>& spans_;
+  const bool several_ = problem::several_engines(plan_.graph.device);
   std::unordered_map<int64_t, problem::Bytes> bytes_;
+  std::unordered_map<int64_t, const problem::Op*> ops_;
   std::unordered_map<double, size_t> ending_at_;  // second -> transfer
   std::vector<size_t> computes_;                  // instructions
   Timeline timeline_;

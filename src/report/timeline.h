@@ -34,7 +34,8 @@ struct Transfer {
 struct Timeline {
   std::vector<Transfer> transfers;  // in the order of issue
   double compute_s = 0;             // all computes
-  double stall_s = 0;               // all stalls: the makespan less the computes
+  double stall_s = 0;               // all stalls: the makespan less the time in which an engine computes
+  std::vector<double> busy_s;       // by engine of the device: its computes
 };
 
 // `spans` are those of the checker for a plan that it accepts. Cost: linear in instructions and overlaps.

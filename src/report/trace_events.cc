@@ -27,8 +27,7 @@ class TraceWriter {
         kinds_(kinds_of(plan_.graph)),
         memory_(trace_memory(plan_)) {
     for (const problem::Op& op : plan_.graph.ops) ops_[op.id] = &op;
-    for (const std::string& engine : plan_.graph.device.engines) track(engine.empty() ? "engine" : engine);
-    if (plan_.graph.device.engines.empty()) track("engine");
+    for (const problem::Engine& engine : plan_.graph.device.engines) track(engine.name.empty() ? "engine" : engine.name);
     if (plan_.graph.device.pager.mode != problem::PagerMode::kNone)
       out_ = track("page out"), in_ = track("page in"), stalls_ = track("stalls");
   }
@@ -80,9 +79,13 @@ class TraceWriter {
             {"args", std::move(args)}};
   }
 
-  [[nodiscard]] int engine_of(const problem::Choice& choice) const {
-    const auto found = std::find(tracks_.begin(), tracks_.end(), choice.engine);
-    return found == tracks_.end() ? 1 : static_cast<int>(found - tracks_.begin()) + 1;
+  // The tracks of the engines that the op takes.
+  [[nodiscard]] std::vector<int> tracks_of(const problem::Choice& choice) const {
+    std::vector<int> tracks;
+    for (const std::string& engine : choice.engines)
+      tracks.push_back(static_cast<int>(std::ranges::find(tracks_, engine) - tracks_.begin()) + 1);
+    if (tracks.empty()) tracks.push_back(1);
+    return tracks;
   }
 
   [[nodiscard]] std::vector<Json> computes() const {
@@ -91,13 +94,14 @@ class TraceWriter {
       const problem::Instruction& step = plan_.instructions[at];
       if (step.what != Do::kCompute) continue;
       const problem::Choice& choice = ops_.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
-      events.push_back(slice(names_.op(step.subject), memory_[at].again ? "recompute" : "compute", engine_of(choice),
-                             spans_[at].begin_s, spans_[at].end_s,
-                             {{"instruction", at},
-                              {"phase", name_of(kinds_.ops.at(step.subject))},
-                              {"algorithm", choice.algorithm},
-                              {"energy_j", choice.energy_j},
-                              {"workspace_bytes", choice.workspace_bytes}}));
+      for (const int track : tracks_of(choice))
+        events.push_back(slice(names_.op(step.subject), memory_[at].again ? "recompute" : "compute", track,
+                               spans_[at].begin_s, spans_[at].end_s,
+                               {{"instruction", at},
+                                {"phase", name_of(kinds_.ops.at(step.subject))},
+                                {"algorithm", choice.algorithm},
+                                {"energy_j", choice.energy_j},
+                                {"workspace_bytes", choice.workspace_bytes}}));
     }
     return events;
   }

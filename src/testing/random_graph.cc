@@ -37,6 +37,7 @@ class Maker {
     device.align_bytes = kAligns[random_.index(5)];
     device.ram_bytes = 1 << 20;
     if (random_.chance(0.4)) device.idle_w = random_.unit();
+    if (options_.engines) make_engines();
     problem::Pager& pager = device.pager;
     pager.mode = !options_.pager ? PagerMode::kNone
                                  : static_cast<PagerMode>(random_.between(0, 5) == 0 ? 0 : random_.between(1, 2));
@@ -47,6 +48,30 @@ class Maker {
     if (random_.chance(0.3)) pager.staging_bytes = random_.between(1, 600);
     pager.in = random_link();
     pager.out = random_link();
+  }
+
+  void make_engines() {
+    std::vector<problem::Engine>& engines = graph_.device.engines;
+    for (int64_t more = random_.between(1, 3); more > 0; --more) {
+      problem::Engine& engine = engines.emplace_back();
+      engine.name = "e" + std::to_string(more);
+      if (random_.chance(0.4)) engine.launch_s = random_.unit() * 3e-5;
+    }
+    for (problem::Engine& engine : engines) {
+      if (random_.chance(0.4)) engine.idle_w = random_.unit();
+      if (random_.chance(0.5)) engine.handoff_s = random_.unit() * 1e-4;
+    }
+  }
+
+  // A tenth leaves the choice to the issuer, a quarter are gangs.
+  std::vector<std::string> random_engines() {
+    std::vector<std::string> names;
+    if (random_.chance(0.1)) return names;
+    for (const problem::Engine& engine : graph_.device.engines) names.push_back(engine.name);
+    const size_t most = random_.chance(0.25) ? names.size() : 1;
+    for (size_t at = 0; at < most; ++at) std::swap(names[at], names[at + random_.index(names.size() - at)]);
+    names.resize(static_cast<size_t>(random_.between(1, static_cast<int64_t>(most))));
+    return names;
   }
 
   problem::Link random_link() {
@@ -89,7 +114,10 @@ class Maker {
     Choice choice;
     choice.algorithm = "a" + std::to_string(op.choices.size());
     choice.numerics = "ascending";
-    if (random_.chance(0.5)) choice.engine = "cpu";
+    if (options_.engines)
+      choice.engines = random_engines();
+    else if (random_.chance(0.5))
+      choice.engines = {"cpu"};
     choice.time_s = random_.chance(0.05) ? 0 : random_.unit() * 2e-4;
     choice.energy_j = random_.unit() * 1e-4;
     if (random_.chance(0.3)) choice.workspace_bytes = random_.between(1, 500);

@@ -295,14 +295,30 @@ class Executor {
   }
 
   void place_storage() {
-    if (!random_.chance(0.5)) return;
+    const bool slots = problem::several_engines(graph_.device);
+    if (!slots && !random_.chance(0.5)) return;
     for (const Tensor& tensor : graph_.tensors)
       if (tensor.start == Home::kAux) ever_stored_.insert(tensor.id);
     int64_t top = 0;
+    if (slots) return place_slots();
     for (const int64_t tensor : ever_stored_) {
       plan_.storage[tensor] = top;
       top += tensor_of_.at(tensor)->bytes + random_.between(0, 3);
     }
+  }
+
+  // Whole blocks; now and then a tensor's next takes its slot.
+  void place_slots() {
+    const int64_t block = graph_.device.pager.block_bytes;
+    plan_.question.freedoms.one_slot = random_.chance(0.3);
+    int64_t top = 0;
+    for (const int64_t tensor : ever_stored_) {
+      plan_.storage[tensor] = top;
+      top += (tensor_of_.at(tensor)->bytes + block - 1) / block * block + random_.between(0, 2) * block;
+    }
+    for (const int64_t tensor : ever_stored_)
+      if (const int64_t next = tensor_of_.at(tensor)->next; ever_stored_.contains(next) && random_.chance(0.3))
+        plan_.storage[next] = plan_.storage[tensor];
   }
 
   static constexpr int64_t kStaging = -1;

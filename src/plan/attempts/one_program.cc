@@ -118,6 +118,7 @@ CostGraph with_seconds_worth(const CostGraph& graph, const Slope& slope) {
   shifted.device.pager.in.w *= joule;
   shifted.device.pager.out.w *= joule;
   shifted.device.idle_w *= joule;
+  for (problem::Engine& engine : shifted.device.engines) engine.idle_w *= joule;
   return shifted;
 }
 

@@ -56,6 +56,7 @@ void price_transfers(const StorageTimes& storage, CostGraph& graph) {
   graph.device.pager.in = priced(storage.pager.in, storage.in);
   graph.device.pager.out = priced(storage.pager.out, storage.out);
   graph.device.idle_w = 0;
+  graph.device.engines = {{.name = graph.device.engines.front().name}};
   for (Op& op : graph.ops)
     for (Choice& choice : op.choices) choice.energy_j = 0;
 }

@@ -13,6 +13,7 @@
 #include "base/lists.h"
 #include "place/place.h"
 #include "plan/realize/allocations.h"
+#include "plan/realize/engine_run.h"
 #include "plan/simulate/time_limit.h"
 
 namespace pantoum::plan {
@@ -221,7 +222,7 @@ class PlanRunner {
       if (freed_.size() > 64) std::erase_if(freed_, [&](const Block& block) { return block.busy <= now_; });
     }
     found_.time_s = end_;
-    found_.energy_j = joules_ + graph_.device.idle_w * end_;
+    found_.energy_j = joules_ + problem::idle_watts(graph_) * end_;
     return found_;
   }
 
@@ -412,6 +413,7 @@ class PlanRunner {
 }  // namespace
 
 std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken, Freedoms* used) {
+  if (problem::several_engines(graph.device)) return EngineRun(EngineModel(graph, plan.question)).predict(plan, used);
   PlanRunner runner(graph, plan, taken);
   const std::optional<Predicted> predicted = runner.run();
   if (used != nullptr) *used = runner.used();

@@ -37,7 +37,7 @@ class Compiler {
     model_.async = pager.mode == PagerMode::kAsync;
     model_.full_duplex = pager.full_duplex;
     model_.paging = pager.mode != PagerMode::kNone;
-    model_.idle_w = graph_.device.idle_w;
+    model_.idle_w = problem::idle_watts(graph_);
     model_.without = options_.without;
     add_tensors();
     add_ops();

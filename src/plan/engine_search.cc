@@ -1,0 +1,694 @@
+#include "plan/engine_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <list>
+#include <numeric>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/lists.h"
+#include "base/units.h"
+#include "plan/realize/engine_run.h"
+#include "plan/realize/realize.h"
+
+namespace pantoum::plan {
+namespace {
+
+constexpr double kSerialShare = 0.15;      // of the limit: plans on one engine
+constexpr int64_t kListsPerEffort = 2000;  // of a chain
+constexpr double kOverBudget = 4;          // cost of each share of the budget that the arena exceeds it by
+constexpr double kWarm = 0.01, kCold = 1e-5;  // shares of the value by which an accepted list may be worse
+constexpr double kCritical = 0.2;             // of the entries that are moved: on the chain that ends last
+constexpr double kEntry = 1e-3;               // share of the value that an entry costs: no list gets longer for nothing
+constexpr int kRounds = 4;                    // of annealing; each begins with the best list of all chains
+constexpr size_t kChainsOfEffort = 2;          // with an effort, whatever the machine has
+constexpr double kSlack = 1e-12;              // relative: bounds are rounded down in the checker
+
+// ---- bounds -------------------------------------------------------------------------------------
+
+struct LeastOfAll {
+  Seconds seconds = 0;
+  Joules joules = 0;
+};
+
+// The least over an op's permitted choices.
+template <class Of>
+double least_way(const EngineModel::Op& op, const Of& of) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const EngineModel::Way& way : op.ways)
+    if (way.permitted) least = std::min(least, of(way));
+  return least;
+}
+
+// The longest chain of ops, and what engines must run at the least; for joules the cheapest choices and idling.
+LeastOfAll least_of_all(const EngineModel& model) {
+  std::vector<Seconds> made(model.tensors.size(), 0);
+  LeastOfAll least;
+  for (const int32_t number : model.order) {
+    const EngineModel::Op& op = model.ops[static_cast<size_t>(number)];
+    const Seconds end = least_way(op, [&](const EngineModel::Way& way) {
+      Seconds begin = 0;
+      for (const int32_t read : way.reads) begin = std::max(begin, made[static_cast<size_t>(read)]);
+      return begin + way.seconds;
+    });
+    for (const EngineModel::Way& way : op.ways)
+      for (const int32_t written : way.writes) made[static_cast<size_t>(written)] = end;
+    if (op.optional) continue;
+    least.seconds = std::max(least.seconds, end);
+    least.joules += least_way(op, [](const EngineModel::Way& way) { return way.joules; });
+  }
+  const auto load = [&](const auto& of) {
+    double sum = 0;
+    for (const EngineModel::Op& op : model.ops)
+      if (!op.optional) sum += least_way(op, of);
+    return sum;
+  };
+  const double all = load([](const EngineModel::Way& way) { return way.seconds * std::popcount(way.engines); });
+  least.seconds = std::max(least.seconds, all / static_cast<double>(model.hand_offs.size()));
+  for (size_t engine = 0; engine < model.hand_offs.size(); ++engine)
+    least.seconds = std::max(least.seconds, load([&](const EngineModel::Way& way) {
+                               return (way.engines >> engine & 1) != 0 ? way.seconds : 0.0;
+                             }));
+  least.seconds *= 1 - kSlack;
+  least.joules = (least.joules + model.graph->device.idle_w * least.seconds) * (1 - kSlack);
+  return least;
+}
+
+// ---- lists --------------------------------------------------------------------------------------
+
+// What a list costs; less is better. Lists beyond the budget or a limit cost more, so that the search comes back.
+struct Cost {
+  double value = std::numeric_limits<double>::infinity();
+  bool answers = false;
+  double guide = std::numeric_limits<double>::infinity();  // the value, and a little for each entry
+};
+
+Cost cost_of(const ListFigures& figures, const EngineModel& model, size_t entries) {
+  if (!figures.valid) return {};
+  const Question& asked = model.question;
+  const double slack = 1 + static_cast<double>(16 * (entries + 2)) * std::numeric_limits<double>::epsilon();
+  double over = 0;
+  const auto exceed = [&](double value, double most) {
+    if (value > most) over += kOverBudget * (most > 0 ? (value - most) / most : 1);
+  };
+  exceed(static_cast<double>(figures.arena_bytes), static_cast<double>(asked.budget_bytes()));
+  if (asked.deadline) exceed(figures.seconds * slack, *asked.deadline);
+  if (asked.energy_limit) exceed(figures.joules * slack, *asked.energy_limit);
+  const Bytes capacity = model.graph->device.pager.capacity_bytes;
+  if (capacity >= 0) exceed(static_cast<double>(figures.storage_bytes), static_cast<double>(capacity));
+  const double value = value_of(asked.objective, figures.joules, figures.seconds) * (1 + over);
+  return {value, over == 0, value * (1 + kEntry * static_cast<double>(entries))};
+}
+
+// The list of a plan.
+List list_of(const Plan& plan, const CostGraph& graph) {
+  std::unordered_map<int64_t, int32_t> op_of, tensor_of;
+  for (const Op& op : graph.ops) op_of.emplace(op.id, static_cast<int32_t>(op_of.size()));
+  for (const Tensor& tensor : graph.tensors) tensor_of.emplace(tensor.id, static_cast<int32_t>(tensor_of.size()));
+  List list;
+  for (const Instruction& step : plan.instructions) {
+    if (step.what == Do::kFree) continue;
+    const bool computes = step.what == Do::kCompute;
+    Entry& entry =
+        list.emplace_back(step.what, computes ? op_of.at(step.subject) : tensor_of.at(step.subject), step.choice);
+    for (size_t at = 0; at < std::min<size_t>(2, step.at.size()); ++at) entry.wanted[at] = step.at[at];
+    entry.wanted[2] = step.workspace_at;
+  }
+  return list;
+}
+
+// Every op once, each by the choice that ends earliest, the op whose chain to the end is longest first; what is in storage is
+// read before it is needed, and what must go there is written when it is made. Bytes do not matter.
+class EarliestFinish {
+ public:
+  explicit EarliestFinish(const EngineModel& model)
+      : model_(model),
+        rank_(model.ops.size(), 0),
+        made_(model.tensors.size(), 0),
+        maker_(model.tensors.size(), 0),
+        here_(model.tensors.size(), 0),
+        free_(model.hand_offs.size(), 0) {}
+
+  List run() {
+    rank();
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
+      here_[tensor] = model_.tensors[tensor].start == Home::kRam;
+    std::vector<int32_t> left = model_.order;
+    std::erase_if(left, [&](int32_t op) { return model_.ops[static_cast<size_t>(op)].optional; });
+    const bool keeps_order = !model_.question.freedoms.reordering;
+    while (!left.empty()) {
+      size_t best = left.size();
+      for (size_t at = 0; at < left.size(); ++at) {
+        if (way_of(left[at]) < 0) continue;
+        if (best == left.size() || rank_[static_cast<size_t>(left[at])] > rank_[static_cast<size_t>(left[best])])
+          best = at;
+        if (keeps_order) break;
+      }
+      if (best == left.size()) return {};  // reads what an optional op makes
+      compute(left[best]);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
+    }
+    std::ranges::stable_sort(timed_, {}, &Timed::begin);
+    List list;
+    for (const Timed& each : timed_) list.insert(list.end(), each.entries.begin(), each.entries.end());
+    return list;
+  }
+
+ private:
+  struct Timed {
+    Seconds begin = 0;
+    List entries;
+  };
+
+  void rank() {
+    std::vector<Seconds> behind(model_.tensors.size(), 0);
+    for (auto each = model_.order.rbegin(); each != model_.order.rend(); ++each) {
+      const EngineModel::Op& op = model_.ops[static_cast<size_t>(*each)];
+      Seconds longest = 0;
+      for (const EngineModel::Way& way : op.ways)
+        for (const int32_t written : way.writes) longest = std::max(longest, behind[static_cast<size_t>(written)]);
+      longest += least_way(op, [](const EngineModel::Way& way) { return way.seconds; });
+      rank_[static_cast<size_t>(*each)] = longest;
+      for (const EngineModel::Way& way : op.ways)
+        for (const int32_t read : way.reads)
+          behind[static_cast<size_t>(read)] = std::max(behind[static_cast<size_t>(read)], longest);
+    }
+  }
+
+  bool can_read(int32_t tensor) const {
+    return here_[static_cast<size_t>(tensor)] != 0 ||
+           model_.tensors[static_cast<size_t>(tensor)].start == Home::kAux;
+  }
+
+  Seconds begin_of(const EngineModel::Way& way) const {
+    Seconds begin = 0;
+    for (const int32_t read : way.reads) {
+      const Engines apart = maker_[static_cast<size_t>(read)] ^ way.engines;
+      begin = std::max(begin, made_[static_cast<size_t>(read)] +
+                                  (maker_[static_cast<size_t>(read)] != 0 && apart != 0 ? model_.longest_hand_off : 0));
+    }
+    for (size_t engine = 0; engine < free_.size(); ++engine)
+      if ((way.engines >> engine & 1) != 0) begin = std::max(begin, free_[engine]);
+    return begin + way.launch;
+  }
+
+  // The permitted choice that makes all outputs and ends first; -1: none can run yet.
+  int32_t way_of(int32_t number) const {
+    const EngineModel::Op& op = model_.ops[static_cast<size_t>(number)];
+    int32_t best = -1;
+    Seconds first = std::numeric_limits<double>::infinity();
+    size_t most = 0;
+    for (const EngineModel::Way& way : op.ways)
+      if (way.permitted) most = std::max(most, way.writes.size());
+    for (size_t at = 0; at < op.ways.size(); ++at) {
+      const EngineModel::Way& way = op.ways[at];
+      if (!way.permitted || way.writes.size() < most) continue;
+      if (!std::ranges::all_of(way.reads, [&](int32_t read) { return can_read(read); })) continue;
+      if (const Seconds end = begin_of(way) + way.seconds; end < first) first = end, best = static_cast<int32_t>(at);
+    }
+    return best;
+  }
+
+  void compute(int32_t number) {
+    const int32_t chosen = way_of(number);
+    const EngineModel::Way& way = model_.ops[static_cast<size_t>(number)].ways[static_cast<size_t>(chosen)];
+    Timed timed{.begin = begin_of(way), .entries = {}};
+    for (const int32_t read : way.reads) {
+      if (here_[static_cast<size_t>(read)] != 0) continue;
+      timed.entries.push_back({Do::kPageIn, read, 0});
+      here_[static_cast<size_t>(read)] = 1;
+    }
+    timed.entries.push_back({Do::kCompute, number, chosen});
+    const Seconds end = timed.begin + way.seconds;
+    for (const int32_t written : way.writes) {
+      made_[static_cast<size_t>(written)] = end;
+      maker_[static_cast<size_t>(written)] = way.engines;
+      here_[static_cast<size_t>(written)] = 1;
+      if (model_.tensors[static_cast<size_t>(written)].ends_in_storage)
+        timed.entries.push_back({Do::kPageOut, written, 0});
+    }
+    for (size_t engine = 0; engine < free_.size(); ++engine)
+      if ((way.engines >> engine & 1) != 0) free_[engine] = end;
+    timed_.push_back(std::move(timed));
+  }
+
+  const EngineModel& model_;
+  std::vector<Seconds> rank_, made_;
+  std::vector<Engines> maker_;
+  std::vector<char> here_;
+  std::vector<Seconds> free_;
+  std::vector<Timed> timed_;
+};
+
+// ---- annealing ----------------------------------------------------------------------------------
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  uint64_t bits() {  // xorshift64*
+    state_ ^= state_ >> 12, state_ ^= state_ << 25, state_ ^= state_ >> 27;
+    return state_ * 0x2545f4914f6cdd1d;
+  }
+  double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  size_t below(size_t count) { return static_cast<size_t>(bits() % count); }
+
+ private:
+  uint64_t state_;
+};
+
+// One chain of neighbours. Deterministic by its seed where lists are counted.
+class Chain {
+ public:
+  Chain(const EngineModel& model, const PlanOptions& options, const TimeLimit& time, uint64_t seed, List start)
+      : model_(model), options_(options), time_(time), run_(model), random_(seed), best_(std::move(start)) {
+    best_cost_ = cost(best_);
+  }
+
+  // One round of annealing, from the best list. `round`: of kRounds.
+  void anneal(int round) {
+    const int64_t most = options_.effort * kListsPerEffort / kRounds;
+    const Seconds begin = time_.elapsed(), end = begin + time_.left() / (kRounds - round);
+    const double warm = kWarm / (1 << round);
+    List now = best_;
+    Cost now_cost = best_cost_;
+    double done = 0;
+    for (int64_t count = 0; !options_.stop.stop_requested(); ++count) {
+      if (options_.effort > 0)
+        done = static_cast<double>(count) / static_cast<double>(most);
+      else if (count % 16 == 0)
+        done = (time_.elapsed() - begin) / std::max(1e-9, end - begin);
+      if (done >= 1) break;
+      if (count % 16 == 0) find_critical(now);
+      List next = now;
+      if (!change(next)) continue;
+      const Cost next_cost = cost(next);
+      const double temperature = best_cost_.value * warm * std::pow(kCold / warm, done);
+      const double worse = next_cost.guide - now_cost.guide;
+      if (!(worse <= 0 || random_.unit() < std::exp(-worse / temperature))) continue;
+      now = std::move(next);
+      now_cost = next_cost;
+      if (better(now_cost, best_cost_)) best_ = now, best_cost_ = now_cost;
+    }
+  }
+  void begin_with(const Chain& other) { best_ = other.best_, best_cost_ = other.best_cost_; }
+
+  static bool better(const Cost& a, const Cost& b) {
+    return a.answers != b.answers ? a.answers : a.value < b.value;
+  }
+  const List& best() const { return best_; }
+  const Cost& best_cost() const { return best_cost_; }
+
+ private:
+  Cost cost(const List& list) { return cost_of(run_.run(list), model_, list.size()); }
+  const EngineModel::Op& op(int32_t number) const { return model_.ops[static_cast<size_t>(number)]; }
+
+  // Makes a neighbour. false: nothing was changed.
+  bool change(List& list) {
+    const double kind = random_.unit();
+    const bool pages = model_.question.freedoms.paging && model_.graph->device.pager.mode != PagerMode::kNone;
+    if (kind < 0.34) return shift(list);
+    if (kind < 0.50) return choose(list);
+    if (kind < 0.66) return choose_chain(list);
+    if (kind < 0.71) return choose(list) && shift(list);
+    if (kind < 0.74) return sort_by_begin(list);
+    if (kind < 0.77) return swap_choices(list);
+    if (kind < 0.82) return move_bytes(list);
+    if (kind < 0.88) return model_.question.freedoms.recomputing ? recompute(list) : shift(list);
+    if (kind < 0.94) return remove(list);
+    return pages ? page(list) : shift(list);
+  }
+
+  // Any entry, or one on the chain of entries without idle time that ends last.
+  size_t random_entry(const List& list) {
+    if (random_.unit() >= kCritical || critical_.empty()) return random_.below(list.size());
+    return std::min(list.size() - 1, critical_[random_.below(critical_.size())]);
+  }
+
+  // Finds that chain, from its end: before an entry comes one of those that end when it begins.
+  void find_critical(const List& list) {
+    critical_.clear();
+    begins_.clear();
+    ends_.clear();
+    if (!run_.run(list, nullptr, &begins_, &ends_).valid) return;
+    size_t at = static_cast<size_t>(std::ranges::max_element(ends_) - ends_.begin());
+    while (true) {
+      critical_.push_back(at);
+      size_t before = at;
+      Seconds latest = -1;
+      for (size_t other = 0; other < at; ++other)
+        if (ends_[other] <= begins_[at] && (ends_[other] > latest || (ends_[other] == latest && random_.unit() < 0.5)))
+          latest = ends_[other], before = other;
+      if (before == at) return;
+      at = before;
+    }
+  }
+
+  const EngineModel::Way& way(const Entry& entry) const {
+    return op(entry.subject).ways[static_cast<size_t>(entry.way)];
+  }
+  bool makes(const Entry& entry, int32_t tensor) const {
+    return entry.what == Do::kCompute ? base::contains(way(entry).writes, tensor)
+                                      : entry.what == Do::kPageIn && entry.subject == tensor;
+  }
+  bool reads(const Entry& entry, int32_t tensor) const {
+    return entry.what == Do::kCompute ? base::contains(way(entry).reads, tensor)
+                                      : entry.what == Do::kPageOut && entry.subject == tensor;
+  }
+
+  // Does the later entry need what the earlier one makes, or take its place?
+  bool depends(const Entry& earlier, const Entry& later) const {
+    if (earlier.what == Do::kCompute) {
+      if (later.what == Do::kCompute && later.subject == earlier.subject) return true;
+      return std::ranges::any_of(way(earlier).writes, [&](int32_t tensor) { return reads(later, tensor); });
+    }
+    if (earlier.what == Do::kPageIn) return reads(later, earlier.subject);
+    return later.what == Do::kPageIn && later.subject == earlier.subject;
+  }
+
+  // Moves an entry, or some that follow one another, near by more often than far, as far as what they read and who reads
+  // them allow.
+  bool shift(List& list) {
+    const size_t first = random_entry(list);
+    size_t count = 1;
+    while (count < 16 && first + count < list.size() && random_.unit() < 0.4) ++count;
+    const auto distance = static_cast<size_t>(std::pow(static_cast<double>(list.size()), random_.unit()));
+    const auto at = [&](size_t place) { return list.begin() + static_cast<std::ptrdiff_t>(place); };
+    const auto any = [&](const auto& meets) { return std::any_of(at(first), at(first + count), meets); };
+    size_t moved = 0;
+    if (random_.unit() < 0.5) {
+      while (moved < std::min(first, distance) &&
+             !any([&](const Entry& entry) { return depends(list[first - moved - 1], entry); }))
+        ++moved;
+      std::rotate(at(first - moved), at(first), at(first + count));
+    } else {
+      while (moved < distance && first + count + moved < list.size() &&
+             !any([&](const Entry& entry) { return depends(entry, list[first + count + moved]); }))
+        ++moved;
+      std::rotate(at(first), at(first + count), at(first + count + moved));
+    }
+    return moved > 0;
+  }
+
+  // Puts entries in the order in which they begin: what starts during a long op of the issuer then stands before it.
+  bool sort_by_begin(List& list) {
+    begins_.clear();
+    if (!run_.run(list, nullptr, &begins_).valid) return false;
+    size_t first = 0, last = list.size();
+    if (random_.unit() < 0.5) {
+      first = random_.below(list.size());
+      last = first + 1 + random_.below(list.size() - first);
+    }
+    std::vector<size_t> places(last - first);
+    std::iota(places.begin(), places.end(), first);
+    std::ranges::stable_sort(places, {}, [&](size_t place) { return begins_[place]; });
+    const List old(list.begin() + static_cast<std::ptrdiff_t>(first), list.begin() + static_cast<std::ptrdiff_t>(last));
+    for (size_t place = 0; place < places.size(); ++place) list[first + place] = old[places[place] - first];
+    return !std::ranges::is_sorted(places);
+  }
+
+  int32_t random_way(int32_t number) {
+    const std::vector<EngineModel::Way>& ways = op(number).ways;
+    const size_t first = random_.below(ways.size());
+    for (size_t at = 0; at < ways.size(); ++at)
+      if (const size_t way = (first + at) % ways.size(); ways[way].permitted) return static_cast<int32_t>(way);
+    return 0;
+  }
+
+  // Other offsets for some that follow one another.
+  bool move_bytes(List& list) {
+    size_t at = random_.below(list.size());
+    do {
+      list[at].offset = static_cast<Entry::Offset>(random_.below(Entry::kOffsets));
+      list[at].wanted = {-1, -1, -1};
+      ++at;
+    } while (at < list.size() && random_.unit() < 0.5);
+    return true;
+  }
+
+  bool choose(List& list) {
+    Entry& entry = list[random_entry(list)];
+    if (entry.what != Do::kCompute || op(entry.subject).ways.size() < 2) return false;
+    const int32_t way = random_way(entry.subject);
+    return std::exchange(entry.way, way) != way;
+  }
+
+  // An op gets another engine, and so do ops that read what it makes, one after the other: hand-offs within the chain go.
+  bool choose_chain(List& list) {
+    size_t at = random_entry(list);
+    if (list[at].what != Do::kCompute) return false;
+    const Engines engines = op(list[at].subject).ways[static_cast<size_t>(random_way(list[at].subject))].engines;
+    bool changed = false;
+    do {
+      const std::vector<EngineModel::Way>& ways = op(list[at].subject).ways;
+      for (size_t each = 0; each < ways.size(); ++each)
+        if (ways[each].permitted && ways[each].engines == engines && ways[each].reads.size() == way(list[at]).reads.size()) {
+          changed |= std::exchange(list[at].way, static_cast<int32_t>(each)) != static_cast<int32_t>(each);
+          break;
+        }
+      size_t next = at + 1;
+      while (next < list.size() && !(list[next].what == Do::kCompute && depends(list[at], list[next]))) ++next;
+      at = next;
+    } while (at < list.size() && random_.unit() < 0.8);
+    return changed;
+  }
+
+  // An op gets another engine, and so does one near it.
+  bool swap_choices(List& list) {
+    const size_t at = random_.below(list.size());
+    const size_t other = std::min(list.size() - 1, at + 1 + random_.below(8));
+    bool changed = false;
+    for (const size_t each : {at, other})
+      if (list[each].what == Do::kCompute) {
+        const int32_t way = random_way(list[each].subject);
+        changed |= std::exchange(list[each].way, way) != way;
+      }
+    return changed;
+  }
+
+  static void insert(List& list, size_t at, Entry entry) {
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), entry);
+  }
+
+  // A tensor that an op reads, and where the op stands.
+  std::optional<std::pair<size_t, int32_t>> random_read(const List& list) {
+    const size_t at = random_.below(list.size());
+    if (list[at].what != Do::kCompute) return std::nullopt;
+    const std::vector<int32_t>& reads = op(list[at].subject).ways[static_cast<size_t>(list[at].way)].reads;
+    if (reads.empty()) return std::nullopt;
+    return std::pair{at, reads[random_.below(reads.size())]};
+  }
+
+  bool recompute(List& list) {
+    const auto read = random_read(list);
+    if (!read) return false;
+    const int32_t maker = model_.tensors[static_cast<size_t>(read->second)].maker;
+    if (maker < 0 || (!op(maker).again && !op(maker).optional)) return false;
+    const size_t before = read->first - std::min(read->first, random_.below(4));
+    insert(list, before, {Do::kCompute, maker, random_way(maker)});
+    return true;
+  }
+
+  // Takes out a transfer, or a computation that stands twice or need not be.
+  bool remove(List& list) {
+    const size_t first = random_.below(list.size());
+    for (size_t step = 0; step < list.size(); ++step) {
+      const size_t at = (first + step) % list.size();
+      const Entry entry = list[at];
+      if (entry.what == Do::kCompute && !op(entry.subject).optional) {
+        const auto same = [&](const Entry& each) { return each.what == Do::kCompute && each.subject == entry.subject; };
+        if (std::ranges::count_if(list, same) < 2) continue;
+      }
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+      const bool moved = entry.what == Do::kPageIn && random_.unit() < 0.7;
+      if (moved && !model_.tensors[static_cast<size_t>(entry.subject)].ends_in_storage)
+        std::erase_if(list, [&](const Entry& each) { return each.what == Do::kPageOut && each.subject == entry.subject; });
+      return true;
+    }
+    return false;
+  }
+
+  // Writes a tensor out after it is made, and reads it back before a use.
+  bool page(List& list) {
+    const auto read = random_read(list);
+    if (!read) return false;
+    const auto [at, tensor] = *read;
+    const EngineModel::Tensor& of = model_.tensors[static_cast<size_t>(tensor)];
+    if (of.pinned || (of.home >= 0 && random_.unit() < 0.5)) return false;
+    insert(list, at - std::min(at, random_.below(6)), {Do::kPageIn, tensor, 0});
+    const bool written = of.start == Home::kAux || std::ranges::any_of(list, [&, number = tensor](const Entry& each) {
+                           return each.what == Do::kPageOut && each.subject == number;
+                         });
+    if (written) return true;
+    size_t made = 0;
+    for (size_t entry = 0; entry < at; ++entry)
+      if (list[entry].what == Do::kCompute &&
+          base::contains(op(list[entry].subject).ways[static_cast<size_t>(list[entry].way)].writes, tensor)) {
+        made = entry + 1;
+        break;
+      }
+    insert(list, made, {Do::kPageOut, tensor, 0});
+    return true;
+  }
+
+  const EngineModel& model_;
+  const PlanOptions& options_;
+  const TimeLimit& time_;
+  EngineRun run_;
+  Random random_;
+  std::vector<Seconds> begins_, ends_;  // by entry
+  std::vector<size_t> critical_;        // entries
+  List best_;
+  Cost best_cost_;
+};
+
+// ---- plans --------------------------------------------------------------------------------------
+
+// The graph with all choices on one engine, which runs them one after the other.
+CostGraph on_one_engine(const CostGraph& graph) {
+  CostGraph serial = graph;
+  serial.device.engines = {{.name = "all"}};
+  for (Op& op : serial.ops)
+    for (Choice& choice : op.choices) choice.engines.clear();
+  return serial;
+}
+
+Plan moved_to(Plan plan, const CostGraph& graph, const Question& question) {
+  plan = without_proof(std::move(plan));
+  plan.graph = graph;
+  plan.question = question;
+  plan.solver_seconds = 0;
+  if (const std::optional<Predicted> predicted = predict(graph, plan)) plan.predicted = *predicted;
+  return plan;
+}
+
+void prove(Plan& plan, const EngineModel& model, const PlanOptions& options) {
+  const LeastOfAll least = least_of_all(model);
+  plan.bound = {.energy_j = least.joules, .time_s = least.seconds, .any_order = true};
+  const Objective objective = plan.question.objective;
+  const double bound = value_of(objective, least.joules, least.seconds) * (objective == Objective::kEdp ? 1 - 1e-9 : 1);
+  if (objective == Objective::kEdp) plan.bound.edp_js = bound;
+  const double value = upper_end(plan, upper_end(plan, value_of(plan)));
+  constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
+  plan.gap = value > 0 ? std::clamp((value - bound) / value * (1 + kRoundings), 0.0, 1.0) : 0;
+  plan.asked_gap = options.gap;
+  plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
+}
+
+bool meets_limits(const Plan& plan) {
+  const Question& asked = plan.question;
+  return plan.predicted.arena_bytes <= asked.budget_bytes() &&
+         (!asked.deadline || upper_end(plan, plan.predicted.time_s) <= *asked.deadline) &&
+         (!asked.energy_limit || upper_end(plan, plan.predicted.energy_j) <= *asked.energy_limit);
+}
+
+// The answers of the planner of one engine: by the question's objective and by time, without limits on either.
+std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& options, const PlanMaker& serial,
+                               Infeasible* infeasible, std::optional<Error>& none) {
+  std::vector<Plan> plans;
+  const CostGraph one = on_one_engine(graph);
+  for (const Objective objective : {Objective::kTime, Objective::kEnergy}) {
+    if (objective == Objective::kEnergy && options.question.objective == Objective::kTime) continue;
+    PlanOptions own = options;
+    own.question.objective = objective;
+    own.question.deadline.reset();
+    own.question.energy_limit.reset();
+    own.question.weights = {};
+    own.warm_start = nullptr;
+    own.time_limit = options.time_limit * kSerialShare;
+    Infeasible known;
+    Result<Plan> plan = serial(one, own, &known);
+    if (plan) {
+      plans.push_back(moved_to(std::move(*plan), graph, options.question));
+    } else if (!none) {
+      none = std::move(plan).error();
+      const bool by_graph = known.refusal && !known.refusal->certificate && known.refusal->of == Objective::kRam;
+      if (!by_graph) none->code = "E0302", known.refusal.reset();
+      if (known.refusal) known.refusal->graph = graph, known.refusal->plan.reset();
+      if (known.min_plan) known.min_plan = moved_to(std::move(*known.min_plan), graph, known.min_plan->question);
+      if (infeasible != nullptr) *infeasible = std::move(known);
+    }
+  }
+  return plans;
+}
+
+Failure limits_missed(const Plan& plan) {
+  return fail("E0302",
+              fmt::format("no plan was found that meets the limits; the best one found takes {} and {}",
+                          base::show_seconds(plan.predicted.time_s), base::show_joules(plan.predicted.energy_j)),
+              plan.graph.name, "give more time, or looser limits");
+}
+
+}  // namespace
+
+Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
+                              const PlanMaker& serial) {
+  if (options.others != nullptr || !options.fixed_initial.empty())
+    return fail("E0304", "several programs in one arena are planned for one engine alone", graph.name);
+  const TimeLimit time(options.time_limit);
+  std::optional<Error> none;
+  const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
+  if (plans.empty()) return Failure(*std::move(none));
+  const EngineModel model(graph, options.question);
+  std::optional<Plan> best;
+  std::vector<List> starts{EarliestFinish(model).run()};
+  for (const Plan& plan : plans) {
+    if (meets_limits(plan)) keep_better(best, plan);
+    starts.push_back(list_of(plan, graph));
+  }
+  if (options.warm_start != nullptr) {
+    keep_better_warm_start(best, graph, options);
+    if (structure_hash(options.warm_start->graph) == structure_hash(graph))
+      starts.push_back(list_of(*options.warm_start, graph));
+  }
+  EngineRun run(model);
+  const auto cost = [&](const List& list) { return cost_of(run.run(list), model, list.size()); };
+  std::erase_if(starts, [&](const List& list) { return std::isinf(cost(list).value); });
+  std::ranges::stable_sort(starts, Chain::better, cost);
+  if (!starts.empty() && cost(starts.front()).answers)
+    std::erase_if(starts, [&](const List& list) { return !cost(list).answers; });
+  const size_t threads = options.effort > 0    ? kChainsOfEffort
+                         : options.threads > 0 ? static_cast<size_t>(options.threads)
+                                               : std::max(1U, std::thread::hardware_concurrency());
+  std::list<Chain> chains;
+  for (size_t at = 0; at < threads && !starts.empty(); ++at)
+    chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()]);
+  for (int round = 0; round < kRounds && !chains.empty(); ++round) {
+    {
+      std::vector<std::jthread> workers;
+      for (Chain& chain : chains) workers.emplace_back([&chain, round] { chain.anneal(round); });
+    }
+    const Chain& leader = *std::ranges::min_element(chains, Chain::better, &Chain::best_cost);
+    for (Chain& chain : chains)
+      if (&chain != &leader) chain.begin_with(leader);
+  }
+  for (const Chain& chain : chains) {
+      if (!chain.best_cost().answers) continue;
+    Plan plan{.question = options.question, .graph = graph};
+    const ListFigures figures = run.run(chain.best(), &plan);
+    plan.predicted = {.peak_bytes = figures.peak_bytes,
+                      .arena_bytes = figures.arena_bytes,
+                      .time_s = figures.seconds,
+                      .energy_j = figures.joules};
+    keep_better(best, std::move(plan));
+  }
+  if (!best) return limits_missed(plans.front());
+  best->method = "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
+  best->solver_seconds = options.effort > 0 ? 0 : time.elapsed();
+  prove(*best, model, options);
+  return std::move(*best);
+}
+
+Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options) {
+  PANTOUM_ASSIGN(Plan plan, unplanned(on_one_engine(graph), options));
+  Question question = plan.question;
+  plan = moved_to(std::move(plan), graph, question);
+  prove(plan, EngineModel(graph, question), options);
+  return plan;
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,21 @@
+// Plans of devices with several engines.
+#pragma once
+
+#include "plan/planner.h"
+
+namespace pantoum::plan {
+
+// Plans a graph whose device has several engines. Begins with plans that `serial` makes of the graph on one engine, and with a
+// list that runs each op where it ends earliest; then anneals lists: ops move within the list and to other engines, are
+// computed again, are paged out and in. Whoever reuses bytes waits for their last use, so that offsets are chosen with the
+// list.
+//   errors  those of make_plan. E0301 only where the graph alone proves it; E0304 if a program is to share its arena with
+//           others
+//   cost    options.time_limit, or 2,000 lists for each unit of options.effort; one thread for each of options.threads
+Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
+                              const PlanMaker& serial);
+
+// The same, without budget, paging and recomputing.
+Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options);
+
+}  // namespace pantoum::plan

@@ -1,0 +1,130 @@
+// Plans of devices with several engines: the checker accepts them, their figures are those of the replay, and a second engine is of use.
+#include "plan/engine_search.h"
+
+#include <gtest/gtest.h>
+
+#include "check/claims.h"
+#include "plan/realize/realize.h"
+#include "testing/random_case.h"
+
+namespace pantoum::plan {
+namespace {
+
+PlanOptions asked(const CostGraph& graph, Objective objective) {
+  PlanOptions options;
+  options.question.budget = Bytes{1} << 40;
+  options.question.objective = objective;
+  options.question.freedoms.numerics = true;
+  options.effort = 1;
+  if (const Result<Plan> all = unplanned(graph, options)) options.question.budget = all->predicted.arena_bytes;
+  return options;
+}
+
+TEST(EnginePlans, AreAcceptedByTheChecker) {
+  int planned = 0;
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.engines = true});
+    for (const Objective objective : {Objective::kTime, Objective::kEnergy, Objective::kEdp}) {
+      PlanOptions options = asked(graph, objective);
+      problem::Freedoms& freedoms = options.question.freedoms;  // all of them, and each kind of less
+      freedoms = {.paging = seed % 2 == 0,
+                  .recomputing = seed % 3 > 0,
+                  .in_place = seed % 5 > 0,
+                  .reordering = seed % 7 > 0,
+                  .numerics = seed % 4 > 0};
+      if (seed % 3 == 0) *options.question.budget = *options.question.budget * 4 / 5;
+      const Result<Plan> plan = make_plan(graph, options);
+      if (!plan) {
+        EXPECT_TRUE(plan.error().code == "E0301" || plan.error().code == "E0302") << seed << to_text(plan.error());
+        continue;
+      }
+      const Result<check::Judgement> judged = check::judge(*plan);
+      ASSERT_TRUE(judged.has_value()) << seed << to_text(judged.error());
+      EXPECT_EQ(judged->found.arena_bytes, plan->predicted.arena_bytes) << seed;
+      ++planned;
+    }
+  }
+  EXPECT_GT(planned, 100);
+}
+
+// Two plans of the planner's own clock and of the checker's agree on random lists, which wait for one another in every way.
+TEST(EnginePlans, TakeWhatTheCheckerSays) {
+  int valid = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.engines = true});
+    Plan plan = check::random_plan(graph, seed);
+    plan.question.budget = Bytes{1} << 40;
+    plan.predicted = problem::kNothingPredicted;
+    plan.question.freedoms.one_slot = false;
+    const Result<check::Found> found = check::replay(graph, plan);
+    if (!found) continue;
+    const std::optional<Predicted> predicted = predict(graph, plan);
+    ASSERT_TRUE(predicted.has_value()) << seed;
+    EXPECT_EQ(predicted->arena_bytes, found->arena_bytes) << seed;
+    EXPECT_EQ(predicted->peak_bytes, found->peak_bytes) << seed;
+    EXPECT_DOUBLE_EQ(predicted->time_s, found->time_s) << seed;
+    EXPECT_DOUBLE_EQ(predicted->energy_j, found->energy_j) << seed;
+    ++valid;
+  }
+  EXPECT_GT(valid, 500);
+}
+
+// Two chains of three ops, which either engine runs in a second.
+CostGraph two_chains() {
+  CostGraph graph;
+  graph.device.engines = {{.name = "cpu"}, {.name = "npu"}};
+  graph.device.ram_bytes = 1000;
+  for (int64_t op = 0; op < 6; ++op) {
+    graph.tensors.push_back({.id = op, .bytes = 100});
+    graph.ops.push_back({.id = op, .name = "op" + std::to_string(op), .outputs = {op}});
+    if (op % 3 > 0) graph.ops.back().inputs = {op - 1};
+    for (const char* engine : {"cpu", "npu"}) {
+      Choice& choice = graph.ops.back().choices.emplace_back();
+      choice.engines = {engine};
+      choice.time_s = choice.energy_j = 1;
+      if (op % 3 > 0) choice.reads = {0};
+      choice.writes = {0};
+    }
+    graph.order.push_back(op);
+  }
+  return graph;
+}
+
+TEST(EnginePlans, RunChainsSideBySide) {
+  const CostGraph graph = two_chains();
+  PlanOptions options;
+  options.question.budget = 1000;
+  options.question.objective = Objective::kTime;
+  options.effort = 1;
+  const Result<Plan> plan = make_plan(graph, options);
+  ASSERT_TRUE(plan.has_value()) << to_text(plan.error());
+  EXPECT_DOUBLE_EQ(plan->predicted.time_s, 3);
+  EXPECT_EQ(plan->status, Status::kOptimal);
+  // In the RAM of one chain the second chain waits for the bytes of the first.
+  options.question.budget = 200;
+  const Result<Plan> tight = make_plan(graph, options);
+  ASSERT_TRUE(tight.has_value()) << to_text(tight.error());
+  EXPECT_LE(tight->predicted.arena_bytes, 200);
+  EXPECT_GT(tight->predicted.time_s, 3);
+}
+
+TEST(EnginePlans, AreTheSameForTheSameEffort) {
+  const CostGraph graph = check::random_cost_graph(7, {.least_ops = 8, .engines = true});
+  const PlanOptions options = asked(graph, Objective::kTime);
+  const Result<Plan> first = make_plan(graph, options), second = make_plan(graph, options);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->predicted.time_s, second->predicted.time_s);
+  EXPECT_EQ(first->instructions.size(), second->instructions.size());
+}
+
+TEST(EnginePlans, ShareNoArenaWithOthers) {
+  PlanOptions options;
+  options.question.budget = 1000;
+  options.fixed_initial = {{0, 0}};
+  const Result<Plan> plan = make_plan(two_chains(), options);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, "E0304");
+}
+
+}  // namespace
+}  // namespace pantoum::plan

@@ -1,0 +1,720 @@
+#include "plan/realize/engine_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "base/lists.h"
+#include "base/round_up.h"
+
+namespace pantoum::plan {
+
+EngineModel::EngineModel(const CostGraph& of, const Question& asked) : graph(&of), question(asked) {
+  const problem::Device& device = of.device;
+  std::unordered_map<int64_t, int32_t> tensor_of, op_of;
+  std::map<std::string, Engines> bit_of;
+  const Bytes block = std::max<Bytes>(1, device.pager.block_bytes);
+  align = std::max<Bytes>(1, device.align_bytes);
+  staging = device.pager.staging_bytes;
+  for (const problem::Engine& engine : device.engines) {
+    bit_of[engine.name] = Engines{1} << hand_offs.size();
+    hand_offs.push_back(engine.handoff_s);
+  }
+  longest_hand_off = std::ranges::max(hand_offs);
+  for (const problem::Tensor& each : of.tensors) {
+    tensor_of[each.id] = static_cast<int32_t>(tensors.size());
+    tensors.push_back({.bytes = each.bytes,
+                       .slot = base::round_up(each.bytes, block),
+                       .start = each.start,
+                       .pinned = each.pinned,
+                       .ends_in_ram = each.end == Home::kRam,
+                       .ends_in_storage = each.end == Home::kAux});
+  }
+  for (size_t at = 0; at < tensors.size(); ++at) {
+    const problem::Tensor& each = of.tensors[at];
+    const bool ends_there = each.next >= 0 || each.end == Home::kRam;
+    const int32_t heir = each.next >= 0 ? tensor_of.at(each.next) : static_cast<int32_t>(at);
+    if (each.next >= 0) tensors[at].next = heir;
+    if (each.start == Home::kRam && ends_there) {
+      tensors[static_cast<size_t>(heir)].ends_in_ram = true;
+      tensors[static_cast<size_t>(heir)].home = static_cast<int32_t>(at);
+    }
+    if (each.start == Home::kAux && each.next >= 0) tensors[static_cast<size_t>(heir)].ends_in_storage = true;
+  }
+  for (const problem::Op& each : of.ops) {
+    op_of[each.id] = static_cast<int32_t>(ops.size());
+    Op& op = ops.emplace_back(Op{.ways = {}, .again = each.recompute, .optional = each.optional});
+    for (const int64_t output : each.outputs)
+      tensors[static_cast<size_t>(tensor_of.at(output))].maker = static_cast<int32_t>(ops.size()) - 1;
+    for (const Choice& choice : each.choices) {
+      Way& way = op.ways.emplace_back();
+      for (const int position : choice.reads)
+        if (const int32_t read = tensor_of.at(each.input(position));
+            tensors[static_cast<size_t>(read)].start != Home::kRom)
+          way.reads.push_back(read);
+      for (const int position : choice.writes) way.writes.push_back(tensor_of.at(each.output(position)));
+      for (const auto& [out, in] : choice.overwrites)
+        way.overwrites.emplace_back(tensor_of.at(each.output(out)), tensor_of.at(each.input(in)));
+      way.workspace = choice.workspace_bytes;
+      way.seconds = choice.time_s;
+      way.joules = choice.energy_j;
+      way.engines = choice.engines.empty() ? 1 : 0;
+      for (const std::string& name : choice.engines) way.engines |= bit_of.at(name);
+      for (size_t engine = 0; engine < hand_offs.size(); ++engine)
+        if ((way.engines >> engine & 1) != 0) way.launch = std::max(way.launch, device.engines[engine].launch_s);
+      way.permitted = asked.freedoms.numerics || choice.numerics == each.choices.front().numerics;
+    }
+  }
+  for (const int64_t id : of.order) order.push_back(op_of.at(id));
+}
+
+namespace {
+
+struct Use {  // the last access of some bytes by these engines, or by the pager
+  Engines who = 0;
+  Seconds until = 0;
+};
+
+struct Block {
+  Bytes at = 0, size = 0;
+  Seconds ready = 0;
+  Engines maker = 0;
+  std::vector<Use> uses;
+  bool held = false;
+
+  void use(Engines who, Seconds until) {
+    for (Use& each : uses)
+      if (each.who == who) {
+        each.until = std::max(each.until, until);
+        return;
+      }
+    uses.push_back({who, until});
+  }
+};
+
+struct GivenBack {
+  Bytes at, size;
+  Use use;
+};
+
+constexpr int32_t kNobody = -1;
+
+}  // namespace
+
+class EngineRun::State {
+ public:
+  explicit State(const EngineModel& model) : model_(model), device_(model.graph->device), blocks_(model.tensors.size()) {
+    for (const problem::Engine& engine : device_.engines) by_name_.emplace(engine.name, engine.idle_w);
+    for (size_t op = 0; op < model.ops.size(); ++op) op_of_[model.graph->ops[op].id] = static_cast<int32_t>(op);
+    for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
+      tensor_of_[model.graph->tensors[tensor].id] = static_cast<int32_t>(tensor);
+    Bytes top = base::round_up(model.staging, model.align);
+    initial_.assign(model.tensors.size(), -1);
+    for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
+      if (model.tensors[tensor].start != Home::kRam) continue;
+      initial_[tensor] = top;
+      top = base::round_up(top + model.tensors[tensor].bytes, model.align);
+    }
+    for (const EngineModel::Tensor& tensor : model.tensors)
+      if (tensor.home >= 0) homes_.push_back(tensor.home);
+    std::ranges::sort(homes_, {}, [&](int32_t home) { return initial_[index(home)]; });
+    homes_.erase(std::unique(homes_.begin(), homes_.end()), homes_.end());
+  }
+
+  // ---- lists ------------------------------------------------------------------------------------
+
+  ListFigures run(const List& list, Plan* plan, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {
+    plan_ = plan;
+    reset();
+    if (!find_ends(list)) return {};
+    if (model_.staging > 0) touch(0, model_.staging);
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+      if (model_.tensors[tensor].start == Home::kRam) arrive(static_cast<int32_t>(tensor), initial_[tensor]);
+    note_peak(0);
+    free_after(0);
+    for (size_t at = 0; at < list.size(); ++at) {
+      const Entry& entry = list[at];
+      offset_ = entry.offset;
+      const bool ran = entry.what == Do::kCompute   ? compute(entry, ends_[at + 1])
+                       : entry.what == Do::kPageOut ? list_page_out(entry.subject)
+                                                    : list_page_in(entry);
+      if (!ran) return {};
+      if (begins != nullptr) begins->push_back(begin_);
+      if (ends != nullptr) ends->push_back(end_);
+      free_after(at + 1);
+      forget();
+    }
+    finish();
+    figures_.valid = true;
+    if (plan_ != nullptr) write_places(*plan_);
+    return figures_;
+  }
+
+  // ---- plans ------------------------------------------------------------------------------------
+
+  std::optional<Predicted> predict(const Plan& plan, Freedoms* used) {
+    plan_ = nullptr;
+    reset();
+    if (model_.staging > 0) touch(plan.staging_at, model_.staging);
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+      if (model_.tensors[tensor].start == Home::kAux) store(static_cast<int32_t>(tensor), 0);
+      if (model_.tensors[tensor].start != Home::kRam) continue;
+      const auto at = plan.initial.find(model_.graph->tensors[tensor].id);
+      if (at == plan.initial.end()) return std::nullopt;
+      arrive(static_cast<int32_t>(tensor), at->second);
+    }
+    note_peak(0);
+    Freedoms made_use{.paging = false, .recomputing = false, .in_place = false, .reordering = false};
+    for (const Instruction& step : plan.instructions) {
+      if (!issue(step, made_use)) return std::nullopt;
+      forget();
+    }
+    finish();
+    std::vector<int64_t> kept = model_.graph->order;
+    std::erase_if(kept, [&](int64_t op) { return computed_[index(op_of_.at(op))] == 0; });
+    made_use.reordering = kept != first_;
+    if (used != nullptr) *used = made_use;
+    return Predicted{.peak_bytes = figures_.peak_bytes,
+                     .arena_bytes = figures_.arena_bytes,
+                     .time_s = figures_.seconds,
+                     .energy_j = figures_.joules};
+  }
+
+ private:
+  static size_t index(int32_t number) { return static_cast<size_t>(number); }
+  const EngineModel::Tensor& tensor(int32_t number) const { return model_.tensors[index(number)]; }
+
+  void reset() {
+    for (Block& block : blocks_) block.held = false, block.uses.clear();
+    live_.clear();
+    given_back_.clear();
+    forget_above_ = 32;
+    engine_free_.assign(device_.engines.size(), 0);
+    stored_.assign(blocks_.size(), -1);
+    busy_there_.assign(blocks_.size(), 0);
+    computed_.assign(model_.ops.size(), 0);
+    first_.clear();
+    figures_ = {};
+    now_ = in_free_ = out_free_ = 0;
+    used_ = 0;
+    live_bytes_ = 0;
+  }
+
+  // ---- when tensors leave RAM -------------------------------------------------------------------
+
+  // Fills ends_: by entry (0: the start), which tensors are used there for the last time before they are made again.
+  bool find_ends(const List& list) {
+    ends_.resize(list.size() + 1);
+    for (std::vector<int32_t>& each : ends_) each.clear();
+    last_use_.assign(blocks_.size(), kNowhere);
+    std::fill(stored_.begin(), stored_.end(), -1);
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+      if (model_.tensors[tensor].start == Home::kRam) last_use_[tensor] = 0;
+      if (model_.tensors[tensor].start == Home::kAux) stored_[tensor] = 0;
+    }
+    size_t in_order = 0;
+    for (size_t at = 0; at < list.size(); ++at) {
+      const Entry& entry = list[at];
+      if (entry.what == Do::kPageOut) {
+        if (last_use_[index(entry.subject)] == kNowhere) return false;
+        use(entry.subject, at);
+        stored_[index(entry.subject)] = 0;
+      } else if (entry.what == Do::kPageIn) {
+        if (stored_[index(entry.subject)] < 0 || tensor(entry.subject).pinned) return false;
+        make(entry.subject, at);
+      } else {
+        const EngineModel::Op& op = model_.ops[index(entry.subject)];
+        const EngineModel::Way& way = op.ways[index(entry.way)];
+        if (computed_[index(entry.subject)]++ != 0) {
+          if (!op.again) return false;
+        } else if (!model_.question.freedoms.reordering) {
+          while (in_order < model_.order.size() && model_.order[in_order] != entry.subject) ++in_order;
+          if (in_order == model_.order.size()) return false;
+        }
+        for (const int32_t read : way.reads) {
+          if (last_use_[index(read)] == kNowhere) return false;
+          use(read, at);
+        }
+        for (const int32_t written : way.writes) make(written, at);
+      }
+    }
+    for (size_t op = 0; op < computed_.size(); ++op)
+      if (computed_[op] == 0 && !model_.ops[op].optional) return false;
+    for (size_t each = 0; each < blocks_.size(); ++each) {
+      const EngineModel::Tensor& of = model_.tensors[each];
+      if (of.ends_in_storage && stored_[each] < 0) return false;
+      if (of.ends_in_ram && last_use_[each] == kNowhere) return false;
+      if (!of.ends_in_ram && !of.pinned && last_use_[each] != kNowhere)
+        ends_[last_use_[each]].push_back(static_cast<int32_t>(each));
+    }
+    computed_.assign(computed_.size(), 0);
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+      stored_[tensor] = model_.tensors[tensor].start == Home::kAux ? 0 : -1;
+    return true;
+  }
+
+  void use(int32_t number, size_t entry) { last_use_[index(number)] = entry + 1; }
+  void make(int32_t number, size_t entry) {
+    size_t& last = last_use_[index(number)];
+    if (last != kNowhere && !tensor(number).pinned && last != entry + 1) ends_[last].push_back(number);
+    last = entry + 1;
+  }
+
+  void free_after(size_t entry) {
+    for (const int32_t number : ends_[entry]) {
+      if (!blocks_[index(number)].held) continue;  // an output has its bytes
+      release(number);
+      if (plan_ != nullptr)
+        plan_->instructions.push_back(
+            {.what = Do::kFree, .subject = model_.graph->tensors[index(number)].id, .at = {}});
+    }
+  }
+
+  // ---- bytes ------------------------------------------------------------------------------------
+
+  Seconds known(const Use& use, Engines who) const {
+    if (use.who == 0 || who == 0 || model_.longest_hand_off == 0) return use.until;
+    Seconds longest = 0;
+    for (Engines apart = use.who ^ who; apart != 0; apart &= apart - 1)
+      longest = std::max(longest, model_.hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
+    return use.until + longest;
+  }
+
+  Seconds given_back(Bytes at, Bytes size, Engines who) const {
+    Seconds wait = 0;
+    if (size == 0) return wait;
+    for (const GivenBack& each : given_back_)
+      if (each.at < at + size && at < each.at + each.size) wait = std::max(wait, known(each.use, who));
+    return wait;
+  }
+
+  Seconds free_from(int32_t number, Engines who) const {
+    Seconds wait = 0;
+    for (const Use& use : blocks_[index(number)].uses) wait = std::max(wait, known(use, who));
+    return wait;
+  }
+
+  void touch(Bytes at, Bytes size) {
+    live_bytes_ += size;
+    figures_.arena_bytes = std::max(figures_.arena_bytes, at + size);
+  }
+
+  void note_peak(Bytes workspace) {
+    figures_.peak_bytes = std::max(figures_.peak_bytes, live_bytes_ + workspace);
+  }
+
+  void arrive(int32_t number, Bytes at) {
+    Block& block = blocks_[index(number)];
+    block.at = at;
+    block.size = tensor(number).bytes;
+    block.ready = 0;
+    block.maker = 0;
+    block.uses.clear();
+    block.held = true;
+    touch(at, block.size);
+    if (block.size == 0) return;
+    const auto behind =
+        std::ranges::upper_bound(live_, at, {}, [&](int32_t other) { return blocks_[index(other)].at; });
+    live_.insert(behind, number);
+  }
+
+  void release(int32_t number) {
+    Block& block = blocks_[index(number)];
+    block.held = false;
+    live_bytes_ -= block.size;
+    if (block.size == 0) return;
+    live_.erase(std::ranges::find(live_, number));
+    for (const Use& use : block.uses) given_back_.push_back({block.at, block.size, use});
+  }
+
+  void forget() {
+    if (given_back_.size() <= forget_above_) return;
+    std::erase_if(given_back_,
+                  [&](const GivenBack& each) { return each.use.until + model_.longest_hand_off <= now_; });
+    forget_above_ = std::max<size_t>(32, 2 * given_back_.size());
+  }
+
+  // ---- offsets ----------------------------------------------------------------------------------
+
+  struct Offer {
+    Bytes at = -1;
+    Seconds wait = 0;
+    Bytes gap = 0;
+  };
+
+  // The offset of the entry's kind for `who`, who cannot begin before `begin`.
+  Bytes place(Bytes size, Engines who, Seconds begin, Bytes wanted) {
+    if (size == 0) return 0;
+    const Bytes budget = model_.question.budget_bytes();
+    if (wanted >= model_.staging && wanted + size <= budget && is_free(wanted, size)) return wanted;
+    for (const bool spare_homes : {true, false}) {
+      Offer best;
+      Bytes from = base::round_up(model_.staging, model_.align);
+      size_t home = 0, live = 0;
+      while (true) {
+        const Bytes next_live = live < live_.size() ? blocks_[index(live_[live])].at : budget;
+        while (spare_homes && home < homes_.size() && initial_[index(homes_[home])] < from) ++home;
+        const bool at_home = spare_homes && home < homes_.size() && initial_[index(homes_[home])] < next_live;
+        const Bytes to = at_home ? initial_[index(homes_[home])] : next_live;
+        offer(from, to, size, who, begin, best);
+        if (at_home) {
+          from = std::max(from, base::round_up(to + tensor(homes_[home]).bytes, model_.align));
+          ++home;
+          continue;
+        }
+        if (live == live_.size()) break;
+        const Block& block = blocks_[index(live_[live++])];
+        from = std::max(from, base::round_up(block.at + block.size, model_.align));
+      }
+      if (best.at >= 0) return best.at;
+    }
+    Bytes top = base::round_up(model_.staging, model_.align);  // over the budget: the search goes back from there
+    for (const int32_t number : live_)
+      top = std::max(top, base::round_up(blocks_[index(number)].at + blocks_[index(number)].size, model_.align));
+    return top;
+  }
+
+  // The gap's begin, places in it behind bytes that are still in use, and its end.
+  void offer(Bytes from, Bytes to, Bytes size, Engines who, Seconds begin, Offer& best) const {
+    constexpr int kPlaces = 4;
+    if (from + size > to) return;
+    if (offset_ == Entry::Offset::kHighestOfAll) {
+      best = {(to - size) / model_.align * model_.align, 0, 0};
+      return;
+    }
+    const bool any_wait = offset_ == Entry::Offset::kTightestOfAll || offset_ == Entry::Offset::kLowestOfAll;
+    const bool lowest = offset_ == Entry::Offset::kLowest || offset_ == Entry::Offset::kLowestOfAll;
+    Bytes at = from;
+    for (int place = 0; place < kPlaces && at + size <= to; ++place) {
+      Seconds wait = begin;
+      Bytes behind = at;
+      for (const GivenBack& each : given_back_) {
+        if (any_wait) break;
+        if (each.at >= at + size || at >= each.at + each.size) continue;
+        const Seconds until = known(each.use, who);
+        if (until <= begin) continue;
+        wait = std::max(wait, until);
+        behind = std::max(behind, each.at + each.size);
+      }
+      const Offer made{at, wait, lowest ? 0 : to - from};
+      if (best.at < 0 || made.wait < best.wait || (made.wait == best.wait && made.gap < best.gap)) best = made;
+      if (wait <= begin) return;
+      at = base::round_up(behind, model_.align);
+    }
+  }
+
+  // ---- computes ---------------------------------------------------------------------------------
+
+  Seconds hand_over(const EngineModel::Way& way) {
+    now_ += way.launch;
+    Seconds begin = now_;
+    for (Engines left = way.engines; left != 0; left &= left - 1)
+      begin = std::max(begin, engine_free_[static_cast<size_t>(std::countr_zero(left))]);
+    return begin;
+  }
+
+  void keep_engines(Engines who, Seconds end) {
+    used_ |= who;
+    for (Engines left = who; left != 0; left &= left - 1)
+      engine_free_[static_cast<size_t>(std::countr_zero(left))] = end;
+    if ((who & 1) != 0) now_ = end;
+    figures_.seconds = std::max(figures_.seconds, end);
+  }
+
+  bool compute(const Entry& entry, const std::vector<int32_t>& dying) {
+    const EngineModel::Way& way = model_.ops[index(entry.subject)].ways[index(entry.way)];
+    Seconds begin = hand_over(way);
+    for (const int32_t read : way.reads) {
+      const Block& block = blocks_[index(read)];
+      if (!block.held) return false;
+      begin = std::max(begin, known({block.maker, block.ready}, way.engines));
+    }
+    places_.clear();
+    taken_.clear();
+    for (const int32_t written : way.writes) {
+      const Bytes wanted = places_.size() < 2 ? entry.wanted[places_.size()] : -1;
+      const Bytes at = output_at(way, written, wanted, dying, begin);
+      if (at < 0) return false;
+      places_.push_back(at);
+    }
+    Bytes workspace_at = -1;
+    if (way.workspace > 0) {
+      workspace_at = place(way.workspace, way.engines, begin, entry.wanted[2]);
+      begin = std::max(begin, given_back(workspace_at, way.workspace, way.engines));
+    }
+    end_compute(way, begin, workspace_at);
+    if (plan_ != nullptr)
+      plan_->instructions.push_back({.what = Do::kCompute,
+                                     .subject = model_.graph->ops[index(entry.subject)].id,
+                                     .choice = entry.way,
+                                     .at = places_,
+                                     .workspace_at = workspace_at});
+    return true;
+  }
+
+  // Places an output, and holds it. -1: nowhere. `begin` is raised to when its bytes are free.
+  Bytes output_at(const EngineModel::Way& way, int32_t written, Bytes wanted, const std::vector<int32_t>& dying,
+                  Seconds& begin) {
+    Block& own = blocks_[index(written)];
+    if (own.held) {  // pinned: computed again where it is
+      begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
+      return own.at;
+    }
+    const EngineModel::Tensor& of = tensor(written);
+    const Bytes home = of.home >= 0 ? initial_[index(of.home)] : -1;
+    for (const auto& [out, in] : way.overwrites) {
+      if (out != written || of.bytes == 0) continue;
+      const Block& source = blocks_[index(in)];
+      const bool successor = tensor(in).next == written;
+      const bool may = successor || (model_.question.freedoms.in_place && !tensor(in).pinned);
+      const bool ends = successor && tensor(in).pinned ? true : base::contains(dying, in);
+      if (!source.held || !may || !ends || source.size < of.bytes || (home >= 0 && source.at != home)) continue;
+      begin = std::max({begin, free_from(in, way.engines), given_back(source.at, of.bytes, way.engines)});
+      const Bytes at = source.at;
+      take(in);
+      arrive(written, at);
+      return at;
+    }
+    const Bytes at = home >= 0 ? home : place(of.bytes, way.engines, begin, wanted);
+    if (home >= 0 && !is_free(home, of.bytes)) return -1;
+    begin = std::max(begin, given_back(at, of.bytes, way.engines));
+    arrive(written, at);
+    return at;
+  }
+
+  // An output takes over the source's bytes. Other outputs and the workspace keep off what it leaves of them: the op reads it.
+  void take(int32_t source) {
+    Block& block = blocks_[index(source)];
+    block.held = false;
+    live_bytes_ -= block.size;
+    taken_.push_back(source);
+  }
+
+  bool is_free(Bytes at, Bytes size) const {
+    return size == 0 || std::ranges::none_of(live_, [&](int32_t other) {
+             const Block& block = blocks_[index(other)];
+             return block.at < at + size && at < block.at + block.size;
+           });
+  }
+
+  void end_compute(const EngineModel::Way& way, Seconds begin, Bytes workspace_at) {
+    const Seconds end = begin + way.seconds;
+    begin_ = begin, end_ = end;
+    for (const int32_t read : way.reads) blocks_[index(read)].use(way.engines, end);
+    for (const int32_t source : taken_) {
+      Block& block = blocks_[index(source)];
+      live_.erase(std::ranges::find(live_, source));
+      for (const Use& use : block.uses) given_back_.push_back({block.at, block.size, use});
+    }
+    for (const int32_t written : way.writes) {
+      Block& block = blocks_[index(written)];
+      block.ready = end;
+      block.maker = way.engines;
+      block.uses.assign(1, {way.engines, end});
+    }
+    note_peak(way.workspace);
+    if (way.workspace > 0) {
+      figures_.arena_bytes = std::max(figures_.arena_bytes, workspace_at + way.workspace);
+      given_back_.push_back({workspace_at, way.workspace, {way.engines, end}});
+    }
+    keep_engines(way.engines, end);
+    figures_.joules += way.joules;
+  }
+
+  // ---- transfers --------------------------------------------------------------------------------
+
+  Seconds transfer(bool out, Bytes size, Seconds earliest) {
+    const Pager& pager = device_.pager;
+    const Link& link = out ? pager.out : pager.in;
+    const Seconds seconds = problem::transfer_seconds(pager, link, size);
+    Seconds& free_from = out && pager.full_duplex ? out_free_ : in_free_;
+    begin_ = std::max({earliest, now_, free_from});
+    const Seconds end = end_ = begin_ + seconds;
+    free_from = end;
+    figures_.joules += seconds * link.w;
+    figures_.seconds = std::max(figures_.seconds, end);
+    if (pager.mode == PagerMode::kSync) now_ = end;
+    return end;
+  }
+
+  void store(int32_t number, Seconds from) { stored_[index(number)] = busy_there_[index(number)] = from; }
+
+  // Each tensor has a slot of its own: nobody waits for another's.
+  void page_out(int32_t number) {
+    Block& block = blocks_[index(number)];
+    const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
+    const Seconds end = transfer(true, block.size, std::max(block.ready, slot_free));
+    block.use(0, end);
+    store(number, end);
+  }
+
+  void page_in(int32_t number, Bytes at) {
+    const Seconds wait = given_back(at, tensor(number).bytes, 0);
+    arrive(number, at);
+    note_peak(0);
+    Block& block = blocks_[index(number)];
+    block.ready = transfer(false, block.size, std::max(wait, stored_[index(number)]));
+    block.use(0, block.ready);
+    busy_there_[index(number)] = std::max(busy_there_[index(number)], block.ready);
+  }
+
+  bool list_page_out(int32_t number) {
+    if (device_.pager.mode == PagerMode::kNone || !blocks_[index(number)].held) return false;
+    page_out(number);
+    if (plan_ != nullptr)
+      plan_->instructions.push_back(
+          {.what = Do::kPageOut, .subject = model_.graph->tensors[index(number)].id, .at = {}});
+    return true;
+  }
+
+  bool list_page_in(const Entry& entry) {
+    const int32_t number = entry.subject;
+    if (device_.pager.mode == PagerMode::kNone || blocks_[index(number)].held) return false;
+    const EngineModel::Tensor& of = tensor(number);
+    const Bytes home = of.home >= 0 ? initial_[index(of.home)] : -1;
+    if (home >= 0 && !is_free(home, of.bytes)) return false;
+    const Bytes at = home >= 0 ? home : place(of.bytes, 0, now_, entry.wanted[0]);
+    page_in(number, at);
+    if (plan_ != nullptr)
+      plan_->instructions.push_back(
+          {.what = Do::kPageIn, .subject = model_.graph->tensors[index(number)].id, .at = {at}});
+    return true;
+  }
+
+  // ---- a plan's instructions --------------------------------------------------------------------
+
+  bool issue(const Instruction& step, Freedoms& used) {
+    if (step.what == Do::kCompute) return issue_compute(step, used);
+    const auto known_tensor = tensor_of_.find(step.subject);
+    if (known_tensor == tensor_of_.end()) return false;
+    const int32_t number = known_tensor->second;
+    const bool held = blocks_[index(number)].held;
+    if (step.what == Do::kPageIn) {
+      if (held || stored_[index(number)] < 0 || step.at.empty()) return false;
+      page_in(number, step.at.front());
+      return true;
+    }
+    if (!held) return false;
+    if (step.what == Do::kPageOut) {
+      page_out(number);
+      if (!tensor(number).ends_in_storage) used.paging = true;
+    } else {
+      release(number);
+    }
+    return true;
+  }
+
+  bool issue_compute(const Instruction& step, Freedoms& used) {
+    const auto known_op = op_of_.find(step.subject);
+    if (known_op == op_of_.end()) return false;
+    const EngineModel::Op& op = model_.ops[index(known_op->second)];
+    if (step.choice < 0 || index(step.choice) >= op.ways.size()) return false;
+    const EngineModel::Way& way = op.ways[index(step.choice)];
+    if (step.at.size() != way.writes.size()) return false;
+    const problem::Op& of = model_.graph->ops[index(known_op->second)];
+    if (of.choices[index(step.choice)].numerics != of.choices.front().numerics) used.numerics = true;
+    if (computed_[index(known_op->second)]++ != 0)
+      used.recomputing = true;
+    else
+      first_.push_back(step.subject);
+    Seconds begin = hand_over(way);
+    for (const int32_t read : way.reads) {
+      const Block& block = blocks_[index(read)];
+      if (!block.held) return false;
+      begin = std::max(begin, known({block.maker, block.ready}, way.engines));
+    }
+    taken_.clear();
+    for (size_t output = 0; output < way.writes.size(); ++output)
+      issue_output(way, way.writes[output], step.at[output], begin, used);
+    if (way.workspace > 0)
+      begin = std::max(begin, given_back(step.workspace_at, way.workspace, way.engines));
+    end_compute(way, begin, step.workspace_at);
+    return true;
+  }
+
+  void issue_output(const EngineModel::Way& way, int32_t written, Bytes at, Seconds& begin, Freedoms& used) {
+    Block& own = blocks_[index(written)];
+    if (own.held) {
+      begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
+      return;
+    }
+    for (const auto& [out, in] : way.overwrites) {
+      const Block& source = blocks_[index(in)];
+      if (out != written || !source.held || source.at != at || source.size == 0 || tensor(written).bytes == 0)
+        continue;
+      if (tensor(in).next != written) used.in_place = true;
+      begin = std::max(begin, free_from(in, way.engines));
+      take(in);
+      break;
+    }
+    begin = std::max(begin, given_back(at, tensor(written).bytes, way.engines));
+    arrive(written, at);
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------
+
+  void finish() {
+    Watts watts = 0;
+    for (const auto& [name, idle] : by_name_)
+      for (size_t engine = 0; engine < device_.engines.size(); ++engine)
+        if (device_.engines[engine].name == name && (used_ >> engine & 1) != 0) watts += idle;
+    figures_.joules += (device_.idle_w + watts) * figures_.seconds;
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+      if (stored_[tensor] >= 0) figures_.storage_bytes += model_.tensors[tensor].slot;
+  }
+
+  void write_places(Plan& plan) const {
+    if (model_.staging > 0) plan.staging_at = 0;
+    Bytes top = 0;
+    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+      const int64_t id = model_.graph->tensors[tensor].id;
+      if (initial_[tensor] >= 0) plan.initial[id] = initial_[tensor];
+      if (stored_[tensor] < 0) continue;
+      plan.storage[id] = top;
+      top += model_.tensors[tensor].slot;
+    }
+  }
+
+  static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+
+  const EngineModel& model_;
+  const problem::Device& device_;
+  std::map<std::string, Watts> by_name_;  // engines; summed in this order, as the checker does
+  std::unordered_map<int64_t, int32_t> op_of_, tensor_of_;
+  std::vector<Bytes> initial_;   // by tensor: where it starts in a list's arena; -1: not in RAM
+  std::vector<int32_t> homes_;   // tensors whose first place is needed at the end, by offset
+  Plan* plan_ = nullptr;
+  Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
+  std::vector<std::vector<int32_t>> ends_;  // by entry + 1
+  std::vector<size_t> last_use_;            // by tensor: entry + 1
+  std::vector<Block> blocks_;               // by tensor
+  std::vector<int32_t> live_;               // tensors in RAM that have bytes, by offset
+  std::vector<GivenBack> given_back_;
+  size_t forget_above_ = 32;
+  std::vector<Seconds> engine_free_, stored_, busy_there_;  // stored_ < 0: not there
+  std::vector<int> computed_;
+  std::vector<int64_t> first_;
+  std::vector<Bytes> places_;
+  std::vector<int32_t> taken_;
+  ListFigures figures_;
+  Seconds begin_ = 0, end_ = 0;  // of the last entry
+  Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
+  Engines used_ = 0;
+  Bytes live_bytes_ = 0;
+};
+
+EngineRun::EngineRun(const EngineModel& model) : state_(std::make_unique<State>(model)) {}
+EngineRun::~EngineRun() = default;
+
+ListFigures EngineRun::run(const List& list, Plan* plan, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {
+  return state_->run(list, plan, begins, ends);
+}
+
+std::optional<Predicted> EngineRun::predict(const Plan& plan, Freedoms* used) {
+  return state_->predict(plan, used);
+}
+
+}  // namespace pantoum::plan

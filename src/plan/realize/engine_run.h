@@ -1,0 +1,99 @@
+// Lists of several engines: what one takes, and the offsets that make its ops wait least.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/simulate/indices.h"
+
+namespace pantoum::plan {
+
+// A set of engines, a bit each in the order of the device. The pager is none of them.
+using Engines = uint64_t;
+
+// The cost graph with tensors, ops and engines by index.
+struct EngineModel {
+  struct Way {  // a choice
+    std::vector<int32_t> reads;   // without what is in rom
+    std::vector<int32_t> writes;  // in the order of the choice's "writes"
+    std::vector<std::pair<int32_t, int32_t>> overwrites;  // tensors: output, input
+    Bytes workspace = 0;
+    Seconds seconds = 0, launch = 0;
+    Joules joules = 0;
+    Engines engines = 0;
+    bool permitted = true;  // of the numerics that the question allows
+  };
+  struct Op {
+    std::vector<Way> ways;
+    bool again = true;  // may be recomputed
+    bool optional = false;
+  };
+  struct Tensor {
+    Bytes bytes = 0, slot = 0;  // slot: whole blocks of the storage
+    Home start = Home::kNone;
+    bool pinned = false;
+    bool ends_in_ram = false, ends_in_storage = false;
+    int32_t home = -1;  // it has to end where this tensor started; -1: anywhere
+    int32_t next = -1;
+    int32_t maker = -1;  // the op that writes it
+  };
+
+  EngineModel(const CostGraph& graph, const Question& question);
+
+  const CostGraph* graph;
+  Question question;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+  std::vector<int32_t> order;  // ops
+  std::vector<Seconds> hand_offs;
+  Seconds longest_hand_off = 0;
+  Bytes align = 1, staging = 0;
+};
+
+// A list without offsets and frees: a tensor leaves RAM after its last use before it is made or read again.
+struct Entry {
+  Do what = Do::kCompute;  // never kFree
+  int32_t subject = 0;     // op or tensor
+  int32_t way = 0;         // of a compute
+  // Which of the free offsets it takes. The first two: of those that are free first.
+  enum class Offset : uint8_t { kTightest, kLowest, kTightestOfAll, kLowestOfAll, kHighestOfAll };
+  static constexpr size_t kOffsets = 5;
+  Offset offset = Offset::kTightest;
+  // Offsets of the first two outputs, or of what is paged in, and of the workspace: taken where they are free; -1: none.
+  std::array<Bytes, 3> wanted = {-1, -1, -1};
+};
+using List = std::vector<Entry>;
+
+struct ListFigures {
+  bool valid = false;  // every input is there when it is read, and all is where it must be at the end
+  Bytes peak_bytes = 0, arena_bytes = 0, storage_bytes = 0;
+  Seconds seconds = 0;
+  Joules joules = 0;
+};
+
+// Runs lists of one model. Keeps its memory between runs.
+class EngineRun {
+ public:
+  explicit EngineRun(const EngineModel& model);
+  ~EngineRun();
+
+  // Gives every allocation the offset at which it waits least, of those within the budget, and runs the list.
+  //   plan    receives the instructions, offsets and places in storage, if it is not null
+  //   begins, ends  receive the seconds at which each entry begins and ends, if they are not null
+  //   cost  near (entries) x (allocations that are live, or whose last use has not ended)
+  ListFigures run(const List& list, Plan* plan = nullptr, std::vector<Seconds>* begins = nullptr,
+                  std::vector<Seconds>* ends = nullptr);
+  // Runs a plan with the offsets that it has. Overlaps are the placement's business.
+  std::optional<Predicted> predict(const Plan& plan, Freedoms* used);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pantoum::plan
