@@ -103,15 +103,20 @@ struct RmsProp {
 struct Adagrad {
   double lr = 0.01, lr_decay = 0, eps = 1e-10, weight_decay = 0, initial_accumulator_value = 0;
 };
+// Adam in the rows of embedding tables that a step reads: other rows keep their moments. A parameter that is no such table trains as
+// with Adam. The gradient of a table is never made, so that accumulate, clipping and split_update are refused beside it (E0117).
+struct SparseAdam {
+  double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+};
 // A custom optimizer, which add_optimizer (custom_operator.hpp) has registered.
 struct CustomUpdate {
   std::string name;  // "my.company::Lion"
   double lr = 0.01;
   std::vector<double> settings = {};  // the `reals` of its kernel
 };
-using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, CustomUpdate>;
+using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate>;
 // In the order of the variant's alternatives.
-inline constexpr std::array kOptimizerNames{"sgd", "adam", "adamw", "rmsprop", "adagrad", "custom"};
+inline constexpr std::array kOptimizerNames{"sgd", "adam", "adamw", "rmsprop", "adagrad", "sparse_adam", "custom"};
 
 // Settings that several optimizers have.
 template <class Visitor, class Alternative>

@@ -173,6 +173,9 @@
   PT_OPERATOR(adam, 121)          /* w g m v max? -> w' m' v' max'?; {beta1, beta2, eps, weight_decay} (as */            \
                                   /* torch.optim.Adam; with max, as its amsgrad) */                                      \
   PT_OPERATOR(sgd_rows, 130)      /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */           \
+  PT_OPERATOR(adagrad_rows, 158)  /* w I dY s -> w' s': adagrad by the same; {lr_decay, eps, what s lacks?} */           \
+  PT_OPERATOR(adam_rows, 159)     /* w I dY m v -> w' m' v' in the rows that I names alone; {beta1, beta2, eps} (as */   \
+                                  /* torch.optim.SparseAdam) */                                                          \
   PT_OPERATOR(matmul_update, 131) /* A B w states.. -> w' states'..: the update by the gradient A B, which is */         \
                                   /* never made; [trans_a, trans_b, update's op, its int] {its reals, then zeros} */     \
   PT_OPERATOR(conv2d_dw_update, 132) /* X dY w states.. -> w' states'..: by conv2d_dw(X, dY); [PT_CONV_*, the same] */   \

@@ -45,7 +45,7 @@ from pantoum.fitting import Callback, History
 from pantoum.keywords import emit, estimate, load_onnx, plan, plan_cost_graph, sweep
 from pantoum.logs import CSVLogger, TensorBoard
 from pantoum.model import Model, inspect
-from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Group, Loss, RmsProp, Sgd
+from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Group, Loss, RmsProp, Sgd, SparseAdam
 from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, verify
 from pantoum.quantities import Bytes, GiB, KiB, MiB
 from pantoum.ram_curve import RamCurve
@@ -101,6 +101,7 @@ __all__ = [
     "RmsProp",
     "Settings",
     "Sgd",
+    "SparseAdam",
     "SweepRow",
     "TensorBoard",
     "TensorInfo",

@@ -165,7 +165,7 @@ _VALUE = re.compile(r"^(?:[\d.]+\w*%?|portable|onednn|auto|off|all|energy|time|e
 _LARGE = re.compile(r"did you mean (\d+)B\? It is ([\d.]+) ([KMG]iB)")
 _NUMBER = re.compile(r"^\d+(\.\d+)?$")
 _FIELD = re.compile(r"\b(?:Plan|Model|Trainer|Fit|Sweep)Options::(\w+)")
-_METHOD = re.compile(r"\b(Plan|Model|Trainer|Loss|Sgd|RmsProp|Adagrad|Dataset|CustomUpdate)::(\w+)")
+_METHOD = re.compile(r"\b(Plan|Model|Trainer|Loss|Sgd|RmsProp|Adagrad|SparseAdam|Dataset|CustomUpdate)::(\w+)")
 
 
 def _argument(match: re.Match[str]) -> str:

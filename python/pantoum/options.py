@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
 
-__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Group", "Loss", "RmsProp", "Sgd"]
+__all__ = ["Adagrad", "Adam", "AdamW", "CustomUpdate", "Group", "Loss", "RmsProp", "Sgd", "SparseAdam"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,6 +153,23 @@ class Adagrad:
 
 
 @dataclasses.dataclass(frozen=True)
+class SparseAdam:
+    """Computes as torch.optim.SparseAdam in tables of which a step reads rows, as Adam in other parameters.
+
+    Attributes:
+        lr: learning rate (default: 0.001).
+        beta1: decay of the running mean of gradients (default: 0.9).
+        beta2: decay of the running mean of squared gradients (default: 0.999).
+        eps: number added to the denominator (default: 1e-08).
+    """
+
+    lr: float = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-08
+
+
+@dataclasses.dataclass(frozen=True)
 class CustomUpdate:
     """An optimizer that ``pantoum.custom_optimizer`` made known, by its name.
 
@@ -167,11 +184,18 @@ class CustomUpdate:
     settings: tuple[float, ...] = ()
 
 
-Optimizer: TypeAlias = Union[Sgd, Adam, AdamW, RmsProp, Adagrad, CustomUpdate]
+Optimizer: TypeAlias = Union[Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate]
 Losses: TypeAlias = Union[str, Loss, Sequence[Union[str, Loss]]]
 
-OPTIMIZERS: dict[str, type[Any]] = {"sgd": Sgd, "adam": Adam, "adamw": AdamW, "rmsprop": RmsProp, "adagrad": Adagrad}
-KINDS = (Sgd, Adam, AdamW, RmsProp, Adagrad, CustomUpdate)
+OPTIMIZERS: dict[str, type[Any]] = {
+    "sgd": Sgd,
+    "adam": Adam,
+    "adamw": AdamW,
+    "rmsprop": RmsProp,
+    "adagrad": Adagrad,
+    "sparse_adam": SparseAdam,
+}
+KINDS = (Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate)
 
 # Options of the command line as keywords: the name, and the value of a flag.
 ARGUMENTS: dict[str, tuple[str, str]] = {

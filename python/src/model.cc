@@ -18,6 +18,7 @@ void bind_options(nb::module_& module) {
   bind_settings<AdamW>(module, "AdamW");
   bind_settings<RmsProp>(module, "RmsProp");
   bind_settings<Adagrad>(module, "Adagrad");
+  bind_settings<SparseAdam>(module, "SparseAdam");
   bind_settings<CustomUpdate>(module, "CustomUpdate");
   bind_settings<ParameterGroup>(module, "Group");
   bind_settings<ModelOptions>(module, "ModelOptions")

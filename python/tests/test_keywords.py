@@ -65,7 +65,7 @@ def test_every_default_is_read_back(structure: str) -> None:
             made.set(name, parameter.default)
 
 
-@pytest.mark.parametrize("name", ["Loss", "Sgd", "Adam", "AdamW", "RmsProp", "Adagrad", "CustomUpdate"])
+@pytest.mark.parametrize("name", ["Loss", "Sgd", "Adam", "AdamW", "RmsProp", "Adagrad", "SparseAdam", "CustomUpdate"])
 def test_values_have_the_attributes_of_the_library(name: str) -> None:
     made = getattr(_core, name)()
     for field, value in vars(getattr(options, name)()).items():

@@ -168,6 +168,11 @@ def optimizer(kind: Any, **options: Any) -> Any:
         (torch.optim.AdamW, {"lr": 1e-4}, pantoum.AdamW(lr=1e-4)),
         (torch.optim.RMSprop, {"centered": True, "momentum": 0.5}, pantoum.RmsProp(centered=True, momentum=0.5)),
         (torch.optim.Adagrad, {"lr_decay": 0.1}, pantoum.Adagrad(lr_decay=0.1)),
+        (
+            torch.optim.SparseAdam,
+            {"betas": (0.8, 0.9), "eps": 1e-6},
+            pantoum.SparseAdam(beta1=0.8, beta2=0.9, eps=1e-6),
+        ),
         (torch.optim.Adam, {"amsgrad": True}, pantoum.Adam(amsgrad=True)),
         (torch.optim.AdamW, {"amsgrad": True}, pantoum.AdamW(amsgrad=True)),
         (

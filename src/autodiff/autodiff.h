@@ -70,7 +70,7 @@ using TrainingOptions = ::pantoum::ModelOptions;
 //   * With `accumulate` micro-batches every trained parameter has a state "accumulated.<p>". The steps of make_accumulation add to this state, and
 //   this step empties it: the update uses the mean of all gradients. Clipping computes the norm of all gradients from one norm per gradient.
 // Errors: E0402: an op between a trained parameter and the loss has no gradient (the notes list all such ops); E0403: the output does not fit the
-// loss, or does not exist; E0104: a glob matches no parameter; E0405: no parameter trains.
+// loss, or does not exist; E0117: SparseAdam and a table whose gradient something else would read; E0104: a glob matches no parameter; E0405: no parameter trains.
 [[nodiscard]] Result<Graph> make_training(const Graph& forward, const TrainingOptions& options);
 
 // Returns the step for every micro-batch except the last (with split_update: for every micro-batch), which adds the gradients to "accumulated.<p>".
@@ -79,7 +79,7 @@ using TrainingOptions = ::pantoum::ModelOptions;
 
 // Returns the update of a step with split_update. Such a step runs make_accumulation's graph (`gradients`) for every micro-batch and then this graph,
 // which computes the mean of the accumulated states, clips the gradients and runs the optimizer. This graph has no inputs and no results. The two
-// graphs give the same bits as make_training's step, except if plain SGD trains an embedding, where the fused update adds row after row.
+// graphs give the same bits as make_training's step, except if plain SGD or Adagrad trains an embedding, where the fused update adds row after row.
 [[nodiscard]] Result<Graph> make_update(const Graph& gradients, const TrainingOptions& options);
 
 // Returns the evaluation step. Its parameters and buffers have the same names as in training; batch norm uses its running statistics, and there is no

@@ -1,6 +1,7 @@
 // Functions that the makers of training, accumulation, update and evaluation steps share.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -54,6 +55,10 @@ void succeed(Builder& builder, ValueId value, ValueId made);
 // Appends the update of one parameter: its successor "<p>'", the op "<p>.<optimizer>", and its state. With
 // NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient);
+
+// How much of a gradient is rows that gathers along the first axis of an embedding table scatter.
+enum class RowsOf : uint8_t { none, some, all };
+[[nodiscard]] RowsOf rows_of(const Graph& graph, ValueId gradient);
 
 // Whether the group's globs name this parameter.
 [[nodiscard]] bool names(const ParameterGroup& group, const std::string& parameter);

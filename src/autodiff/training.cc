@@ -36,6 +36,44 @@ Result<void> check_groups(const Graph& graph, const TrainingOptions& options) {
               std::move(unmatched));
 }
 
+// The tables of SparseAdam: their gradients are never whole, so that nothing may read them but the update.
+class SparseTables {
+ public:
+  explicit SparseTables(const TrainingOptions& options)
+      : options_(options), watched_(std::holds_alternative<SparseAdam>(options.optimizer)) {}
+
+  void see(const Graph& graph, ValueId parameter, ValueId gradient) {
+    if (!watched_) return;
+    const RowsOf rows = rows_of(graph, gradient);
+    if (rows != RowsOf::none)
+      (rows == RowsOf::all ? tables_ : mixed_).push_back(fmt::format("'{}'", graph.value(parameter).name));
+  }
+
+  // E0117: accumulation, clipping or two programs. Else what is not as one may expect stands in the graph's notes.
+  [[nodiscard]] Result<void> finish(Graph& graph) const {
+    if (!watched_) return {};
+    const char* reader = options_.split_update             ? "two programs for gradients and update"
+                         : options_.accumulate > 1         ? "accumulation"
+                         : options_.clip_norm.has_value()  ? "clipping by the norm"
+                         : options_.clip_value.has_value() ? "clipping"
+                                                           : nullptr;
+    if (reader != nullptr && !tables_.empty())
+      return fail("E0117", fmt::format("sparse_adam never makes the gradient of a table, which {} reads", reader),
+                  fmt::format("{}", fmt::join(tables_, ", ")), "leave it out, or take another optimizer, as adam");
+    for (const std::string& table : mixed_)
+      graph.notes.push_back(
+          fmt::format("the table {} is read in another way too: all of its rows train, as with adam", table));
+    if (tables_.empty() && mixed_.empty())
+      graph.notes.push_back("no gradient is that of rows of a table: sparse_adam trains as adam");
+    return {};
+  }
+
+ private:
+  const TrainingOptions& options_;
+  bool watched_;
+  std::vector<std::string> tables_, mixed_;
+};
+
 // Makes the forward pass, the losses and the gradients; `step` decides what happens with each gradient, and with all.
 template <class Step>
 Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
@@ -52,12 +90,15 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   for (const LossSite& site : losses.sites) minimized.push_back({site.loss, site.term.weight});
   std::vector<char> trained(graph.values.size(), 0);
   Step step(builder, options);
+  SparseTables sparse(options);
   PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId gradient) {
     trained[position_of(parameter)] = 1;
+    sparse.see(builder.graph(), parameter, gradient);
     step.take(parameter, gradient);
   }));
   step.finish();
   if (builder.error()) return Failure(*builder.error());
+  PANTOUM_TRY(sparse.finish(graph));
   note_untouched(graph, trained);
   ir::drop_dead_ops(graph);
   return graph;

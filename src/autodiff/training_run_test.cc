@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "autodiff/autodiff.h"
@@ -33,6 +34,12 @@ std::vector<float> waves(size_t count, double frequency) {
   for (size_t element = 0; element < count; ++element) {
     values[element] = static_cast<float>(std::sin(frequency * static_cast<double>(element + 1)));
   }
+  return values;
+}
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
@@ -235,9 +242,88 @@ TEST(SgdRows, StandsOnlyWhereRowsWithoutGradientStayAsTheyAre) {
     return kinds;
   };
   EXPECT_THAT(kinds_of(Sgd{}), testing::ElementsAre(Kind::k_gather, Kind::k_mse, Kind::k_mse_grad, Kind::k_sgd_rows));
+  EXPECT_THAT(kinds_of(Adagrad{}), testing::Contains(Kind::k_adagrad_rows));
+  EXPECT_THAT(kinds_of(SparseAdam{}),
+              testing::ElementsAre(Kind::k_gather, Kind::k_mse, Kind::k_mse_grad, Kind::k_adam_rows));
   EXPECT_THAT(kinds_of(Sgd{.momentum = 0.9}), testing::Contains(Kind::k_gather_grad));
   EXPECT_THAT(kinds_of(Sgd{.weight_decay = 0.1}), testing::Contains(Kind::k_gather_grad));
+  EXPECT_THAT(kinds_of(Adagrad{.weight_decay = 0.1}), testing::Contains(Kind::k_gather_grad));
   EXPECT_THAT(kinds_of(Adam{}), testing::Contains(Kind::k_gather_grad));
+}
+
+// A table that is read twice, by indices of two types, and where `tied` by a product too.
+Graph read_twice(bool tied) {
+  Graph graph;
+  ir::Builder builder(graph);
+  const ValueId first = builder.input("first", {ir::DType::kI64, {6, 4}});
+  const ValueId second = builder.input("second", {ir::DType::kI32, {6}});
+  const ValueId table = builder.parameter("table", f32({9, 5}), data_of(45, 1.3));
+  const ValueId a =
+      builder.op(Kind::k_reduce_sum, "a", {builder.op(Kind::k_gather, "rows", {table, first}, {{0}, {}})}, {{2}, {}});
+  const ValueId b = builder.op(Kind::k_gather, "others", {table, second}, {{0}, {}});
+  ValueId y = builder.op(Kind::k_mul, "y", {builder.reshape(a, {6, 5}), b});
+  if (tied) y = builder.op(Kind::k_matmul, "scores", {y, table}, {{0, 1}, {}});
+  graph.outputs = {y};
+  return graph;
+}
+
+TEST(SparseAdam, JoinsTheRowsOfATableThatIsReadTwice) {
+  const TrainingOptions options{.loss = {{.name = "mse"}}, .optimizer = SparseAdam{.eps = 0.5}};
+  const auto rows = make_training(read_twice(false), options);
+  ASSERT_TRUE(rows) << to_text(rows.error());
+  EXPECT_TRUE(rows->notes.empty());
+  size_t updates = 0;
+  for (const ir::Op& op : rows->ops) {
+    EXPECT_NE(op.kind, Kind::k_gather_grad);
+    updates += op.kind == Kind::k_adam_rows ? 1 : 0;
+  }
+  EXPECT_EQ(updates, 1U);
+  // Every row is read, by one of the two, or by both: the step is Adam's, but for where eps is added.
+  const auto dense =
+      make_training(read_twice(false), {.loss = {{.name = "mse"}}, .optimizer = Adam{.eps = 0.5 / std::sqrt(0.001)}});
+  ASSERT_TRUE(dense);
+  const std::vector<int64_t> first{3, 3, 5, 6, 3, 3, 5, 6, 3, 3, 5, 6, 3, 3, 5, 6, 3, 3, 1, 4, 3, 3, 5, 6};
+  const Feeds feeds = {{rows->inputs[0], bytes_of(first)},
+                       {rows->inputs[1], bytes_of(std::vector<int32_t>{7, 8, -1, 2, 2, 0})},
+                       {rows->labels[0], bytes_of(waves(30, 0.37))}};
+  const auto a = ir::evaluate(*rows, *pt_portable_kernels(), feeds, {.scalars = {1, 0, 0.7}});
+  const auto b = ir::evaluate(*dense, *pt_portable_kernels(), feeds, {.scalars = {1, 0, 0.7}});
+  ASSERT_TRUE(a && b);
+  const auto updated = [](const Graph& graph, const Evaluated& run) {
+    for (const ir::Value& value : graph.values)
+      if (value.name == "table") return floats_of(run.bytes[static_cast<size_t>(value.next)]);
+    return std::vector<float>();
+  };
+  const std::vector<float> found = updated(*rows, *a), wanted = updated(*dense, *b);
+  ASSERT_EQ(found.size(), 45U);
+  for (size_t at = 0; at < found.size(); ++at) EXPECT_NEAR(found[at], wanted[at], 1e-5F) << at;
+}
+
+TEST(SparseAdam, TellsOfATableThatIsReadInAnotherWayToo) {
+  const auto tied = make_training(read_twice(true), {.loss = {{.name = "mse"}}, .optimizer = SparseAdam{}});
+  ASSERT_TRUE(tied);
+  EXPECT_THAT(tied->notes, testing::ElementsAre(testing::HasSubstr("the table 'table' is read in another way too")));
+  const auto none = make_training(network(), {.optimizer = SparseAdam{}});
+  ASSERT_TRUE(none);
+  EXPECT_THAT(none->notes, testing::Contains(testing::HasSubstr("sparse_adam trains as adam")));
+  for (const Graph* graph : {&*tied, &*none})
+    EXPECT_TRUE(std::ranges::any_of(graph->ops, [](const ir::Op& op) { return op.kind == Kind::k_adam; }));
+}
+
+TEST(SparseAdam, RefusesWhatReadsATablesGradient) {
+  const ModelOptions rows{.loss = {{.name = "mse"}}, .optimizer = SparseAdam{}};
+  std::vector<ModelOptions> all(4, rows);
+  all[0].accumulate = 2, all[1].clip_norm = 1, all[2].clip_value = 1, all[3].split_update = true;
+  for (const ModelOptions& options : all) {
+    const auto made =
+        options.split_update ? make_accumulation(embedding(), options) : make_training(embedding(), options);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, "E0117");
+    EXPECT_EQ(made.error().where, "'table'");
+    ModelOptions dense = options;
+    dense.loss = {};
+    EXPECT_TRUE(options.split_update ? make_accumulation(network(), dense) : make_training(network(), dense));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "autodiff/step.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "base/custom_operators.h"
@@ -17,19 +18,42 @@ ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter)
   return builder.state(name, type);
 }
 
-// The update of an embedding table without its gradient. Where the gradient of `parameter` consists only of the rows that
-// gather_grad scatters, and the optimizer leaves a row without gradient as it is (SGD without momentum and weight decay):
-// the op that updates these rows, with the same bits as gather_grad and sgd. None otherwise. The gradient's op remains,
-// unused. A group's weight decay that becomes positive later is one that the op knows.
-std::optional<ValueId> append_row_update(Builder& builder, const Sgd& sgd, const Attrs& group, ValueId parameter,
-                                         ValueId gradient) {
-  const Graph& graph = builder.graph();
+// The rows of one gather_grad along axis 0.
+struct Rows {
+  ValueId indices, dy;
+};
+
+// Collects the rows that a sum of gathers' gradients is made of. False: it is made of something else too.
+bool collect_rows(const Graph& graph, ValueId gradient, std::vector<Rows>& rows) {
   const OpId producer = graph.value(gradient).producer;
-  if (sgd.momentum != 0 || sgd.weight_decay != 0 || producer == kNone) return std::nullopt;
+  if (producer == kNone) return false;
   const Op& made = graph.op(producer);
-  if (made.kind != Kind::k_gather_grad || made.attrs.ints[0] != 0) return std::nullopt;
-  const ValueId dy = made.inputs[0], indices = made.inputs[1];
-  return builder.op(Kind::k_sgd_rows, graph.value(parameter).name + ".sgd_rows", {parameter, indices, dy}, group);
+  if (made.kind == Kind::k_add) {
+    const bool first = collect_rows(graph, made.inputs[0], rows), second = collect_rows(graph, made.inputs[1], rows);
+    return first && second;
+  }
+  if (made.kind != Kind::k_gather_grad || made.attrs.ints[0] != 0) return false;
+  rows.push_back({made.inputs[1], made.inputs[0]});
+  return true;
+}
+
+// One list of indices, and one of gradients, of a table that is read several times.
+Rows joined(Builder& builder, const std::string& name, const std::vector<Rows>& rows, const Shape& table) {
+  if (rows.size() == 1) return rows[0];
+  const bool mixed = std::ranges::any_of(
+      rows, [&](const Rows& each) { return builder.type(each.indices).dtype != builder.type(rows[0].indices).dtype; });
+  std::vector<ValueId> indices, gradients;
+  for (const Rows& each : rows) {
+    const int64_t count = builder.type(each.indices).elements();
+    Shape shape = table;
+    shape[0] = count;
+    ValueId index = builder.reshape(each.indices, {count});
+    if (mixed && builder.type(index).dtype != ir::DType::kI64)
+      index = builder.op(Kind::k_cast, name + ".index", {index}, {}, {{ir::DType::kI64, {count}}});
+    indices.push_back(index);
+    gradients.push_back(builder.reshape(each.dy, shape));
+  }
+  return {builder.concat(name + ".indices", indices, 0), builder.concat(name + ".dy", gradients, 0)};
 }
 
 struct Append {
@@ -41,12 +65,29 @@ struct Append {
   // The update op reads parameter, gradient, states and writes parameter, states.
   void update(Kind kind, const std::vector<std::string>& states, Attrs attrs) const {
     if (group) attrs.ints.push_back(*group);
-    std::vector<ValueId> inputs{parameter, gradient};
+    append(kind, {parameter, gradient}, states, std::move(attrs));
+  }
+
+  // The same without the gradient of an embedding table, where it consists only of rows that gather_grad scatters: the
+  // op reads these, and leaves other rows as they are. False: it is another parameter. The gradient's op remains, unused.
+  // `most`: the number of gathers beyond which a sum in the order of gather_grad and add is kept, bit for bit.
+  [[nodiscard]] bool update_rows(Kind kind, const std::vector<std::string>& states, Attrs attrs, size_t most) const {
+    std::vector<Rows> parts;
+    if (!collect_rows(builder.graph(), gradient, parts) || parts.size() > most) return false;
+    const Shape table = builder.type(parameter).shape;
+    const Rows rows = joined(builder, name, parts, table);
+    if (group) attrs.ints.push_back(*group);
+    append(kind, {parameter, rows.indices, rows.dy}, states, std::move(attrs));
+    return true;
+  }
+
+  void append(Kind kind, std::vector<ValueId> inputs, const std::vector<std::string>& states, Attrs attrs) const {
+    const size_t first = inputs.size();
     for (const std::string& state : states) inputs.push_back(state_of(builder, "optim." + state + ".", parameter));
-    const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, attrs);
+    const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, std::move(attrs));
     if (builder.error()) return;
     succeed(builder, parameter, made[0]);
-    for (size_t state = 0; state < states.size(); ++state) succeed(builder, inputs[2 + state], made[1 + state]);
+    for (size_t state = 0; state < states.size(); ++state) succeed(builder, inputs[first + state], made[1 + state]);
   }
 
   template <class AdamOrW>
@@ -57,10 +98,8 @@ struct Append {
   }
 
   void operator()(const Sgd& sgd) const {
-    const Attrs own = group ? Attrs{{*group}, {}} : Attrs{};
-    if (const auto rows = append_row_update(builder, sgd, own, parameter, gradient)) {
-      return succeed(builder, parameter, *rows);
-    }
+    // A row without gradient stays as it is. A group's weight decay that becomes positive later is one that the op knows.
+    if (sgd.momentum == 0 && sgd.weight_decay == 0 && update_rows(Kind::k_sgd_rows, {}, {}, 1)) return;
     update(Kind::k_sgd, sgd.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{},
            {{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}});
   }
@@ -77,9 +116,20 @@ struct Append {
   }
 
   void operator()(const Adagrad& adagrad) const {
-    std::vector<double> reals{adagrad.lr_decay, adagrad.eps, adagrad.weight_decay};
-    if (adagrad.initial_accumulator_value != 0) reals.push_back(adagrad.initial_accumulator_value);
+    std::vector<double> reals{adagrad.lr_decay, adagrad.eps}, begin;
+    if (adagrad.initial_accumulator_value != 0) begin.push_back(adagrad.initial_accumulator_value);
+    std::vector<double> of_rows = reals;
+    of_rows.insert(of_rows.end(), begin.begin(), begin.end());
+    if (adagrad.weight_decay == 0 && update_rows(Kind::k_adagrad_rows, {"sum"}, {{}, of_rows}, 1)) return;
+    reals.push_back(adagrad.weight_decay);
+    reals.insert(reals.end(), begin.begin(), begin.end());
     update(Kind::k_adagrad, {"sum"}, {{}, reals});
+  }
+
+  // Where the gradient is no rows of a table alone: Adam, with the same states.
+  void operator()(const SparseAdam& adam) const {
+    if (!update_rows(Kind::k_adam_rows, {"adam_m", "adam_v"}, {{}, {adam.beta1, adam.beta2, adam.eps}}, SIZE_MAX))
+      adaptive(Kind::k_adam, Adam{.beta1 = adam.beta1, .beta2 = adam.beta2, .eps = adam.eps});
   }
 
   // An unknown name has the key 0, which the op's rule refuses.
@@ -117,6 +167,12 @@ void succeed(Builder& builder, ValueId value, ValueId made) {
 
 bool names(const ParameterGroup& group, const std::string& parameter) {
   return base::matches_one(group.names, parameter);
+}
+
+RowsOf rows_of(const Graph& graph, ValueId gradient) {
+  std::vector<Rows> rows;
+  if (collect_rows(graph, gradient, rows)) return RowsOf::all;
+  return rows.empty() ? RowsOf::none : RowsOf::some;
 }
 
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient) {

@@ -544,7 +544,7 @@ constexpr OperatorEntry kMoveOperators[] = {
     {"Gather", lower_gather, "gather slice",
      "an embedding's padding_idx and scale_grad_by_freq are read from what PyTorch's newer exporter tells of it, and "
      "are not in other "
-     "files: the row trains like the others; plain SGD updates the rows of the batch alone (`sgd_rows`)"},
+     "files: the row trains like the others; SGD without momentum, Adagrad and SparseAdam update the rows of the batch alone (`sgd_rows`, `adagrad_rows`, `adam_rows`)"},
     {"Split", lower_split, "split", "constant parts"},
     {"Pad", lower_pad, "slice_grad slice concat gather",
      "constant, reflect, edge, wrap; constant pads, negative ones too"},

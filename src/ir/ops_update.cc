@@ -7,10 +7,12 @@
 namespace pantoum::ir {
 namespace {
 
-// Written over its input it touches only the rows; elsewhere it copies the other rows too.
-OpCost sgd_rows_cost(const OpTypes& types) {
-  OpCost cost = operand_bytes(types, 3 * static_cast<double>(types.inputs[2].elements()));
-  const Bytes untouched = std::max<Bytes>(types.inputs[0].bytes() - types.inputs[2].bytes(), 0);
+// Written over its inputs it touches only the rows; elsewhere it copies the other rows too.
+template <int kFlops>
+OpCost rows_cost(const OpTypes& types) {
+  OpCost cost = operand_bytes(types, kFlops * static_cast<double>(types.inputs[2].elements()));
+  const Bytes untouched = std::max<Bytes>(types.inputs[0].bytes() - types.inputs[2].bytes(), 0) *
+                          static_cast<int64_t>(types.outputs.size());
   cost.bytes_read -= untouched;
   cost.bytes_written -= untouched;
   return cost;
@@ -20,6 +22,13 @@ OpCost sgd_rows_cost(const OpTypes& types) {
 Pairs over_all_but_gradient(const OpTypes& types) {
   Pairs pairs{{0, 0}};
   for (int state = 2; state < static_cast<int>(types.inputs.size()); ++state) pairs.emplace_back(state - 1, state);
+  return pairs;
+}
+
+// w I dY states..
+Pairs over_all_but_rows(const OpTypes& types) {
+  Pairs pairs{{0, 0}};
+  for (int state = 3; state < static_cast<int>(types.inputs.size()); ++state) pairs.emplace_back(state - 2, state);
   return pairs;
 }
 
@@ -51,7 +60,9 @@ std::vector<OpDef> update_ops() {
       update<18>(k_adamw),
       update<16>(k_rmsprop),
       update<10>(k_adagrad),
-      once(backward_op(k_sgd_rows, sgd_rows_cost, over_first)),
+      once(backward_op(k_sgd_rows, rows_cost<3>, over_all_but_rows)),
+      once(backward_op(k_adagrad_rows, rows_cost<11>, over_all_but_rows)),
+      once(backward_op(k_adam_rows, rows_cost<19>, over_all_but_rows)),
       backward_op(k_norm, norm_cost),
       backward_op(k_clip_norm, flops_per_output<1>, over_first),
       once(backward_op(k_accumulate, flops_per_output<1>, over_first)),

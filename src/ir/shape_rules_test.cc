@@ -238,6 +238,10 @@ std::vector<Accepted> accepted() {
       {{Kind::k_gather_elements, {i64({4, 3}), i64({2, 3})}, {{0}, {}}}, {i64({2, 3})}},
       {{Kind::k_gather_elements_grad, {f32({2, 3}), i64({2, 3})}, {{0}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
       {{Kind::k_sgd_rows, {f32({7, 3}), i64({2, 5}), f32({2, 5, 3})}}, {f32({7, 3})}},
+      {{Kind::k_adagrad_rows, {f32({7, 3}), i64({2}), f32({2, 3}), f32({7, 3})}, {{}, {0, 1e-10}}},
+       {f32({7, 3}), f32({7, 3})}},
+      {{Kind::k_adam_rows, {f32({7}), i64({}), f32({}), f32({7}), f32({7})}, {{}, {0.9, 0.999, 1e-8}}},
+       {f32({7}), f32({7}), f32({7})}},
       {{Kind::k_dropout, {f32({4})}, {{1}, {0.5}}}, {f32({4})}},
       {{Kind::k_cross_entropy, {f32({2, 3, 4}), i64({2, 4})}, {{-1}, {0.1}}}, {f32({})}},
       {{Kind::k_cross_entropy_grad, {f32({2, 3}), i64({2})}, {{-1}, {0}}}, {f32({2, 3})}},
@@ -401,6 +405,8 @@ std::vector<Refused> refused() {
       {{Kind::k_scatter_elements_grad, {f32({3}), i64({2})}, {{0}, {}}, {f32({4}), f32({2})}}, "gradient"},
       {{Kind::k_scatter_elements, {truth({4}), i64({2}), truth({2})}, {{0, 1}, {}}}, "bool is not computed on"},
       {{Kind::k_sgd_rows, {f32({7, 3}), i64({2}), f32({2, 4})}}, "must have the shape [2,3]"},
+      {{Kind::k_adam_rows, {f32({7, 3}), i64({2}), f32({2, 3}), f32({7, 3}), f32({2, 3})}, {{}, {0.9, 0.999, 1e-8}}},
+       "a state of the rows [2,3] must have the shape [7,3]"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0, 0}, {}}}, "names dimension 0 twice"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0}, {}}}, "another number of dimensions"},
       {{Kind::k_concat, {f32({2, 3}), f32({3, 3})}, {{1}, {}}}, "must have the shape [2,3]"},
@@ -581,9 +587,9 @@ TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
   for (const OpDef& def : all_op_defs()) {
     if (!def.recompute) once.emplace_back(def.name);
   }
-  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam", "adamw", "rmsprop",
-                                                  "adagrad", "accumulate", "assign", "accumulated", "matmul_update",
-                                                  "conv2d_dw_update", "custom_update"));
+  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adagrad_rows", "adam_rows",
+                                                  "adam", "adamw", "rmsprop", "adagrad", "accumulate", "assign",
+                                                  "accumulated", "matmul_update", "conv2d_dw_update", "custom_update"));
 }
 
 }  // namespace

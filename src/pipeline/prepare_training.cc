@@ -163,20 +163,37 @@ std::string note_of(const Floor& floor) {
   return text;
 }
 
-// The largest parameter of the floor of which a step reads rows and updates all, or "".
-std::string table_in(const Floor& floor, const ir::Graph& forward) {
+constexpr std::string_view kGradient = "grad.";
+
+// The largest gradient of the floor that is one of a table of which a step reads rows, or null.
+const problem::Tensor* table_gradient(const Floor& floor, const ir::Graph& forward) {
   for (const problem::Tensor* tensor : floor.tensors)
     for (const ir::Op& op : forward.ops)
-      if (op.kind == ir::Kind::k_gather && tensor->name == "grad." + forward.value(op.inputs[0]).name)
-        return forward.value(op.inputs[0]).name;
-  return "";
+      if (op.kind == ir::Kind::k_gather && tensor->name == std::string(kGradient) + forward.value(op.inputs[0]).name)
+        return tensor;
+  return nullptr;
+}
+
+// Optimizers that need no gradient of the table. `sparse`: with moments, but without the gradient, it would fit.
+std::string leaner_optimizers(const ModelOptions& options, const std::string& table, bool sparse) {
+  if (options.accumulate > 1 || options.split_update || options.clip_norm || options.clip_value) return "";
+  std::string text = fmt::format(
+      "--optimizer sgd without momentum and weight decay updates only the rows of '{}' that a step meets, "
+      "and needs neither its gradient nor moments",
+      table);
+  const bool adam = std::holds_alternative<Adam>(options.optimizer) || std::holds_alternative<AdamW>(options.optimizer);
+  if (sparse && adam)
+    text += "; --optimizer sparse_adam updates the moments of these rows alone, and needs no gradient";
+  return text;
 }
 
 }  // namespace
 
 Error with_leaner_options(Error error, const Compiled& compiled, const PlanRequest& request) {
   if (error.code != "E0301" && error.code != "E0302") return error;
-  const auto add = [&](const std::string& what) { error.help += (error.help.empty() ? "" : "; ") + what; };
+  const auto add = [&](const std::string& what) {
+    if (!what.empty()) error.help += (error.help.empty() ? "" : "; ") + what;
+  };
   const problem::CostGraph& graph = compiled.training().cost.graph;
   const problem::Bytes budget = request.options.question.budget.value_or(graph.device.ram_bytes) - request.reserve -
                                 prefetch_bytes(request.settings.prefetch, compiled.training().graph);
@@ -185,11 +202,9 @@ Error with_leaner_options(Error error, const Compiled& compiled, const PlanReque
   const bool may_leave = compiled.model.options.params_in == ParamsIn::automatic && keeps_parameters;
   if (const Floor floor = floor_of(compiled, true); floor.bytes > budget) {
     error.notes.push_back(note_of(floor));
-    if (const std::string table = table_in(floor, compiled.evaluation().graph); !table.empty())
-      add(fmt::format(
-          "--optimizer sgd without momentum and weight decay updates only the rows of '{}' that a step meets, "
-          "and needs neither its gradient nor moments",
-          table));
+    if (const problem::Tensor* gradient = table_gradient(floor, compiled.evaluation().graph); gradient != nullptr)
+      add(leaner_optimizers(compiled.model.options, gradient->name.substr(kGradient.size()),
+                            floor.bytes - gradient->bytes <= budget));
     if (may_leave && floor_of(compiled, false).bytes <= budget)
       add("auto kept the parameters in RAM, and --params-in aux takes less");
     return error;  // a smaller batch, other kernels or no fusions would not help

@@ -129,7 +129,8 @@ TEST(OpShapes, RefusesWrongCounts) {
     plan.ops[0].attrs.ints.push_back(0);
     EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
     plan = plan_of(of);
-    if (of.kind == ir::Kind::k_adagrad && of.attrs.reals.size() == 3) {
+    if ((of.kind == ir::Kind::k_adagrad && of.attrs.reals.size() == 3) ||
+        (of.kind == ir::Kind::k_adagrad_rows && of.attrs.reals.size() == 2)) {
       plan.ops[0].attrs.reals.push_back(0.5);
       EXPECT_EQ(opened(plan), PT_OK) << "the sum to begin with";
     }

@@ -9,12 +9,13 @@ static int states(pt_op_use* use) {
 static int sgd(pt_op_use* use) {
   return pt_want_group(use) && pt_want_below(use, 0, 2, PT_TEXT("a flag must be 0 or 1, not {}")) && states(use);
 }
-/* Its last real, the sum to begin with, may be absent. */
+/* The last real, the sum to begin with, may be absent. */
+static int want_adagrads(pt_op_use* use, unsigned reals) {
+  return use->real_count == reals || use->real_count == reals + 1 ||
+         pt_refuse(use, PT_TEXT("it does not have {} integer and {} real attributes"), use->int_count, use->real_count);
+}
 static int adagrad(pt_op_use* use) {
-  if (use->real_count != 3 && use->real_count != 4)
-    return pt_refuse(use, PT_TEXT("it does not have {} integer and {} real attributes"), use->int_count,
-                     use->real_count);
-  return states(use);
+  return want_adagrads(use, 3) && states(use);
 }
 /* w g s avg? v? */
 static int rmsprop(pt_op_use* use) {
@@ -24,17 +25,24 @@ static int rmsprop(pt_op_use* use) {
   return states(use);
 }
 
-static int sgd_rows(pt_op_use* use) {
+/* w I dY states.. -> w' states'.. */
+static int rows(pt_op_use* use) {
   const pt_tensor *w = in(use, 0), *indices = in(use, 1);
-  pt_tensor rows = *indices;
-  unsigned d;
+  pt_tensor gradient = *indices;
+  unsigned d, state;
   if (!pt_want_group(use)) return 0;
   if (w->rank < 1) return PT_REFUSE(use, "what it updates has no rows");
   if (indices->rank + w->rank - 1u > PT_MAX_RANK)
     return PT_REFUSE(use, "the gradient of the rows has too many dimensions");
-  rows.rank = (uint8_t)(indices->rank + w->rank - 1u);
-  for (d = 1; d < w->rank; ++d) rows.dims[indices->rank + d - 1u] = w->dims[d];
-  return pt_want_dims(use, in(use, 2), &rows, PT_TEXT("the gradient of the rows")) && pt_make_all(use, w, 1);
+  gradient.rank = (uint8_t)(indices->rank + w->rank - 1u);
+  for (d = 1; d < w->rank; ++d) gradient.dims[indices->rank + d - 1u] = w->dims[d];
+  if (!pt_want_dims(use, in(use, 2), &gradient, PT_TEXT("the gradient of the rows"))) return 0;
+  for (state = 3; state < use->input_count; ++state)
+    if (!pt_want_dims(use, in(use, state), w, PT_TEXT("a state of the rows"))) return 0;
+  return pt_make_all(use, w, use->input_count - 2u);
+}
+static int adagrad_rows(pt_op_use* use) {
+  return want_adagrads(use, 2) && rows(use);
 }
 
 static int norm(pt_op_use* use) {

@@ -514,7 +514,7 @@ struct Value<Losses> {
 // ---- optimizers ----
 
 Optimizer optimizer_at(size_t index) {
-  static const std::vector<Optimizer> all{Sgd{}, Adam{}, AdamW{}, RmsProp{}, Adagrad{}, CustomUpdate{}};
+  static const std::vector<Optimizer> all{Sgd{}, Adam{}, AdamW{}, RmsProp{}, Adagrad{}, SparseAdam{}, CustomUpdate{}};
   return all[index];
 }
 static_assert(std::variant_size_v<Optimizer> == kOptimizerNames.size());
@@ -824,6 +824,7 @@ template Fields fields_of(Adam&);
 template Fields fields_of(AdamW&);
 template Fields fields_of(RmsProp&);
 template Fields fields_of(Adagrad&);
+template Fields fields_of(SparseAdam&);
 template Fields fields_of(CustomUpdate&);
 template Fields fields_of(ParameterGroup&);
 template Fields fields_of(ModelOptions&);

@@ -58,14 +58,19 @@ class Refusals(House):
         pathlib.Path(path).write_text(json.dumps(made))
         return path
 
-    def refused_table(self, *words):
-        """The notes and the help of a step that reads 16 rows of a table of 20,000 x 32 (2.44 MiB) in 256 KiB."""
+    def table_plan(self, *words):
+        """A plan of a step that reads 16 rows of a table of 20,000 x 32 (2.44 MiB), or its refusal; in 256 KiB."""
         model = self.path("table.onnx")
         nodes = [onnx_node("Gather", ["table", "x"], ["e"]), onnx_node("ReduceMean", ["e"], ["p"], axes=[1], keepdims=0), onnx_node("MatMul", ["p", "w"], ["y"])]
         weights = [onnx_tensor("table", [20000, 32], [0.1] * 640000), onnx_tensor("w", [32, 3], [0.1] * 96)]
         if not os.path.exists(model):
             pathlib.Path(model).write_bytes(onnx_model(nodes, ["N", 4], weights, dtype=7))
-        done = self.run_cli("plan", model, "--batch", 4, "--ram", "256KiB", "--effort", 1, "--measure", "off", "--kernels", "portable", "--format", "json", *words)
+        ram = () if "--ram" in words else ("--ram", "256KiB")
+        return self.run_cli("plan", model, "--batch", 4, *ram, "--effort", 1, "--measure", "off", "--kernels", "portable", "--format", "json", *words)
+
+    def refused_table(self, *words):
+        """The notes and the help of the refusal."""
+        done = self.table_plan(*words)
         self.assertIn(done.returncode, (5, 6), done.stderr)
         error = json.loads(done.stderr.splitlines()[-1])
         return "\n".join(error["notes"]), error["help"]
@@ -83,6 +88,16 @@ class Refusals(House):
                     self.assertNotIn("--batch", advice)
                     self.assertNotIn("aux", advice)
                     self.assertEqual("--optimizer sgd" in advice, bool(more), advice)
+        for optimizer, ram, more, advised in (("adam", "8MiB", (), True), ("adamw", "8MiB", (), True), ("adam", "256KiB", (), False), ("adam", "8MiB", ("--clip-norm", 1), False),
+                                              ("rmsprop", "6MiB", (), False)):
+            notes, advice = self.refused_table("--optimizer", optimizer, "--params-in", "ram", "--ram", ram, *more)
+            self.assertEqual("--optimizer sparse_adam" in advice, advised, advice)
+        done = self.table_plan("--optimizer", "sparse_adam", "--params-in", "ram", "--ram", "8MiB")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        notes, advice = self.refused_table("--optimizer", "sparse_adam", "--params-in", "ram")
+        for tensor in ("table", "optim.adam_m.table", "optim.adam_v.table"):
+            self.assertIn(f" {tensor} 2.44 MiB", notes)
+        self.assertNotIn("grad.table", notes)
         notes, advice = self.refused_table("--freeze", "table")
         self.assertIn(" table 2.44 MiB", notes)
 

@@ -249,6 +249,18 @@ class Cases(House):
             self.assertLessEqual(told["count"]["products"]["ratio"], aim)
         self.assertEqual(len(states), 1)
 
+    def test_the_rows_of_a_table_that_a_step_reads_train_as_on_the_host(self):
+        data = letters(self.path("rows"), (16, 2))
+        for optimizer, op in ("sparse_adam,beta2=0.99", "adam_rows"), ("adagrad,lr_decay=0.1", "adagrad_rows"):
+            net = Network()
+            net.then("Gather", "x", first=net.weight("words", LETTERS, WIDTH, reach=0.5))
+            net.linear("head", WIDTH, LETTERS)
+            net.then("Transpose", perm=[0, 2, 1])
+            plan, _ = self.plan(net, 256, 12, "--device", "m4", "--batch", 2, "--optimizer", optimizer, "--params-in", "ram", dims=("N", TOKENS), dtype=7)
+            told = [self.train(plan, 256, target, data, 3, 4)[0] for target in (("cortex-m4f",), ("cortex-m0", "--board", "mps2-an385"))]
+            self.assertEqual(told[0]["state"], told[1]["state"])
+            self.assertIn(op, {kernel["op"] for kernel in told[0]["count"]["kernels"].values()})
+
     def test_a_head_on_a_frozen_depthwise_backbone(self):
         plan, _ = self.plan(separable(), 256, 12, "--device", "m4", "--batch", 5, "--freeze", "back*")
         told, _ = self.train(plan, 256, ("cortex-m4f",), self.two_classes(), 3, 4)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from pantoum.errors import Error, named_options
 from pantoum.keywords import plan as make_plan
 from pantoum.model import losses_of, optimizer_of, refuse_stand_ins
-from pantoum.options import Sgd
+from pantoum.options import Sgd, SparseAdam
 from pantoum.quantities import Options, Size
 
 from .binding import Bound, bind
@@ -27,6 +27,7 @@ from .capture import capture, names_in, plain_module
 from .graph_file import STORED, Document, TorchGraph, dtype_name
 from .losses import OWN, LossChoice, as_function, choose_loss
 from .optimizers import OptimizerChoice, choose_optimizer, torch_optimizer
+from .sparse_gradients import SparseGradients
 from .structure import replace_tensors, tensors_of
 from .trace import attributes_restored, own_loss
 from .trainer import TorchTrainer
@@ -300,7 +301,8 @@ class _Run:
     def _steps(self, reference: Reference, optimizer: Any, steps: int) -> tuple[list[float], Values]:
         """PyTorch's losses, and what it makes of the weights."""
         make = lambda named: torch_optimizer(optimizer, named, self.chosen)  # noqa: E731
-        return reference.steps(make, set(self.chosen.frozen), steps)
+        with SparseGradients() if isinstance(optimizer, SparseAdam) else contextlib.nullcontext():
+            return reference.steps(make, set(self.chosen.frozen), steps)
 
     def _compare_steps(self, report: CheckReport, reference: Reference, optimizer: Any, steps: int) -> None:
         losses, state = self._steps(reference, optimizer, steps)
@@ -633,7 +635,7 @@ def gradients(
         return loss.detach(), {name: torch.zeros_like(run.state[name]) for name in trained}, values
     parameters = [run.state[name] for name in trained]
     found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-    return loss.detach(), dict(zip(trained, found, strict=True)), values
+    return loss.detach(), {name: each.to_dense() for name, each in zip(trained, found, strict=True)}, values
 
 
 # PyTorch's own training, on copies of the tensors ---------------------------------------------------------------------
@@ -704,7 +706,7 @@ class Reference:
             return float(loss), {name: np.zeros(value.shape) for name, value in trained.items()}
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         return float(loss.detach()), {
-            name: np.zeros(value.shape) if each is None else each.double().numpy()
+            name: np.zeros(value.shape) if each is None else each.to_dense().double().numpy()
             for (name, value), each in zip(trained.items(), found, strict=True)
         }
 

@@ -41,7 +41,7 @@ class Following:
         self._optimizer = None if optimizer is None else weakref.ref(optimizer)
         self._planned = chosen.planned
         self._groups = [] if optimizer is None else [self._fixed(group) for group in optimizer.param_groups]
-        self._rates = [] if optimizer is None else [rates_of(group) for group in optimizer.param_groups]
+        self._rates = [] if optimizer is None else [rates_of(optimizer, group) for group in optimizer.param_groups]
 
     def check(self) -> None:
         """What comes before a step.
@@ -61,7 +61,7 @@ class Following:
         optimizer = self._held_optimizer()
         groups = [] if optimizer is None else optimizer.param_groups[: len(self._rates)]
         for at, group in enumerate(groups):
-            now = rates_of(group)
+            now = rates_of(optimizer, group)
             if now != self._rates[at]:
                 yield Rates(self._planned[at], *now)
                 self._rates[at] = now  # once the trainer has taken it

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pantoum.errors import Unsupported, UsageError
-from pantoum.options import Adagrad, Adam, AdamW, Group, RmsProp, Sgd
+from pantoum.options import Adagrad, Adam, AdamW, Group, RmsProp, Sgd, SparseAdam
 
 LOSS = "loss_module"  # what parameters of a loss module are named by
 
@@ -58,7 +58,7 @@ def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> Opt
             "E0408",
             f"torch.optim.{kind} cannot be used as it is",
             "optimizer",
-            "pantoum.Sgd, Adam, AdamW, RmsProp and Adagrad compute as torch.optim's do",
+            "pantoum.Sgd, Adam, AdamW, RmsProp, Adagrad and SparseAdam compute as torch.optim's do",
             problems,
         )
     group = optimizer.param_groups[0]
@@ -74,7 +74,7 @@ def _add_groups(chosen: OptimizerChoice, optimizer: torch.optim.Optimizer, named
     trained = {id(parameter): name for name, parameter in named.items() if parameter.requires_grad}
     for at, group in enumerate(optimizer.param_groups):
         names = [trained[id(parameter)] for parameter in group["params"] if id(parameter) in trained]
-        lr, decay = rates_of(group)
+        lr, decay = rates_of(optimizer, group)
         if at > 0 and not names:
             chosen.planned.append(None)
             continue
@@ -84,9 +84,10 @@ def _add_groups(chosen: OptimizerChoice, optimizer: torch.optim.Optimizer, named
         chosen.members.append([] if at == 0 else names)
 
 
-def rates_of(group: dict[str, Any]) -> tuple[float, float]:
-    """Learning rate and weight decay of a parameter group."""
-    return float(plain(group["lr"])), float(plain(group["weight_decay"]))
+def rates_of(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> tuple[float, float]:
+    """Learning rate and weight decay of a parameter group; an optimizer without weight decay reads none."""
+    decay = plain(group["weight_decay"]) if "weight_decay" in optimizer.defaults else 0.0
+    return float(plain(group["lr"])), float(decay)
 
 
 def settings_of(group: dict[str, Any]) -> dict[str, Any]:
@@ -195,6 +196,7 @@ _KINDS: dict[type, type[Any]] = {
     torch.optim.AdamW: AdamW,
     torch.optim.RMSprop: RmsProp,
     torch.optim.Adagrad: Adagrad,
+    torch.optim.SparseAdam: SparseAdam,
 }
 
 
@@ -219,6 +221,31 @@ def torch_optimizer(optimizer: Any, named: dict[str, Tensor], chosen: OptimizerC
     options = dict(vars(optimizer))
     if "beta1" in options:
         options["betas"] = options.pop("beta1"), options.pop("beta2")
-    kind: Any = next(kind for kind, ours in _KINDS.items() if ours is type(optimizer))
+    kind: Any = _RowsAdam
+    if not isinstance(optimizer, SparseAdam):
+        kind = next(kind for kind, ours in _KINDS.items() if ours is type(optimizer))
     made: torch.optim.Optimizer = kind([group for group in groups if group["params"]], **options)
     return made
+
+
+class _RowsAdam(torch.optim.Optimizer):
+    """torch.optim.SparseAdam for the parameters whose gradients are sparse, Adam for the others."""
+
+    def __init__(self, groups: Any, **options: Any) -> None:
+        super().__init__(groups, options)
+        self._made: list[torch.optim.Optimizer] | None = None
+
+    def step(self, closure: Any = None) -> None:
+        if self._made is None:
+            self._made = [
+                kind(held, lr=group["lr"], betas=group["betas"], eps=group["eps"])
+                for group in self.param_groups
+                for kind, sparse in ((torch.optim.SparseAdam, True), (torch.optim.Adam, False))
+                if (
+                    held := [
+                        each for each in group["params"] if each.grad is not None and each.grad.is_sparse == sparse
+                    ]
+                )
+            ]
+        for each in self._made:
+            each.step()

@@ -172,18 +172,20 @@
   OP(gru_sequence_grad, 6, 7, 3, 3, 4, 0, REAL, gru_sequence_grad, SEQUENCE)
 
 /* The key is all that is known of custom operators here; the host has their rules and kernels (pantoum/custom_operator.hpp). */
-#define PT_UPDATE_OPERATORS(OP)                                            \
-  OP(sgd, 2, 3, 1, 2, PT_ANY, 2, REAL, sgd, REAL)                          \
-  OP(adam, 4, 5, 3, 4, PT_ANY, 4, REAL, states, REAL)                      \
-  OP(adamw, 4, 5, 3, 4, PT_ANY, 4, REAL, states, REAL)                     \
-  OP(rmsprop, 3, 5, 2, 4, PT_ANY, 4, REAL, rmsprop, REAL)                  \
-  OP(adagrad, 3, 3, 2, 2, PT_ANY, PT_ANY, REAL, adagrad, REAL)             \
-  OP(sgd_rows, 3, 3, 1, 1, PT_ANY, 0, REAL_INDEX, sgd_rows, OWN_WORKSPACE) \
-  OP(norm, 1, PT_ANY, 1, 1, 0, 0, REAL, norm, REAL)                        \
-  OP(clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm, REAL)                   \
-  OP(accumulate, 2, 2, 1, 1, 0, 0, REAL, pt_same, REAL)                    \
-  OP(accumulated, 2, 2, 2, 2, 0, 1, REAL, accumulated, REAL)               \
-  OP(custom, 1, PT_ANY, 1, PT_ANY, PT_ANY, PT_ANY, ANY, keyed, NONE)       \
+#define PT_UPDATE_OPERATORS(OP)                                                         \
+  OP(sgd, 2, 3, 1, 2, PT_ANY, 2, REAL, sgd, REAL)                                       \
+  OP(adam, 4, 5, 3, 4, PT_ANY, 4, REAL, states, REAL)                                   \
+  OP(adamw, 4, 5, 3, 4, PT_ANY, 4, REAL, states, REAL)                                  \
+  OP(rmsprop, 3, 5, 2, 4, PT_ANY, 4, REAL, rmsprop, REAL)                               \
+  OP(adagrad, 3, 3, 2, 2, PT_ANY, PT_ANY, REAL, adagrad, REAL)                          \
+  OP(sgd_rows, 3, 3, 1, 1, PT_ANY, 0, REAL_INDEX, rows, OWN_WORKSPACE)                  \
+  OP(adagrad_rows, 4, 4, 2, 2, PT_ANY, PT_ANY, REAL_INDEX, adagrad_rows, OWN_WORKSPACE) \
+  OP(adam_rows, 5, 5, 3, 3, PT_ANY, 3, REAL_INDEX, rows, OWN_WORKSPACE)                 \
+  OP(norm, 1, PT_ANY, 1, 1, 0, 0, REAL, norm, REAL)                                     \
+  OP(clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm, REAL)                                \
+  OP(accumulate, 2, 2, 1, 1, 0, 0, REAL, pt_same, REAL)                                 \
+  OP(accumulated, 2, 2, 2, 2, 0, 1, REAL, accumulated, REAL)                            \
+  OP(custom, 1, PT_ANY, 1, PT_ANY, PT_ANY, PT_ANY, ANY, keyed, NONE)                    \
   OP(custom_update, 2, PT_ANY, 1, PT_ANY, PT_ANY, PT_ANY, REAL, custom_update, NONE)
 
 #define PT_BLOCKED_OP(OP, name, least, most, outputs, ints, reals, kernels) \

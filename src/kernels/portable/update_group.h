@@ -12,6 +12,8 @@ static inline int pt_group_place(int64_t op) {
     case PT_OP_rmsprop:
       return 1;
     case PT_OP_sgd_rows:
+    case PT_OP_adagrad_rows:
+    case PT_OP_adam_rows:
     case PT_OP_adam:
     case PT_OP_adamw:
     case PT_OP_adagrad:

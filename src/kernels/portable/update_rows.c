@@ -1,22 +1,23 @@
+#include "kernels/portable/update_rows.h"
+
 #include <string.h>
 
 #include "kernels/portable/indices.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/update_group.h"
 
-/* Plain SGD on the rows of an embedding table that a batch read: bit for bit what gather_grad and sgd give, without the
- * gradient's table. A row's gradient is the sum of its parts in ascending position from +0. Rows that were not read
- * stay as they are; where the group has a weight decay, they decay. The positions are sorted by row first: workspace
- * for twice as many.
- */
+/* The positions are sorted by row first, so that the parts of a row's gradient stand together, and the rows of two
+ * threads are never the same: workspace for twice as many. */
 enum { kBlock = 64 };
 
 typedef struct rows {
   const pt_tensor* indices;
   size_t extent, inner, count;
   const uint32_t* order; /* positions by row, those of one row ascending */
-  const pt_real *w, *dy;
-  pt_real *out, lr, decay;
+  const pt_real* dy;
+  int decays;
+  pt_row_update update;
+  const void* context;
 } rows;
 
 static size_t row_at(const rows* r, size_t place) {
@@ -54,17 +55,17 @@ static void update_row(const rows* r, size_t begin, size_t end) {
       const pt_real* dy = r->dy + r->order[place] * r->inner + first;
       for (size_t column = 0; column < columns; ++column) sum[column] += dy[column];
     }
-    const pt_real* w = r->w + at + first;
-    pt_real* out = r->out + at + first;
-    for (size_t column = 0; column < columns; ++column)
-      out[column] = w[column] - r->lr * (sum[column] + r->decay * w[column]);
+    r->update(r->context, at + first, columns, sum);
   }
 }
 
 /* Rows from `row` to `end` that no position reads. */
 static void decay_rows(const rows* r, size_t row, size_t end) {
-  if (r->decay == 0) return;
-  for (size_t at = row * r->inner; at < end * r->inner; ++at) r->out[at] = r->w[at] - r->lr * (r->decay * r->w[at]);
+  static const pt_real zeros[kBlock];
+  const size_t last = end * r->inner;
+  if (!r->decays) return;
+  for (size_t at = row * r->inner; at < last; at += kBlock)
+    r->update(r->context, at, last - at < kBlock ? last - at : kBlock, zeros);
 }
 
 /* Splits the order into pieces. A piece that begins within a row leaves that row to the piece before it. A row that is
@@ -83,28 +84,54 @@ static void update_places(void* arg, size_t begin, size_t end) {
   }
 }
 
-size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call) {
+size_t PT_NAME(pt_by_row_workspace)(const pt_call* call) {
   return 2 * sizeof(uint32_t) * pt_elements(&call->inputs[1]);
 }
 
-pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
+pt_status PT_NAME(pt_by_row)(const pt_call* call, int decays, pt_row_update update, const void* context) {
   const pt_tensor *w = &call->inputs[0], *indices = &call->inputs[1];
   const pt_status status = pt_check_indices(indices, (int64_t)w->dims[0]);
   if (status != PT_OK) return status;
   const size_t count = pt_elements(indices);
-  const pt_group group = pt_group_of(call, 0, 0);
   uint32_t* workspace = call->workspace;
   const rows r = {indices,
                   w->dims[0],
                   pt_extent(w, 1, w->rank),
                   count,
                   sort_by_row(indices, w->dims[0], count, workspace, workspace + count),
-                  w->data,
                   call->inputs[2].data,
-                  call->outputs[0].data,
-                  (pt_real)group.lr,
-                  (pt_real)group.weight_decay};
-  if (r.out != r.w) memcpy(r.out, r.w, pt_elements(w) * sizeof(pt_real));
+                  decays,
+                  update,
+                  context};
+  for (unsigned output = 0; output < call->output_count; ++output) {
+    const pt_tensor *from = &call->inputs[output == 0 ? 0 : output + 2], *to = &call->outputs[output];
+    if (to->data != from->data) memcpy(to->data, from->data, pt_elements(w) * sizeof(pt_real));
+  }
   if (count == 0) decay_rows(&r, 0, r.extent);
   return PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
+}
+
+/* ---- plain SGD: bit for bit what gather_grad and sgd give ---- */
+
+typedef struct sgd {
+  const pt_real* w;
+  pt_real *out, lr, decay;
+} sgd;
+
+static void sgd_row(const void* context, size_t at, size_t count, const pt_real* gradient) {
+  const sgd* u = context;
+  const pt_real* w = u->w + at;
+  pt_real* out = u->out + at;
+  for (size_t column = 0; column < count; ++column)
+    out[column] = w[column] - u->lr * (gradient[column] + u->decay * w[column]);
+}
+
+size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call) {
+  return PT_NAME(pt_by_row_workspace)(call);
+}
+
+pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
+  const pt_group group = pt_group_of(call, 0, 0);
+  const sgd u = {call->inputs[0].data, call->outputs[0].data, (pt_real)group.lr, (pt_real)group.weight_decay};
+  return PT_NAME(pt_by_row)(call, u.decay != 0, sgd_row, &u);
 }

@@ -304,12 +304,12 @@ struct Table {
   }
 };
 
-void compute(pt_op op, std::vector<pt_tensor> in, pt_tensor out, std::vector<int64_t> ints, Doubles reals,
+void compute(pt_op op, std::vector<pt_tensor> in, std::vector<pt_tensor> out, std::vector<int64_t> ints, Doubles reals,
              const pt_scalars& scalars, bool pieces) {
   const pt_pool pool{.context = nullptr, .threads = 2, .run = pantoum::testing::run_pieces};
   pt_call call{};
   call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
-  call.outputs = &out, call.output_count = 1;
+  call.outputs = out.data(), call.output_count = static_cast<uint16_t>(out.size());
   call.ints = ints.data(), call.int_count = static_cast<uint16_t>(ints.size());
   call.reals = reals.data(), call.real_count = static_cast<uint16_t>(reals.size());
   call.scalars = &scalars;
@@ -320,32 +320,164 @@ void compute(pt_op op, std::vector<pt_tensor> in, pt_tensor out, std::vector<int
   ASSERT_EQ(kernel->submit(&call), PT_OK);
 }
 
+// A table, and what a step reads of it: rows in any order, often twice or never, counted from either end.
+struct Reads {
+  uint32_t extent, columns, count;
+  std::vector<int64_t> index;
+  Table dy;
+
+  Reads(std::mt19937& random, uint32_t rows, uint32_t width, uint32_t positions)
+      : extent(rows),
+        columns(width),
+        count(positions),
+        index(positions),
+        dy{std::vector<float>(size_t{positions} * width), {positions, width}} {
+    std::normal_distribution<float> normal;
+    for (float& value : dy.data) value = normal(random);
+    for (int64_t& each : index) each = static_cast<int64_t>(random() % extent) - (random() % 2 == 0 ? extent : 0);
+  }
+  pt_tensor indices() {
+    pt_tensor made{.data = index.data(), .dims = {}, .rank = 1, .dtype = PT_I64};
+    made.dims[0] = count;
+    return made;
+  }
+  [[nodiscard]] size_t row(size_t at) const {
+    return static_cast<size_t>(index[at] < 0 ? index[at] + extent : index[at]);
+  }
+  [[nodiscard]] Table table() const { return {std::vector<float>(size_t{extent} * columns), {extent, columns}}; }
+};
+
 // All rows of the table decay, those that no position reads too.
-TEST(Update, OfRowsDecaysAsTheUpdateByTheWholeGradient) {
+TEST(Update, OfRowsGivesTheBitsOfTheUpdateByTheWholeGradient) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
-  for (uint32_t trial = 0; trial < 60; ++trial) {
+  for (uint32_t trial = 0; trial < 120; ++trial) {
     const auto draw = [&](uint32_t most) { return 1 + static_cast<uint32_t>(random()) % most; };
-    const uint32_t extent = draw(300), columns = draw(130);
-    const uint32_t count = trial % 10 == 0 ? 0 : draw(trial % 3 == 0 ? 900 : 40);
-    Table w{std::vector<float>(size_t{extent} * columns), {extent, columns}}, gradient = w, dense = w, rows = w;
-    Table dy{std::vector<float>(size_t{count} * columns), {count, columns}};
+    const uint32_t rows = draw(300), columns = draw(130);
+    Reads reads(random, rows, columns, trial % 10 == 0 ? 0 : draw(trial % 3 == 0 ? 900 : 40));
+    Table w = reads.table(), sum = w, gradient = w, dense = w, dense_sum = w, found = w, found_sum = w;
     for (float& value : w.data) value = normal(random);
-    for (float& value : dy.data) value = normal(random);
-    std::vector<int64_t> index(count);
-    for (int64_t& each : index) each = static_cast<int64_t>(random() % extent) - (random() % 2 == 0 ? extent : 0);
-    pt_tensor indices{.data = index.data(), .dims = {}, .rank = 1, .dtype = PT_I64};
-    indices.dims[0] = count;
+    for (float& value : sum.data) value = std::abs(normal(random));
     const pt_group table[] = {{0.1, 0}, {0.05, 0.125}};
     const int64_t group = trial % 2;
-    const pt_scalars scalars{.step = 1, .seed = 0, .lr = 3, .groups = table, .group_count = 2};
-    compute(PT_OP_gather_grad, {dy.tensor(), indices}, gradient.tensor(), {0}, {}, scalars, false);
-    compute(PT_OP_sgd, {w.tensor(), gradient.tensor()}, dense.tensor(), {0, group}, {0, 0}, scalars, false);
-    const bool in_place = trial % 4 < 2;
-    if (in_place) rows.data = w.data;
-    compute(PT_OP_sgd_rows, {in_place ? rows.tensor() : w.tensor(), indices, dy.tensor()}, rows.tensor(), {group}, {},
-            scalars, trial % 5 < 3);
-    EXPECT_EQ(rows.data, dense.data) << extent << " rows, " << count << " read, group " << group;
+    const pt_scalars scalars{.step = 3, .seed = 0, .lr = 3, .groups = table, .group_count = 2};
+    compute(PT_OP_gather_grad, {reads.dy.tensor(), reads.indices()}, {gradient.tensor()}, {0}, {}, scalars, false);
+    const bool in_place = trial % 4 < 2, pieces = trial % 5 < 3, adagrad = trial % 7 < 3;
+    if (in_place) found.data = w.data, found_sum.data = sum.data;
+    const std::vector<pt_tensor> at{in_place ? found.tensor() : w.tensor(), reads.indices(), reads.dy.tensor(),
+                                    in_place ? found_sum.tensor() : sum.tensor()};
+    if (adagrad) {
+      compute(PT_OP_adagrad, {w.tensor(), gradient.tensor(), sum.tensor()}, {dense.tensor(), dense_sum.tensor()},
+              {group}, {0.01, 1e-10, 0, 0.25}, scalars, false);
+      compute(PT_OP_adagrad_rows, at, {found.tensor(), found_sum.tensor()}, {group}, {0.01, 1e-10, 0.25}, scalars,
+              pieces);
+      EXPECT_EQ(found_sum.data, dense_sum.data);
+    } else {
+      compute(PT_OP_sgd, {w.tensor(), gradient.tensor()}, {dense.tensor()}, {0, group}, {0, 0}, scalars, false);
+      compute(PT_OP_sgd_rows, {at[0], at[1], at[2]}, {found.tensor()}, {group}, {}, scalars, pieces);
+    }
+    EXPECT_EQ(found.data, dense.data) << rows << " rows, " << reads.count << " read, group " << group << " " << adagrad;
+  }
+}
+
+// One training of a table by adam_rows, beside torch.optim.SparseAdam's formula in double.
+double error_of_adam_rows(double beta1, double beta2, double eps, bool in_place, bool pieces) {
+  constexpr uint32_t kRows = 250, kColumns = 40;
+  constexpr double kLr = 0.001;
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  Table w = Reads(random, kRows, kColumns, 0).table(), m = w, v = w;
+  for (float& value : w.data) value = 0.1F * normal(random);
+  const std::vector<float> start = w.data;
+  Doubles rw(start.begin(), start.end()), rm(rw.size()), rv(rw.size());
+  for (uint64_t step = 1; step <= kSteps; ++step) {
+    constexpr uint32_t kCounts[] = {0, 1, 40, 300, 700};
+    Reads reads(random, kRows, kColumns, kCounts[step % 5]);
+    const pt_scalars scalars{.step = step, .seed = 0, .lr = kLr, .groups = nullptr, .group_count = 0};
+    Table next_w = w, next_m = m, next_v = v;
+    std::vector<pt_tensor> out{next_w.tensor(), next_m.tensor(), next_v.tensor()};
+    if (!in_place) std::fill(next_w.data.begin(), next_w.data.end(), 7.0F);
+    const std::vector<pt_tensor> old = in_place ? out : std::vector{w.tensor(), m.tensor(), v.tensor()};
+    compute(PT_OP_adam_rows, {old[0], reads.indices(), reads.dy.tensor(), old[1], old[2]}, out, {}, {beta1, beta2, eps},
+            scalars, pieces);
+    Doubles gradient(rw.size());
+    std::vector<char> read(kRows);
+    for (uint32_t at = 0; at < reads.count; ++at) {
+      read[reads.row(at)] = 1;
+      for (size_t column = 0; column < kColumns; ++column)
+        gradient[reads.row(at) * kColumns + column] += reads.dy.data[size_t{at} * kColumns + column];
+    }
+    const double number = static_cast<double>(step);
+    const double size = kLr * std::sqrt(1 - std::pow(beta2, number)) / (1 - std::pow(beta1, number));
+    for (size_t at = 0; at < rw.size(); ++at) {
+      if (!read[at / kColumns]) {
+        EXPECT_TRUE(next_w.data[at] == w.data[at] && next_m.data[at] == m.data[at] && next_v.data[at] == v.data[at])
+            << "row " << at / kColumns << " is not read";
+        continue;
+      }
+      rm[at] += (1 - beta1) * (gradient[at] - rm[at]);
+      rv[at] += (1 - beta2) * (gradient[at] * gradient[at] - rv[at]);
+      rw[at] -= size * rm[at] / (std::sqrt(rv[at]) + eps);
+    }
+    w.data = next_w.data, m.data = next_m.data, v.data = next_v.data;
+  }
+  Doubles found(rw.size()), right(rw.size());
+  for (size_t at = 0; at < rw.size(); ++at) found[at] = w.data[at] - start[at], right[at] = rw[at] - start[at];
+  return slope_error(found, right);
+}
+
+TEST(Update, OfRowsByAdamFollowsDoubleInTheRowsThatAreRead) {
+  for (const double beta2 : {0.9, 0.999, 0.9999, 0.99999})
+    for (const double beta1 : {0.0, 0.9, 0.99999})
+      for (const double eps : {1e-8, 0.1})
+        EXPECT_LE(error_of_adam_rows(beta1, beta2, eps, eps<1e-3, beta1> 0), 1e-6) << beta1 << " " << beta2;
+}
+
+TEST(Update, OfRowsByAdamHasTheSameBitsInPiecesAndInPlace) {
+  std::mt19937 random(2);
+  for (uint32_t trial = 0; trial < 40; ++trial) {
+    const auto draw = [&](uint32_t most) { return 1 + static_cast<uint32_t>(random()) % most; };
+    const uint32_t rows = draw(200), columns = draw(130);
+    Reads reads(random, rows, columns, draw(600));
+    const pt_group table[] = {{0.3, 0.5}};
+    const pt_scalars scalars{.step = draw(50), .seed = 0, .lr = 0.3, .groups = table, .group_count = 1};
+    Table w = reads.table(), m = w, v = w;
+    for (float& value : w.data) value = static_cast<float>(draw(1000)) / 500 - 1;
+    std::vector<std::vector<float>> results;
+    for (const bool in_place : {false, true})
+      for (const bool pieces : {false, true}) {
+        Table a = w, b = m, c = v;
+        std::vector<pt_tensor> out{a.tensor(), b.tensor(), c.tensor()};
+        const std::vector<pt_tensor> old = in_place ? out : std::vector{w.tensor(), m.tensor(), v.tensor()};
+        compute(PT_OP_adam_rows, {old[0], reads.indices(), reads.dy.tensor(), old[1], old[2]}, out, {0},
+                {0.9, 0.99, 1e-8}, scalars, pieces);
+        a.data.insert(a.data.end(), b.data.begin(), b.data.end());
+        a.data.insert(a.data.end(), c.data.begin(), c.data.end());
+        results.push_back(a.data);
+      }
+    for (const std::vector<float>& each : results) EXPECT_EQ(each, results[0]) << rows << " x " << columns;
+  }
+}
+
+TEST(Update, OfRowsRefusesAnIndexBeyondTheTable) {
+  for (const int64_t index : {int64_t{4}, int64_t{-5}, int64_t{1} << 40}) {
+    std::mt19937 random(1);
+    Reads reads(random, 4, 3, 1);
+    reads.index[0] = index;
+    Table w = reads.table(), m = w, v = w;
+    const pt_scalars scalars{.step = 1, .seed = 0, .lr = 0.3, .groups = nullptr, .group_count = 0};
+    std::vector<pt_tensor> out{w.tensor(), m.tensor(), v.tensor()},
+        in{out[0], reads.indices(), reads.dy.tensor(), out[1], out[2]};
+    const Doubles reals{0.9, 0.99, 1e-8};
+    std::vector<uint32_t> workspace(2);
+    pt_call call{};
+    call.inputs = in.data(), call.input_count = 5;
+    call.outputs = out.data(), call.output_count = 3;
+    call.reals = reals.data(), call.real_count = 3;
+    call.scalars = &scalars;
+    call.workspace = workspace.data();
+    EXPECT_EQ(pt_kernel_find(pt_portable_kernels(), PT_OP_adam_rows, PT_F32, 0, 0)->submit(&call), PT_E_DATA);
+    EXPECT_EQ(w.data, std::vector<float>(12));
   }
 }
 
