@@ -164,7 +164,8 @@ class Trainer(TrainerKeywords):
             for tensor, array in zip(self._plan.batch, arrays, strict=True):
                 if error.code == "E0701" and array.dtype.kind == "f" and not np.isfinite(array).all():
                     sample = int(np.argwhere(~np.isfinite(array))[0][0])
-                    error.message += f": '{tensor.name}' of sample {sample} of the batch is not finite"
+                    said = error.message.partition(":")[0]
+                    error.message = f"{said}: '{tensor.name}' of sample {sample} of the batch is not finite"
                     error.help = "clean the data, and go on from a checkpoint: this step has spoilt the parameters"
                     break
             raise

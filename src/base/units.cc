@@ -155,9 +155,9 @@ namespace {
 
 // The shortest number that gives so many bytes in a unit, as parse_bytes rounds them; "": it has more than three decimals.
 std::string shortest_number(int64_t bytes, double unit) {
-  constexpr int kMostDecimals = 3;
+  constexpr int kDecimals = 3;
   constexpr double kRounding = 1e-9;
-  for (int decimals = 0; decimals <= kMostDecimals; ++decimals) {
+  for (int decimals = 0; decimals <= kDecimals; ++decimals) {
     const double scale = std::pow(10.0, decimals);
     const double number = std::max(0.0, std::ceil(static_cast<double>(bytes) / unit * scale - kRounding)) / scale;
     if (static_cast<int64_t>(std::floor(number * unit)) == bytes) return fmt::format("{:.{}f}", number, decimals);

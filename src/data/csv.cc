@@ -292,14 +292,14 @@ Result<void> read_row(const Dataset& data, int64_t row, std::vector<std::byte>& 
 
 // Warns of each column of features that counts the rows up by one, as an index does. A table's only column may do so.
 Result<void> warn_of_index(const std::string& path, const Place& place, Dataset& data) {
-  constexpr int64_t kLeastRows = 10, kMostRows = 10000;
-  constexpr size_t kMostWidth = 10000;
-  const int64_t rows = std::min(data.count(), kMostRows);
+  constexpr int64_t kLeastRows = 10, kRowsLooked = 10000;
+  constexpr size_t kWidest = 10000;
+  const int64_t rows = std::min(data.count(), kRowsLooked);
   std::vector<std::byte> buffer;
   std::vector<double> first, values;
   if (rows < kLeastRows) return {};
   PANTOUM_TRY(read_row(data, 0, buffer, first));
-  if (first.size() < 2 || first.size() > kMostWidth) return {};
+  if (first.size() < 2 || first.size() > kWidest) return {};
   std::vector<bool> counts(first.size(), true);
   for (int64_t row = 1; row < rows && std::find(counts.begin(), counts.end(), true) != counts.end(); ++row) {
     PANTOUM_TRY(read_row(data, row, buffer, values));

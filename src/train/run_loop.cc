@@ -253,7 +253,7 @@ Result<void> check_length(int64_t batch, int64_t samples, uint64_t epochs) {
 Failure with_sample(Error error, const data::Dataset& data) {
   if (error.code != "E0701") return Failure(std::move(error));
   if (const Result<void> finite = data::check_finite(data); !finite && finite.error().code == "E0262") {
-    error.message += ": " + finite.error().message;
+    error.message = error.message.substr(0, error.message.find(':')) + ": " + finite.error().message;
     error.where = finite.error().where;
     error.help = "clean the data, and go on from the last checkpoint: this step has spoilt the parameters in RAM";
   }
