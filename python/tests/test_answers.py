@@ -158,9 +158,7 @@ def test_9_a_plan_of_another_step_names_what_differs(small: pathlib.Path, tmp_pa
     assert pantoum.Plan.load(path).samples_per_step == 4
 
 
-@pytest.mark.parametrize(
-    ("ram", "unit"), [("1KiB", "KiB"), ("1kB", "kB"), (pantoum.KiB(1), "KiB")]
-)
+@pytest.mark.parametrize(("ram", "unit"), [("1KiB", "KiB"), ("1kB", "kB"), (pantoum.KiB(1), "KiB")])
 def test_10_sizes_are_in_the_unit_of_the_user(ram: Any, unit: str) -> None:
     with pytest.raises(pantoum.Infeasible) as caught:
         compiled(ram=ram)

@@ -59,8 +59,9 @@ class Following:
     def changes(self) -> Iterator[Rates]:
         """Rates that were changed since the last call."""
         optimizer = self._held_optimizer()
-        groups = [] if optimizer is None else optimizer.param_groups[: len(self._rates)]
-        for at, group in enumerate(groups):
+        if optimizer is None:
+            return
+        for at, group in enumerate(optimizer.param_groups[: len(self._rates)]):
             now = rates_of(optimizer, group)
             if now != self._rates[at]:
                 yield Rates(self._planned[at], *now)

@@ -235,7 +235,7 @@ class _RowsAdam(torch.optim.Optimizer):
         super().__init__(groups, options)
         self._made: list[torch.optim.Optimizer] | None = None
 
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
         if self._made is None:
             self._made = [
                 kind(held, lr=group["lr"], betas=group["betas"], eps=group["eps"])

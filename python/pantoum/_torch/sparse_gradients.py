@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-call"
 """Sparse gradients of every parameter that PyTorch reads by rows, as the compiler's SparseAdam takes them."""
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None, 
     named = dict(zip(("max_norm", "norm_type", "scale_grad_by_freq", "sparse"), args, strict=False)) | kwargs
     if named.get("max_norm") is not None or not _is_table(weight, indices):
         return functional.embedding(indices, weight, padding_idx, **named)
-    rows: Tensor = _Rows.apply(weight, indices)  # type: ignore[no-untyped-call]
+    rows: Tensor = _Rows.apply(weight, indices)
     if named.get("scale_grad_by_freq"):
         counts = torch.bincount(indices.flatten(), minlength=len(weight))[indices].unsqueeze(-1)
         rows = rows.detach() + (rows - rows.detach()) / counts
