@@ -91,7 +91,10 @@ def trained_by_pytorch(net: Net, optimizer: Any, batches: Any) -> list[float]:
 
 
 def compiled(net: Net, batch: Any, optimizer: Any, **options: Any) -> Any:
-    return pantoum.compile(net, batch, loss=nn.MSELoss(), optimizer=optimizer, plan_options=PLANNED, **options)
+    *inputs, target = batch
+    return pantoum.compile(
+        net, tuple(inputs), target=target, loss=nn.MSELoss(), optimizer=optimizer, plan_options=PLANNED, **options
+    )
 
 
 def ours(settings: dict[str, Any]) -> pantoum.SparseAdam:
@@ -156,7 +159,7 @@ def test_budgets_give_the_same_bits_without_the_gradient_of_the_table() -> None:
     assert 3 * whole < least < 3 * whole + whole // 4
     states = []
     for ram in (least, 2 * least, 1 << 28):
-        with compiled(net, batches[0], ours(settings), ram=ram) as trainer:
+        with compiled(net, batches[0], ours(settings), ram=pantoum.Bytes(ram)) as trainer:
             for batch in batches:
                 trainer.step(*batch)
             states.append({each.name: trainer.read(each.name).tobytes() for each in trainer.tensors})
@@ -262,7 +265,8 @@ def test_check_compares_tables_by_rows(seed: int) -> None:
     shape, settings, batches = drawn(20 + seed)
     torch.manual_seed(seed)
     net = Net(sparse=seed % 2 == 0, **shape)
-    report = pantoum.check(net, batches[0], loss=nn.MSELoss(), optimizer=ours(settings), steps=4)
+    *inputs, target = batches[0]
+    report = pantoum.check(net, tuple(inputs), target=target, loss=nn.MSELoss(), optimizer=ours(settings), steps=4)
     assert report.ok, report
     looked = pantoum.check(
         Looked(), (torch.randint(0, 9, (4, 3)), torch.randn(4, 4)), loss=nn.MSELoss(), optimizer=ours(settings), steps=4
