@@ -239,12 +239,13 @@ Result<void> set_stack(const ProjectFolder& own, const std::vector<ProjectFile>&
   Project built = project;
   built.main = main_of(Layout::make), built.board_sources = project.board.files(), built.sources.clear();
   std::vector<ProjectFile> files;
-  if (own.has(project.main)) {
+  const bool own_main = own.has(project.main);
+  if (own_main) {
     PANTOUM_ASSIGN(const std::string text, base::read_file(own.path_of(project.main)));
     files.push_back({built.main, text});
   }
   for (ProjectFile& file : common_files(own, kernels, built))
-    if (file.name != built.main || files.empty()) files.push_back(std::move(file));
+    if (file.name != built.main || !own_main) files.push_back(std::move(file));
   for (const char* source : kModelSources) built.sources.emplace_back(source);
   files.insert(files.end(), made.begin(), made.end());
   files.push_back({"Makefile", makefile(built)});
