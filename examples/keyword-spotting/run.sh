@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 
 "$python" "$here/data.py" "$out"
-"$pantoum" plan "$here/model.onnx" --batch 4 --device m4 --ram 52KiB --reserve 6KiB --params-in aux --optimizer adam --lr 0.003 \
+"$pantoum" plan "$here/model.onnx" --batch 4 --device m4 --ram 52KiB --reserve 6.5KiB --params-in aux --optimizer adam --lr 0.003 \
   --effort 10 -o "$out/step.plan.json"
 "$pantoum" emit "$out/step.plan.json" --target cortex-m4f --data "$out/keywords.npz" --normalize 0.54,0.10 --test-samples 128 --steps 480 \
   -o "$out/firmware"

@@ -42,7 +42,7 @@ class TorchBudgetCallback(TrainerCallback):
     """Compiles the trainer's model under a budget when the training begins, and takes that back when it ends.
 
     Args:
-        ram, page_dir, time_limit_s, name: as for ``pantoum.torch_budget``.
+        ram: as for ``pantoum.torch_budget``, and so are the other arguments.
 
     Attributes:
         budget: the ``TorchBudget``; ``with callback.budget.measure(): trainer.train()`` counts live bytes.

@@ -227,7 +227,8 @@ Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTabl
 namespace {
 
 // What tells the file from a checkpoint of these weights: the first few, with the number of those that are left out.
-std::vector<std::string> other_weights(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights) {
+std::vector<std::string> other_weights(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights,
+                                       bool all) {
   constexpr size_t kShown = 5;
   std::vector<std::string> others;
   std::set<std::string_view> known;
@@ -242,7 +243,7 @@ std::vector<std::string> other_weights(const weights::SafetensorFile& file, cons
                                    describe(entry->dtype, entry->shape), own));
   }
   for (const weights::SafetensorEntry& entry : file.tensors)
-    if (!known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated."))
+    if (all && !known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated."))
       others.push_back(fmt::format("it has '{}' {}, which this model lacks", entry.name, describe(entry.dtype, entry.shape)));
   if (others.size() <= kShown) return others;
   const size_t more = others.size() - kShown;
@@ -267,8 +268,8 @@ std::string words_of(const std::set<std::string>& kinds) {
 }  // namespace
 
 Result<void> check_same_model(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights,
-                              const std::vector<std::string>& states) {
-  if (std::vector<std::string> others = other_weights(file, weights); !others.empty())
+                              const std::vector<std::string>& states, bool all) {
+  if (std::vector<std::string> others = other_weights(file, weights, all); !others.empty())
     return fail("E0243", "the resume point is of another model", file.path,
                 "resume with the model that it was made of, and its --freeze", std::move(others));
   std::vector<std::string> kept;

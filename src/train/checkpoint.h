@@ -55,9 +55,9 @@ enum class Source { kPlan, kResumePoint, kWeights };
                                          const char* code);
 
 // E0243: the resume point is of another model than these weights (with the tensors that tell it), or of another optimizer than these states
-// ("optim.KIND.PARAMETER").
+// ("optim.KIND.PARAMETER"). `all`: the model has no other weights, so that a name that is not among them is of another one.
 [[nodiscard]] Result<void> check_same_model(const weights::SafetensorFile& file, const std::vector<PlanTensor>& weights,
-                                            const std::vector<std::string>& states);
+                                            const std::vector<std::string>& states, bool all);
 
 // Copies checked tensors into the session, and records which of them are finite. States that the file lacks, and sums, become zeros. `piece`: the
 // buffer for copying. E0241, E0903.

@@ -300,7 +300,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     std::vector<std::string> states;
     for (const PlanTensor& state : table_.states) states.push_back(state.name);
-    PANTOUM_TRY(check_same_model(file, table_.weights, states));
+    PANTOUM_TRY(check_same_model(file, table_.weights, states, true));
     PANTOUM_TRY(check_same_run(progress, path));
     PANTOUM_TRY(check_tensors(file, table_, Source::kResumePoint, "E0243"));
     made_.reset();

@@ -18,7 +18,7 @@ from house import PANTOUM, House, field, npy, onnx_model, onnx_node, onnx_tensor
 NAMES = 60
 PER_MODEL = 20
 WIDTH = 4
-TAGS = {"html", "head", "meta", "title", "style", "script", "body", "a", "div", "p", "nav", "ul", "li", "button", "main", "header", "footer", "section", "span", "b", "small",
+TAGS = {"html", "head", "meta", "title", "style", "script", "body", "a", "div", "p", "nav", "ul", "li", "wbr", "button", "main", "header", "footer", "section", "span", "b", "small",
         "h1", "h2", "h3", "dl", "dt", "dd", "figure", "figcaption", "details", "summary", "pre", "code", "table", "caption", "thead", "tbody", "tr", "th", "td",
         "svg", "g", "rect", "line", "path", "polygon", "polyline", "circle", "text"}
 SCRIPTS = 3  # of the page's own: the scheme, the data, the charts
@@ -61,6 +61,8 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
+        if tag == "wbr":  # the text goes on
+            return
         self.scripts += tag == "script"
         self.attributes |= {name for name, _ in attrs}
         self.text = ""

@@ -101,7 +101,7 @@ class Predict(House):
         with open(net, "wb") as file:
             file.write(onnx_model([onnx_node("Flatten", ["x"], ["flat"]), onnx_node("MatMul", ["flat", "w"], ["y"]), onnx_node("ReduceMean", ["y"], ["means"], axes=[0], keepdims=0)],
                                   ("N", 1, 28, 28), [onnx_tensor("w", [784, 10], [draw.gauss(0, 0.03) for _ in range(7840)])], ("y", "means")))
-        told = "note: predict leaves out the output 'means', f32 [10]: its first dimension is not the batch of 8"
+        told = "note: predict leaves out the output 'means', f32[10]: its first dimension is not the batch of 8"
         base = ("--batch", 8, "--ram", "8MiB", "--effort", 1, "--measure", "off", "--kernels", "portable")
         self.assertIn(told, self.succeed("plan", net, *base, "-o", self.path("two.json")).stderr)
         self.assertIn(told, self.succeed("train", "--plan", self.path("two.json"), "--data", self.data, "-o", self.path("two.safetensors")).stderr)

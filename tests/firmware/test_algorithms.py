@@ -88,11 +88,12 @@ class Algorithms(House):
         """Bytes for which a plan is known, as the refusal of too few says."""
         refused = self.refuse(5, "E0301", "plan", self.path(model), "--device", "m4", "--batch", 2, "--effort", 4, "--lr", "0.05", "--ram", "4KiB",
                               "-o", self.path("none.plan.json"))
-        return re.search(r"a plan is known: (\d+) bytes", refused.stderr).group(1)
+        number, unit = re.search(r"--ram (\d+)(B|KiB)", refused.stderr).groups()
+        return int(number) * {"B": 1, "KiB": 1024}[unit]
 
     def test_room_for_a_strip_takes_fewer_instructions_and_the_same_bits(self):
         rest = 16 << 10  # stack and tables, beside what is planned
-        budgets = {"roomy": 256 << 10, "tight": int(self.smallest_ram("depthwise.onnx")) + rest}
+        budgets = {"roomy": 256 << 10, "tight": self.smallest_ram("depthwise.onnx") + rest}
         roomy, tight = [self.project(name, "--ram", f"{ram}B", "--reserve", f"{rest}B", model="depthwise.onnx") for name, ram in budgets.items()]
         self.assertTrue(self.has_source(roomy, "conv2d_shift_compact"))
         runs = [self.run_firmware(folder) for folder in (roomy, tight)]

@@ -51,7 +51,7 @@ class Layouts(Projects):
         return re.search(r"(?m)^state (0x\w{8})$", text).group(1)
 
     def wanted(self, plan):
-        folder, _ = self.emit(plan, f"make-{os.path.basename(plan)}", ("posix",), "--ram", "256KiB")
+        folder, _ = self.emit(plan, f"make-{self._testMethodName}-{os.path.basename(plan)}", ("posix",), "--ram", "256KiB")
         done = self.make_run(folder)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return self.check_run(done.stdout)
