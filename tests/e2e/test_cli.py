@@ -100,7 +100,7 @@ class Help(House):
     def test_help_has_defaults_and_groups(self):
         text = self.succeed("train", "--help-all").stdout
         for words in ("\nmodel:", "\ndata:", "\ntraining:", "\nlimits:", "\nplan:", "\ndevice:", "\noutput:", "\nresearch (", "(default sgd)", "cross_entropy)",
-                      "(default host)", "(required)", "sgd, adam, adamw, rmsprop or", "--ram BYTES", "--deadline DURATION", "(from 0 to 64)"):
+                      "(default host)", "(required)", "sgd, adam, adamw, rmsprop, adagrad or sparse_adam", "--ram BYTES", "--deadline DURATION", "(from 0 to 64)"):
             self.assertIn(words, text if words.startswith("\n") else " ".join(text.split()))
         self.assertNotIn("research", self.help_of("train"))
         self.assertNotIn("more options", "".join(self.help_of(verb) for verb in self.verbs() if verb != "report"))
