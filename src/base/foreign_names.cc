@@ -66,8 +66,9 @@ constexpr std::array kForeign{
 
 std::string letters_of(const std::string& word) {
   std::string letters;
-  for (const unsigned char letter : word)
-    if (std::isalnum(letter) != 0) letters += static_cast<char>(std::tolower(letter));
+  for (const char each : word)
+    if (const auto letter = static_cast<unsigned char>(each); std::isalnum(letter) != 0)
+      letters += static_cast<char>(std::tolower(letter));
   return letters;
 }
 

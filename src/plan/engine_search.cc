@@ -114,8 +114,10 @@ List list_of(const Plan& plan, const CostGraph& graph) {
   for (const Instruction& step : plan.instructions) {
     if (step.what == Do::kFree) continue;
     const bool computes = step.what == Do::kCompute;
-    Entry& entry =
-        list.emplace_back(step.what, computes ? op_of.at(step.subject) : tensor_of.at(step.subject), step.choice);
+    Entry& entry = list.emplace_back();
+    entry.what = step.what;
+    entry.subject = computes ? op_of.at(step.subject) : tensor_of.at(step.subject);
+    entry.way = step.choice;
     for (size_t at = 0; at < std::min<size_t>(2, step.at.size()); ++at) entry.wanted[at] = step.at[at];
     entry.wanted[2] = step.workspace_at;
   }

@@ -88,6 +88,7 @@ std::vector<NamedPlanner> planners() {
 Result<std::vector<NamedPlanner>> planners_named(const std::vector<std::string>& names) {
   std::vector<NamedPlanner> all = planners();
   std::vector<std::string> known;
+  known.reserve(all.size());
   for (const NamedPlanner& planner : all) known.push_back(planner.name);
   for (const std::string& name : names)
     if (!base::contains(known, name))

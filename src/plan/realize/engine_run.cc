@@ -78,7 +78,7 @@ struct Use {  // the last access of some bytes by these engines, or by the pager
   Seconds until = 0;
 };
 
-struct Block {
+struct Held {
   Bytes at = 0, size = 0;
   Seconds ready = 0;
   Engines maker = 0;
@@ -99,8 +99,6 @@ struct GivenBack {
   Bytes at, size;
   Use use;
 };
-
-constexpr int32_t kNobody = -1;
 
 }  // namespace
 
@@ -188,7 +186,7 @@ class EngineRun::State {
   const EngineModel::Tensor& tensor(int32_t number) const { return model_.tensors[index(number)]; }
 
   void reset() {
-    for (Block& block : blocks_) block.held = false, block.uses.clear();
+    for (Held& block : blocks_) block.held = false, block.uses.clear();
     live_.clear();
     given_back_.clear();
     forget_above_ = 32;
@@ -307,7 +305,7 @@ class EngineRun::State {
   }
 
   void arrive(int32_t number, Bytes at) {
-    Block& block = blocks_[index(number)];
+    Held& block = blocks_[index(number)];
     block.at = at;
     block.size = tensor(number).bytes;
     block.ready = 0;
@@ -322,7 +320,7 @@ class EngineRun::State {
   }
 
   void release(int32_t number) {
-    Block& block = blocks_[index(number)];
+    Held& block = blocks_[index(number)];
     block.held = false;
     live_bytes_ -= block.size;
     if (block.size == 0) return;
@@ -366,7 +364,7 @@ class EngineRun::State {
           continue;
         }
         if (live == live_.size()) break;
-        const Block& block = blocks_[index(live_[live++])];
+        const Held& block = blocks_[index(live_[live++])];
         from = std::max(from, base::round_up(block.at + block.size, model_.align));
       }
       if (best.at >= 0) return best.at;
@@ -428,7 +426,7 @@ class EngineRun::State {
     const EngineModel::Way& way = model_.ops[index(entry.subject)].ways[index(entry.way)];
     Seconds begin = hand_over(way);
     for (const int32_t read : way.reads) {
-      const Block& block = blocks_[index(read)];
+      const Held& block = blocks_[index(read)];
       if (!block.held) return false;
       begin = std::max(begin, known({block.maker, block.ready}, way.engines));
     }
@@ -458,7 +456,7 @@ class EngineRun::State {
   // Places an output, and holds it. -1: nowhere. `begin` is raised to when its bytes are free.
   Bytes output_at(const EngineModel::Way& way, int32_t written, Bytes wanted, const std::vector<int32_t>& dying,
                   Seconds& begin) {
-    Block& own = blocks_[index(written)];
+    Held& own = blocks_[index(written)];
     if (own.held) {  // pinned: computed again where it is
       begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
       return own.at;
@@ -467,7 +465,7 @@ class EngineRun::State {
     const Bytes home = of.home >= 0 ? initial_[index(of.home)] : -1;
     for (const auto& [out, in] : way.overwrites) {
       if (out != written || of.bytes == 0) continue;
-      const Block& source = blocks_[index(in)];
+      const Held& source = blocks_[index(in)];
       const bool successor = tensor(in).next == written;
       const bool may = successor || (model_.question.freedoms.in_place && !tensor(in).pinned);
       const bool ends = successor && tensor(in).pinned ? true : base::contains(dying, in);
@@ -487,7 +485,7 @@ class EngineRun::State {
 
   // An output takes over the source's bytes. Other outputs and the workspace keep off what it leaves of them: the op reads it.
   void take(int32_t source) {
-    Block& block = blocks_[index(source)];
+    Held& block = blocks_[index(source)];
     block.held = false;
     live_bytes_ -= block.size;
     taken_.push_back(source);
@@ -495,7 +493,7 @@ class EngineRun::State {
 
   bool is_free(Bytes at, Bytes size) const {
     return size == 0 || std::ranges::none_of(live_, [&](int32_t other) {
-             const Block& block = blocks_[index(other)];
+             const Held& block = blocks_[index(other)];
              return block.at < at + size && at < block.at + block.size;
            });
   }
@@ -505,12 +503,12 @@ class EngineRun::State {
     begin_ = begin, end_ = end;
     for (const int32_t read : way.reads) blocks_[index(read)].use(way.engines, end);
     for (const int32_t source : taken_) {
-      Block& block = blocks_[index(source)];
+      Held& block = blocks_[index(source)];
       live_.erase(std::ranges::find(live_, source));
       for (const Use& use : block.uses) given_back_.push_back({block.at, block.size, use});
     }
     for (const int32_t written : way.writes) {
-      Block& block = blocks_[index(written)];
+      Held& block = blocks_[index(written)];
       block.ready = end;
       block.maker = way.engines;
       block.uses.assign(1, {way.engines, end});
@@ -544,7 +542,7 @@ class EngineRun::State {
 
   // Each tensor has a slot of its own: nobody waits for another's.
   void page_out(int32_t number) {
-    Block& block = blocks_[index(number)];
+    Held& block = blocks_[index(number)];
     const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
     const Seconds end = transfer(true, block.size, std::max(block.ready, slot_free));
     block.use(0, end);
@@ -555,7 +553,7 @@ class EngineRun::State {
     const Seconds wait = given_back(at, tensor(number).bytes, 0);
     arrive(number, at);
     note_peak(0);
-    Block& block = blocks_[index(number)];
+    Held& block = blocks_[index(number)];
     block.ready = transfer(false, block.size, std::max(wait, stored_[index(number)]));
     block.use(0, block.ready);
     busy_there_[index(number)] = std::max(busy_there_[index(number)], block.ready);
@@ -622,7 +620,7 @@ class EngineRun::State {
       first_.push_back(step.subject);
     Seconds begin = hand_over(way);
     for (const int32_t read : way.reads) {
-      const Block& block = blocks_[index(read)];
+      const Held& block = blocks_[index(read)];
       if (!block.held) return false;
       begin = std::max(begin, known({block.maker, block.ready}, way.engines));
     }
@@ -636,13 +634,13 @@ class EngineRun::State {
   }
 
   void issue_output(const EngineModel::Way& way, int32_t written, Bytes at, Seconds& begin, Freedoms& used) {
-    Block& own = blocks_[index(written)];
+    Held& own = blocks_[index(written)];
     if (own.held) {
       begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
       return;
     }
     for (const auto& [out, in] : way.overwrites) {
-      const Block& source = blocks_[index(in)];
+      const Held& source = blocks_[index(in)];
       if (out != written || !source.held || source.at != at || source.size == 0 || tensor(written).bytes == 0)
         continue;
       if (tensor(in).next != written) used.in_place = true;
@@ -690,7 +688,7 @@ class EngineRun::State {
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
   std::vector<std::vector<int32_t>> ends_;  // by entry + 1
   std::vector<size_t> last_use_;            // by tensor: entry + 1
-  std::vector<Block> blocks_;               // by tensor
+  std::vector<Held> blocks_;               // by tensor
   std::vector<int32_t> live_;               // tensors in RAM that have bytes, by offset
   std::vector<GivenBack> given_back_;
   size_t forget_above_ = 32;
