@@ -232,7 +232,7 @@ TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlansOfSeveralEngines) {
   const int cases = check::cases() / kPortion / 2 * kPortion;
   int valid = 0;
   expect_agreement(*this, checker, cases, case_with_engines, valid);
-  EXPECT_GT(valid, cases / 3);
+  EXPECT_GT(valid, cases / 4);
   RecordProperty("cases", cases);
   RecordProperty("valid", valid);
 }
