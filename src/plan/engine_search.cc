@@ -9,7 +9,6 @@
 #include <numeric>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/lists.h"
 #include "base/units.h"
@@ -19,14 +18,14 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kSerialShare = 0.15;      // of the limit: plans on one engine
-constexpr int64_t kListsPerEffort = 2000;  // of a chain
-constexpr double kOverBudget = 4;          // cost of each share of the budget that the arena exceeds it by
+constexpr double kSerialShare = 0.15;         // of the limit: plans on one engine
+constexpr int64_t kListsPerEffort = 2000;     // of a chain
+constexpr double kOverBudget = 4;             // cost of each share of the budget that the arena exceeds it by
 constexpr double kWarm = 0.01, kCold = 1e-5;  // shares of the value by which an accepted list may be worse
 constexpr double kCritical = 0.2;             // of the entries that are moved: on the chain that ends last
 constexpr double kEntry = 1e-3;               // share of the value that an entry costs: no list gets longer for nothing
 constexpr int kRounds = 4;                    // of annealing; each begins with the best list of all chains
-constexpr size_t kChainsOfEffort = 2;          // with an effort, whatever the machine has
+constexpr size_t kChainsOfEffort = 2;         // with an effort, whatever the machine has
 constexpr double kSlack = 1e-12;              // relative: bounds are rounded down in the checker
 
 // ---- bounds -------------------------------------------------------------------------------------
@@ -183,8 +182,7 @@ class EarliestFinish {
   }
 
   bool can_read(int32_t tensor) const {
-    return here_[static_cast<size_t>(tensor)] != 0 ||
-           model_.tensors[static_cast<size_t>(tensor)].start == Home::kAux;
+    return here_[static_cast<size_t>(tensor)] != 0 || model_.tensors[static_cast<size_t>(tensor)].start == Home::kAux;
   }
 
   Seconds begin_of(const EngineModel::Way& way) const {
@@ -266,8 +264,16 @@ class Random {
 // One chain of neighbours. Deterministic by its seed where lists are counted.
 class Chain {
  public:
-  Chain(const EngineModel& model, const PlanOptions& options, const TimeLimit& time, uint64_t seed, List start)
-      : model_(model), options_(options), time_(time), run_(model), random_(seed), best_(std::move(start)) {
+  // `enough`: a value within the gap that is asked for; the chain ends there.
+  Chain(const EngineModel& model, const PlanOptions& options, const TimeLimit& time, uint64_t seed, List start,
+        double enough)
+      : model_(model),
+        options_(options),
+        time_(time),
+        enough_(enough),
+        run_(model),
+        random_(seed),
+        best_(std::move(start)) {
     best_cost_ = cost(best_);
   }
 
@@ -284,7 +290,7 @@ class Chain {
         done = static_cast<double>(count) / static_cast<double>(most);
       else if (count % 16 == 0)
         done = (time_.elapsed() - begin) / std::max(1e-9, end - begin);
-      if (done >= 1) break;
+      if (done >= 1 || (best_cost_.answers && best_cost_.value <= enough_)) break;
       if (count % 16 == 0) find_critical(now);
       List next = now;
       if (!change(next)) continue;
@@ -299,9 +305,7 @@ class Chain {
   }
   void begin_with(const Chain& other) { best_ = other.best_, best_cost_ = other.best_cost_; }
 
-  static bool better(const Cost& a, const Cost& b) {
-    return a.answers != b.answers ? a.answers : a.value < b.value;
-  }
+  static bool better(const Cost& a, const Cost& b) { return a.answers != b.answers ? a.answers : a.value < b.value; }
   const List& best() const { return best_; }
   const Cost& best_cost() const { return best_cost_; }
 
@@ -311,6 +315,7 @@ class Chain {
 
   // Makes a neighbour. false: nothing was changed.
   bool change(List& list) {
+    if (list.empty()) return false;
     const double kind = random_.unit();
     const bool pages = model_.question.freedoms.paging && model_.graph->device.pager.mode != PagerMode::kNone;
     if (kind < 0.34) return shift(list);
@@ -448,7 +453,8 @@ class Chain {
     do {
       const std::vector<EngineModel::Way>& ways = op(list[at].subject).ways;
       for (size_t each = 0; each < ways.size(); ++each)
-        if (ways[each].permitted && ways[each].engines == engines && ways[each].reads.size() == way(list[at]).reads.size()) {
+        if (ways[each].permitted && ways[each].engines == engines &&
+            ways[each].reads.size() == way(list[at]).reads.size()) {
           changed |= std::exchange(list[at].way, static_cast<int32_t>(each)) != static_cast<int32_t>(each);
           break;
         }
@@ -508,7 +514,8 @@ class Chain {
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
       const bool moved = entry.what == Do::kPageIn && random_.unit() < 0.7;
       if (moved && !model_.tensors[static_cast<size_t>(entry.subject)].ends_in_storage)
-        std::erase_if(list, [&](const Entry& each) { return each.what == Do::kPageOut && each.subject == entry.subject; });
+        std::erase_if(list,
+                      [&](const Entry& each) { return each.what == Do::kPageOut && each.subject == entry.subject; });
       return true;
     }
     return false;
@@ -540,6 +547,7 @@ class Chain {
   const EngineModel& model_;
   const PlanOptions& options_;
   const TimeLimit& time_;
+  const double enough_;
   EngineRun run_;
   Random random_;
   std::vector<Seconds> begins_, ends_;  // by entry
@@ -656,9 +664,12 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   const size_t threads = options.effort > 0    ? kChainsOfEffort
                          : options.threads > 0 ? static_cast<size_t>(options.threads)
                                                : std::max(1U, std::thread::hardware_concurrency());
+  const LeastOfAll least = least_of_all(model);
+  const double enough =
+      value_of(options.question.objective, least.joules, least.seconds) / std::max(1e-9, 1 - options.gap / 2);
   std::list<Chain> chains;
   for (size_t at = 0; at < threads && !starts.empty(); ++at)
-    chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()]);
+    chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()], enough);
   for (int round = 0; round < kRounds && !chains.empty(); ++round) {
     {
       std::vector<std::jthread> workers;
@@ -669,7 +680,7 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
       if (&chain != &leader) chain.begin_with(leader);
   }
   for (const Chain& chain : chains) {
-      if (!chain.best_cost().answers) continue;
+    if (!chain.best_cost().answers) continue;
     Plan plan{.question = options.question, .graph = graph};
     const ListFigures figures = run.run(chain.best(), &plan);
     plan.predicted = {.peak_bytes = figures.peak_bytes,

@@ -104,7 +104,8 @@ struct GivenBack {
 
 class EngineRun::State {
  public:
-  explicit State(const EngineModel& model) : model_(model), device_(model.graph->device), blocks_(model.tensors.size()) {
+  explicit State(const EngineModel& model)
+      : model_(model), device_(model.graph->device), blocks_(model.tensors.size()) {
     for (const problem::Engine& engine : device_.engines) by_name_.emplace(engine.name, engine.idle_w);
     for (size_t op = 0; op < model.ops.size(); ++op) op_of_[model.graph->ops[op].id] = static_cast<int32_t>(op);
     for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
@@ -300,9 +301,7 @@ class EngineRun::State {
     figures_.arena_bytes = std::max(figures_.arena_bytes, at + size);
   }
 
-  void note_peak(Bytes workspace) {
-    figures_.peak_bytes = std::max(figures_.peak_bytes, live_bytes_ + workspace);
-  }
+  void note_peak(Bytes workspace) { figures_.peak_bytes = std::max(figures_.peak_bytes, live_bytes_ + workspace); }
 
   void arrive(int32_t number, Bytes at) {
     Held& block = blocks_[index(number)];
@@ -330,8 +329,7 @@ class EngineRun::State {
 
   void forget() {
     if (given_back_.size() <= forget_above_) return;
-    std::erase_if(given_back_,
-                  [&](const GivenBack& each) { return each.use.until + model_.longest_hand_off <= now_; });
+    std::erase_if(given_back_, [&](const GivenBack& each) { return each.use.until + model_.longest_hand_off <= now_; });
     forget_above_ = std::max<size_t>(32, 2 * given_back_.size());
   }
 
@@ -627,8 +625,7 @@ class EngineRun::State {
     taken_.clear();
     for (size_t output = 0; output < way.writes.size(); ++output)
       issue_output(way, way.writes[output], step.at[output], begin, used);
-    if (way.workspace > 0)
-      begin = std::max(begin, given_back(step.workspace_at, way.workspace, way.engines));
+    if (way.workspace > 0) begin = std::max(begin, given_back(step.workspace_at, way.workspace, way.engines));
     end_compute(way, begin, step.workspace_at);
     return true;
   }
@@ -641,8 +638,7 @@ class EngineRun::State {
     }
     for (const auto& [out, in] : way.overwrites) {
       const Held& source = blocks_[index(in)];
-      if (out != written || !source.held || source.at != at || source.size == 0 || tensor(written).bytes == 0)
-        continue;
+      if (out != written || !source.held || source.at != at || source.size == 0 || tensor(written).bytes == 0) continue;
       if (tensor(in).next != written) used.in_place = true;
       begin = std::max(begin, free_from(in, way.engines));
       take(in);
@@ -682,14 +678,14 @@ class EngineRun::State {
   const problem::Device& device_;
   std::map<std::string, Watts> by_name_;  // engines; summed in this order, as the checker does
   std::unordered_map<int64_t, int32_t> op_of_, tensor_of_;
-  std::vector<Bytes> initial_;   // by tensor: where it starts in a list's arena; -1: not in RAM
-  std::vector<int32_t> homes_;   // tensors whose first place is needed at the end, by offset
+  std::vector<Bytes> initial_;  // by tensor: where it starts in a list's arena; -1: not in RAM
+  std::vector<int32_t> homes_;  // tensors whose first place is needed at the end, by offset
   Plan* plan_ = nullptr;
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
-  std::vector<std::vector<int32_t>> ends_;  // by entry + 1
-  std::vector<size_t> last_use_;            // by tensor: entry + 1
-  std::vector<Held> blocks_;               // by tensor
-  std::vector<int32_t> live_;               // tensors in RAM that have bytes, by offset
+  std::vector<std::vector<int32_t>> ends_;           // by entry + 1
+  std::vector<size_t> last_use_;                     // by tensor: entry + 1
+  std::vector<Held> blocks_;                         // by tensor
+  std::vector<int32_t> live_;                        // tensors in RAM that have bytes, by offset
   std::vector<GivenBack> given_back_;
   size_t forget_above_ = 32;
   std::vector<Seconds> engine_free_, stored_, busy_there_;  // stored_ < 0: not there

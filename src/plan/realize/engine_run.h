@@ -18,9 +18,9 @@ using Engines = uint64_t;
 
 // The cost graph with tensors, ops and engines by index.
 struct EngineModel {
-  struct Way {  // a choice
-    std::vector<int32_t> reads;   // without what is in rom
-    std::vector<int32_t> writes;  // in the order of the choice's "writes"
+  struct Way {                                            // a choice
+    std::vector<int32_t> reads;                           // without what is in rom
+    std::vector<int32_t> writes;                          // in the order of the choice's "writes"
     std::vector<std::pair<int32_t, int32_t>> overwrites;  // tensors: output, input
     Bytes workspace = 0;
     Seconds seconds = 0, launch = 0;
