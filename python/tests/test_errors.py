@@ -63,6 +63,9 @@ def test_a_reserve_is_part_of_the_least_ram(model: pantoum.Model) -> None:
         pantoum.plan(model, ram="20KiB", reserve="16KiB", **MODELLED)
     assert caught.value.min_ram is not None
     assert pantoum.plan(model, ram=caught.value.min_ram, reserve="16KiB", **MODELLED)
+    with pytest.raises(pantoum.Infeasible) as bare:
+        pantoum.plan(model, ram="4KiB", **MODELLED)
+    assert caught.value.min_ram == bare.value.min_ram + pantoum.KiB(16)
 
 
 @pytest.mark.parametrize(

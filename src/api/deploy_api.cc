@@ -9,6 +9,7 @@
 #include "pipeline/import_model.h"
 #include "pipeline/prepare_firmware.h"
 #include "pipeline/sweep.h"
+#include "pipeline/training_data.h"
 #include "problem/plan_json.h"
 #include "report/report.h"
 
@@ -165,6 +166,7 @@ Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& de
   if (device.name.ends_with(".toml")) inputs.add(device.name);
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
+  request.plan.reserve += pipeline::prefetch_bytes(request.plan.settings.prefetch, compiled.training().graph);
   return rows_of(pipeline::swept_graphs(std::move(compiled)), std::move(request));
 }
 

@@ -4,6 +4,7 @@
 #include "api/access.h"
 #include "pantoum/deploy.hpp"
 #include "pipeline/sweep.h"
+#include "pipeline/training_data.h"
 #include "plan/planner.h"
 #include "problem/cost_graph.h"
 #include "report/explain.h"
@@ -18,8 +19,8 @@ constexpr int kMostBudgets = 1000;
 Result<void> set_least(const pipeline::Compiled& compiled, const pipeline::PlanRequest& request, Estimate& estimate) {
   const problem::CostGraph& graph = compiled.training().cost.graph;
   PANTOUM_ASSIGN(const plan::Infeasible none, pipeline::least_ram(graph, request));
-  estimate.least_ram_bytes = none.min_ram_bytes + request.reserve;
-  estimate.least_ram_bound_bytes = none.min_ram_bound_bytes + request.reserve;
+  estimate.least_ram_bytes = none.min_ram_bytes;
+  estimate.least_ram_bound_bytes = none.min_ram_bound_bytes;
   if (!none.min_plan) return {};
   problem::Plan least = *none.min_plan;
   least.graph = graph;
@@ -49,6 +50,7 @@ Result<Estimate> estimate(const Model& model, const Device& device, const PlanOp
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
   request.options.time_limit /= budgets + 1;  // of each question
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(asked, request));
+  request.reserve += pipeline::prefetch_bytes(request.settings.prefetch, compiled.training().graph);
   const pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);
   const problem::CostGraph& graph = compiled.training().cost.graph;
   PANTOUM_ASSIGN(const problem::Predicted unplanned, pipeline::unplanned_step(graph, request));

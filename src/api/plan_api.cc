@@ -21,8 +21,8 @@
 namespace pantoum {
 namespace {
 
-Error with_min_ram(Error error, const plan::Infeasible& none, problem::Bytes reserve) {
-  if (none.min_ram_bytes > 0) error.min_ram_bytes = none.min_ram_bytes + reserve;
+Error with_min_ram(Error error, const plan::Infeasible& none) {
+  if (none.min_ram_bytes > 0) error.min_ram_bytes = none.min_ram_bytes;
   return error;
 }
 
@@ -62,9 +62,7 @@ Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOpti
     plan::Infeasible none;
     const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &none);
     if (planned) return pipeline::finish_step(compiled, request, weights);
-    const problem::Bytes beside =
-        request.reserve + pipeline::prefetch_bytes(options.prefetch, compiled.training().graph);
-    return Failure(with_min_ram(pipeline::with_leaner_options(planned.error(), compiled, request), none, beside));
+    return Failure(with_min_ram(pipeline::with_leaner_options(planned.error(), compiled, request), none));
   });
 }
 
@@ -141,7 +139,7 @@ Result<std::string> plan_cost_graph(const std::string& json, const PlanOptions& 
   const Result<pipeline::PlannedGraph> planned = pipeline::plan_cost_graph(graph, request, &none);
   if (!planned) {
     if (known != nullptr && none.min_plan) known->least = base::ascii_json(problem::to_json(*none.min_plan), 1);
-    return Failure(with_min_ram(planned.error(), none, request.reserve));
+    return Failure(with_min_ram(planned.error(), none));
   }
   return base::ascii_json(problem::to_json(planned->plan), 1);
 }

@@ -11,6 +11,7 @@
 #include "check/replay.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/request_json.h"
+#include "pipeline/reserve.h"
 #include "pipeline/training_data.h"
 #include "plan/attempts/attempts.h"
 #include "problem/objective_values.h"
@@ -71,6 +72,16 @@ void take_costs_of(const CostGraph& given, CostGraph& graph) {
   graph.device.engines = given.device.engines;
   graph.device.costs_of = given.device.costs_of;
 }
+
+}  // namespace
+
+plan::Infeasible with_reserve(plan::Infeasible known, Bytes reserve) {
+  for (Bytes* bytes : {&known.min_ram_bytes, &known.min_ram_bound_bytes, &known.order_ram_bound_bytes})
+    if (*bytes > 0) *bytes += reserve;
+  return known;
+}
+
+namespace {
 
 // A deadline is refused by times that are measured or modelled: which of the two decides what the refusal is worth.
 Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
@@ -251,7 +262,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (none.min_plan)
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
-  if (infeasible != nullptr) *infeasible = none;
+  if (infeasible != nullptr) *infeasible = with_reserve(none, request.reserve);
   if (!found) return Failure(with_source_of_times(found.error(), none, first.device));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
@@ -286,7 +297,7 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   if (!plan) {
     PANTOUM_TRY(plan::check_infeasibility(none));
     Error error = with_source_of_times(std::move(plan).error(), none, graph.device);
-    if (infeasible != nullptr) *infeasible = std::move(none);
+    if (infeasible != nullptr) *infeasible = with_reserve(std::move(none), request.reserve);
     return Failure(std::move(error));
   }
   planned.plan = std::move(*plan);

@@ -23,6 +23,7 @@
 #include "base/system_calls.h"
 #include "base/units.h"
 #include "check/claims.h"
+#include "pipeline/reserve.h"
 #include "plan/attempts/attempts.h"
 #include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
@@ -244,7 +245,7 @@ class Curve {
     }
     SweepRow row{.planner = planner_.name, .ram_bytes = ram};
     if (head_.options.stop.stop_requested()) return false;
-    if (ram - head_.reserve < none_.min_ram_bound_bytes) {
+    if (ram < none_.min_ram_bound_bytes) {
       row.status = SweepStatus::kInfeasible;
       row.none = none_;
     } else {
@@ -358,6 +359,7 @@ class Curve {
       return Failure(error);
     none.min_plan.reset(), none.refusal.reset();
     if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
+    none = with_reserve(std::move(none), head_.reserve);
     row.none = none;
     if (row.status == SweepStatus::kInfeasible) none_ = std::move(none);
     return {};
@@ -512,7 +514,7 @@ Result<std::vector<int64_t>> budgets_by_themselves(const CostGraph& graph, const
   PANTOUM_ASSIGN(const plan::Infeasible least, least_ram(graph, request));
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(graph, request));
   std::vector<int64_t> budgets =
-      even_budgets(least.min_ram_bytes + request.reserve, unplanned.peak_bytes + request.reserve, kBudgets);
+      even_budgets(least.min_ram_bytes, unplanned.peak_bytes + request.reserve, kBudgets);
   for (int64_t& budget : budgets) budget = (budget + kStep - 1) / kStep * kStep;
   budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
   return budgets;

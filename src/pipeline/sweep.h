@@ -48,8 +48,8 @@ struct SweepRequest {
 // 0.
 [[nodiscard]] Result<std::vector<int64_t>> parse_budgets(const std::string& text, const std::string& option);
 
-// Returns what the planner knows of the least RAM of a graph, from asking it for none: min_ram_bytes, min_ram_bound_bytes, min_plan. Its figures
-// leave the reserve out. Fails where no plan is known.
+// Returns what the planner knows of the least RAM of a graph, from asking it for none: min_ram_bytes and min_ram_bound_bytes, which include the
+// reserve, and min_plan. Fails where no plan is known.
 [[nodiscard]] Result<plan::Infeasible> least_ram(const problem::CostGraph& graph, PlanRequest request);
 // Returns `count` budgets in equal steps from `low` to the larger of `low` and `high`, each once.
 [[nodiscard]] std::vector<int64_t> even_budgets(int64_t low, int64_t high, int64_t count);

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import sqlite3
@@ -85,6 +86,41 @@ class BadInput(House):
         self.assertEqual({key: json.loads(done.stderr)[key] for key in ("error", "exit")}, {"error": "E0301", "exit": 5})
         found = self.plan_json(MODEL, "--batch", 8, "--ram", f"{answer['min_ram_bytes']}B", "--effort", 4)
         self.assertLessEqual(found["arena_bytes"], answer["min_ram_bytes"])
+
+    def test_every_figure_of_ram_includes_the_reserve(self):
+        """Every verb with --reserve: JSON and the advised --ram agree, they grow by the reserve, and are enough."""
+        verbs = {part.split("\n", 1)[0] for part in self.succeed("reference").stdout.split("\n## ")[1:] if "`--reserve " in part}
+        step, reserve = ("--batch", 8, "--effort", 1, "--measure", "off", "--kernels", "portable"), 100 << 10
+        graph, weights = m4_costgraph(self.folder)[0], self.path("of-plan.safetensors")
+        self.succeed("plan", MODEL, *step, "--ram", "4MiB", "--weights-out", weights)
+        asked = {
+            "plan": ("plan", MODEL, *step), "plan of a cost graph": ("plan", "--costgraph", graph, "--effort", 1), "plan ahead": ("plan", MODEL, *step, "--prefetch", 2),
+            "profile": ("profile", MODEL, *step, "--steps", 1), "sweep": ("sweep", "--costgraph", graph, "--effort", 1, "--planners", "pantoum"),
+            "train": ("train", MODEL, *step, "--data", self.path("data"), "-o", self.path("w")),
+            "predict": ("predict", MODEL, *step[:2], *step[-2:], "--data", self.path("data"), "--weights", weights, "-o", self.path("y.npy")),
+            "eval": ("eval", MODEL, *step[:2], *step[-2:], "--data", self.path("data"), "--weights", weights),
+        }
+        self.assertLessEqual(verbs, set(asked))
+        for name, words in asked.items():
+            with self.subTest(name):
+                found = []
+                for kept in (0, reserve):
+                    ram = ("--ram", f"{kept + (200 << 10 if '--prefetch' in words else 100)}B", "--reserve", f"{kept}B", *(("-o", self.path(f"sweep-{kept}")) if name == "sweep" else ()))
+                    done = self.run_cli(*words, *ram, "--format", "json")
+                    answer = json.loads(done.stdout.splitlines()[0]) if done.stdout else {}  # some verbs tell the error alone
+                    if name == "sweep":
+                        answer = answer["rows"][0]
+                    else:
+                        advised = int(re.search(r"--ram (\d+)KiB", json.loads(done.stderr.splitlines()[-1])["help"]).group(1)) << 10
+                        self.assertEqual(advised, -(-answer.setdefault("min_ram_bytes", advised) // 1024) << 10)
+                    found.append(answer)
+                self.assertEqual("min_ram_bound_bytes" in found[0], name not in ("profile", "predict", "eval"))
+                for figure in found[0].keys() & {"min_ram_bytes", "min_ram_bound_bytes"}:
+                    self.assertEqual(found[1][figure] - found[0][figure], reserve, figure)
+                again = ("-o", self.path("sweep-again")) if name == "sweep" else ()
+                done = self.succeed(*words, *again, "--ram", f"{found[1]['min_ram_bytes']}B", "--reserve", f"{reserve}B", "--format", "json")
+                if name == "sweep":
+                    self.assertIn(json.loads(done.stdout)["rows"][0]["status"], ("optimal", "feasible"))
 
     def test_the_least_ram_that_is_told_is_enough_for_all_programs(self):
         """Training of this model (torch.onnx.export, in training mode) makes no concatenation of its two branches, and needs less than its evaluation, which does."""
