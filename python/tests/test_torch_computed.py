@@ -170,6 +170,70 @@ def test_wide_buffers_are_computed_of_as_they_are() -> None:
         assert trainer.step(X, Y) == pytest.approx(wanted[0], rel=1e-4)
 
 
+# Whole numbers of 8 and 16 bits: PyTorch computes what is of them alone, with its overflow; beside data they are exact.
+SMALL: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "beside data": lambda s, x: x * s.wide + s.narrow * x.sum(1, keepdim=True),
+    "overflow": lambda s, x: x * (s.wide + s.wide) - (s.narrow * s.narrow),
+    "an index": lambda s, x: x[:, (s.narrow % N).long()] + x[:, s.wide.int().abs() % N],
+    "a condition": lambda s, x: torch.where(s.wide > 100, x, -x) * (s.narrow == s.narrow.max()),
+    "as a real": lambda s, x: x @ torch.linalg.inv(s.wide.float().diag() + 40000 * torch.eye(N)) * s.narrow.double(),
+    "views": lambda s, x: x * s.wide.view(2, -1).repeat(1, 2)[1] + s.narrow.flip(0)[None].expand(16, N),
+    "beside whole numbers": lambda s, x: x * (x > 0).long().mul(s.wide).add(s.narrow).float(),
+    "a literal": lambda s, x: x * torch.tensor([3, 300, -30000, 7], dtype=torch.int16).repeat(2) + s.narrow,
+    "filled": lambda s, x: x * torch.full((N,), 300, dtype=torch.int16) - torch.ones(N, dtype=torch.int8) * s.narrow,
+}
+
+
+class Small(nn.Module):
+    def __init__(self, name: str, seed: int = 1) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.made, self.first = SMALL[name], nn.Linear(N, N)
+        draw = torch.Generator().manual_seed(seed)
+        self.register_buffer("wide", torch.randint(-(2**15), 2**15, (N,), generator=draw).to(torch.int16))
+        self.register_buffer("narrow", torch.randint(-128, 128, (N,), generator=draw).to(torch.int8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.made(self, self.first(x)).float() / 30000)[:, :2]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_whole_numbers_are_exact(name: str, tmp_path: Path) -> None:
+    other = Small(name, seed=2)
+    with compiled(Small(name), "64MiB") as trainer:
+        assert [trainer.step(X, Y) for _ in range(2)] == pytest.approx(stepped(Small(name), 2), rel=1e-5)
+        read = {tensor.name for tensor in trainer.tensors} & {"wide", "narrow"}
+        assert read
+        trainer.load_state_dict(arrays(other))
+        trainer.save(tmp_path / "saved.safetensors")
+        fresh = Small(name)
+        trainer.copy_to(fresh)
+        assert all(torch.equal(fresh.get_buffer(each), other.get_buffer(each)) for each in read)
+        assert trainer.step(X, Y) == pytest.approx(stepped(other, 1)[0], rel=1e-5)
+        trainer.resume(tmp_path / "saved.safetensors")
+        assert trainer.step(X, Y) == pytest.approx(stepped(Small(name, seed=2), 1)[0], rel=1e-5)
+        if "wide" in read:
+            with pytest.raises(
+                pantoum.InvalidInput, match="'wide' is int16 in the module, and has numbers from 0 to 40000"
+            ):
+                trainer.load_state_dict({"wide": np.linspace(0, 40000, N).astype(np.int32)}, strict=False)
+
+
+def test_small_whole_numbers_that_data_reach_are_refused() -> None:
+    class Moving(Small):
+        def forward(self, x: Tensor) -> Tensor:
+            self.wide.add_(1)
+            return super().forward(x)
+
+    class Made(Small):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * x.to(torch.int16)[:, :2]
+
+    for kind in (Moving, Made):
+        with pytest.raises(pantoum.Unsupported, match="the type int16 cannot be computed with"):
+            compiled(kind("beside data"), "64MiB")
+
+
 def test_a_buffer_that_forward_changes_is_refused() -> None:
     class Moving(Module):
         def forward(self, x: Tensor) -> Tensor:

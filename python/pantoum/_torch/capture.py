@@ -16,7 +16,7 @@ from pantoum.errors import Unsupported, UsageError
 
 from .binding import bind, what_was_meant
 from .computed import Computed, program_of
-from .graph_file import STORED, Document, TorchGraph, dtype_name, input_name
+from .graph_file import STORED, WIDENED, Document, TorchGraph, dtype_name, input_name
 from .losses import LossChoice, as_function, choose_loss, derived_target, refuse_other_labels
 from .nodes import NodeWriter, Value
 from .problems import Problems
@@ -196,11 +196,11 @@ class _Sections:
                 self.writer.buffers[node] = buffer
             return
         value_name = self._value_name(node, spec)
-        with self.writer.at(f"input {value_name}" if spec.kind == InputKind.USER_INPUT else spec.target or ""):
-            entry = self.writer.describe(self.writer.fresh(value_name), like)
-        self.writer.env[node] = Value(entry["value"], like)
         stays = spec.kind == InputKind.BUFFER and spec.target not in self.changed
-        if stays and dtype_name(like.dtype) is not None:
+        with self.writer.at(f"input {value_name}" if spec.kind == InputKind.USER_INPUT else spec.target or ""):
+            entry = self.writer.describe(self.writer.fresh(value_name), like, stays)
+        self.writer.env[node] = Value(entry["value"], like)
+        if stays and dtype_name(WIDENED.get(like.dtype, like.dtype)) is not None:
             self.writer.buffers[node] = name
         if tensor is not None:
             self.shared[id(tensor)] = self.writer.env[node], self.writer.buffers.get(node, "")

@@ -32,6 +32,8 @@ DTYPES = {
     torch.uint8: "u8",
     torch.bool: "bool",
 }
+# Of constants and of buffers that no step changes: exact in a wider type, in which a step may read them beside data.
+WIDENED = {torch.int8: torch.int32, torch.int16: torch.int32}
 STORED = {
     "f32": torch.float32,
     "i64": torch.int64,
@@ -92,7 +94,7 @@ class TorchGraph:
         graph = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
         contents = {**self.tensors, GRAPH: torch.frombuffer(bytearray(graph), dtype=torch.uint8)}
         for name, tensor in contents.items():
-            word = DTYPES[tensor.dtype]
+            word = DTYPES[WIDENED.get(tensor.dtype, tensor.dtype)]
             size = tensor.numel() * STORED[word].itemsize
             entries[name] = {"dtype": word.upper(), "shape": list(tensor.shape), "data_offsets": [end, end + size]}
             stored.append((name, tensor))
@@ -118,5 +120,5 @@ class TorchGraph:
 
 def plain(tensor: Tensor) -> Tensor:
     """The contents as the file has them: of the compiler's type, on the CPU, contiguous."""
-    dtype = STORED[DTYPES[tensor.dtype]]
+    dtype = STORED[DTYPES[WIDENED.get(tensor.dtype, tensor.dtype)]]
     return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()

@@ -16,7 +16,7 @@ from torch.fx import Node
 from pantoum import _core
 
 from .computed import is_item
-from .graph_file import Document, dtype_name
+from .graph_file import WIDENED, Document, dtype_name
 from .problems import Problems, place_of
 
 # elements: a larger value is computed in the step, unless something it is computed from is as large
@@ -109,11 +109,14 @@ class NodeWriter:
             return "f32"
         return name
 
-    def describe(self, name: str, like: Tensor) -> Document:
-        return {"value": name, "dtype": self.dtype(like.dtype), "shape": [int(size) for size in like.shape]}
+    def describe(self, name: str, like: Tensor, stays: bool = False) -> Document:
+        """An entry of the file for a value; `stays`: no data reach it."""
+        dtype = WIDENED.get(like.dtype, like.dtype) if stays else like.dtype
+        return {"value": name, "dtype": self.dtype(dtype), "shape": [int(size) for size in like.shape]}
 
     def constant(self, known: Tensor) -> Any:
         """A value of the file for a known tensor: a fill, an expanded tensor, or its contents."""
+        known = known.to(WIDENED.get(known.dtype, known.dtype))
         shape = list(known.shape)
         repeats = [stride == 0 for stride, size in zip(known.stride(), shape, strict=True) if size > 1]
         if known.numel() > 1 and all(repeats):
@@ -237,7 +240,7 @@ class NodeWriter:
     def computed_value(self, node: Node) -> str:
         """The name of the value that PyTorch computes; it becomes a buffer of the file."""
         if node not in self.computed:
-            entry = self.describe(self.fresh(node.name), node.meta["val"])
+            entry = self.describe(self.fresh(node.name), node.meta["val"], stays=True)
             made = f"{node.args[0]}.{node.args[1]}" if is_item(node.target) else node.name
             name = self.fresh(f"computed.{made}")
             self.computed[node] = {**entry, "name": name, "becomes": None, "of": sorted(self._of[node])}

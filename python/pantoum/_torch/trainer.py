@@ -20,7 +20,7 @@ from pantoum.trainer import TensorInfo, Trainer
 
 from .capture import plain_module
 from .following import Following
-from .graph_file import TorchGraph, input_name, plain
+from .graph_file import WIDENED, TorchGraph, input_name, plain
 from .optimizers import LOSS
 from .state import cannot_be_written
 from .structure import named_tensors, tensors_of
@@ -42,6 +42,7 @@ class TorchTrainer(Trainer):
         self._trained = {entry["name"] for entry in graph.document["parameters"] if entry["trains"]}
         self._module_state = graph.state
         self._recipe = graph.computed
+        self._narrow = {name: torch.iinfo(each.dtype) for name, each in graph.tensors.items() if each.dtype in WIDENED}
         self._decided = {name: (place, plain(graph.tensors[name]).numpy()) for name, place in graph.decided.items()}
 
     def step(self, *batch: Any) -> float:
@@ -103,6 +104,12 @@ class TorchTrainer(Trainer):
 
     def _computed_of(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         self._refuse_decided(arrays, "load_state_dict")
+        for name in self._narrow.keys() & arrays.keys():
+            array, fits = arrays[name], self._narrow[name]
+            if array.size and not fits.min <= array.min() <= array.max() <= fits.max:
+                what = f"'{name}' is {fits.dtype} in the module, and has numbers from {array.min()} to {array.max()}"
+                advice = f"give numbers from {fits.min} to {fits.max}: nothing has changed"
+                raise InvalidInput("E0262", what, "load_state_dict", advice)
         recipe = self._recipe
         if recipe is None or not any(name in recipe.sources for name in arrays):
             return {}
