@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the front end captures torch modules")
 
+import pantoum  # noqa: E402
+from pantoum import _core  # noqa: E402
 from pantoum._torch import capture  # noqa: E402
 from pantoum._torch.check import gradients  # noqa: E402
 from pantoum._torch.graph_file import GRAPH, STORED, TorchGraph  # noqa: E402
@@ -140,6 +142,67 @@ def test_names_of_parameters_do_not_collide_with_constants() -> None:
     graph = capture(Named(), torch.ones(2, 3))
     assert torch.equal(graph.tensors["c_0"], torch.ones(3))
     assert any(torch.equal(tensor, torch.arange(3.0)) for tensor in graph.tensors.values())
+
+
+HOSTILE = (
+    "grad",
+    "label",
+    "loss",
+    "optim",
+    "predict",
+    "module",
+    "self",
+    "0",
+    "a/b\n<i>",
+    "h\u00e9llo w\u00f6rld",
+    "#2",
+    "x" * 200,
+)
+
+
+class Chain(nn.Module):
+    """A chain of blocks that have these names, the first called twice and one of it shared by two places."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        for name in names:
+            parts = [nn.Linear(4, 4), nn.Tanh()][name == "optim" :]  # no parameter may be called "optim.0.weight"
+            self.add_module(name, nn.Sequential(*parts))
+        self.layers = nn.ModuleList([nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), self._modules[names[0]]])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for name, block in self.named_children():
+            x = block(x) if name != "layers" else block[1](block[0](x))
+        return torch.relu(x)
+
+
+def test_nodes_have_the_paths_of_their_modules() -> None:
+    module, example = Chain(HOSTILE), torch.ones(2, 4)
+    graph = capture(module, example, "mse")
+    names = [node["name"] for node in graph.document["nodes"]]
+    assert names == [node["name"] for node in capture(module, example, "mse").document["nodes"]]
+    assert len(set(names)) == len(names)
+    assert max(map(len, names)) < 100
+    assert {entry["name"] for entry in graph.document["parameters"]} == {name for name, _ in module.named_parameters()}
+    assert {"self.grad.0.linear", "self.grad.0.linear_1", "self.grad.1.tanh", "self.grad.1.tanh_1"} < set(names)
+    assert {"module.0.linear", "0.0.linear", "layers.0.linear", "h\u00e9llo w\u00f6rld.0.linear", "relu"} < set(names)
+    assert "layers.0.parametrizations.weight.0.mul" in names
+    assert any(name.startswith("xxx") and name.endswith("xxx.0.linear") for name in names)
+
+
+def test_names_of_modules_change_nothing_that_is_computed() -> None:
+    data = [(torch.ones(2, 4), torch.zeros(2, 4))] * 3
+    losses, kinds, phases = [], [], []
+    for names in (HOSTILE, tuple(f"block{index}" if name != "optim" else name for index, name in enumerate(HOSTILE))):
+        trainer = pantoum.compile(Chain(names), data[0][0], loss="mse", ram="1MiB", plan_options={"measure": "off"})
+        losses.append(trainer.fit(data, verbose=0).history["loss"])
+        report = json.loads(_core.report_json(trainer.plan._core))
+        kinds.append({each["kind"]: each["computed"] for each in report["costs"]["kinds"]})
+        phases.append([each["phase"] for each in report["schedule"]["phases"]])
+    assert losses[0] == losses[1]
+    assert kinds[0] == kinds[1]
+    assert phases[0] == phases[1]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])

@@ -43,12 +43,15 @@ STORED = {
 }
 
 
+OWN_NAMES = ("label", "loss", "eval", "optim", "accumulate", "accumulated")
+"""First parts of the names of a training step's own tensors."""
+
+
 def input_name(name: str) -> str:
     """The name of an input in the graph: a training step has names of its own, which an argument of forward may
     have too."""
     first, *rest = name.split(".")
-    own = first in ("label", "loss", "eval", "optim", "accumulate", "accumulated")
-    return ".".join([first + "_" * own, *rest])
+    return ".".join([first + "_" * (first in OWN_NAMES), *rest])
 
 
 def dtype_name(dtype: torch.dtype) -> str | None:

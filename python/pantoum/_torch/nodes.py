@@ -16,7 +16,7 @@ from torch.fx import Node
 from pantoum import _core
 
 from .computed import is_item
-from .graph_file import WIDENED, Document, dtype_name
+from .graph_file import OWN_NAMES, WIDENED, Document, dtype_name
 from .problems import Problems, place_of
 
 # elements: a larger value is computed in the step, unless something it is computed from is as large
@@ -72,7 +72,8 @@ class NodeWriter:
         self._of: dict[Node, frozenset[str]] = {}  # nodes that no data reach: the buffers that they are computed of
         self._operators = frozenset(_core.torch_operators())
         self._constant_names: dict[Any, str] = {}
-        self._names: set[str] = set()
+        self._names: set[str] = set()  # of values
+        self._calls: set[str] = set()  # of nodes
         self._place = self._module = ""
 
     # Values and constants ---------------------------------------------------------------------------------------------
@@ -82,12 +83,8 @@ class NodeWriter:
         self._names.update(names)
 
     def fresh(self, name: str) -> str:
-        answer, count = name, 0
-        while answer in self._names:
-            count += 1
-            answer = f"{name}_{count}"
-        self._names.add(answer)
-        return answer
+        """The name of a value of the file, which only the file reads."""
+        return _unused(name, self._names)
 
     @contextlib.contextmanager
     def at(self, place: str) -> Iterator[None]:
@@ -142,7 +139,8 @@ class NodeWriter:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     def emit(self, op: str, args: Sequence[Any], kwargs: Document, like: Any, name: str) -> Any:
-        """One node of one or several outputs; returns their values."""
+        """One node of one or several outputs; returns their values. `name`: of the values. The node has a name that the
+        user understands: the path of his module, and the operator."""
         likes = list(like) if isinstance(like, (list, tuple)) else [like]
         values = [
             None if each is None else Value(self.fresh(name if index == 0 else f"{name}_{index}"), each)
@@ -150,7 +148,7 @@ class NodeWriter:
         ]
         self.nodes.append(
             {
-                "name": self.fresh(f"{name}_node") if name in self._names else name,
+                "name": _unused(call_name(self._module, op), self._calls),
                 "op": op,
                 "args": [self.argument(arg) for arg in args],
                 "kwargs": {
@@ -362,12 +360,33 @@ def _handles(value: Any) -> Any:
 
 
 def module_of(node: Node) -> str:
-    """The path of the user's submodule that a node is of: "layer1.0.conv1"."""
+    """The path of the user's submodule that a node is of: "layer1.0.conv1"; "" for his module itself."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
-    path = str(stack[-1][0]) if stack else ""
-    for lead in ("L['self'].", "module."):
-        path = path.removeprefix(lead)
-    return "" if path == "module" else path
+    path = str(stack[-1][0]).removeprefix("L['self'].") if stack else ""
+    return "" if path == "module" else path.removeprefix("module.")
+
+
+_LONGEST_PATH = 80  # characters; of a longer path the begin and the end are kept
+
+
+def call_name(module: str, op: str) -> str:
+    """The name of a call of an operator in a submodule: "encoder.layers.3.self_attn.linear"."""
+    operator = op.split(".")[-2].lstrip("_").removeprefix("native_")
+    if module.split(".")[0] in (*OWN_NAMES, "grad", "predict"):  # a value is called as the node that makes it
+        module = f"self.{module}"
+    if len(module) > _LONGEST_PATH:
+        half = (_LONGEST_PATH - 3) // 2
+        module = f"{module[:half]}...{module[-half:]}"
+    return f"{module}.{operator}" if module else operator
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    answer, count = name, 0
+    while answer in taken:
+        count += 1
+        answer = f"{name}_{count}"
+    taken.add(answer)
+    return answer
 
 
 def _number(arg: Any) -> Any:
