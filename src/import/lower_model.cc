@@ -10,6 +10,7 @@
 #include "import/onnx_messages.h"
 #include "import/operator_forms.h"
 #include "import/operators.h"
+#include "import/parameter_marks.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
@@ -414,7 +415,7 @@ class Driver {
     NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
     NodeCoverage& coverage = outcome.coverage;
     Node node(lowering_, message, position);
-    coverage.name = message.name().empty() ? node.label() : message.name();
+    coverage.name = message.name().empty() || !call_in_module(message).empty() ? node.label() : message.name();
     coverage.op_type = message.op_type();
     coverage.domain = message.domain();
     if (!model_.live[static_cast<size_t>(position)]) {

@@ -74,6 +74,10 @@ Node::Node(Lowering& lowering, const onnx::NodeProto& message, int position)
       message_(message),
       position_(position),
       attributes_(message) {
+  if (const std::string call = call_in_module(message); !call.empty()) {
+    const int before = lowering.calls[call]++;
+    label_ = before == 0 ? call : fmt::format("{}_{}", call, before);
+  }
   if (label_.empty() && message.output_size() > 0) label_ = message.output(0);
   if (label_.empty()) label_ = fmt::format("{}_{}", message.op_type(), position);
   // Names of weights belong to the weights.

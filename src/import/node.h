@@ -57,6 +57,7 @@ struct Lowering : Scope {
   std::map<std::string, std::shared_ptr<Operand>> operands;
   std::set<std::string> settings, folded;     // operands that were read as settings, that constants were computed from
   std::map<std::string, ValueId> statistics;  // buffers of running statistics, by their names in the file
+  std::map<std::string, int> calls;           // nodes of each call of the user's program
   bool batch_chosen = false;                  // the caller chose the batch: problems that depend on it are errors
   bool some_norm_trains = false;              // is a batch normalization of the file in training form?
   bool recurrent_series = false;              // as OnnxOptions has it

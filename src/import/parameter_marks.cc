@@ -1,5 +1,6 @@
 #include "import/parameter_marks.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 
@@ -184,21 +185,27 @@ double alpha_in(std::string_view text) {
   return end == number.c_str() ? std::numeric_limits<double>::quiet_NaN() : alpha;
 }
 
-// "layer1.0.bn" of "['', 'layer1', 'layer1.0', 'layer1.0.bn', '_native_batch_norm_1']"; "" where the node does not say.
-std::string module_of(const onnx::NodeProto& node) {
+struct Scopes {
+  std::string module, call;  // "layer1.0.bn" and "_native_batch_norm_1"
+};
+
+// Of "['', 'layer1', 'layer1.0', 'layer1.0.bn', '_native_batch_norm_1']"; empty texts where the node does not say.
+Scopes scopes_of(const onnx::NodeProto& node) {
   const auto entries = read_metadata(node, MetadataField::kOfNode);
   const auto found = entries.find(kScopes);
-  if (found == entries.end()) return {};
+  if (found == entries.end() || !found->second.ends_with("']")) return {};
   const std::string_view text = found->second;
-  const size_t end = text.rfind("', '"), begin = end == 0 ? end : text.rfind('\'', end - 1);
-  return end == std::string_view::npos || begin == std::string_view::npos
-             ? ""
-             : std::string(text.substr(begin + 1, end - begin - 1));
+  const size_t end = text.rfind("', '");
+  if (end == std::string_view::npos || end == 0 || end + 6 > text.size()) return {};
+  const size_t begin = text.rfind('\'', end - 1);
+  if (begin == std::string_view::npos) return {};
+  return {std::string(text.substr(begin + 1, end - begin - 1)),
+          std::string(text.substr(end + 4, text.size() - end - 6))};
 }
 
 // A running statistic that an earlier call of the same module updated: the file has its first contents alone.
 std::optional<std::string> statistic_of_module(const onnx::NodeProto& node, int input, const ParameterMarks& marks) {
-  const std::string name = module_of(node) + (input == 3 ? ".running_mean" : ".running_var");
+  const std::string name = scopes_of(node).module + (input == 3 ? ".running_mean" : ".running_var");
   return marks.buffers.contains(name) ? std::optional(name) : std::nullopt;
 }
 
@@ -246,6 +253,16 @@ std::optional<std::string> expected_operand(const onnx::NodeProto& node, int inp
     if (node.op_type() == "BatchNormalization" && argument >= 3) return statistic_of_module(node, input, marks);
   }
   return std::nullopt;
+}
+
+std::string call_in_module(const onnx::NodeProto& node) {
+  const auto [module, numbered] = scopes_of(node);
+  std::string_view call = numbered;
+  call.remove_prefix(std::min(call.find_first_not_of('_'), call.size()));
+  if (call.empty()) return {};
+  const std::string plain = without_number(std::string(call));
+  // Ops are told from gradients by the begin of their names.
+  return fmt::format("{}{}{}{}", module.starts_with("grad.") ? "self." : "", module, module.empty() ? "" : ".", plain);
 }
 
 std::vector<std::string> parameters_of(const FxCall& call, const ParameterMarks& marks) {

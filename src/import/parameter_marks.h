@@ -53,6 +53,10 @@ struct FxCall {
 [[nodiscard]] std::optional<std::string> expected_operand(const onnx::NodeProto& node, int input, const FxCall& call,
                                                           const ParameterMarks& marks);
 
+// The call of the user's program that a node is of, by the path of its module: "layer1.0.conv1.conv2d". "" where the node
+// does not say.
+[[nodiscard]] std::string call_in_module(const onnx::NodeProto& node);
+
 // Every parameter that the call is given directly, in lists too.
 [[nodiscard]] std::vector<std::string> parameters_of(const FxCall& call, const ParameterMarks& marks);
 
