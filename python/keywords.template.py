@@ -234,6 +234,7 @@ class TrainerKeywords:
         validation_data: Data | None = None,
         validation_split: float | None = None,
         batch_size: int | None = None,
+        shuffle: bool | None = None,
         callbacks: AnyCallback | Sequence[AnyCallback] = (),
         verbose: int | Literal["auto"] = "auto",
     ) -> History:
@@ -252,6 +253,8 @@ class TrainerKeywords:
             validation_split: the share of the data, arrays or a ``Dataset``, that is held out and evaluated after every
                 epoch: spread evenly over them, so that data in the order of their classes leave some of each.
             batch_size: as Keras has it; the plan has the batch already, and another size is an error.
+            shuffle: as Keras has it; the ``Trainer`` has ``shuffle`` and ``seed`` already, and an iterable its own
+                order: another order is an error.
             callbacks: ``pantoum.Callback``, or functions of epoch and logs.
             verbose: 0 prints nothing, 1 ("auto") a line for each epoch and, on a terminal, one that is rewritten
                 meanwhile, 2 the lines of epochs alone.
@@ -270,7 +273,7 @@ class TrainerKeywords:
         elif validation_data is not None:
             raise UsageError("E0116", "validation and validation_data name one thing", "validation_data", "give one")
         return self._fit(
-            data, target, given, steps_per_epoch, validation, validation_split, callbacks, verbose, batch_size
+            data, target, given, steps_per_epoch, validation, validation_split, callbacks, verbose, batch_size, shuffle
         )
 
     def _fit(self, *given: Any) -> History:

@@ -40,6 +40,7 @@ def fit(
     callbacks: AnyCallback | Sequence[AnyCallback],
     verbose: int | str,
     batch_size: int | None,
+    shuffle: bool | None,
 ) -> History:
     """See ``Trainer.fit``; ``options``: its keywords that are settings of the library."""
     if target is not None:
@@ -49,6 +50,8 @@ def fit(
         raise UsageError("E0116", *other_batch(batch_size, trainer.samples_per_step, "batch_size"))
     fitting = Fit(trainer, callbacks, options.get("epochs", 1), verbose)
     whole = trainer._as_dataset(data)
+    if shuffle is not None:
+        _refuse_other_order(shuffle, trainer, is_iterable=whole is None)
     if whole is not None and whole is not data:
         wanted = trainer.plan.batch
         first = [as_numpy(value, "data")[: trainer.samples_per_step] for value in flat(arrays_inside(data), wanted)]
@@ -86,6 +89,24 @@ def other_batch(given: int, planned: int, where: str) -> tuple[str, str, str]:
     """Message, place and advice of an error: a batch has other samples than the plan's step."""
     advice = f"give batches of {planned} (DataLoader(.., batch_size={planned})), or plan again with batch={given}"
     return f"a batch of {given} samples, and the plan's batch is {planned}", where, advice
+
+
+def _refuse_other_order(shuffle: bool, trainer: Trainer, *, is_iterable: bool) -> None:
+    """UsageError E0116: the samples do not come in this order."""
+    if not isinstance(shuffle, (bool, np.bool_)):
+        raise UsageError("E0116", f"{shuffle!r} does not fit 'shuffle'", "shuffle", "give True or False")
+    if is_iterable and shuffle:
+        advice = "shuffle there: DataLoader(.., shuffle=True); or give arrays or a pantoum.Dataset"
+        raise UsageError("E0116", "batches of an iterable are taken in its own order", "shuffle", advice)
+    if not is_iterable and shuffle != trainer._shuffles:
+        order = "shuffles, by its seed" if trainer._shuffles else "takes samples in the data's own order"
+        made = (
+            f"pantoum.Trainer(plan, shuffle={bool(shuffle)}, seed=1)"
+            if shuffle
+            else "pantoum.Trainer(plan, shuffle=False)"
+        )
+        advice = f'{made}, or trainer_options={{"shuffle": {bool(shuffle)}}} of pantoum.compile'
+        raise UsageError("E0116", f"this trainer {order}", "shuffle", advice)
 
 
 @contextlib.contextmanager

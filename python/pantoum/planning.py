@@ -9,6 +9,7 @@ import html
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -290,7 +291,12 @@ def device_of(device: PathLike) -> str:
 def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -> Plan:
     """See ``pantoum.plan``."""
     expect(model, Model, "model", _MODEL)
-    asked = plan_options(options)
+    try:
+        asked = plan_options(options)
+    except UsageError as error:
+        if error.where == "ram" and _is_share(options["ram"]):
+            raise _share_refused(error, model, device, options) from None
+        raise
     with planning_progress(progress, "planning") as tell:
         made = Plan(_core.Plan.make(model._core, device_of(device), asked, tell), model)
     for warning in made.warnings:
@@ -299,6 +305,20 @@ def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -
         log.info("%s", note)
     log.info("planned: %r", made)
     return made
+
+
+def _is_share(ram: object) -> bool:
+    return isinstance(ram, str) and re.fullmatch(r"\d+(\.\d*)?\s*%", ram.strip()) is not None
+
+
+def _share_refused(error: UsageError, model: Model, device: PathLike, options: Options) -> UsageError:
+    """The refusal of a share as RAM, with what the unplanned step takes. Cost: it compiles the step once more."""
+    asked = plan_options({**options, "ram": None, "measure": "off", "effort": 1})
+    whole = _core.Plan.make(model._core, device_of(device), asked, None).facts()["unplanned_peak_bytes"]
+    share = float(options["ram"].strip().rstrip("% "))
+    part = Bytes(int(whole * share / 100))
+    advice = f"the unplanned step takes {_core.show_bytes(whole)}: {share:g}% of it is {_core.show_bytes(part)}"
+    return UsageError(error.code, error.message, error.where, advice)
 
 
 def load_plan(path: PathLike, model: Model | None = None) -> Plan:

@@ -87,6 +87,7 @@ class Trainer(TrainerKeywords):
             asked.lr = float(lr)
         self._plan = plan
         self._lr = lr
+        self._shuffles = bool(options.get("shuffle", True))
         self._core = _core.Trainer.create(plan._core, asked)
         self._resumed = self._looked_at = False
         self.stop_training = False

@@ -14,6 +14,7 @@ import numpy as np
 import pantoum
 import pytest
 import small_onnx
+from pantoum._core import show_bytes
 
 torch = pytest.importorskip("torch")
 
@@ -172,7 +173,11 @@ def test_10_sizes_are_in_the_unit_of_the_user(ram: Any, unit: str) -> None:
 
 
 def test_11_12_shares_and_bare_numbers_are_no_budgets() -> None:
-    says(refused(lambda: compiled(ram="50%")), "'50%' is a share", r"pantoum\.estimate", never=("unit",))
+    whole = compiled(ram="1MiB").plan.unplanned_peak_bytes
+    unplanned, half = show_bytes(whole), show_bytes(whole // 2)
+    advice = re.escape(f"the unplanned step takes {unplanned}: 50% of it is {half}")
+    says(refused(lambda: compiled(ram="50%")), "'50%' is a share, and no number of bytes", advice, never=("unit",))
+    says(refused(lambda: compiled(ram=" 12.5 %")), "is a share", r": 12\.5% of it is ", never=("unit",))
     says(
         refused(lambda: compiled(ram=4194304)),
         r'did you mean "4194304B"\? It is 4\.00 MiB: pantoum\.MiB\(4\)',

@@ -315,6 +315,22 @@ def test_names_that_keras_has(plan: pantoum.Plan, data: Data) -> None:
     assert (pantoum.SGD, pantoum.RMSprop) == (pantoum.Sgd, pantoum.RmsProp)
 
 
+@pytest.mark.parametrize("shuffles", [True, False])
+def test_shuffle_is_the_order_of_the_trainer_and_of_iterables(plan: pantoum.Plan, data: Data, shuffles: bool) -> None:
+    size = plan.samples_per_step
+    with pantoum.Trainer(plan, shuffle=shuffles) as trainer:
+        trainer.fit(*data, shuffle=shuffles, verbose=0)
+        with pytest.raises(pantoum.UsageError, match=f"shuffle={not shuffles}") as caught:
+            trainer.fit(*data, shuffle=not shuffles, verbose=0)
+        assert ("this trainer shuffles, by its seed" in str(caught.value)) == shuffles
+        batches = [(data[0][:size], data[1][:size])]
+        trainer.fit(batches, shuffle=False, verbose=0)
+        with pytest.raises(pantoum.UsageError, match=r"DataLoader\(.., shuffle=True\)"):
+            trainer.fit(batches, shuffle=True, verbose=0)
+        with pytest.raises(pantoum.UsageError, match="give True or False"):
+            trainer.fit(*data, shuffle="yes", verbose=0)  # type: ignore[arg-type]
+
+
 def test_history_in_a_notebook(trainer: pantoum.Trainer, data: Data) -> None:
     assert "<td>0</td>" in trainer.fit(data)._repr_html_()
 

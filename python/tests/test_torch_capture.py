@@ -169,7 +169,9 @@ class Chain(nn.Module):
         for name in names:
             parts = [nn.Linear(4, 4), nn.Tanh()][name == "optim" :]  # no parameter may be called "optim.0.weight"
             self.add_module(name, nn.Sequential(*parts))
-        self.layers = nn.ModuleList([nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), self._modules[names[0]]])
+        self.layers = nn.ModuleList(
+            [nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), self.get_submodule(names[0])]
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for name, block in self.named_children():

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/foreign_text.h"
+#include "base/units.h"
 #include "cli/interrupt.h"
 #include "cli/line/suggestions.h"
 #include "cli/output.h"
@@ -64,10 +65,26 @@ std::vector<std::string> planner_names() {
   return names;
 }
 
+settings::Fields plan_fields(StepAsked& asked) {
+  settings::Fields fields = settings::fields_of(asked.plan);
+  for (settings::Field& field : fields) {
+    if (field.setting.option == nullptr || std::string_view(field.setting.option) != "--ram") continue;
+    field.set = [&asked, set = std::move(field.set)](const std::string& text,
+                                                     const std::string& where) -> Result<void> {
+      Result<void> done = set(text, where);
+      const Result<double> share = base::parse_fraction(text, where);
+      if (done || !share) return done;
+      asked.share = {*share, std::move(done.error())};
+      return {};
+    };
+  }
+  return fields;
+}
+
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without) {
   verb.add_settings(settings::fields_of(asked.options), without);
   verb.add_settings(settings::fields_of(asked.device), without);
-  verb.add_settings(settings::fields_of(asked.plan), without);
+  verb.add_settings(plan_fields(asked), without);
   const auto is_out = [&](const char* name) {
     return std::find(without.begin(), without.end(), name) != without.end();
   };
@@ -122,7 +139,34 @@ pipeline::ModelRequest model_of(const StepAsked& asked) {
   return {.path = asked.model, .options = asked.options};
 }
 
+Result<problem::Bytes> unplanned_peak(const StepAsked& asked) {
+  StepAsked unlimited = asked;
+  unlimited.share.reset(), unlimited.plan.ram.reset();
+  unlimited.plan.measure = Measure::off;  // what is told has no times
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(unlimited));
+  request.rewrite.search = false;  // nothing is planned
+  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model_of(unlimited), request));
+  PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
+  return step.peak_bytes + request.reserve;
+}
+
+namespace {
+
+Error share_refused(const StepAsked& asked) {
+  Error error = asked.share->refusal;
+  const Result<problem::Bytes> peak = asked.model.empty() ? 0 : unplanned_peak(asked);
+  if (!peak || *peak <= 0) return error;
+  const std::string whole = base::show_bytes(*peak);
+  const auto part = static_cast<problem::Bytes>(asked.share->of_unplanned * static_cast<double>(*peak));
+  error.help = fmt::format("the unplanned step takes {}: {:g}% of it is {}", whole, 100 * asked.share->of_unplanned,
+                           base::show_bytes(part));
+  return error;
+}
+
+}  // namespace
+
 Result<pipeline::PlanRequest> plan_of(const StepAsked& asked, const std::string& usual_objective) {
+  if (asked.share) return Failure(share_refused(asked));
   PANTOUM_TRY(pipeline::check_model_options(asked.options));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan, usual_objective));
   if (!asked.plan.profile_store) request.measuring.cache_store = default_profile_store();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,19 @@ struct StepAsked {
   };
   std::string plan_input;  // "": none
   std::shared_ptr<const Planned> planned = {};
+
+  // RAM that was given as a share, which is no budget: refused once the model is known.
+  struct Share {
+    double of_unplanned;
+    Error refusal;
+  };
+  std::optional<Share> share = {};
 };
 
 [[nodiscard]] std::vector<std::string> planner_names();
+
+// The settings of the plan; RAM that is given as a share is put into asked.share.
+[[nodiscard]] settings::Fields plan_fields(StepAsked& asked);
 
 // Adds the settings of model, device and plan, except those named in `without`.
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
@@ -52,9 +63,13 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
 [[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
 
 [[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
-// Makes the plan request; `usual_objective` is the objective if none is given ("": the device's). If no store of measured times is named, the program's own store is used. E0115 to E0121, E0300.
+// Makes the plan request; `usual_objective` is the objective if none is given ("": the device's). If no store of measured times is named, the program's own store is used. E0110: a share of RAM, with what the
+// unplanned step takes; E0115 to E0121, E0300.
 [[nodiscard]] Result<pipeline::PlanRequest> plan_of(const StepAsked& asked,
                                                      const std::string& usual_objective = "");
+
+// Returns the peak of the training step without a plan. Nothing is measured or planned.
+[[nodiscard]] Result<problem::Bytes> unplanned_peak(const StepAsked& asked);
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes);
 // Returns the function that prints the result of the pass that --dump-after names; null without --dump-after. E0115: the pass is unknown.

@@ -117,15 +117,10 @@ void print_details(const import::ModelInfo& info, bool nodes) {
 }
 
 // The training step's peak without a plan, where the model can be trained.
-Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const import::ModelInfo& info) {
-  pipeline::ModelRequest model = model_of(options.step);
-  if (!model.options.batch && !info.batch_name.empty()) model.options.batch = 1;  // else the model's own
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step));
-  request.settings.measure = Measure::off;  // what is told has no times
-  request.rewrite.search = false;           // nothing is planned
-  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
-  return step.peak_bytes;
+Result<problem::Bytes> peak_of_step(const InspectOptions& options, const import::ModelInfo& info) {
+  StepAsked asked = options.step;
+  if (!asked.options.batch && !info.batch_name.empty()) asked.options.batch = 1;  // else the model's own
+  return unplanned_peak(asked);
 }
 
 // Without --batch the step is looked at with a batch of 1, which every first dimension of 1 fits by chance.
@@ -168,7 +163,7 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
 // Tells what the training step with these options takes. Returns the exit code with which `train` would end.
 int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
   if (info.refusal) return exit_code(*info.refusal);
-  Result<problem::Bytes> peak = unplanned_peak(options, info);
+  Result<problem::Bytes> peak = peak_of_step(options, info);
   if (peak)
     if (const Result<void> other = check_with_another_batch(options, info); !other) peak = Failure(other.error());
   const bool text = !options.common.json();

@@ -46,7 +46,8 @@ ANSWERS = [
     (10, f"plan net.onnx {QUICK} --ram 200kB", 5, [rf"200 kB is too little: the least known is {SIZE} kB; below {SIZE} kB nothing fits\n"], ["200000"]),
     (10, f"plan net.onnx {QUICK} --ram 100KiB --reserve 10KiB", 5, [rf"100 KiB is too little: the least known is {SIZE} KiB; below {SIZE} KiB nothing fits\n"], ["90", "add "]),
     # 11, 12: shares and bare numbers
-    (11, f"plan net.onnx {QUICK} --ram 50%", 2, ["'50%' is a share", "pantoum inspect"], ["unknown unit", "no known unit"]),
+    (11, f"plan net.onnx {QUICK} --ram 50%", 2, [rf"'50%' is a share, and no number of bytes", rf"help: the unplanned step takes {SIZE} \w+: 50% of it is {SIZE} \w+\n"], ["unknown unit", "no known unit"]),
+    (11, f"train net.onnx {QUICK} --data images -o out.safetensors --ram 12.5%", 2, [r"'12\.5%' is a share", rf": 12\.5% of it is {SIZE} \w+\n"], []),
     (12, f"plan net.onnx {QUICK} --ram 1e6", 2, ["did you mean 1000000B"], ["1000000MiB", "1000000KiB"]),
     (12, f"plan net.onnx {QUICK} --ram 4194304", 2, [r"did you mean 4194304B\? It is 4\.00 MiB"], ["4194304MiB"]),
     # 13: what is there, and how it would have to be called
