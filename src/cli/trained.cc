@@ -36,45 +36,49 @@ Result<pipeline::PlannedStep> step_of_file(const TrainedAsked& asked, const std:
   return pipeline::step_of_plan(plan, record.model, std::move(record.request), contents);
 }
 
-Result<pipeline::PlannedStep> step_of_batch(const pipeline::ModelRequest& model, const TrainedAsked& asked,
+Result<pipeline::PlannedStep> step_of_batch(const pipeline::ModelRequest& model, const TrainedAsked& asked, bool labels,
                                             const std::string& contents) {
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(asked.step));
+  StepAsked step = asked.step;
+  step.model = model.path, step.options = model.options;
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(step));
   request.rewrite.search = false;
+  request.outputs_alone = !labels;
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
   if (const Result<void> planned = pipeline::plan_model(compiled, request); !planned)
     return Failure(pipeline::with_leaner_options(planned.error(), compiled, request));
   return pipeline::finish_step(compiled, request, contents);
 }
 
-Result<pipeline::PlannedStep> step_of_loss(const TrainedAsked& asked, const Losses& loss, const std::string& contents) {
+Result<pipeline::PlannedStep> step_of_loss(const TrainedAsked& asked, const Losses& loss, bool labels,
+                                           const std::string& contents) {
   pipeline::ModelRequest model = model_of(asked.step);
   model.path = asked.file;
   model.options.weights = asked.weights;
   model.options.loss = loss;
-  if (model.options.batch) return step_of_batch(model, asked, contents);
+  if (model.options.batch) return step_of_batch(model, asked, labels, contents);
   std::optional<Error> first;
   for (int64_t batch = kMostBatch; batch > 0; batch /= 2) {
     model.options.batch = batch;
-    Result<pipeline::PlannedStep> step = step_of_batch(model, asked, contents);
+    Result<pipeline::PlannedStep> step = step_of_batch(model, asked, labels, contents);
     if (step) return step;
     if (step.error().code == "E0301" || step.error().code == "E0302") {
       first = step.error();  // of the smallest batch in the end
       continue;
     }
     model.options.batch.reset();  // the model has a batch of its own
-    return step_of_batch(model, asked, contents);
+    return step_of_batch(model, asked, labels, contents);
   }
   return Failure(*std::move(first));
 }
 
-// Outputs are the same whatever the loss: where none is given, one that fits them.
+// Outputs are the same whatever the loss: where none is given, one that fits them. Without labels the outputs alone are planned.
 Result<pipeline::PlannedStep> step_of_model(const TrainedAsked& asked, bool labels, const std::string& contents) {
-  if (labels || asked.has_loss) return step_of_loss(asked, asked.step.options.loss, contents);
+  if (labels || asked.has_loss) return step_of_loss(asked, asked.step.options.loss, labels, contents);
   if (base::contents_of(asked.file) == base::Contents::kTorchGraph)
-    if (Result<pipeline::PlannedStep> step = step_of_loss(asked, "captured", contents);
+    if (Result<pipeline::PlannedStep> step = step_of_loss(asked, "captured", labels, contents);
         step || step.error().code != "E0403")
       return step;
-  return step_of_loss(asked, "mse", contents);
+  return step_of_loss(asked, "mse", labels, contents);
 }
 
 Result<std::vector<const data::Dataset*>> parts_of(const data::TrainTest& data, const TrainedAsked& asked) {
@@ -107,7 +111,7 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
       .required();
   verb.add_option("--split", asked.split, "which samples (default: the only ones there, else test)").one_of(splits);
   verb.add_settings_of(settings::fields_of(asked.step.options), {"batch", "loss", "params_in"});
-  verb.add_settings_of(settings::fields_of(asked.step.plan), {"ram", "reserve", "kernels", "threads"});
+  verb.add_settings_of(plan_fields(asked.step), {"ram", "reserve", "kernels", "threads"});
   verb.add_settings(settings::fields_of(asked.samples));
   verb.add_settings_of(settings::fields_of(asked.trainer), {"normalize", "page_file", "page_encryption", "direct_io"});
 }

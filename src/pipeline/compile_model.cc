@@ -127,14 +127,32 @@ Result<import::Imported> forward_graph(const ModelRequest& asked, bool fuse, con
   return imported;
 }
 
-// Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
-Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
+// Parameters, buffers and constants that no op reads are no part of the program.
+void forget_unread_weights(ir::Graph& graph) {
+  std::vector<char> read(graph.values.size(), 0);
+  for (const ir::Op& op : graph.ops)
+    for (const ir::ValueId input : op.inputs) read[static_cast<size_t>(input)] = 1;
+  for (size_t value = 0; value < graph.values.size(); ++value)
+    if (read[value] == 0 && graph.values[value].producer == ir::kNone) graph.values[value].role = ir::Role::kActivation;
+}
+
+// Loss, gradients and updates join the forward graph; the other programs are graphs of their own. `outputs_alone`: where the
+// outputs are made of inputs only, these two programs: prediction and evaluation.
+Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model, bool outputs_alone) {
   if (model.inference) {
     PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward, !model.weights));
     return Programs{{.kind = kInfer, .graph = std::move(inference)}};
   }
   PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model));
   PANTOUM_ASSIGN(ir::Graph prediction, autodiff::make_prediction(forward, model));
+  if (outputs_alone && !prediction.results.empty() && prediction.labels.empty()) {
+    forget_unread_weights(prediction);
+    keep_persistent(prediction, evaluation);
+    Programs programs;
+    programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
+    programs.push_back({.kind = kEvaluate, .graph = std::move(evaluation)});
+    return programs;
+  }
   ModelOptions options = model;
   options.freeze.clear();  // it is done
 
@@ -195,12 +213,12 @@ Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled&
                                               bool& in_blocks) {
   in_blocks = false;
   if (!may_attend_in_blocks(request, *compiled.kernels))
-    return differentiate(std::move(forward), compiled.model.options);
+    return differentiate(std::move(forward), compiled.model.options, request.outputs_alone);
   ir::Graph fused = rewrite::fuse_attention(forward);
-  PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model.options));
+  PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model.options, request.outputs_alone));
   const auto is_attention = [](const ir::Op& op) { return op.kind == ir::Kind::k_attention; };
   if (std::none_of(fused.ops.begin(), fused.ops.end(), is_attention)) return plain;
-  PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model.options));
+  PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model.options, request.outputs_alone));
   const bool is_kept = compiled.kernels->back_end() == nullptr || request.rewrite.attention;
   in_blocks = peak_of(programs) < peak_of(plain) && (is_kept || !fits_unplanned(plain, request));
   return in_blocks ? std::move(programs) : std::move(plain);
@@ -208,6 +226,10 @@ Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled&
 
 // The last of the programs gives the outputs, if there are some: which ones it leaves out is told.
 void keep_prediction(Compiled& compiled) {
+  if (compiled.programs.front().kind == kPredict) {
+    compiled.unplanned_evaluation = std::move(compiled.programs.back());
+    compiled.programs.pop_back();
+  }
   ir::Graph& prediction = compiled.programs.back().graph;
   compiled.left_out = std::exchange(prediction.notes, {});
   if (!prediction.results.empty()) return;

@@ -98,9 +98,14 @@ struct Compiled {
   std::vector<std::string> left_out;      // which outputs it does not give, and why; sentences
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
+  // Of outputs alone: the evaluation, which is not planned. It says what the data and the weights are.
+  std::optional<Program> unplanned_evaluation;
+
+  [[nodiscard]] bool gives_outputs_alone() const { return unplanned_evaluation.has_value(); }
   [[nodiscard]] Program& training() { return programs.front(); }
   [[nodiscard]] const Program& training() const { return programs.front(); }
   [[nodiscard]] const Program& evaluation() const {  // of inference alone, that
+    if (unplanned_evaluation) return *unplanned_evaluation;
     const Program* evaluation = find_program(programs, kEvaluate);
     return evaluation != nullptr ? *evaluation : programs.front();
   }

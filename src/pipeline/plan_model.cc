@@ -115,7 +115,8 @@ plan::StorageTimes storage_times(const Compiled& compiled, const problem::Pager&
 plan::Step step_of(const Compiled& compiled) {
   plan::Step step{.worth = worth_of_another_graph(compiled)};
   for (const Program& program : compiled.programs)
-    if (!(program.kind == kPredict)) step.programs.push_back({program.kind.backward, program.cost.graph, program.plan});
+    if (!(program.kind == kPredict) || compiled.gives_outputs_alone())
+      step.programs.push_back({program.kind.backward, program.cost.graph, program.plan});
   for (const Alternative& each : compiled.alternatives)
     step.candidates.push_back({each.program.cost.graph, each.least, each.doubt, each.given});
   if (compiled.waited_for) step.storage = storage_times(compiled, *compiled.waited_for);
@@ -139,7 +140,7 @@ void take_plans(plan::Step& step, Compiled& compiled) {
 
 // Plans the outputs beside the step, whose plans stay as they are. What has no plan there is left out.
 void plan_prediction(Compiled& compiled, plan::Step& step, const plan::PlanOptions& options) {
-  if (compiled.programs.empty() || !(compiled.programs.back().kind == kPredict)) return;
+  if (compiled.gives_outputs_alone() || !(compiled.programs.back().kind == kPredict)) return;
   Program& prediction = compiled.programs.back();
   prediction.cost.graph.device.pager = step.programs.front().graph.device.pager;
   Result<problem::Plan> plan = plan::plan_beside(step, prediction.cost.graph, options);
@@ -312,8 +313,8 @@ Result<std::vector<std::byte>> encode_programs(const Programs& programs) {
   std::vector<artifact::PlannedProgram> planned;
   for (const Program& program : programs) {
     const std::string name = program.kind.name;
-    planned.push_back(
-        {name, &program == &programs.front() ? "" : name + ".", program.graph, program.cost, program.plan});
+    const bool is_step = &program == &programs.front() && !(program.kind == kPredict);
+    planned.push_back({name, is_step ? "" : name + ".", program.graph, program.cost, program.plan});
   }
   PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(planned));
   return artifact::encode(binary);

@@ -50,8 +50,9 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.notes.insert(step.notes.end(), step.left_out.begin(), step.left_out.end());
   step.warnings = std::move(compiled.warnings);
   PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
-  PANTOUM_ASSIGN(step.weight_notes, write_initial_weights(training.graph, compiled.model.options, weights_path,
-                                                          compiled.fixed, compiled.computed));
+  PANTOUM_ASSIGN(step.weight_notes,
+                 write_initial_weights(compiled.gives_outputs_alone() ? model : training.graph, compiled.model.options,
+                                       weights_path, compiled.fixed, compiled.computed));
   step.inputs = parts_of(model, model.inputs);
   step.targets = parts_of(model, model.labels);
   step.no_prediction = compiled.no_prediction;

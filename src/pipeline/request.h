@@ -62,6 +62,8 @@ struct PlanRequest {
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
   std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;
+  bool outputs_alone =
+      false;  // of the programs only the one that gives the outputs is made, where it can stand alone: nothing trains
   int64_t batch = 0;  // samples of a step, once they are known
   Measuring measuring;
 

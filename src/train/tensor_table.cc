@@ -49,13 +49,14 @@ class TableMaker {
   Result<TensorTable> make(const pt_plan& plan) {
     const std::vector<Named> named = named_tensors(plan);
     PANTOUM_TRY(find_programs(plan));
-    PANTOUM_TRY(find_labels(named));
+    if (!alone_) PANTOUM_TRY(find_labels(named));
     table_.inputs.resize(input_names_.size());
     table_.features.resize(feature_names_.size());
     table_.made_features.resize(feature_names_.size());
     for (const Named& entry : named) sort_in(entry);
     table_.computed = weights::computed_of(weights_);
     for (auto& [number, output] : outputs_) table_.outputs.push_back(std::move(output));
+    if (alone_) describe_outputs_alone();
     PANTOUM_TRY(check());
     find_reads_of_prediction(plan);
     return std::move(table_);
@@ -67,14 +68,16 @@ class TableMaker {
   const std::set<std::string> constants_;
   TensorTable table_;
   std::map<size_t, PlanTensor> outputs_;  // by their places among the model's
+  bool alone_ = false;                    // the plan gives outputs, and does nothing else
 
   Result<void> find_programs(const pt_plan& plan) {
     const int32_t train = pt_plan_program(&plan, "train"), eval = pt_plan_program(&plan, "eval");
     const int32_t gradients = pt_plan_program(&plan, "gradients"), update = pt_plan_program(&plan, "update");
-    if (train < 0 && (gradients < 0 || update < 0))
+    alone_ = plan.program_count == 1 && pt_plan_program(&plan, "predict") == 0;
+    if (!alone_ && train < 0 && (gradients < 0 || update < 0))
       return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
-    table_.train_program = static_cast<uint32_t>(train >= 0 ? train : gradients);
-    if (train < 0) table_.update_program = static_cast<uint32_t>(update);
+    table_.train_program = static_cast<uint32_t>(std::max({train, gradients, 0}));
+    if (update >= 0) table_.update_program = static_cast<uint32_t>(update);
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
     if (const int32_t features = pt_plan_program(&plan, "features"); features >= 0)
       table_.features_program = static_cast<uint32_t>(features);
@@ -134,6 +137,14 @@ class TableMaker {
     return true;
   }
 
+  // Inputs that no output is made of are not in the plan.
+  void describe_outputs_alone() {
+    table_.batch = table_.outputs.empty() || table_.outputs.front().shape.empty() ? 0 : table_.outputs.front().shape[0];
+    for (size_t input = 0; input < table_.inputs.size(); ++input)
+      if (table_.inputs[input].name.empty())
+        table_.inputs[input] = {.name = input_names_[input], .shape = {table_.batch}};
+  }
+
   void find_reads_of_prediction(const pt_plan& plan) {
     if (!table_.predict_program) return;
     std::set<uint32_t> read;
@@ -186,7 +197,8 @@ class TableMaker {
   }
 
   Result<void> check() const {
-    if (!table_.loss) return fail("E0253", "the plan holds no result 'loss' (one f32 in RAM)", {}, kHelp);
+    if (alone_ && table_.batch <= 0) return fail("E0253", "the plan holds no output with rows", {}, kHelp);
+    if (!alone_ && !table_.loss) return fail("E0253", "the plan holds no result 'loss' (one f32 in RAM)", {}, kHelp);
     if (table_.accumulate_program.has_value() != table_.accumulate_loss.has_value())
       return fail("E0253", "the plan holds no result 'accumulate.loss' (one f32 in RAM)", {}, kHelp);
     if (table_.inputs.empty()) return fail("E0253", "the plan holds no input", {}, kHelp);
@@ -194,7 +206,7 @@ class TableMaker {
       const PlanTensor& tensor = table_.inputs[input];
       if (tensor.name.empty())
         return fail("E0253", fmt::format("the plan holds no input '{}' in RAM", input_names_[input]), {}, kHelp);
-      if (tensor.shape.empty() || tensor.shape[0] != table_.batch || tensor.bytes == 0)
+      if (tensor.shape.empty() || tensor.shape[0] != table_.batch || (tensor.bytes == 0 && !alone_))
         return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {},
                     kHelp);
     }

@@ -78,7 +78,8 @@ struct InputNames {
 
 // `weights`: the plan's own file of first weights, whose metadata name the constants (weights::kConstantsKey) and what PyTorch
 // computed (weights::kComputedKey).
-// E0253 with what the plan lacks for training (program "train", or "gradients" and "update"; tensors "label" and "loss", an input, features).
+// E0253 with what the plan lacks for training (program "train", or "gradients" and "update"; tensors "label" and "loss", an input, features). A plan
+// of the program "predict" alone gives outputs.
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                                     const weights::SafetensorFile& weights);
 

@@ -539,6 +539,7 @@ class PlanTrainer final : public Trainer {
   // The mean loss of the batches of a step.
   template <class Fetch>
   Result<double> run_micro_batches(const Fetch& fetch, double lr, const OnGradient& on_gradient) {
+    if (!table_.loss) return fail("E0105", "the plan gives outputs, and trains nothing", {}, "plan the training step");
     const auto count = static_cast<uint64_t>(progress_.micro_batches);
     double sum = 0;
     for (uint64_t batch = 0; batch < count; ++batch) {

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import unittest
@@ -94,6 +95,40 @@ class Predict(House):
             for _ in range(5):
                 file.write(",".join(str(draw.randrange(256)) for _ in range(784)) + "\n")
         self.assertEqual(self.predict("-o", self.path("c.csv"), data=self.path("points.csv"))["samples"], 5)
+
+    def test_a_model_predicts_in_the_ram_of_its_outputs(self):
+        """Less than any plan of a training step takes; the bits are those of the plan."""
+        base = ("--batch", 16, "--kernels", "portable")
+        common = ("--weights", self.weights, "--data", self.data)
+        self.predict("-o", self.path("plan.npy"))
+
+        def refusal(verb, *words):
+            return self.refuse(5, "E0301", verb, MODEL, *common, *base, "--ram", "1KiB", *words).stderr
+
+        training = int(float(re.search(r"below ([\d.]+) KiB nothing fits", refusal("eval"))[1]))
+        outputs = int(re.search(r"help: --ram (\d+)KiB", refusal("predict", "-o", self.path("no.npy")))[1])
+        self.assertLess(outputs, training)
+        for ram in (outputs, (outputs + training) // 2, training):
+            told = self.predict(*base, "--ram", f"{ram}KiB", "-o", self.path("less.npy"), of=MODEL)
+            self.assertEqual(read(self.path("less.npy")), read(self.path("plan.npy")))
+            self.assertLessEqual(told["arena_bytes"], ram << 10)
+            self.refuse(5, "E0301", "eval", MODEL, *common, *base, "--ram", f"{ram}KiB")
+
+    def test_what_the_outputs_do_not_need_takes_no_ram(self):
+        """Inputs and weights of another head: predicted without them, in the data and in the arena."""
+        draw = random.Random(1)
+        heads = [onnx_tensor(name, [784, width], [draw.gauss(0, 0.03) for _ in range(784 * width)]) for name, width in (("w", 10), ("unused", 600))]
+        net, weights = self.path("heads.onnx"), self.path("heads.safetensors")
+        with open(net, "wb") as file:
+            file.write(onnx_model([onnx_node("Flatten", ["x"], ["flat"]), onnx_node("MatMul", ["flat", "w"], ["y"]), onnx_node("MatMul", ["flat", "unused"], ["z"]),
+                                   onnx_node("ReduceMean", ["z"], ["means"], axes=[0], keepdims=0)], ("N", 1, 28, 28), heads, ("y", "means")))
+        base = ("--batch", 8, "--kernels", "portable")
+        self.succeed("train", net, "--data", self.data, *base, "--effort", 1, "--measure", "off", "--plan-out", self.path("heads.json"), "-o", weights)
+        given = ("--weights", weights, "--data", self.data)
+        self.succeed("predict", self.path("heads.json"), *given, "-o", self.path("one.npy"))
+        told = json.loads(self.succeed("predict", net, *given, *base, "-o", self.path("other.npy"), "--format", "json").stdout)
+        self.assertEqual(read(self.path("one.npy")), read(self.path("other.npy")))
+        self.assertLess(told["arena_bytes"], 784 * 600 * 4)
 
     def test_an_output_that_is_left_out_is_named_wherever_a_plan_is_made(self):
         draw = random.Random(0)
