@@ -61,6 +61,10 @@ PT_API const char* pt_status_text(pt_status status);
 #ifndef PT_MAX_ATTRS
 #define PT_MAX_ATTRS 16
 #endif
+/* Engines that compute at the same time. With 1, the runtime knows plans of one engine alone. */
+#ifndef PT_MAX_ENGINES
+#define PT_MAX_ENGINES 8
+#endif
 /* Groups of parameters of a plan. */
 #define PT_MAX_GROUPS 65536
 
@@ -210,10 +214,12 @@ PT_API pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_te
 
 typedef struct pt_session pt_session;
 
-/* An observer is called after every instruction (progress, tracing); it must not allocate. */
+/* An observer is called after every instruction (progress, tracing); it must not allocate. Where engines run at the same time, it is called on the
+ * thread of each, so at the same time as well; frees are then reported by the first engine when it comes to them. */
 typedef struct pt_event {
   uint32_t instruction; /* index in the program */
   uint8_t kind;         /* as in docs/plan-format.md: 0 compute, 1 page_out, 2 page_in, 3 free */
+  uint8_t engines;      /* that a compute ran on, a bit each; 1 in a plan of one engine, 0 for transfers */
   uint32_t subject;     /* op or tensor */
 } pt_event;
 
@@ -221,7 +227,8 @@ typedef struct pt_counters { /* since the session was opened */
   uint64_t bytes_paged_in, bytes_paged_out, computes, steps;
 } pt_counters;
 
-/* Returns the bytes of memory that a session needs beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
+/* Returns the bytes of memory that a session needs beside the arena: a fixed part, 5 bytes per tensor, 2 per op. On several engines: 5 bytes per
+ * tensor for each of them and each way of the pager, and about 100 bytes for every output and workspace of the longest program. */
 PT_API size_t pt_session_bytes(const pt_plan* plan);
 /* Opens a session. Replays every program without computing, to check that every instruction of a run will find its tensors in place. PT_E_PLAN: a
  * program fails this check, or a planned workspace is smaller than its kernel needs with this pool; PT_E_KERNEL; PT_E_ARGUMENT: wrong alignment, or
@@ -230,6 +237,44 @@ PT_API size_t pt_session_bytes(const pt_plan* plan);
  * has none); `pager` and `pool` may be NULL. */
 PT_API pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
                                  const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
+/* ---- Several engines ----------------------------------------------------------------------------------------------- */
+
+/* Returns how many engines the plan computes on: 1 for a plan that pt_session_open opens. */
+PT_API uint32_t pt_plan_engines(const pt_plan* plan);
+
+/* Computes the ops of one set of engines: one engine, or a gang. An op computes on the thread of its first engine. */
+typedef struct pt_crew {
+  uint8_t engines; /* a bit each */
+  const pt_kernel_table* kernels;
+  const pt_pool* pool; /* NULL: the engine's thread alone */
+} pt_crew;
+
+/* The threads of a session's engines, and how they tell each other what has ended. Counters are 32-bit words that hold 0 before a run: PT_COUNTERS of
+ * them. All functions may be called by several threads at the same time. */
+typedef struct pt_engines {
+  void* context;
+  const pt_crew* crews; /* one for every set of engines that an op of the plan has */
+  uint32_t crew_count;
+  /* Calls body(arg, part) for every part below `parts`, all at the same time, each on a thread of its own, and returns when all have returned. Parts
+   * are the engines; the last one is the pager's. */
+  void (*run)(void* context, uint32_t parts, void (*body)(void* arg, uint32_t part), void* arg);
+  /* Sets a counter, so that whoever loads it sees all that the calling thread wrote before (release); wakes the threads that sleep. */
+  void (*set)(void* context, unsigned counter, uint32_t value);
+  uint32_t (*get)(void* context, unsigned counter); /* acquire */
+  /* Returns a number that changes with every set. */
+  uint32_t (*changes)(void* context);
+  /* Returns once `changes` is no longer `seen`; it may return earlier. */
+  void (*sleep)(void* context, uint32_t seen);
+} pt_engines;
+enum { PT_COUNTERS = PT_MAX_ENGINES + 3 };
+
+/* Opens a session of a plan of several engines, as pt_session_open, whose errors it has. The session copies `engines`; the caller keeps the crews, their
+ * kernels and pools valid. PT_E_KERNEL: no crew for a set of engines, too. PT_E_PLAN, too: two instructions that share bytes, one of which writes
+ * them, may run at the same time by what the plan lets them wait for. pt_run then runs all engines, and returns the error of the first that failed
+ * when all have stopped and no transfer is open. */
+PT_API pt_status pt_session_open_engines(pt_session** session, const pt_plan* plan, void* memory, void* arena,
+                                         const void* rom, const pt_engines* engines, const pt_pager* pager);
+
 /* Runs a program once. After a failure every later call returns PT_E_STATE; only PT_E_ARGUMENT leaves the session usable. A kernel, pager, pool or
  * observer that calls pt_run or a function for between runs gets PT_E_STATE, and the run goes on; one that leaves the run in another way than by
  * returning (longjmp, an exception) leaves the session in that state. In a program whose

@@ -25,8 +25,11 @@ struct Device {
 template <class Visitor>
 void describe(Visitor& v, Device& device) {
   v.group("device");
-  v.field(device.name, {.name = "device", .help = "device profile: a name of `pantoum devices list`, or a .toml file",
-                        .option = "--device", .shown = Shown::common, .holds = Holds::device});
+  v.field(device.name, {.name = "device",
+                        .help = "device profile: a name of `pantoum devices list`, or a .toml file",
+                        .option = "--device",
+                        .shown = Shown::common,
+                        .holds = Holds::device});
 }
 [[nodiscard]] inline Device device(std::string name) {
   return {std::move(name)};
@@ -74,6 +77,7 @@ struct PlanOptions {
   Seconds time_limit = Seconds(60);
   std::optional<int64_t> effort = {};
   std::optional<int> threads = {};
+  std::string engines = "cpu";
   bool paging = true, recomputing = true, in_place = true, reordering = true, allow_numerics_change = false,
        compact_activations = false;
   Kernels kernels = Kernels::automatic;
@@ -96,43 +100,88 @@ void describe(Visitor& v, PlanOptions& o) {
   using enum Shown;
   using enum BesidePlan;
   v.group("limits");
-  v.field(o.ram, {.name = "ram", .help = "RAM budget of a training step, with its unit", .option = "--ram",
-                  .shown = common, .otherwise = "the device's RAM", .beside_plan = not_less});
-  v.field(o.reserve, {.name = "reserve", .help = "part of the RAM budget that is kept for stack and application",
-                      .option = "--reserve", .least = 0});
-  v.field(o.rom, {.name = "rom", .help = "ROM that kernels read frozen parameters from; 0B: none", .option = "--rom",
-                  .otherwise = "the device's ROM", .least = 0});
-  v.field(o.deadline, {.name = "deadline", .help = "longest time of one step: 450ms, or 1.3x of the step with "
-                                                   "unlimited RAM; with both, the earlier one counts",
-                       .option = "--deadline", .shown = common, .otherwise = "none"});
-  v.field(o.energy_limit_j, {.name = "energy_limit_j", .help = "most energy of one step, as 3.2J",
-                             .option = "--energy-limit", .otherwise = "none", .unit = "J", .least = 0, .most = 1e30,
+  v.field(o.ram, {.name = "ram",
+                  .help = "RAM budget of a training step, with its unit",
+                  .option = "--ram",
+                  .shown = common,
+                  .otherwise = "the device's RAM",
+                  .beside_plan = not_less});
+  v.field(o.reserve, {.name = "reserve",
+                      .help = "part of the RAM budget that is kept for stack and application",
+                      .option = "--reserve",
+                      .least = 0});
+  v.field(o.rom, {.name = "rom",
+                  .help = "ROM that kernels read frozen parameters from; 0B: none",
+                  .option = "--rom",
+                  .otherwise = "the device's ROM",
+                  .least = 0});
+  v.field(o.deadline, {.name = "deadline",
+                       .help = "longest time of one step: 450ms, or 1.3x of the step with "
+                               "unlimited RAM; with both, the earlier one counts",
+                       .option = "--deadline",
+                       .shown = common,
+                       .otherwise = "none"});
+  v.field(o.energy_limit_j, {.name = "energy_limit_j",
+                             .help = "most energy of one step, as 3.2J",
+                             .option = "--energy-limit",
+                             .otherwise = "none",
+                             .unit = "J",
+                             .least = 0,
+                             .most = 1e30,
                              .above = true});
   v.field(o.finish_within, {.name = "finish_within",
                             .help = "longest time of the whole training, an equal part of it for each step",
-                            .option = "--finish-within", .otherwise = "none", .least = 0, .above = true});
-  v.field(o.steps, {.name = "steps", .help = "steps of the whole training, for --finish-within and `pantoum emit`",
-                    .option = "--steps", .least = 1, .most = 1e15, .beside_plan = taken});
-  v.field(o.epochs, {.name = "epochs", .help = "epochs of the whole training, for --finish-within, with --samples",
-                     .option = "--epochs", .least = 1, .most = 1e15, .beside_plan = taken});
-  v.field(o.samples, {.name = "samples", .help = "samples of the training set, which count the steps of an epoch",
-                      .option = "--samples", .least = 1, .most = 1e15, .beside_plan = taken});
+                            .option = "--finish-within",
+                            .otherwise = "none",
+                            .least = 0,
+                            .above = true});
+  v.field(o.steps, {.name = "steps",
+                    .help = "steps of the whole training, for --finish-within and `pantoum emit`",
+                    .option = "--steps",
+                    .least = 1,
+                    .most = 1e15,
+                    .beside_plan = taken});
+  v.field(o.epochs, {.name = "epochs",
+                     .help = "epochs of the whole training, for --finish-within, with --samples",
+                     .option = "--epochs",
+                     .least = 1,
+                     .most = 1e15,
+                     .beside_plan = taken});
+  v.field(o.samples, {.name = "samples",
+                      .help = "samples of the training set, which count the steps of an epoch",
+                      .option = "--samples",
+                      .least = 1,
+                      .most = 1e15,
+                      .beside_plan = taken});
   v.group("plan");
-  v.field(o.objective, {.name = "objective", .help = "what the plan minimizes: energy, time, edp (energy times time), "
-                                                     "power, or a formula as '0.6*energy + 0.4*time' (J, s, W)",
-                        .option = "--objective", .shown = common,
-                        .otherwise = "time; energy for a device that runs on a battery, with --meter, and for a bare cost graph"});
-  v.field(o.gap, {.name = "gap", .help = "planning ends when the plan is proved to be this near to the best",
-                  .option = "--gap", .unit = "%", .least = 0, .most = 1, .beside_plan = taken});
-  v.field(o.time_limit, {.name = "time_limit", .help = "longest time of planning", .option = "--time-limit",
-                         .shown = common, .least = 0, .beside_plan = taken});
+  v.field(o.objective,
+          {.name = "objective",
+           .help = "what the plan minimizes: energy, time, edp (energy times time), "
+                   "power, or a formula as '0.6*energy + 0.4*time' (J, s, W)",
+           .option = "--objective",
+           .shown = common,
+           .otherwise = "time; energy for a device that runs on a battery, with --meter, and for a bare cost graph"});
+  v.field(o.gap, {.name = "gap",
+                  .help = "planning ends when the plan is proved to be this near to the best",
+                  .option = "--gap",
+                  .unit = "%",
+                  .least = 0,
+                  .most = 1,
+                  .beside_plan = taken});
+  v.field(o.time_limit, {.name = "time_limit",
+                         .help = "longest time of planning",
+                         .option = "--time-limit",
+                         .shown = common,
+                         .least = 0,
+                         .beside_plan = taken});
   v.field(o.paging, {.name = "paging", .help = "recompute only: nothing is paged", .option = "--no-paging"});
-  v.field(o.recomputing, {.name = "recomputing", .help = "page only: nothing is computed again",
-                          .option = "--no-remat"});
-  v.field(o.in_place, {.name = "in_place", .help = "no output takes over the bytes of an input, updates excepted",
+  v.field(o.recomputing,
+          {.name = "recomputing", .help = "page only: nothing is computed again", .option = "--no-remat"});
+  v.field(o.in_place, {.name = "in_place",
+                       .help = "no output takes over the bytes of an input, updates excepted",
                        .option = "--no-inplace"});
-  v.field(o.reordering, {.name = "reordering", .help = "keep the given order of first computations",
-                         .option = "--no-reorder"});
+  v.field(o.reordering,
+          {.name = "reordering", .help = "keep the given order of first computations", .option = "--no-reorder"});
   v.field(o.compact_activations, {.name = "compact_activations",
                                   .help = "let signs and window taps stand for activations: less RAM, weaker proofs",
                                   .option = "--compact-activations"});
@@ -140,38 +189,83 @@ void describe(Visitor& v, PlanOptions& o) {
                                     .help = "allow algorithms whose sums have another order where they are cheaper; "
                                             "budgets may then differ in bits",
                                     .option = "--allow-numerics-change"});
-  v.field(o.warm_start, {.name = "warm_start", .help = "plan of the same step from which planning starts",
-                         .option = "--warm-start", .holds = Holds::plan, .beside_plan = taken, .recorded = false});
+  v.field(o.warm_start, {.name = "warm_start",
+                         .help = "plan of the same step from which planning starts",
+                         .option = "--warm-start",
+                         .holds = Holds::plan,
+                         .beside_plan = taken,
+                         .recorded = false});
   v.group("device");
-  v.field(o.threads, {.name = "threads", .help = "threads of kernels and planning", .option = "--threads",
-                      .shown = common, .otherwise = "all cores", .least = 1, .most = 4096});
-  v.field(o.kernels, {.name = "kernels", .help = "kernels of the host; auto: onednn where it is installed",
-                      .option = "--kernels"});
-  v.field(o.measure, {.name = "measure", .help = "which times of operators and storage are measured on this machine: "
-                                                 "missing ones, all anew, none (known: those of the store), or off",
-                      .option = "--measure", .alone = "all", .beside_plan = taken});
-  v.field(o.profile_store, {.name = "profile_store", .help = "SQLite file of measured times", .option = "--profile-store",
-                            .otherwise = "of the program: pantoum/times.db in the user's cache; of the library: in memory",
-                            .holds = Holds::store, .beside_plan = taken});
-  v.field(o.page_file, {.name = "page_file", .help = "folder or file for what is paged out; its storage is measured",
-                        .option = "--page-file", .otherwise = "the system's folder for temporary files",
-                        .holds = Holds::page_folder, .beside_plan = taken});
-  v.field(o.page_encryption, {.name = "page_encryption", .help = "encryption of what is paged out",
-                              .option = "--page-encryption", .beside_plan = taken});
+  v.field(o.threads, {.name = "threads",
+                      .help = "threads of kernels and planning",
+                      .option = "--threads",
+                      .shown = common,
+                      .otherwise = "all cores",
+                      .least = 1,
+                      .most = 4096});
+  v.field(o.engines, {.name = "engines",
+                      .help = "processors of each engine of the host: cpu, one engine of all threads; "
+                              "cpu0,cpu1 or cpu0-3,cpu4-7, engines that compute at the same time",
+                      .option = "--engines"});
+  v.field(
+      o.kernels,
+      {.name = "kernels", .help = "kernels of the host; auto: onednn where it is installed", .option = "--kernels"});
+  v.field(o.measure, {.name = "measure",
+                      .help = "which times of operators and storage are measured on this machine: "
+                              "missing ones, all anew, none (known: those of the store), or off",
+                      .option = "--measure",
+                      .alone = "all",
+                      .beside_plan = taken});
+  v.field(o.profile_store,
+          {.name = "profile_store",
+           .help = "SQLite file of measured times",
+           .option = "--profile-store",
+           .otherwise = "of the program: pantoum/times.db in the user's cache; of the library: in memory",
+           .holds = Holds::store,
+           .beside_plan = taken});
+  v.field(o.page_file, {.name = "page_file",
+                        .help = "folder or file for what is paged out; its storage is measured",
+                        .option = "--page-file",
+                        .otherwise = "the system's folder for temporary files",
+                        .holds = Holds::page_folder,
+                        .beside_plan = taken});
+  v.field(o.page_encryption, {.name = "page_encryption",
+                              .help = "encryption of what is paged out",
+                              .option = "--page-encryption",
+                              .beside_plan = taken});
   v.group("data");
-  v.field(o.prefetch, {.name = "prefetch", .help = "batches made ahead on a thread of their own, inside the RAM budget",
-                       .option = "--prefetch", .least = 0, .most = 64, .beside_plan = not_more});
+  v.field(o.prefetch, {.name = "prefetch",
+                       .help = "batches made ahead on a thread of their own, inside the RAM budget",
+                       .option = "--prefetch",
+                       .least = 0,
+                       .most = 64,
+                       .beside_plan = not_more});
   v.group("research");
-  v.field(o.effort, {.name = "effort", .help = "fixed amount of search in place of the time limit: the same plan on "
-                                               "every machine",
-                     .option = "--effort", .shown = research, .otherwise = "by the clock", .least = 1, .most = 1e9,
+  v.field(o.effort, {.name = "effort",
+                     .help = "fixed amount of search in place of the time limit: the same plan on "
+                             "every machine",
+                     .option = "--effort",
+                     .shown = research,
+                     .otherwise = "by the clock",
+                     .least = 1,
+                     .most = 1e9,
                      .beside_plan = taken});
-  v.field(o.planner, {.name = "planner", .help = "pantoum, or a method of the literature to compare with",
-                      .option = "--planner", .shown = research, .beside_plan = taken});
-  v.field(o.disable, {.name = "disable", .help = "passes and substitutions that are switched off",
-                      .option = "--disable", .shown = research, .list = true});
-  v.field(o.without, {.name = "without", .help = "rules of the planner that are switched off", .option = "--without",
-                      .shown = research, .beside_plan = taken, .list = true});
+  v.field(o.planner, {.name = "planner",
+                      .help = "pantoum, or a method of the literature to compare with",
+                      .option = "--planner",
+                      .shown = research,
+                      .beside_plan = taken});
+  v.field(o.disable, {.name = "disable",
+                      .help = "passes and substitutions that are switched off",
+                      .option = "--disable",
+                      .shown = research,
+                      .list = true});
+  v.field(o.without, {.name = "without",
+                      .help = "rules of the planner that are switched off",
+                      .option = "--without",
+                      .shown = research,
+                      .beside_plan = taken,
+                      .list = true});
 }
 
 // The independent checker computes all figures. Times and energies are modelled unless time_source is measured.
@@ -181,9 +275,9 @@ struct PlanFacts {
   int64_t computed = 0, recomputed = 0, pages_out = 0, pages_in = 0;  // instructions
   int64_t bytes_paged_out = 0, bytes_paged_in = 0;
   std::optional<double> proved_energy_j, proved_time_s;  // every plan needs at least this
-  bool any_order = false;                                // the proof covers every order of first computations; false: only this plan's order
-  double gap = 1;                                        // (objective - proved) / objective
-  bool optimal = false;                                  // the gap is at most the gap that was asked for
+  bool any_order = false;  // the proof covers every order of first computations; false: only this plan's order
+  double gap = 1;          // (objective - proved) / objective
+  bool optimal = false;    // the gap is at most the gap that was asked for
   int64_t unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
   std::string device, time_source;
@@ -224,7 +318,8 @@ class PANTOUM_API Plan {
   [[nodiscard]] static Result<Plan> make(const Model& model, const Device& device, const PlanOptions& options = {});
   // Loads a plan file (JSON), which names its model and options. The plan is not changed. E0231: the plan is of another step.
   [[nodiscard]] static Result<Plan> load(const std::string& path);
-  [[nodiscard]] static Result<Plan> load(const std::string& path, const Model& model);  // the model that it is a plan of
+  [[nodiscard]] static Result<Plan> load(const std::string& path,
+                                         const Model& model);  // the model that it is a plan of
   // Makes a plan from a text of to_json(), as load() does from a file; or for the model to which the plan belongs. E0230, E0231, E0293.
   [[nodiscard]] static Result<Plan> from_json(const std::string& json);
   [[nodiscard]] static Result<Plan> from_json(const std::string& json, const Model& model);

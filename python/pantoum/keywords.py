@@ -142,6 +142,7 @@ def plan(
     allow_numerics_change: bool = False,
     warm_start: PathLike | None = None,
     threads: int | None = None,
+    engines: str = "cpu",
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -183,6 +184,8 @@ def plan(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
+        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
+            engines that compute at the same time (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -227,6 +230,7 @@ def plan(
         "allow_numerics_change": allow_numerics_change,
         "warm_start": warm_start,
         "threads": threads,
+        "engines": engines,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,
@@ -264,6 +268,7 @@ def plan_cost_graph(
     allow_numerics_change: bool = False,
     warm_start: PathLike | None = None,
     threads: int | None = None,
+    engines: str = "cpu",
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -303,6 +308,8 @@ def plan_cost_graph(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
+        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
+            engines that compute at the same time (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -347,6 +354,7 @@ def plan_cost_graph(
         "allow_numerics_change": allow_numerics_change,
         "warm_start": warm_start,
         "threads": threads,
+        "engines": engines,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,
@@ -387,6 +395,7 @@ def sweep(
     allow_numerics_change: bool = False,
     warm_start: PathLike | None = None,
     threads: int | None = None,
+    engines: str = "cpu",
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -428,6 +437,8 @@ def sweep(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
+        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
+            engines that compute at the same time (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -466,6 +477,7 @@ def sweep(
         "allow_numerics_change": allow_numerics_change,
         "warm_start": warm_start,
         "threads": threads,
+        "engines": engines,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,

@@ -221,6 +221,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "effort": ("effort", ""),
     "endurance": ("endurance", ""),
     "energy-limit": ("energy_limit_j", ""),
+    "engines": ("engines", ""),
     "epochs": ("epochs", ""),
     "feature-cache": ("feature_cache", ""),
     "finish-within": ("finish_within", ""),

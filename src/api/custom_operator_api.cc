@@ -130,7 +130,8 @@ Result<void> add_operator(CustomOperator op) {
                             .gradients = {},
                             .ints = attributes_of(op.ints),
                             .reals = attributes_of(op.reals),
-                            .recompute = op.deterministic};
+                            .recompute = op.deterministic,
+                            .concurrent = op.concurrent};
   for (Gradient& gradient : op.gradients) made.gradients.push_back(gradient_of(std::move(gradient)));
   if (op.flops)
     made.flops = [flops = std::move(op.flops)](const base::CustomOperands& operands) {

@@ -223,6 +223,10 @@ class Encoder {
     for (const size_t count : {op.inputs.size(), op.outputs.size(), op.attrs.ints.size(), op.attrs.reals.size()})
       ops_.u8(static_cast<uint8_t>(count));
     ops_.u16(op.threads);
+    if (has_engines()) {
+      if (op.engines == 0) return refuse("an op has no engine", where);
+      ops_.varint(op.engines);
+    }
     ops_.varint(op.workspace_bytes);
     for (const BinaryOperand& operand : op.inputs) PANTOUM_TRY(add_operand(operand, where));
     for (const BinaryOperand& operand : op.outputs) PANTOUM_TRY(add_operand(operand, where));
@@ -246,9 +250,7 @@ class Encoder {
     return {};
   }
 
-  Result<void> add_instruction(const BinaryInstruction& instruction, const std::string& where) {
-    code_.varint(uint64_t{instruction.subject} << PT_DO_BITS | static_cast<uint64_t>(instruction.what));
-    if (instruction.what == problem::Do::kCompute) return add_compute(instruction, where);
+  Result<void> add_transfer(const BinaryInstruction& instruction, const std::string& where) {
     if (instruction.subject >= plan_.tensors.size()) return refuse("an instruction names no tensor of the plan", where);
     const BinaryTensor& tensor = plan_.tensors[instruction.subject];
     if (tensor.home == problem::Home::kRom) return refuse("a tensor in ROM is moved or freed", where);
@@ -258,6 +260,20 @@ class Encoder {
     if (instruction.at.size() != 1) return refuse("a page_in must have one offset", where);
     PANTOUM_ASSIGN(const uint32_t at, inside(instruction.at[0], tensor.bytes, plan_.arena_bytes, where));
     code_.varint(at);
+    return {};
+  }
+
+  Result<void> add_instruction(const BinaryInstruction& instruction, const std::string& where) {
+    code_.varint(uint64_t{instruction.subject} << PT_DO_BITS | static_cast<uint64_t>(instruction.what));
+    PANTOUM_TRY(instruction.what == problem::Do::kCompute ? add_compute(instruction, where)
+                                                          : add_transfer(instruction, where));
+    if (!has_engines() || instruction.what == problem::Do::kFree) return {};
+    uint64_t queues = 0;
+    for (size_t queue = 0; queue < instruction.waits.size(); ++queue)
+      if (instruction.waits[queue] != 0) queues |= uint64_t{1} << queue;
+    code_.varint(queues);
+    for (const uint32_t ended : instruction.waits)
+      if (ended != 0) code_.varint(ended);
     return {};
   }
 
@@ -281,8 +297,13 @@ class Encoder {
     return {};
   }
 
+  bool has_engines() const {
+    return std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.engines != 1; });
+  }
+
   uint16_t flags() const {
-    return std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.threads > 0; }) ? PT_FLAG_THREADS : 0;
+    const bool has_threads = std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.threads > 0; });
+    return static_cast<uint16_t>((has_threads ? PT_FLAG_THREADS : 0) | (has_engines() ? PT_FLAG_ENGINES : 0));
   }
 
   Result<std::vector<std::byte>> assemble() {

@@ -1,12 +1,14 @@
 // The binary plan, which the runtime and the firmware execute. docs/plan-format.md documents the bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
 #include "problem/plan.h"
+#include "runtime/plan_layout.h"
 
 namespace pantoum::artifact {
 
@@ -29,8 +31,9 @@ struct BinaryOperand {
 struct BinaryOp {
   ir::Kind kind{};
   uint16_t algorithm = 0;  // of the kernel table
-  uint8_t engine = 0;
-  uint16_t threads = 0;  // at most; 0: all
+  uint8_t engine = 0;      // of the kernel's key
+  uint16_t threads = 0;    // at most; 0: all
+  uint8_t engines = 1;     // that compute it, a bit each
   std::vector<BinaryOperand> inputs, outputs;
   ir::Attrs attrs;
   uint64_t workspace_bytes = 0;
@@ -41,6 +44,11 @@ struct BinaryInstruction {  // offsets already in bytes
   uint32_t subject = 0;      // index of an op in `ops`, or of a tensor
   std::vector<uint64_t> at;  // compute: one per output of the op; page_in: one
   uint64_t workspace_at = 0;
+  // Engines that a compute takes and that have no threads, such as one that stands for the bandwidth of memory: a bit each
+  // above those of its op.
+  uint64_t also_takes = 0;
+  // How many instructions of each queue must have ended before; add_waits fills it.
+  std::array<uint32_t, PT_QUEUES> waits = {};
 };
 
 struct BinaryProgram {
@@ -56,6 +64,11 @@ struct BinaryPlan {
   std::vector<BinaryOp> ops;  // of all programs; an op with several choices stands once per choice that a program uses
   std::vector<BinaryProgram> programs;
 };
+
+// Fills the waits of every instruction, if ops have other engines than the first: for all earlier accesses of the bytes that it
+// accesses, unless both only read, and for the engines that it takes. Cost: near (instructions) x (pieces of bytes that
+// instructions accessed).
+void add_waits(BinaryPlan& plan);
 
 // The bytes; E0250 where something does not fit the format (too many operands, rank over 6, offsets not aligned).
 Result<std::vector<std::byte>> encode(const BinaryPlan& plan);

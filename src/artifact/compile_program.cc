@@ -19,10 +19,13 @@ bool persistent(const ir::Value& value) {
 class Compiler {
  public:
   Result<BinaryPlan> run(const std::vector<PlannedProgram>& programs) {
+    for (const PlannedProgram& program : programs) all_engines_ |= program.built.with_threads;
+    if (all_engines_ == 0) all_engines_ = 1;
     for (const PlannedProgram& program : programs) {
       PANTOUM_TRY(add(program));
       storage_base_ = static_cast<int64_t>(binary_.storage_bytes);
     }
+    add_waits(binary_);
     return std::move(binary_);
   }
 
@@ -162,6 +165,7 @@ class Compiler {
   BinaryInstruction translate(const problem::Instruction& instruction) {
     BinaryInstruction entry{.what = instruction.what};
     entry.at.assign(instruction.at.begin(), instruction.at.end());
+    if (instruction.what == problem::Do::kCompute) entry.also_takes = others_of(instruction);
     entry.workspace_at = instruction.workspace_at < 0 ? 0 : static_cast<uint64_t>(instruction.workspace_at);
     entry.subject = instruction.what == problem::Do::kCompute ? op_of(instruction.subject, instruction.choice)
                                                               : tensor_index_[static_cast<size_t>(instruction.subject)];
@@ -177,11 +181,30 @@ class Compiler {
     const pt_kernel& kernel = *built.kernel_of[at][which];
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
     compiled.threads = static_cast<uint16_t>(built.threads_of[at][which]);
+    compiled.engines = engines_of(id, choice);
     compiled.workspace_bytes = static_cast<uint64_t>(built.graph.ops[at].choices[which].workspace_bytes);
     for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));
     for (ir::ValueId output : op.outputs) compiled.outputs.push_back(operand(output));
     binary_.ops.push_back(std::move(compiled));
     return entry->second;
+  }
+
+  // The engines of a choice, a bit each.
+  uint64_t set_of(int64_t id, int choice) const {
+    const problem::CostGraph& graph = program_->built.graph;
+    return problem::engines_of(graph.device, graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)]);
+  }
+
+  // The engines whose threads compute it; those of all programs where this one was planned for one engine.
+  uint8_t engines_of(int64_t id, int choice) const {
+    const uint64_t own = program_->built.with_threads;
+    return static_cast<uint8_t>(own != 0 ? set_of(id, choice) & own : all_engines_);
+  }
+
+  // The engines that it takes beside them.
+  uint64_t others_of(const problem::Instruction& step) const {
+    const uint64_t own = program_->built.with_threads;
+    return own != 0 ? set_of(step.subject, step.choice) & ~uint64_t{own} : 0;
   }
 
   BinaryOperand operand(ir::ValueId value) const {
@@ -213,6 +236,7 @@ class Compiler {
   std::vector<int64_t> predecessor_;    // by the same: the tensor it succeeds; -1: none
   std::map<std::pair<int64_t, int>, uint32_t> op_index_;
   int64_t storage_base_ = 0, rom_bytes_ = 0;
+  uint8_t all_engines_ = 0;  // a bit each
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <shared_mutex>
@@ -100,6 +101,9 @@ Result<T> guarded(const std::string& name, const Call& call) {
   }
 }
 
+std::atomic<int> several_engines = 0;  // steps that compute on several
+std::mutex running;
+
 pt_status run_custom(const pt_call* call) {
   const CustomKernel kernel = call->int_count > 0 ? custom_kernel(call->ints[0]) : CustomKernel{};
   if (!kernel.op) return PT_E_KERNEL;
@@ -108,10 +112,11 @@ pt_status run_custom(const pt_call* call) {
   --own.int_count;
   const auto& run =
       kernel.gradient < 0 ? kernel.op->run : kernel.op->gradients[static_cast<size_t>(kernel.gradient)].run;
+  std::unique_lock<std::mutex> alone;
+  if (several_engines > 0 && !kernel.op->concurrent) alone = std::unique_lock(running);
   Result<void> done = guarded<void>(kernel.op->name, [&] { return run(own); });
   if (done) return PT_OK;
-  last_error = std::move(done).error();
-  has_error = true;
+  keep_custom_error(std::move(done).error());
   return PT_E_DATA;
 }
 
@@ -244,9 +249,22 @@ std::span<const pt_kernel> custom_kernel_rows() {
   return rows;
 }
 
+void keep_custom_error(Error error) {
+  last_error = std::move(error);
+  has_error = true;
+}
+
 std::optional<Error> take_custom_error() {
   if (!std::exchange(has_error, false)) return std::nullopt;
   return std::exchange(last_error, std::nullopt);
+}
+
+OneCustomKernelAtATime::OneCustomKernelAtATime() {
+  ++several_engines;
+}
+
+OneCustomKernelAtATime::~OneCustomKernelAtATime() {
+  --several_engines;
 }
 
 void forget_custom_error() {

@@ -56,6 +56,7 @@ struct CustomOperator {
   std::vector<CustomGradient> gradients;                                 // empty: no gradient flows
   std::vector<CustomAttribute> ints, reals;                              // of ONNX nodes, in their order
   bool recompute = true;                                                 // the same inputs give the same bits
+  bool concurrent = false;  // kernels may run at the same time as those of this and other operators
 };
 
 // What a key stands for: an operator, or one of its gradients.
@@ -87,6 +88,15 @@ struct CustomKernel {
 // Kernels of the runtime's table for every custom op, and the error that the last of them told on this thread, once.
 [[nodiscard]] std::span<const pt_kernel> custom_kernel_rows();
 [[nodiscard]] std::optional<Error> take_custom_error();
+void keep_custom_error(Error error);  // as if a kernel had told it on this thread
+// While one lives, custom kernels that are not concurrent run one after the other: a step computes on several engines.
+class OneCustomKernelAtATime {
+ public:
+  OneCustomKernelAtATime();
+  ~OneCustomKernelAtATime();
+  OneCustomKernelAtATime(const OneCustomKernelAtATime&) = delete;
+  OneCustomKernelAtATime& operator=(const OneCustomKernelAtATime&) = delete;
+};
 void forget_custom_error();  // before a run, drops the error of another run
 
 }  // namespace pantoum::base

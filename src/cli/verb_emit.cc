@@ -83,7 +83,7 @@ Result<int> emit_project(const EmitOptions& options) {
   const std::optional<std::string> model = options.model.empty() ? std::nullopt : std::optional(options.model);
   PANTOUM_ASSIGN(const pipeline::PlannedStep step, pipeline::step_for_firmware(plan, request, model));
   for (const std::string& warning : step.warnings) print_warning(warning);
-  for (const std::string& note : step.left_out) print_note(note);
+  for (const std::string& note : step.planning_notes) print_note(note);
   for (const std::string& note : step.weight_notes) print_note(note);
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(step, request));
   if (!sizes.stack_unknown.empty()) print_warning(sizes.stack_unknown);

@@ -27,7 +27,8 @@ struct PlanVerbOptions {
   bool require_gap = false;
 };
 
-Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request,
+                              plan::Infeasible& infeasible) {
   request.batch = options.step.options.batch.value_or(0);
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
@@ -36,7 +37,7 @@ Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequ
 }
 
 Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
-                            plan::Infeasible& infeasible) {
+                                 plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.dump_after));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request, dump));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
@@ -45,16 +46,16 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
   if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled, request));
-  std::for_each(compiled.left_out.begin(), compiled.left_out.end(), print_note);
+  std::for_each(compiled.planning_notes.begin(), compiled.planning_notes.end(), print_note);
   // Encoded even if no file is asked for: a plan that no trainer can run is refused here.
   PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled.programs));
   if (!options.binary_output.empty())
     PANTOUM_TRY(base::write_file_atomically(options.binary_output,
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   if (!options.weights_output.empty()) {
-    PANTOUM_ASSIGN(
-        const std::vector<std::string> notes,
-        pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output, compiled.fixed, compiled.computed));
+    PANTOUM_ASSIGN(const std::vector<std::string> notes,
+                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output,
+                                                   compiled.fixed, compiled.computed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
   return summary_of(compiled);

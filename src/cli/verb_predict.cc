@@ -110,7 +110,7 @@ Result<int> predict(const PredictOptions& options) {
   if (!model.step.no_prediction.empty())
     return fail("E0105", "the plan gives no outputs: " + model.step.no_prediction, options.trained.file,
                 "give the model outputs with the batch as their first dimension, or more --ram");
-  for (const std::string& note : model.step.left_out) print_note(note);
+  for (const std::string& note : model.step.planning_notes) print_note(note);
   PANTOUM_ASSIGN(Written written, Written::of(options, model));
   PANTOUM_ASSIGN(const std::unique_ptr<data::ArrayWriter> writer,
                  data::open_array_writer(options.output, written.arrays(), model.count()));

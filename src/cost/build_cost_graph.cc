@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/lists.h"
 #include "base/round_up.h"
 #include "cost/algorithm_cost.h"
 #include "cost/roofline.h"
@@ -202,6 +203,8 @@ class Construction {
       for (Way& way : ways) way.choice.numerics = of_threads(way.choice.numerics, kept_threads);
     std::vector<int> counts;
     if (!options_.first_choices) counts = fewer_threads(device_.compute, options_.threads);
+    for (const int count : options_.thread_counts)
+      if (count < options_.threads && !base::contains(counts, count)) counts.push_back(count);
     if (kept_threads > 0 && kept_threads < options_.threads) counts = {kept_threads};
     for (const int count : counts) {
       for (size_t at = 0; at < all; ++at) {

@@ -29,6 +29,7 @@ struct CostGraphOptions {
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
   int threads = 1;                           // threads of the pool on which ops run
+  std::set<int> thread_counts = {};          // numbers of threads, below `threads`, on which ops are offered as well
   bool first_choices = false;                // gives each op only its first choice
   std::map<std::string, std::string> classes =
       {};  // by an op's name: the only class of numerics that its choices may have
@@ -42,6 +43,7 @@ struct BuiltCostGraph {
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
   std::vector<std::vector<ir::Op>> computed_as;          // by op id and choice: the op or one of its alternatives
   std::vector<std::vector<int>> threads_of;              // by op id and choice; 0: all
+  uint8_t with_threads = 0;  // the device's engines that have threads of their own, a bit each; 0: one engine
 };
 
 // Makes the cost graph of a training step. Aliases vanish. Bytes are rounded up to the device's alignment. Inputs, labels and

@@ -236,8 +236,8 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
     pt_call call = pt_call_of(&view, nullptr);
     call.scalars = &scalars;
     if (kernel->workspace_bytes != nullptr && kernel->workspace_bytes(&call) > view.workspace_bytes)
-      return fail("E0291", "the plan is of several threads, whose kernels take less workspace than those of one", "plan",
-                  "plan with --threads 1");
+      return fail("E0291", "the plan is of several threads, whose kernels take less workspace than those of one",
+                  "plan", "plan with --threads 1");
     rows.insert(static_cast<size_t>(kernel - table->kernels));
   }
   return rows;
@@ -339,8 +339,9 @@ std::string limits(const pt_plan& plan) {
     const int64_t activation = view.ints[size_t{view.int_count} - PT_EPILOGUE_ATTRS + PT_EPILOGUE_ACTIVATION];
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
-  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_TEXT{}",
-                     operands, attributes, rank, has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
+  return fmt::format(
+      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_MAX_ENGINES=1 -DPT_NO_TEXT{}",
+      operands, attributes, rank, has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 
 }  // namespace pantoum::emit

@@ -100,6 +100,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
     PANTOUM_ASSIGN(engine->own_pool_, ThreadPool::create(options.threads));
     engine->pool_ = engine->own_pool_->interface();
   }
+  PANTOUM_TRY(engine->make_crews(options.engines));
   if (engine->plan_.storage_bytes > 0) {
     const std::vector<uint64_t> cuts = slot_edges(engine->plan_);
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
@@ -111,6 +112,35 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
   }
   PANTOUM_TRY(engine->make_buffers());
   return engine;
+}
+
+Result<void> Engine::make_crews(std::vector<int> threads) {
+  const uint32_t count = pt_plan_engines(&plan_);
+  if (count <= 1) return {};
+  if (threads.empty()) threads.assign(count, std::max(1, static_cast<int>(pool_->threads / count)));
+  if (threads.size() < count)
+    return fail("E0251", fmt::format("the plan computes on {} engines, and {} are given", count, threads.size()),
+                "--engines", "plan the model again for these engines");
+  PANTOUM_ASSIGN(engine_threads_, EngineThreads::create(count));
+  custom_kernels_.emplace();
+  for (uint32_t op = 0; op < plan_.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan_, op, &view) != PT_OK) return status_failure(PT_E_PLAN, "opening the plan");
+    if (std::ranges::find(crews_, view.engines, &pt_crew::engines) != crews_.end()) continue;
+    uint32_t all = 0;
+    for (uint32_t engine = 0; engine < count; ++engine)
+      if ((view.engines >> engine & 1) != 0) all += static_cast<uint32_t>(threads[engine]);
+    pt_crew crew{view.engines, kernels_, nullptr};
+    if (all == pool_->threads) {
+      crew.pool = pool_;
+    } else if (all > 1) {
+      PANTOUM_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(static_cast<int>(all)));
+      crew.pool = pool->interface();
+      crew_pools_.push_back(std::move(pool));
+    }
+    crews_.push_back(crew);
+  }
+  return {};
 }
 
 Result<void> Engine::make_buffers() {
@@ -131,16 +161,85 @@ Result<void> Engine::start() {
   PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
   if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
   const uint64_t before = read_resident_set().now_bytes;
-  const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
-  const pt_status opened =
-      pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager, pool_);
+  const pt_status opened = open_session();
   if (opened != PT_OK) return status_failure(opened, "opening the session");
-  const pt_status loaded = preload(plan_, *kernels_, pool_);
+  const pt_status loaded = preload_all();
   if (loaded == PT_E_FULL) return no_memory(plan_.arena_bytes);
   if (loaded != PT_OK) return status_failure(loaded, "preparing the kernels");
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};
+}
+
+pt_status Engine::open_session() {
+  const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
+  if (engine_threads_ == nullptr)
+    return pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager,
+                           pool_);
+  const pt_engines engines = engine_threads_->interface(crews_);
+  return pt_session_open_engines(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), &engines, pager);
+}
+
+// Every op on the thread that will compute it, one after the other.
+pt_status Engine::preload_all() {
+  if (engine_threads_ == nullptr) return preload(plan_, [&](uint8_t) { return Computing{kernels_, pool_}; });
+  struct Load {
+    Engine* self;
+    uint32_t engine = 0;
+    pt_status status = PT_OK;
+  } load{this};
+  const pt_engines engines = engine_threads_->interface(crews_);
+  const uint32_t count = pt_plan_engines(&plan_);
+  for (; load.engine < count && load.status == PT_OK; ++load.engine)
+    engines.run(
+        engines.context, count,
+        [](void* arg, uint32_t part) {
+          auto& of = *static_cast<Load*>(arg);
+          if (part != of.engine) return;
+          of.status = preload(of.self->plan_, [&](uint8_t set) -> std::optional<Computing> {
+            if (pt_first_engine(set) != part) return std::nullopt;
+            const auto crew = std::ranges::find(of.self->crews_, set, &pt_crew::engines);
+            return Computing{crew->kernels, crew->pool};
+          });
+        },
+        &load);
+  return load.status;
+}
+
+// Makes the error of a custom operator, which the thread of its engine keeps, that of the calling thread.
+void Engine::fetch_custom_error() {
+  struct Found {
+    std::mutex guard;
+    std::optional<Error> error;
+  } found;
+  const pt_engines engines = engine_threads_->interface(crews_);
+  engines.run(
+      engines.context, pt_plan_engines(&plan_),
+      [](void* arg, uint32_t) {
+        auto& of = *static_cast<Found*>(arg);
+        std::optional<Error> own = base::take_custom_error();
+        const std::lock_guard lock(of.guard);
+        if (own) of.error = std::move(own);
+      },
+      &found);
+  if (found.error) base::keep_custom_error(*std::move(found.error));
+}
+
+void Engine::observe(void (*observer)(void* context, const pt_event* event), void* context) {
+  observer_ = observer;
+  observer_context_ = context;
+  if (observer == nullptr || engine_threads_ == nullptr) {
+    pt_session_observe(session_, observer, context);
+    return;
+  }
+  pt_session_observe(
+      session_,
+      [](void* self, const pt_event* event) {
+        auto& engine = *static_cast<Engine*>(self);
+        const std::lock_guard one(engine.observing_);
+        engine.observer_(engine.observer_context_, event);
+      },
+      this);
 }
 
 Result<void> Engine::make_rom() {

@@ -2,24 +2,36 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/custom_operators.h"
 #include "base/result.h"
+#include "host/engine_threads.h"
 #include "host/file_pager.h"
 #include "host/thread_pool.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::host {
 
-// Runs every op of the plan once on zeros, in memory that is given back afterwards. From then on RAM holds what a back end makes for an
-// op's shapes, the kernels' code and the threads' stacks. Memory: operands and workspace of the largest op. Cost: about a step of each
-// program.
+// What computes an op.
+struct Computing {
+  const pt_kernel_table* kernels;
+  const pt_pool* pool;
+};
+
+// Runs every op of the plan for which `of` gives kernels once on zeros, in memory that is given back afterwards. From then on RAM holds what a back
+// end makes for an op's shapes, the kernels' code and the threads' stacks. Memory: operands and workspace of the largest op. Cost: about a step of
+// each program.
+//   `of`    by the engines of an op; nothing: leaves the op out
 //   errors  PT_E_KERNEL a kernel is missing, or does not compute its shapes; PT_E_PLAN a workspace is too small; PT_E_FULL no memory
-[[nodiscard]] pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool);
+[[nodiscard]] pt_status preload(const pt_plan& plan,
+                                const std::function<std::optional<Computing>(uint8_t engines)>& of);
 
 struct EngineOptions {
   std::string page_file;
@@ -28,6 +40,7 @@ struct EngineOptions {
   bool encrypt = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   const pt_pool* pool = nullptr;             // must outlive the engine; null: the engine makes a team of `threads`
+  std::vector<int> engines = {};  // threads of each engine, for a plan of several; empty: equal shares of the pool's
 };
 
 // Anonymous private memory of whole pages, zero at first. A page is in RAM once it was touched; there are no huge pages, so that this
@@ -55,7 +68,8 @@ class Arena {
 // Made in two phases, open() and start(), so that everything but the arena exists before RAM is measured.
 class Engine {
  public:
-  // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908.
+  // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908; E0251, too: the plan has more engines than the
+  // options.
   static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -80,12 +94,12 @@ class Engine {
   // After start(). Neither allocates.
   [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
     base::forget_custom_error();
-    return pt_run(session_, program, &scalars);
+    const pt_status status = pt_run(session_, program, &scalars);
+    if (status == PT_E_DATA && engine_threads_ != nullptr) fetch_custom_error();
+    return status;
   }
-  // Calls `observer` after every instruction of the runs that follow; null: nothing is called. As pt_session_observe.
-  void observe(void (*observer)(void* context, const pt_event* event), void* context) {
-    pt_session_observe(session_, observer, context);
-  }
+  // Calls `observer` after every instruction of the runs that follow; null: nothing is called. As pt_session_observe, but for one event at a time.
+  void observe(void (*observer)(void* context, const pt_event* event), void* context);
   std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   pt_counters counters() const;
 
@@ -96,8 +110,12 @@ class Engine {
 
  private:
   Engine() = default;
+  Result<void> make_crews(std::vector<int> threads);
   Result<void> make_buffers();
   Result<void> make_rom();
+  void fetch_custom_error();
+  pt_status open_session();
+  pt_status preload_all();
   Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
   struct Free {
@@ -109,12 +127,19 @@ class Engine {
   const pt_kernel_table* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> own_pool_;
   const pt_pool* pool_ = nullptr;
+  std::unique_ptr<EngineThreads> engine_threads_;  // null: the plan is of one engine
+  std::optional<base::OneCustomKernelAtATime> custom_kernels_;
+  std::vector<std::unique_ptr<ThreadPool>> crew_pools_;
+  std::vector<pt_crew> crews_;
   std::unique_ptr<FilePager> pager_;
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;
   Arena rom_;  // tensors that kernels read in place; writable only during write()
   pt_session* session_ = nullptr;
+  std::mutex observing_;
+  void (*observer_)(void* context, const pt_event* event) = nullptr;
+  void* observer_context_ = nullptr;
   uint64_t other_bytes_ = 0, file_bytes_ = 0, back_end_bytes_ = 0;
 };
 

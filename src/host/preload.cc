@@ -24,25 +24,29 @@ size_t place(pt_op_view& view, std::byte* memory) {
   return at;
 }
 
-// Calls act(kernel, view) for every op.
+using Of = std::function<std::optional<Computing>(uint8_t engines)>;
+
+// Calls act(kernel, pool, view) for every op that `of` gives kernels for.
 template <class Act>
-pt_status for_each_op(const pt_plan& plan, const pt_kernel_table& kernels, const Act& act) {
+pt_status for_each_op(const pt_plan& plan, const Of& of, const Act& act) {
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan, op, &view) != PT_OK) return PT_E_PLAN;
-    const pt_kernel* kernel = pt_kernel_find(&kernels, view.op, view.dtype, view.algorithm, view.engine);
+    const std::optional<Computing> by = of(view.engines);
+    if (!by) continue;
+    const pt_kernel* kernel = pt_kernel_find(by->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr) return PT_E_KERNEL;
-    if (const pt_status status = act(*kernel, view); status != PT_OK) return status;
+    if (const pt_status status = act(*kernel, by->pool, view); status != PT_OK) return status;
   }
   return PT_OK;
 }
 
 }  // namespace
 
-pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool) {
+pt_status preload(const pt_plan& plan, const Of& of) {
   constexpr pt_scalars kScalars = {1, 0, 0};
   size_t most = 0;
-  const pt_status prepared = for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
+  const pt_status prepared = for_each_op(plan, of, [&](const pt_kernel& kernel, const pt_pool* pool, pt_op_view& view) {
     pt_pool_part part;
     pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));
     call.scalars = &kScalars;
@@ -56,7 +60,7 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
   const auto scratch = Arena::map(most, kAlignment);
   if (!scratch) return PT_E_FULL;
   auto* const memory = static_cast<std::byte*>(scratch->data());
-  return for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
+  return for_each_op(plan, of, [&](const pt_kernel& kernel, const pt_pool* pool, pt_op_view& view) {
     const size_t operands = place(view, memory);
     pt_pool_part part;
     pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));

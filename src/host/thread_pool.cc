@@ -6,30 +6,12 @@
 #include <algorithm>
 #include <string>
 
+#include "host/wait_for_change.h"
+
 namespace pantoum::host {
 namespace {
 
-constexpr int kSpins = 500;  // a few microseconds
 constexpr int kMaxThreads = 1024;
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Waits a little by looking, then asleep, until the value is no longer `old`.
-uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    const uint32_t now = value.load(std::memory_order_acquire);
-    if (now != old) return now;
-    pause();
-  }
-  value.wait(old, std::memory_order_acquire);
-  return value.load(std::memory_order_acquire);
-}
 
 size_t piece_begin(size_t count, uint32_t piece, uint32_t pieces) {
   return count / pieces * piece + count % pieces * piece / pieces;  // no overflow

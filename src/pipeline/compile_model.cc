@@ -231,7 +231,7 @@ void keep_prediction(Compiled& compiled) {
     compiled.programs.pop_back();
   }
   ir::Graph& prediction = compiled.programs.back().graph;
-  compiled.left_out = std::exchange(prediction.notes, {});
+  compiled.planning_notes = std::exchange(prediction.notes, {});
   if (!prediction.results.empty()) return;
   compiled.programs.pop_back();
   compiled.no_prediction =

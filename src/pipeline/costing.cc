@@ -31,6 +31,12 @@ rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
                                       const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
 }
 
+std::set<int> thread_counts_of(const std::vector<cost::CpuEngine>& engines) {
+  std::set<int> counts;
+  for (const cost::CpuEngine& engine : engines) counts.insert(engine.threads);
+  return counts;
+}
+
 // A tensor begins at a multiple of its elements' size: labels of 64 bits on devices whose words have 32.
 problem::Bytes widest_element(const ir::Graph& graph) {
   problem::Bytes widest = 1;
@@ -102,6 +108,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
               .in_place = request_.options.question.freedoms.in_place,
               .kernels = compiled.kernels->table(),
               .threads = request_.kernel_threads,
+              .thread_counts = thread_counts_of(request_.engines),
               .first_choices = !request_.rewrite.algorithms};
   first_ = compiled.training().graph;
   remakes_ = compiled.remakes = request_.runs("fusions") && request_.rewrite.remake;

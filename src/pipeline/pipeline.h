@@ -89,13 +89,13 @@ struct Compiled {
   std::optional<MeasuredStorage> storage = {};    // if it was measured
   std::optional<problem::Pager> waited_for = {};  // see MachineMeasurement
   std::map<std::string, std::string> kept_classes;  // see RewriteOptions
-  uint64_t graph_hash = 0;                // hash of the first program before substitutions; it identifies the model
-  bool remakes = true;                    // activations behind norms, in backward
-  bool attention = false;                 // in blocks of other bits than the ops' that they stand for
-  std::vector<Substitution> made_by;      // the substitutions that made the first program's graph
-  std::vector<Alternative> alternatives;  // until it is planned
-  std::string no_prediction;              // why there is no program kPredict; "": there is one
-  std::vector<std::string> left_out;      // which outputs it does not give, and why; sentences
+  uint64_t graph_hash = 0;                  // hash of the first program before substitutions; it identifies the model
+  bool remakes = true;                      // activations behind norms, in backward
+  bool attention = false;                   // in blocks of other bits than the ops' that they stand for
+  std::vector<Substitution> made_by;        // the substitutions that made the first program's graph
+  std::vector<Alternative> alternatives;    // until it is planned
+  std::string no_prediction;                // why there is no program kPredict; "": there is one
+  std::vector<std::string> planning_notes;  // which outputs it does not give, and why; sentences
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
   // Of outputs alone: the evaluation, which is not planned. It says what the data and the weights are.

@@ -9,11 +9,13 @@
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/replay.h"
+#include "host/engine_threads.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/request_json.h"
 #include "pipeline/reserve.h"
 #include "pipeline/training_data.h"
 #include "plan/attempts/attempts.h"
+#include "plan/engine_search.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 #include "report/timeline.h"
@@ -149,8 +151,74 @@ void plan_prediction(Compiled& compiled, plan::Step& step, const plan::PlanOptio
     return;
   }
   compiled.no_prediction = "the outputs do not fit the RAM beside what stays there between steps";
-  compiled.left_out.push_back("predict gives nothing: " + compiled.no_prediction);
+  compiled.planning_notes.push_back("predict gives nothing: " + compiled.no_prediction);
   compiled.programs.pop_back();
+}
+
+// ---- several engines ----------------------------------------------------------------------------
+
+constexpr double kShareOnEngines = 0.5;  // of the time limit
+constexpr double kWorthSeveralEngines =
+    0.97;  // of the plan of one engine: times on each engine alone say less of a step
+
+constexpr problem::Seconds kAssumedHandOff = 2e-5;  // where nothing is measured
+
+Result<problem::Seconds> hand_off_of(const PlanRequest& request) {
+  if (request.settings.measure == Measure::off) return kAssumedHandOff;
+  PANTOUM_ASSIGN(const std::unique_ptr<host::EngineThreads> threads,
+                 host::EngineThreads::create(static_cast<uint32_t>(request.engines.size())));
+  return host::measure_hand_off(*threads);
+}
+
+cost::BuiltCostGraph on_engines(const Program& program, const PlanRequest& request, const cost::DeviceProfile& device,
+                                problem::Seconds hand_off) {
+  cost::BuiltCostGraph built = program.cost;
+  cost::add_engines(built, program.graph, device, request.engines, hand_off);
+  return built;
+}
+
+// The training step's graph on the engines that a given plan is of, with the engines of the plan's choices.
+Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request, Compiled& compiled) {
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  Program& training = compiled.training();
+  cost::BuiltCostGraph built = on_engines(training, request, device, 0);
+  if (built.graph.ops.size() != given.ops.size()) return {};  // another step, which is told later
+  for (size_t op = 0; op < given.ops.size(); ++op) {
+    if (built.graph.ops[op].choices.size() != given.ops[op].choices.size()) return {};
+    for (size_t choice = 0; choice < given.ops[op].choices.size(); ++choice)
+      built.graph.ops[op].choices[choice].engines = given.ops[op].choices[choice].engines;
+  }
+  training.cost = std::move(built);
+  return {};
+}
+
+// Moves ops of the planned training step to other engines. The plan of one engine stays where that gains too little.
+Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, const plan::Asked& asked,
+                             problem::Seconds left) {
+  if (asked.formula) return {};
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  PANTOUM_ASSIGN(const problem::Seconds hand_off, hand_off_of(request));
+  Program& training = compiled.training();
+  cost::BuiltCostGraph built = on_engines(training, request, device, hand_off);
+  plan::PlanOptions options = asked.options;
+  options.question = training.plan.question;
+  options.time_limit = left;
+  PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
+  const double one = asked.value_of(training.plan), several = asked.value_of(plan);
+  const size_t count = request.engines.size();
+  if (several > kWorthSeveralEngines * one) {
+    compiled.planning_notes.push_back(fmt::format(
+        "no plan on {} engines was found that costs {:.0f}% less than one on all {} threads: every op takes all", count,
+        100 * (1 - kWorthSeveralEngines), request.kernel_threads));
+    return {};
+  }
+  compiled.planning_notes.push_back(fmt::format("{} engines: {:.1f}% less {} than on one engine of {} threads", count,
+                                                100 * (1 - several / one), problem::name_of(options.question.objective),
+                                                request.kernel_threads));
+  plan.model = training.plan.model;
+  training.plan = std::move(plan);
+  training.cost = std::move(built);
+  return {};
 }
 
 // Keeps model and request in a plan, so that it can be used again, with the graph that it is of: an alternative, or the
@@ -238,6 +306,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   PlanRequest request = original;
   request.reserve += prefetch_bytes(original.settings.prefetch, compiled.training().graph);
   request.batch = batch_of(compiled);
+  const bool of_engines = reuse != nullptr && problem::several_engines(reuse->graph.device);
+  if (of_engines) PANTOUM_TRY(take_engines_of(reuse->graph, request, compiled));
   plan::Step step = step_of(compiled);
   PANTOUM_ASSIGN(plan::Asked asked, plan::asked_of(request.options, request.settings.planner, request.expression));
   const CostGraph& first = step.programs.front().graph;
@@ -257,6 +327,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(asked.options, planner_options(first, request, compiled.unplanned));
   asked.options.time_limit = std::max(0.0, asked.options.time_limit - compiled.costing_s);
+  const problem::Seconds whole_limit = asked.options.time_limit;
+  const bool several = !request.engines.empty() && reuse == nullptr;
+  if (several) asked.options.time_limit *= 1 - kShareOnEngines;
   plan::Infeasible none;
   const Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
                                               : plan::plan_step(step, asked, &none);
@@ -267,6 +340,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (!found) return Failure(with_source_of_times(found.error(), none, first.device));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
+  if (several) PANTOUM_TRY(plan_on_engines(compiled, request, asked, whole_limit * kShareOnEngines));
   Program& training = compiled.training();
   const bool as_waited_for = compiled.waited_for && reuse == nullptr &&
                              training.cost.graph.device.pager.in.latency_s == compiled.waited_for->in.latency_s;

@@ -46,8 +46,8 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   const ir::Graph& model = compiled.evaluation().graph;
   PlannedStep step{.name = training.graph.name, .model = compiled.model, .settings = request.settings};
   step.notes = training.graph.notes;
-  step.left_out = compiled.left_out;
-  step.notes.insert(step.notes.end(), step.left_out.begin(), step.left_out.end());
+  step.planning_notes = compiled.planning_notes;
+  step.notes.insert(step.notes.end(), step.planning_notes.begin(), step.planning_notes.end());
   step.warnings = std::move(compiled.warnings);
   PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
   PANTOUM_ASSIGN(step.weight_notes,
@@ -72,6 +72,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.unplanned = compiled.unplanned;
   step.kernels = compiled.kernels;
   step.threads = request.kernel_threads;
+  for (const cost::CpuEngine& engine : request.engines) step.engines.push_back(engine.threads);
   step.found = training.found;
   step.plan = std::move(training.plan);
   return step;
@@ -108,6 +109,7 @@ Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const hos
                 "TrainerOptions::prefetch", "plan with PlanOptions::prefetch");
   train::TrainerOptions made{.page_file = options.page_file.value_or(""),
                              .threads = step.threads,
+                             .engines = step.engines,
                              .direct_io = options.direct_io,
                              .encrypt = options.page_encryption,
                              .seed = options.seed,

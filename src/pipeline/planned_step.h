@@ -26,21 +26,22 @@ struct PlannedStep {
   problem::Predicted unplanned;
   std::shared_ptr<const host::KernelSet> kernels;
   int threads = 1;
-  std::vector<std::byte> binary;             // of all programs
-  std::vector<BatchPart> inputs, targets;    // of the whole model, in its order
-  std::vector<std::string> left_out;         // of the outputs, as Compiled has them; among `notes` too
-  std::string no_prediction;                 // why the plan gives no outputs; "": it gives some
+  std::vector<int> engines = {};               // threads of each; empty: one engine
+  std::vector<std::byte> binary;               // of all programs
+  std::vector<BatchPart> inputs, targets;      // of the whole model, in its order
+  std::vector<std::string> planning_notes;     // of the outputs, as Compiled has them; among `notes` too
+  std::string no_prediction;                   // why the plan gives no outputs; "": it gives some
   std::vector<std::string> prediction_inputs;  // the inputs and targets that the outputs are made of
-  std::vector<std::string> step_inputs;      // the inputs that the training step reads, without targets
-  std::vector<std::string> features;         // the inputs that are cached features, if the step begins with features
-  std::vector<std::string> warnings, notes;  // of the model and its graphs
-  std::vector<std::string> weight_notes;     // how the first weights were found
-  data::Wanted wanted;                       // one sample
-  std::vector<data::LabelRange> labels;      // the labels that each loss accepts
-  int64_t feature_row_bytes = 0;             // of one sample's features
-  std::string graph_hash;                    // of the training step
-  std::string numerics;                      // numerics_of
-  double energy_j = 0;                       // of a whole step, micro-batches included
+  std::vector<std::string> step_inputs;        // the inputs that the training step reads, without targets
+  std::vector<std::string> features;           // the inputs that are cached features, if the step begins with features
+  std::vector<std::string> warnings, notes;    // of the model and its graphs
+  std::vector<std::string> weight_notes;       // how the first weights were found
+  data::Wanted wanted;                         // one sample
+  std::vector<data::LabelRange> labels;        // the labels that each loss accepts
+  int64_t feature_row_bytes = 0;               // of one sample's features
+  std::string graph_hash;                      // of the training step
+  std::string numerics;                        // numerics_of
+  double energy_j = 0;                         // of a whole step, micro-batches included
 
   [[nodiscard]] std::vector<std::string> input_names() const;
 };

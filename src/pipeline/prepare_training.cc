@@ -95,7 +95,7 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   if (compiled.has_features())
     made.feature_bytes = feature_cache_bytes(compiled.training().graph, made.data.train.count());
   PANTOUM_ASSIGN(made.step, finish_step(compiled, plan, request.weights_path));
-  for (const std::string& note : made.step.left_out) tell(listener, note);
+  for (const std::string& note : made.step.planning_notes) tell(listener, note);
   for (const std::string& note : made.step.weight_notes) tell(listener, note);
   PANTOUM_TRY(problem::write_plan(made.step.plan, request.plan_path));
   return made;

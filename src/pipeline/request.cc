@@ -96,8 +96,26 @@ Names names_to_leave_out() {
   return names;
 }
 
-Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings,
-                                 const std::string& usual_objective) {
+// The engines' threads are the kernels'.
+static Result<void> take_engines(PlanRequest& request) {
+  PANTOUM_ASSIGN(request.engines, cost::parse_engines(request.settings.engines, "--engines"));
+  if (request.engines.empty()) return {};
+  if (request.device != "host")
+    return fail("E0117",
+                fmt::format("engines of processors are this machine's, and the device is '{}'", request.device),
+                "--engines", "leave out --engines or --device");
+  int threads = 0;
+  for (const cost::CpuEngine& engine : request.engines) threads += engine.threads;
+  if (request.settings.threads && *request.settings.threads != threads)
+    return fail(
+        "E0117",
+        fmt::format("the engines have {} threads in all, and {} are asked for", threads, *request.settings.threads),
+        "--engines", "leave out --threads");
+  request.kernel_threads = threads;
+  return {};
+}
+
+Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings, const std::string& usual_objective) {
   PANTOUM_TRY(settings::check(settings::fields_of(settings), "PlanOptions"));
   if (settings.ram && settings.ram->count() <= 0)
     return fail("E0300", fmt::format("a budget of {} bytes", settings.ram->count()), "--ram",
@@ -127,6 +145,7 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
   }
   request.reserve = asked.reserve.count();
   request.kernel_threads = asked.threads.value_or(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  PANTOUM_TRY(take_engines(request));
   request.kernels = static_cast<host::KernelSet::Choice>(asked.kernels);
   request.rewrite = {.search = request.runs("rewriting"),
                      .remake = request.runs("remaking"),

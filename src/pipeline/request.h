@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/cpu_engines.h"
 #include "cost/measure.h"
 #include "host/kernel_set.h"
 #include "pantoum/model.hpp"
@@ -29,7 +30,7 @@ struct ModelRequest {
 struct Measuring {
   std::string cache_store = {};  // where no store is named: one that may fail with a warning; "": in memory
   bool only_known = false;       // take what the store has
-  bool settle = false;           // as long as it takes, each kernel until its interval is narrow (cost::MeasuringLimits)
+  bool settle = false;  // as long as it takes, each kernel until its interval is narrow (cost::MeasuringLimits)
   cost::EnergyOf energy_of = {};
   std::function<void(size_t done, size_t all, bool last)> progress = {};  // as cost::MeasuringLimits has it
 };
@@ -55,10 +56,11 @@ struct RewriteOptions {
 struct PlanRequest {
   std::string device = "host";
   PlanOptions settings;
-  plan::PlanOptions options;     // of one attempt of the planner; its deadline follows from the graph (step_deadline_of)
-  std::string expression = {};   // the objective, where no question asks for it (plan/attempts/objective_expression.h)
-  problem::Bytes reserve = 0;    // taken off the budget: the settings' and, with a graph, the batches made ahead
-  int kernel_threads = 1;        // measured with; workspace sizes may depend on it
+  plan::PlanOptions options;    // of one attempt of the planner; its deadline follows from the graph (step_deadline_of)
+  std::string expression = {};  // the objective, where no question asks for it (plan/attempts/objective_expression.h)
+  problem::Bytes reserve = 0;   // taken off the budget: the settings' and, with a graph, the batches made ahead
+  int kernel_threads = 1;       // measured with; workspace sizes may depend on it
+  std::vector<cost::CpuEngine> engines = {};                         // empty: one
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
   std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;

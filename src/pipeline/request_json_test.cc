@@ -36,7 +36,7 @@ ModelRequest some_model() {
 }
 
 PlanRequest some_request() {
-  PlanRequest request = plan_request("m4", {.ram = KiB(256),
+  PlanRequest request = plan_request("host", {.ram = KiB(256),
                                             .reserve = KiB(8),
                                             .rom = Bytes(0),
                                             .deadline = Relative(1.25),
@@ -50,6 +50,7 @@ PlanRequest some_request() {
                                             .time_limit = Seconds(7),
                                             .effort = 2,
                                             .threads = 3,
+                                            .engines = "cpu0-1,cpu2",
                                             .paging = false,
                                             .recomputing = false,
                                             .in_place = false,
@@ -91,7 +92,7 @@ TEST(RequestJson, KeepsEverySetting) {
   const Result<PlanRequest> read = parse_request_json(text, "plan.json");
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   EXPECT_EQ(request_json(*read), text);
-  EXPECT_EQ(read->device, "m4");
+  EXPECT_EQ(read->device, "host");
   EXPECT_TRUE(read->rewrite.attention);
   EXPECT_EQ(read->rewrite.substitutions, request.rewrite.substitutions);
   EXPECT_TRUE(read->options.without.has(plan::Switch::kWriteCompletion));
@@ -99,9 +100,9 @@ TEST(RequestJson, KeepsEverySetting) {
 }
 
 TEST(RequestJson, KeepsEveryOptimizer) {
-  for (const Optimizer& optimizer :
-       std::vector<Optimizer>{Sgd{.momentum = 0.5, .nesterov = true}, Adam{.eps = 1e-6},
-                              RmsProp{.alpha = 0.9, .centered = true}, Adagrad{.lr_decay = 0.01}, SparseAdam{.beta2 = 0.99}}) {
+  for (const Optimizer& optimizer : std::vector<Optimizer>{Sgd{.momentum = 0.5, .nesterov = true}, Adam{.eps = 1e-6},
+                                                           RmsProp{.alpha = 0.9, .centered = true},
+                                                           Adagrad{.lr_decay = 0.01}, SparseAdam{.beta2 = 0.99}}) {
     const ModelRequest model{.options = {.optimizer = optimizer}};
     const Result<ModelRequest> read = parse_model_json(model_json(model), "plan.json");
     ASSERT_TRUE(read.has_value());
@@ -152,6 +153,8 @@ TEST(PlanRequest, IsMadeOfTheSettings) {
   EXPECT_FALSE(question.freedoms.paging);
   EXPECT_TRUE(question.freedoms.numerics);
   EXPECT_EQ(request.kernel_threads, 3);
+  ASSERT_EQ(request.engines.size(), 2U);
+  EXPECT_EQ(request.engines.front().threads, 2);
   EXPECT_EQ(request.kernels, host::KernelSet::Choice::kPortable);
   EXPECT_FALSE(request.runs("fusions"));
   EXPECT_TRUE(request.runs("updates"));

@@ -633,28 +633,56 @@ Failure limits_missed(const Plan& plan) {
               plan.graph.name, "give more time, or looser limits");
 }
 
-}  // namespace
+// Takes out transfers and computations that make the list no better.
+void leave_out_needless(List& list, EngineRun& run, const EngineModel& model) {
+  const auto cost = [&](const List& of) { return cost_of(run.run(of), model, of.size()); };
+  Cost now = cost(list);
+  std::vector<int> computed(model.ops.size(), 0);
+  for (const Entry& entry : list)
+    if (entry.what == Do::kCompute) ++computed[static_cast<size_t>(entry.subject)];
+  for (size_t at = list.size(); at-- > 0;) {
+    const Entry entry = list[at];
+    const bool computes = entry.what == Do::kCompute;
+    if (computes && computed[static_cast<size_t>(entry.subject)] < 2) continue;
+    List without = list;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(at));
+    const Cost next = cost(without);
+    if (next.answers < now.answers || !(next.value <= now.value)) continue;
+    if (computes) --computed[static_cast<size_t>(entry.subject)];
+    list = std::move(without);
+    now = next;
+  }
+}
 
-Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
-                              const PlanMaker& serial) {
-  if (options.others != nullptr || !options.fixed_initial.empty())
-    return fail("E0304", "several programs in one arena are planned for one engine alone", graph.name);
-  const TimeLimit time(options.time_limit);
-  std::optional<Error> none;
-  const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
-  if (plans.empty()) return Failure(*std::move(none));
-  const EngineModel model(graph, options.question);
+// The plan of a list in the smallest arena, of some that are tried, in which it is no worse.
+std::optional<Plan> smallest_plan(const List& list, const EngineModel& model) {
+  constexpr int kTries = 12;
+  EngineModel tight = model;
+  EngineRun run(tight);
   std::optional<Plan> best;
-  std::vector<List> starts{EarliestFinish(model).run()};
-  for (const Plan& plan : plans) {
-    if (meets_limits(plan)) keep_better(best, plan);
-    starts.push_back(list_of(plan, graph));
+  Bytes least = 0;
+  for (int at = 0; at <= kTries; ++at) {
+    if (best) tight.question.budget = least + (best->predicted.arena_bytes - least) / 2;
+    Plan plan{.question = model.question, .graph = *model.graph};
+    const ListFigures figures = run.run(list, &plan);
+    plan.predicted = {.peak_bytes = figures.peak_bytes,
+                      .arena_bytes = figures.arena_bytes,
+                      .time_s = figures.seconds,
+                      .energy_j = figures.joules};
+    const bool fits = figures.valid && figures.arena_bytes <= tight.question.budget_bytes();
+    if (!best && !fits) return std::nullopt;
+    if (!best || (fits && figures.seconds <= best->predicted.time_s && figures.joules <= best->predicted.energy_j))
+      best = std::move(plan), least = std::max(least, best->predicted.peak_bytes);
+    else
+      least = tight.question.budget_bytes();
   }
-  if (options.warm_start != nullptr) {
-    keep_better_warm_start(best, graph, options);
-    if (structure_hash(options.warm_start->graph) == structure_hash(graph))
-      starts.push_back(list_of(*options.warm_start, graph));
-  }
+  return best;
+}
+
+// The best of `best` and of lists annealed from `starts`.
+Result<Plan> search(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
+                    std::optional<Plan> best, std::vector<List> starts) {
+  const CostGraph& graph = *model.graph;
   EngineRun run(model);
   const auto cost = [&](const List& list) { return cost_of(run.run(list), model, list.size()); };
   std::erase_if(starts, [&](const List& list) { return std::isinf(cost(list).value); });
@@ -681,19 +709,52 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   }
   for (const Chain& chain : chains) {
     if (!chain.best_cost().answers) continue;
-    Plan plan{.question = options.question, .graph = graph};
-    const ListFigures figures = run.run(chain.best(), &plan);
-    plan.predicted = {.peak_bytes = figures.peak_bytes,
-                      .arena_bytes = figures.arena_bytes,
-                      .time_s = figures.seconds,
-                      .energy_j = figures.joules};
-    keep_better(best, std::move(plan));
+    List list = chain.best();
+    leave_out_needless(list, run, model);
+    if (std::optional<Plan> plan = smallest_plan(list, model)) keep_better(best, std::move(plan));
   }
-  if (!best) return limits_missed(plans.front());
+  if (!best) return fail("E0302", "no plan was found that meets the limits", graph.name);
   best->method = "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
   best->solver_seconds = options.effort > 0 ? 0 : time.elapsed();
   prove(*best, model, options);
   return std::move(*best);
+}
+
+}  // namespace
+
+Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
+                              const PlanMaker& serial) {
+  if (options.others != nullptr || !options.fixed_initial.empty())
+    return fail("E0304", "several programs in one arena are planned for one engine alone", graph.name);
+  const TimeLimit time(options.time_limit);
+  std::optional<Error> none;
+  const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
+  if (plans.empty()) return Failure(*std::move(none));
+  const EngineModel model(graph, options.question);
+  std::optional<Plan> best;
+  std::vector<List> starts{EarliestFinish(model).run()};
+  for (const Plan& plan : plans) {
+    if (meets_limits(plan)) keep_better(best, plan);
+    starts.push_back(list_of(plan, graph));
+  }
+  if (options.warm_start != nullptr) {
+    keep_better_warm_start(best, graph, options);
+    if (structure_hash(options.warm_start->graph) == structure_hash(graph))
+      starts.push_back(list_of(*options.warm_start, graph));
+  }
+  Result<Plan> found = search(model, options, time, std::move(best), std::move(starts));
+  if (!found) return limits_missed(plans.front());
+  return found;
+}
+
+Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options) {
+  const TimeLimit time(options.time_limit);
+  const Plan start = moved_to(one, graph, options.question);
+  const EngineModel model(graph, options.question, &start);
+  std::vector<List> starts{list_of(start, graph), EarliestFinish(model).run()};
+  std::optional<Plan> best;
+  if (meets_limits(start)) best = start;
+  return search(model, options, time, std::move(best), std::move(starts));
 }
 
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options) {

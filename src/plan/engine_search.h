@@ -15,7 +15,13 @@ namespace pantoum::plan {
 Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
                               const PlanMaker& serial);
 
-// The same, without budget, paging and recomputing.
+// Looks for a plan of several engines that is better than `one`, a plan of the graph on one engine. `graph` is that graph with more engines: every op's
+// choices begin with those that `one` names. Tensors start where they start in `one`, so that the plans of other programs keep their places. Returns
+// `one` itself, moved to `graph`, where nothing better is found.
+//   cost    options.time_limit, or as plan_for_engines
+Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options);
+
+// As plan_for_engines, without budget, paging and recomputing.
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

@@ -10,6 +10,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/lists.h"
+
 namespace pantoum::problem {
 namespace {
 
@@ -308,6 +310,13 @@ void add_choice(const Choice& choice, Hasher& hash) {
 }
 
 }  // namespace
+
+uint64_t engines_of(const Device& device, const Choice& choice) {
+  uint64_t set = choice.engines.empty() ? 1 : 0;
+  for (size_t engine = 0; engine < device.engines.size(); ++engine)
+    if (base::contains(choice.engines, device.engines[engine].name)) set |= uint64_t{1} << engine;
+  return set;
+}
 
 Watts idle_watts(const CostGraph& graph) {
   const Device& device = graph.device;

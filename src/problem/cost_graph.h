@@ -100,6 +100,9 @@ struct CostGraph {
 
 inline constexpr size_t kMostEngines = 64;
 
+// The engines that the choice takes, a bit each in the device's order; they exist.
+uint64_t engines_of(const Device& device, const Choice& choice);
+
 inline bool several_engines(const Device& device) {
   return device.engines.size() > 1;
 }

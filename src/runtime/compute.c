@@ -47,6 +47,7 @@ pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op
 
 pt_status pt_bind_kernels(pt_session* session) {
   uint32_t op;
+  pt_status status;
   for (op = 0; op < session->plan.op_count; ++op) {
     const pt_scalars scalars = {1, 0, 0};
     const pt_kernel* kernel;
@@ -55,6 +56,8 @@ pt_status pt_bind_kernels(pt_session* session) {
     pt_call call;
     size_t needed;
     if (pt_decode_op(&session->plan, op, &view) != PT_OK) return PT_E_PLAN;
+    status = pt_take_crew(session, view.engines);
+    if (status != PT_OK) return status;
     kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == NULL) return PT_E_KERNEL;
     session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);

@@ -20,7 +20,7 @@ static pt_status settle_operands(pt_session* session, const pt_step* step, const
   return status;
 }
 
-static pt_status run_compute(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
+pt_status pt_run_compute(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
   unsigned output;
   pt_status status = PT_OK;
   if (session->flight_count != 0) status = settle_operands(session, step, view);
@@ -37,10 +37,20 @@ static pt_status run_compute(pt_session* session, const pt_step* step, pt_op_vie
 
 static pt_status run_step(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
   pt_status status;
-  if (step->kind == PT_DO_COMPUTE) return run_compute(session, step, view, scalars);
+  if (step->kind == PT_DO_COMPUTE) return pt_run_compute(session, step, view, scalars);
   status = pt_residency_step(session, step, view);
   if (status != PT_OK || step->kind == PT_DO_FREE) return status;
   return pt_transfer(session, step->kind == PT_DO_PAGE_OUT, step->subject, session->ram[step->subject]);
+}
+
+void pt_tell(const pt_session* session, uint32_t instruction, const pt_step* step, const pt_op_view* view) {
+  pt_event event;
+  if (session->observer == NULL) return;
+  event.instruction = instruction;
+  event.kind = step->kind;
+  event.engines = step->kind == PT_DO_COMPUTE ? view->engines : 0;
+  event.subject = step->subject;
+  session->observer(session->observer_context, &event);
 }
 
 static pt_status run_program(pt_session* session, uint32_t program, const pt_scalars* scalars) {
@@ -52,13 +62,7 @@ static pt_status run_program(pt_session* session, uint32_t program, const pt_sca
     pt_status status = pt_decode_step(&session->plan, &cursor, &step, &view);
     if (status == PT_OK) status = run_step(session, &step, &view, scalars);
     if (status != PT_OK) return status;
-    if (session->observer != NULL) {
-      pt_event event;
-      event.instruction = instruction;
-      event.kind = step.kind;
-      event.subject = step.subject;
-      session->observer(session->observer_context, &event);
-    }
+    pt_tell(session, instruction, &step, &view);
   }
   return PT_OK;
 }
@@ -69,7 +73,12 @@ pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalar
   if (session->failed || session->busy) return PT_E_STATE;
   session->busy = 1;
   pt_residency_start(session);
+#if PT_MAX_ENGINES > 1
+  status = session->engines.crews != NULL ? pt_run_engines(session, program, scalars)
+                                          : run_program(session, program, scalars);
+#else
   status = run_program(session, program, scalars);
+#endif
   settled = pt_settle_all(session);
   session->busy = 0;
   if (status == PT_OK) status = settled;

@@ -115,6 +115,29 @@ static pt_status decode_operands(const pt_plan* plan, pt_cursor* cursor, pt_op_v
   return PT_OK;
 }
 
+int pt_has_engines(const pt_plan* plan) {
+  return PT_MAX_ENGINES > 1 && (pt_load_u16(plan->bytes + PT_AT_FLAGS) & PT_FLAG_ENGINES) != 0;
+}
+
+unsigned pt_first_engine(uint8_t engines) {
+  unsigned engine = 0;
+  while (engine + 1 < PT_MAX_ENGINES && (engines >> engine & 1) == 0) ++engine;
+  return engine;
+}
+
+unsigned pt_queue_of(const pt_step* step, const pt_op_view* view) {
+  switch (step->kind) {
+    case PT_DO_COMPUTE:
+      return pt_first_engine(view->engines);
+    case PT_DO_PAGE_OUT:
+      return PT_QUEUE_OUT;
+    case PT_DO_PAGE_IN:
+      return PT_QUEUE_IN;
+    default:
+      return PT_QUEUES;
+  }
+}
+
 pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
   const uint32_t at = pt_load_u32(plan->bytes + plan->ops_at + (size_t)op * 4);
   const uint8_t* fixed;
@@ -137,6 +160,12 @@ pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
   cursor.at = at + PT_OP_FIXED_SIZE;
   cursor.end = (uint32_t)plan->size;
   cursor.bad = 0;
+  view->engines = 1;
+  if (pt_has_engines(plan)) {
+    const uint64_t engines = pt_take_varint(&cursor);
+    if (engines == 0 || engines >> PT_MAX_ENGINES != 0) return PT_E_PLAN;
+    view->engines = (uint8_t)engines;
+  }
   view->workspace_bytes = pt_take_varint(&cursor);
   if (decode_operands(plan, &cursor, view) != PT_OK) return PT_E_PLAN;
   for (attr = 0; attr < view->int_count; ++attr) view->ints[attr] = take_signed(&cursor);
@@ -177,7 +206,7 @@ static pt_status decode_compute(const pt_plan* plan, pt_cursor* cursor, pt_step*
   return cursor->bad ? PT_E_PLAN : PT_OK;
 }
 
-pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view) {
+static pt_status decode_plain_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view) {
   const uint64_t head = pt_take_varint(cursor);
   if (cursor->bad || head >> PT_DO_BITS >= PT_NOWHERE) return PT_E_PLAN;
   step->kind = (uint8_t)(head & 3);
@@ -189,4 +218,28 @@ pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, 
     if (cursor->bad || !tensor_in_arena(plan, step->at[0], step->subject)) return PT_E_PLAN;
   }
   return PT_OK;
+}
+
+static pt_status decode_waits(pt_cursor* cursor, pt_waits* waits) {
+  const uint64_t queues = pt_take_varint(cursor);
+  unsigned queue;
+  if (cursor->bad || queues >> PT_QUEUES != 0) return PT_E_PLAN;
+  for (queue = 0; queue < PT_QUEUES; ++queue) {
+    waits->ended[queue] = (queues >> queue & 1) != 0 ? pt_take_u32(cursor) : 0;
+    if (cursor->bad || ((queues >> queue & 1) != 0) != (waits->ended[queue] != 0)) return PT_E_PLAN;
+  }
+  return PT_OK;
+}
+
+pt_status pt_decode_waiting_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view,
+                                 pt_waits* waits) {
+  const pt_status status = decode_plain_step(plan, cursor, step, view);
+  if (status != PT_OK) return status;
+  memset(waits, 0, sizeof *waits);
+  return pt_has_engines(plan) && step->kind != PT_DO_FREE ? decode_waits(cursor, waits) : PT_OK;
+}
+
+pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view) {
+  pt_waits waits;
+  return pt_decode_waiting_step(plan, cursor, step, view, &waits);
 }

@@ -52,6 +52,7 @@ typedef struct pt_op_view {
   uint8_t engine, dtype;
   uint8_t input_count, output_count, int_count, real_count;
   uint16_t threads; /* at most; 0: all */
+  uint8_t engines;  /* a bit each; 1 in a plan of one engine */
   uint64_t workspace_bytes;
   uint32_t tensors[PT_MAX_OPERANDS];
   pt_tensor operands[PT_MAX_OPERANDS];
@@ -74,11 +75,25 @@ typedef struct pt_step {
   uint32_t workspace_at;        /* units */
 } pt_step;
 
+/* Which instructions must have ended before one begins: of each queue so many, in the order of the program; 0: none. */
+typedef struct pt_waits {
+  uint32_t ended[PT_QUEUES];
+} pt_waits;
+
+int pt_has_engines(const pt_plan* plan);
+/* The queue in which a compute on these engines stands: that of the first of them. */
+unsigned pt_first_engine(uint8_t engines);
+/* The queue of an instruction; PT_QUEUES: it has none (a free). */
+unsigned pt_queue_of(const pt_step* step, const pt_op_view* view);
+
 /* The code of a program; `program` < program_count. */
 pt_cursor pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions);
 /* The next instruction, and for a compute its op. PT_E_PLAN unless its subject exists and its places are inside the
  * arena. */
 pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view);
+/* The same, with what it waits for. */
+pt_status pt_decode_waiting_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view,
+                                 pt_waits* waits);
 
 #ifdef __cplusplus
 }

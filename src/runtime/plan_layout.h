@@ -1,6 +1,8 @@
 /* The bytes of a binary plan, as docs/plan-format.md has them: shared by the interpreter (C) and the encoder (C++). */
 #pragma once
 
+#include "pantoum/pantoum.h"
+
 #define PT_PLAN_MAGIC "PTMP"
 #define PT_PLAN_VERSION 2
 
@@ -28,7 +30,11 @@ enum { /* the header */
        PT_HEADER_SIZE = 88
 };
 
-enum { PT_FLAG_THREADS = 1, PT_PLAN_FLAGS = PT_FLAG_THREADS }; /* of the header */
+enum { /* flags of the header */
+       PT_FLAG_THREADS = 1,
+       PT_FLAG_ENGINES = 2, /* ops say their engines, instructions what they wait for */
+       PT_PLAN_FLAGS = PT_FLAG_THREADS | (PT_MAX_ENGINES > 1 ? PT_FLAG_ENGINES : 0)
+};
 
 enum { /* a tensor: u32 fields; places are in units of align_bytes, PT_NOWHERE: none */
        PT_TENSOR_UNITS = 0,
@@ -67,6 +73,9 @@ enum { /* a program: u32 fields */
        PT_PROGRAM_STAGING = 16, /* units in the arena; PT_NOWHERE: none */
        PT_PROGRAM_SIZE = 20
 };
+
+/* Queues of instructions that run at the same time: one for each engine, and the pager's two. */
+enum { PT_QUEUE_OUT = PT_MAX_ENGINES, PT_QUEUE_IN, PT_QUEUES };
 
 enum { PT_DO_COMPUTE = 0, PT_DO_PAGE_OUT = 1, PT_DO_PAGE_IN = 2, PT_DO_FREE = 3, PT_DO_BITS = 2 };
 

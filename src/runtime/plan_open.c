@@ -101,15 +101,18 @@ static pt_status check_op(const pt_plan* plan, uint32_t op) {
   return pt_check_op(&view);
 }
 
-/* The header's flags match the plan: pt_decode_op refuses threads without the flag, this refuses the flag without
- * threads. */
+/* The header's flags match the plan: pt_decode_op refuses threads without their flag, this refuses a flag that no op
+ * needs. */
 static pt_status check_flags(const pt_plan* plan) {
-  uint32_t op;
+  uint32_t op, used = 0;
   pt_op_view view;
   if (pt_load_u16(plan->bytes + PT_AT_FLAGS) == 0) return PT_OK;
-  for (op = 0; op < plan->op_count; ++op)
-    if (pt_decode_op(plan, op, &view) == PT_OK && view.threads != 0) return PT_OK;
-  return PT_E_PLAN;
+  for (op = 0; op < plan->op_count; ++op) {
+    if (pt_decode_op(plan, op, &view) != PT_OK) return PT_E_PLAN;
+    if (view.threads != 0) used |= PT_FLAG_THREADS;
+    if (view.engines != 1) used |= PT_FLAG_ENGINES;
+  }
+  return used == pt_load_u16(plan->bytes + PT_AT_FLAGS) ? PT_OK : PT_E_PLAN;
 }
 
 static int staging_fits(const pt_plan* plan, uint32_t at) {

@@ -15,6 +15,14 @@ enum {
   PT_SWAPPED = 2 /* of a pair: each now lives in the other's slot; outlasts runs */
 };
 
+/* What one queue leaves when it has run, and where its walk through the program keeps the places of tensors. */
+typedef struct pt_queue {
+  uint32_t* ram;
+  uint8_t* flags;
+  pt_status status;
+  pt_counters counters;
+} pt_queue;
+
 struct pt_session {
   pt_plan plan;
   uint8_t* arena;
@@ -31,6 +39,12 @@ struct pt_session {
   uint32_t last_ticket; /* the newest given */
   uint8_t has_pager, failed;
   uint8_t busy; /* a run or a copy is under way: a callback that calls back finds it */
+#if PT_MAX_ENGINES > 1
+  pt_engines engines; /* crews NULL: one engine */
+  pt_queue queues[PT_QUEUES];
+  const pt_scalars* scalars; /* of the run under way, and its program */
+  uint32_t program;
+#endif
   uint32_t flight_count;
   pt_flight flights[PT_MAX_IN_FLIGHT]; /* ascending tickets */
 };
@@ -65,6 +79,8 @@ pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t
 pt_status pt_settle(pt_session* session, uint32_t at, uint32_t units, int reads_only);
 /* Waits for all; the first failure is returned. */
 pt_status pt_settle_all(pt_session* session);
+/* Waits for the oldest of the open transfers, of which there is one at least. */
+pt_status pt_settle_oldest(pt_session* session);
 /* The next ticket. */
 uint32_t pt_next_ticket(pt_session* session);
 
@@ -74,5 +90,26 @@ uint32_t pt_next_ticket(pt_session* session);
 void pt_point_operands(const pt_session* session, pt_op_view* view);
 /* Runs the op's kernel; the operands point to their bytes. */
 pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op_view* view, const pt_scalars* scalars);
+/* Runs a compute: the transfers that it meets are waited for, then its kernel runs. */
+pt_status pt_run_compute(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars);
+/* Calls the observer. */
+void pt_tell(const pt_session* session, uint32_t instruction, const pt_step* step, const pt_op_view* view);
 /* Finds the kernel of every op, and asks whether the planned workspaces suffice. */
 pt_status pt_bind_kernels(pt_session* session);
+
+/* ---- several engines (engines.c, waits.c) ---- */
+
+/* Makes the session compute with the crew of these engines. PT_E_KERNEL: there is none. */
+pt_status pt_take_crew(pt_session* session, uint8_t engines);
+/* The bytes behind the tables of a session: places for every queue, and room for check_waits. */
+size_t pt_engine_bytes(const pt_plan* plan);
+/* Gives every queue its tables, `memory` of pt_engine_bytes. */
+void pt_engine_tables(pt_session* session, void* memory);
+/* Runs a program on all engines. */
+pt_status pt_run_engines(pt_session* session, uint32_t program, const pt_scalars* scalars);
+
+/* The room that pt_check_waits needs, in bytes. */
+size_t pt_waits_bytes(const pt_plan* plan);
+/* Proves for every program: whatever durations come true, no two instructions that share bytes, one of which writes them, run at the same time, and no
+ * instruction waits for a later one. PT_E_PLAN. `memory`: pt_waits_bytes, aligned for uint32_t. */
+pt_status pt_check_waits(pt_session* session, void* memory);

@@ -76,6 +76,10 @@ pt_status pt_settle(pt_session* session, uint32_t at, uint32_t units, int reads_
   return PT_OK;
 }
 
+pt_status pt_settle_oldest(pt_session* session) {
+  return wait_for(session, 0);
+}
+
 pt_status pt_settle_all(pt_session* session) {
   pt_status first = PT_OK;
   while (session->flight_count > 0) {

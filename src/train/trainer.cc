@@ -577,9 +577,10 @@ class PlanTrainer final : public Trainer {
   std::optional<uint64_t> spoilt_;  // the step since which no loss was finite
   Failure diverged(uint64_t step) {
     if (spoilt_ && *spoilt_ < step)
-      return fail("E0701",
-                  fmt::format("the loss of step {} is not finite: step {} has spoilt the parameters in RAM", step, *spoilt_), {},
-                  "go back to a checkpoint with --resume, or begin again");
+      return fail(
+          "E0701",
+          fmt::format("the loss of step {} is not finite: step {} has spoilt the parameters in RAM", step, *spoilt_),
+          {}, "go back to a checkpoint with --resume, or begin again");
     spoilt_ = step;
     return fail("E0701", fmt::format("the loss of step {} is not finite", step), {},
                 "use a smaller --lr, and go on from the last checkpoint: this step has spoilt the "
@@ -796,7 +797,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                       .direct_io = options.direct_io,
                                                       .encrypt = options.encrypt,
                                                       .kernels = options.kernels,
-                                                      .pool = options.pool}));
+                                                      .pool = options.pool,
+                                                      .engines = options.engines}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, Source::kPlan, "E0242"));
   if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program && !table.update_program))

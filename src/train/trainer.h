@@ -69,9 +69,10 @@ struct GroupRates {
 struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
-  int threads = 0;        // 0: all cores
-  bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
-  bool encrypt = true;    // page file and feature cache
+  int threads = 0;                // 0: all cores
+  std::vector<int> engines = {};  // threads of each engine, for a plan of several; empty: equal shares of them
+  bool direct_io = true;          // O_DIRECT; falls back, and says so, where the file system refuses it
+  bool encrypt = true;            // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
   Schedule schedule = {};               // of lr, and of the groups' own

@@ -98,18 +98,17 @@ void keep_threads(int threads) {
   if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
 }
 
-Stage::Stage(const PrimitiveHandle& made, std::vector<Argument> arguments) : primitive_(made.primitive) {
-  for (const Argument& argument : arguments) {
-    places_.push_back(argument.place);
+Stage::Stage(const dnnl::primitive& primitive, std::vector<Argument> arguments)
+    : primitive_(primitive), arguments_(std::move(arguments)) {
+  for (const Argument& argument : arguments_)
     memories_.push_back(dnnl::memory(argument.desc, engine(), DNNL_MEMORY_NONE));
-  }
-  for (size_t argument = 0; argument < arguments.size(); ++argument)
-    bound_.push_back({arguments[argument].name, memories_[argument].get()});
+  for (size_t argument = 0; argument < arguments_.size(); ++argument)
+    bound_.push_back({arguments_[argument].name, memories_[argument].get()});
 }
 
 void Stage::run(const pt_call& call, const dnnl::stream& stream) {
-  for (size_t argument = 0; argument < places_.size(); ++argument)
-    bind(memories_[argument], address(call, places_[argument]), stream);
+  for (size_t argument = 0; argument < arguments_.size(); ++argument)
+    bind(memories_[argument], address(call, arguments_[argument].place), stream);
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(bound_.size()), bound_.data()),
       "a primitive failed");
@@ -124,13 +123,29 @@ size_t Prepared::reserve(const Desc& desc) {
 void Prepared::add(const PrimitiveHandle& made, std::vector<Argument> arguments) {
   if (made.scratch.get_size() > 0)
     arguments.push_back({DNNL_ARG_SCRATCHPAD, made.scratch, {Place::kWorkspace, reserve(made.scratch)}});
-  stages_.emplace_back(made, std::move(arguments));
+  stages_.emplace_back(made.primitive, std::move(arguments));
+}
+
+std::unique_ptr<Prepared::Stages> Prepared::take() {
+  {
+    const std::lock_guard lock(guard_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Stages> stages = std::move(idle_.back());
+      idle_.pop_back();
+      return stages;
+    }
+  }
+  auto stages = std::make_unique<Stages>();
+  for (const Stage& stage : stages_) stages->push_back(stage.another());
+  return stages;
 }
 
 void Prepared::run(const pt_call& call, const dnnl::stream& stream) {
-  const std::lock_guard lock(running_);
-  for (Stage& stage : stages_) stage.run(call, stream);
+  std::unique_ptr<Stages> stages = take();
+  for (Stage& stage : *stages) stage.run(call, stream);
   if (rest_) run_rest(*rest_, call, threads_);
+  const std::lock_guard lock(guard_);
+  idle_.push_back(std::move(stages));
 }
 
 Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -32,12 +33,14 @@ struct Argument {
 // One primitive and its bindings. The workspace of a call is shared by its stages; `scratch` is taken there too.
 class Stage {
  public:
-  Stage(const PrimitiveHandle& made, std::vector<Argument> arguments);
+  Stage(const dnnl::primitive& primitive, std::vector<Argument> arguments);
+  // The same with bindings of its own.
+  [[nodiscard]] Stage another() const { return {primitive_, arguments_}; }
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
   dnnl::primitive primitive_;
-  std::vector<Place> places_;
+  std::vector<Argument> arguments_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> bound_;
 };
@@ -61,14 +64,18 @@ class Prepared {
   int later() const { return later_; }
   void set_later(int later) { later_ = later; }
   void finish(const Rest& rest) { rest_ = rest; }
-  // Callers of several trainers wait for each other: the memory objects of its stages are bound to one call at a time.
+  // Several threads may run it at the same time. The bindings of a call are made at the first call, and for each further call at the same time.
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
-  std::mutex running_;
+  using Stages = std::vector<Stage>;
+  std::unique_ptr<Stages> take();
+
+  std::mutex guard_;                           // of idle_
+  std::vector<std::unique_ptr<Stages>> idle_;  // stages that no call is bound to
   size_t workspace_bytes_ = 0;
   int threads_ = 1, later_ = 0;
-  std::vector<Stage> stages_;
+  Stages stages_;
   std::optional<Rest> rest_;
 };
 

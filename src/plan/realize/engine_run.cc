@@ -12,7 +12,8 @@
 
 namespace pantoum::plan {
 
-EngineModel::EngineModel(const CostGraph& of, const Question& asked) : graph(&of), question(asked) {
+EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan* places)
+    : graph(&of), question(asked), starts(places) {
   const problem::Device& device = of.device;
   std::unordered_map<int64_t, int32_t> tensor_of, op_of;
   std::map<std::string, Engines> bit_of;
@@ -105,16 +106,17 @@ struct GivenBack {
 class EngineRun::State {
  public:
   explicit State(const EngineModel& model)
-      : model_(model), device_(model.graph->device), blocks_(model.tensors.size()) {
+      : model_(model), device_(model.graph->device), blocks_(model.tensors.size() + 1) {
     for (const problem::Engine& engine : device_.engines) by_name_.emplace(engine.name, engine.idle_w);
     for (size_t op = 0; op < model.ops.size(); ++op) op_of_[model.graph->ops[op].id] = static_cast<int32_t>(op);
     for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
       tensor_of_[model.graph->tensors[tensor].id] = static_cast<int32_t>(tensor);
+    staging_at_ = model.starts != nullptr && model.staging > 0 ? model.starts->staging_at : 0;
     Bytes top = base::round_up(model.staging, model.align);
     initial_.assign(model.tensors.size(), -1);
     for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
       if (model.tensors[tensor].start != Home::kRam) continue;
-      initial_[tensor] = top;
+      initial_[tensor] = model.starts != nullptr ? model.starts->initial.at(model.graph->tensors[tensor].id) : top;
       top = base::round_up(top + model.tensors[tensor].bytes, model.align);
     }
     for (const EngineModel::Tensor& tensor : model.tensors)
@@ -129,8 +131,8 @@ class EngineRun::State {
     plan_ = plan;
     reset();
     if (!find_ends(list)) return {};
-    if (model_.staging > 0) touch(0, model_.staging);
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+    hold_staging();
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
       if (model_.tensors[tensor].start == Home::kRam) arrive(static_cast<int32_t>(tensor), initial_[tensor]);
     note_peak(0);
     free_after(0);
@@ -158,7 +160,7 @@ class EngineRun::State {
     plan_ = nullptr;
     reset();
     if (model_.staging > 0) touch(plan.staging_at, model_.staging);
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       if (model_.tensors[tensor].start == Home::kAux) store(static_cast<int32_t>(tensor), 0);
       if (model_.tensors[tensor].start != Home::kRam) continue;
       const auto at = plan.initial.find(model_.graph->tensors[tensor].id);
@@ -210,7 +212,7 @@ class EngineRun::State {
     for (std::vector<int32_t>& each : ends_) each.clear();
     last_use_.assign(blocks_.size(), kNowhere);
     std::fill(stored_.begin(), stored_.end(), -1);
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       if (model_.tensors[tensor].start == Home::kRam) last_use_[tensor] = 0;
       if (model_.tensors[tensor].start == Home::kAux) stored_[tensor] = 0;
     }
@@ -242,7 +244,7 @@ class EngineRun::State {
     }
     for (size_t op = 0; op < computed_.size(); ++op)
       if (computed_[op] == 0 && !model_.ops[op].optional) return false;
-    for (size_t each = 0; each < blocks_.size(); ++each) {
+    for (size_t each = 0; each < model_.tensors.size(); ++each) {
       const EngineModel::Tensor& of = model_.tensors[each];
       if (of.ends_in_storage && stored_[each] < 0) return false;
       if (of.ends_in_ram && last_use_[each] == kNowhere) return false;
@@ -250,7 +252,7 @@ class EngineRun::State {
         ends_[last_use_[each]].push_back(static_cast<int32_t>(each));
     }
     computed_.assign(computed_.size(), 0);
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
       stored_[tensor] = model_.tensors[tensor].start == Home::kAux ? 0 : -1;
     return true;
   }
@@ -318,6 +320,14 @@ class EngineRun::State {
     live_.insert(behind, number);
   }
 
+  void hold_staging() {
+    if (model_.staging == 0) return;
+    touch(staging_at_, model_.staging);
+    blocks_.back().at = staging_at_;
+    blocks_.back().size = model_.staging;
+    live_.push_back(static_cast<int32_t>(blocks_.size() - 1));
+  }
+
   void release(int32_t number) {
     Held& block = blocks_[index(number)];
     block.held = false;
@@ -345,10 +355,10 @@ class EngineRun::State {
   Bytes place(Bytes size, Engines who, Seconds begin, Bytes wanted) {
     if (size == 0) return 0;
     const Bytes budget = model_.question.budget_bytes();
-    if (wanted >= model_.staging && wanted + size <= budget && is_free(wanted, size)) return wanted;
+    if (wanted >= 0 && wanted + size <= budget && is_free(wanted, size)) return wanted;
     for (const bool spare_homes : {true, false}) {
       Offer best;
-      Bytes from = base::round_up(model_.staging, model_.align);
+      Bytes from = 0;
       size_t home = 0, live = 0;
       while (true) {
         const Bytes next_live = live < live_.size() ? blocks_[index(live_[live])].at : budget;
@@ -367,7 +377,7 @@ class EngineRun::State {
       }
       if (best.at >= 0) return best.at;
     }
-    Bytes top = base::round_up(model_.staging, model_.align);  // over the budget: the search goes back from there
+    Bytes top = 0;  // over the budget: the search goes back from there
     for (const int32_t number : live_)
       top = std::max(top, base::round_up(blocks_[index(number)].at + blocks_[index(number)].size, model_.align));
     return top;
@@ -656,14 +666,14 @@ class EngineRun::State {
       for (size_t engine = 0; engine < device_.engines.size(); ++engine)
         if (device_.engines[engine].name == name && (used_ >> engine & 1) != 0) watts += idle;
     figures_.joules += (device_.idle_w + watts) * figures_.seconds;
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor)
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
       if (stored_[tensor] >= 0) figures_.storage_bytes += model_.tensors[tensor].slot;
   }
 
   void write_places(Plan& plan) const {
-    if (model_.staging > 0) plan.staging_at = 0;
+    if (model_.staging > 0) plan.staging_at = staging_at_;
     Bytes top = 0;
-    for (size_t tensor = 0; tensor < blocks_.size(); ++tensor) {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       const int64_t id = model_.graph->tensors[tensor].id;
       if (initial_[tensor] >= 0) plan.initial[id] = initial_[tensor];
       if (stored_[tensor] < 0) continue;
@@ -680,11 +690,12 @@ class EngineRun::State {
   std::unordered_map<int64_t, int32_t> op_of_, tensor_of_;
   std::vector<Bytes> initial_;  // by tensor: where it starts in a list's arena; -1: not in RAM
   std::vector<int32_t> homes_;  // tensors whose first place is needed at the end, by offset
+  Bytes staging_at_ = 0;
   Plan* plan_ = nullptr;
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
   std::vector<std::vector<int32_t>> ends_;           // by entry + 1
   std::vector<size_t> last_use_;                     // by tensor: entry + 1
-  std::vector<Held> blocks_;                         // by tensor
+  std::vector<Held> blocks_;                         // by tensor; the last: the staging buffer
   std::vector<int32_t> live_;                        // tensors in RAM that have bytes, by offset
   std::vector<GivenBack> given_back_;
   size_t forget_above_ = 32;

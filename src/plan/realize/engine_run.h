@@ -43,7 +43,8 @@ struct EngineModel {
     int32_t maker = -1;  // the op that writes it
   };
 
-  EngineModel(const CostGraph& graph, const Question& question);
+  // `starts`: a plan that says where tensors start and where the staging buffer is; null: one behind the other.
+  EngineModel(const CostGraph& graph, const Question& question, const Plan* starts = nullptr);
 
   const CostGraph* graph;
   Question question;
@@ -53,6 +54,7 @@ struct EngineModel {
   std::vector<Seconds> hand_offs;
   Seconds longest_hand_off = 0;
   Bytes align = 1, staging = 0;
+  const Plan* starts;
 };
 
 // A list without offsets and frees: a tensor leaves RAM after its last use before it is made or read again.

@@ -1,0 +1,124 @@
+#include "cost/cpu_engines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "cost/roofline.h"
+
+namespace pantoum::cost {
+namespace {
+
+constexpr const char* kMemory = "memory";
+constexpr double kShareOfBandwidth = 0.5;
+constexpr int kMostProcessor = 4095;
+
+// Takes a number from the front of the text. -1: there is none.
+int take_number(std::string_view& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 0 || number > kMostProcessor) return -1;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return number;
+}
+
+Failure no_engines(const std::string& what, const std::string& where) {
+  return fail("E0115", what, where, "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7");
+}
+
+// Returns the processors of "cpu2" or "cpu0-3"; empty: the text is neither.
+std::vector<int> processors_of(std::string_view text) {
+  if (!text.starts_with("cpu")) return {};
+  text.remove_prefix(3);
+  const int first = take_number(text);
+  int last = first;
+  if (first >= 0 && text.starts_with("-")) {
+    text.remove_prefix(1);
+    last = take_number(text);
+  }
+  if (first < 0 || last < first || !text.empty()) return {};
+  std::vector<int> processors;
+  for (int processor = first; processor <= last; ++processor) processors.push_back(processor);
+  return processors;
+}
+
+// Does the op move more than half of what memory can?
+bool is_of_memory(const Work& work, const Compute& compute, Seconds seconds) {
+  const bool fits_a_cache =
+      !compute.caches.empty() && work.footprint <= static_cast<double>(compute.caches.back().bytes);
+  return compute.bytes_per_s > 0 && !fits_a_cache && work.bytes > kShareOfBandwidth * compute.bytes_per_s * seconds;
+}
+
+}  // namespace
+
+Result<std::vector<CpuEngine>> parse_engines(const std::string& text, const std::string& where) {
+  std::vector<CpuEngine> engines;
+  if (text == "cpu") return engines;
+  std::set<int> taken;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    const std::vector<int> processors = processors_of(name);
+    if (processors.empty()) return no_engines(fmt::format("'{}' is no engine", name), where);
+    for (const int processor : processors)
+      if (!taken.insert(processor).second)
+        return no_engines(fmt::format("two engines have processor {}", processor), where);
+    engines.push_back({name, static_cast<int>(processors.size())});
+  }
+  if (text.empty() || text.back() == ',') return no_engines("an engine has no name", where);
+  if (engines.size() > PT_MAX_ENGINES)
+    return fail("E0115",
+                fmt::format("{} engines are more than the {} that a plan can have", engines.size(), PT_MAX_ENGINES),
+                where, "give several processors to one engine, as in cpu0-3");
+  if (engines.size() == 1)
+    return fail("E0115", "one engine alone computes as without this setting", where,
+                "leave it out, and give --threads");
+  return engines;
+}
+
+void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
+                 const std::vector<CpuEngine>& engines, Seconds hand_off) {
+  problem::Device& of = built.graph.device;
+  const problem::Watts idle_w = of.engines.front().idle_w;  // of the whole processor
+  std::vector<std::string> all;
+  of.engines.clear();
+  for (const CpuEngine& engine : engines) {
+    of.engines.push_back({.name = engine.name, .handoff_s = hand_off});
+    all.push_back(engine.name);
+  }
+  of.engines.front().idle_w = idle_w;
+  of.engines.push_back({.name = kMemory});
+  built.with_threads = static_cast<uint8_t>((1U << engines.size()) - 1);
+  for (size_t op = 0; op < built.graph.ops.size(); ++op) {
+    std::vector<problem::Choice>& choices = built.graph.ops[op].choices;
+    const size_t first = choices.size();
+    for (size_t at = 0; at < first; ++at) {
+      const Work work = work_of(graph, built.computed_as[op][at], choices[at].workspace_bytes, built.kernel_of[op][at]);
+      const bool of_memory = is_of_memory(work, device.compute, choices[at].time_s);
+      const problem::Choice plain = choices[at];
+      const auto on = [&](std::vector<std::string> names) {
+        problem::Choice choice = plain;
+        choice.engines = std::move(names);
+        if (of_memory) choice.engines.emplace_back(kMemory);
+        return choice;
+      };
+      bool placed = false;
+      for (const CpuEngine& engine : engines) {
+        if (built.threads_of[op][at] != engine.threads) continue;
+        if (std::exchange(placed, true)) {
+          choices.push_back(on({engine.name}));
+          built.kernel_of[op].push_back(built.kernel_of[op][at]);
+          built.computed_as[op].push_back(built.computed_as[op][at]);
+          built.threads_of[op].push_back(built.threads_of[op][at]);
+        } else {
+          choices[at] = on({engine.name});
+        }
+      }
+      if (!placed) choices[at] = on(all);
+    }
+  }
+}
+
+}  // namespace pantoum::cost

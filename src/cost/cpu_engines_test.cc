@@ -1,0 +1,84 @@
+#include "cost/cpu_engines.h"
+
+#include <gtest/gtest.h>
+
+namespace pantoum::cost {
+namespace {
+
+TEST(CpuEngines, AreListsOfProcessors) {
+  const auto of = [](const std::string& text) {
+    std::string found;
+    const auto engines = parse_engines(text, "--engines");
+    if (!engines) return engines.error().code;
+    for (const CpuEngine& engine : *engines) found += engine.name + ":" + std::to_string(engine.threads) + " ";
+    return found;
+  };
+  EXPECT_EQ(of("cpu"), "");
+  EXPECT_EQ(of("cpu0,cpu1"), "cpu0:1 cpu1:1 ");
+  EXPECT_EQ(of("cpu0-3,cpu4-7,cpu9"), "cpu0-3:4 cpu4-7:4 cpu9:1 ");
+  for (const char* wrong : {"", ",", "cpu0", "cpu0,", ",cpu0", "cpu0,cpu0", "cpu0-2,cpu1", "cpu2-1,cpu0", "cpu,cpu1",
+                            "gpu0,cpu1", "cpu0 ,cpu1", "cpu0,cpu4096", "cpu0,cpu99999999999", "cpu0,cpu1-",
+                            "cpu0,cpu1,cpu2,cpu3,cpu4,cpu5,cpu6,cpu7,cpu8"})
+    EXPECT_EQ(of(wrong), "E0115") << wrong;
+}
+
+// One op of two algorithms, each on two threads and on one.
+BuiltCostGraph two_algorithms() {
+  BuiltCostGraph built;
+  built.graph.device.engines = {{.name = "cpu", .idle_w = 3}};
+  built.graph.ops.push_back({.id = 0, .name = "add"});
+  for (const double seconds : {1.0, 2.0, 1.5, 3.0}) built.graph.ops[0].choices.push_back({.time_s = seconds});
+  built.kernel_of = {{nullptr, nullptr, nullptr, nullptr}};
+  built.threads_of = {{0, 0, 1, 1}};
+  return built;
+}
+
+TEST(CpuEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
+  ir::Graph graph;
+  ir::Op op;
+  op.kind = ir::Kind::k_add;
+  for (int value = 0; value < 3; ++value) {
+    graph.values.push_back({});
+    graph.values.back().type = {ir::DType::kF32, {1 << 20}};
+  }
+  op.inputs = {0, 1};
+  op.outputs = {2};
+  graph.ops.push_back(op);
+  BuiltCostGraph built = two_algorithms();
+  built.computed_as = {{op, op, op, op}};
+  DeviceProfile device;
+  device.compute.bytes_per_s = 0;
+  add_engines(built, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
+  const auto& choices = built.graph.ops[0].choices;
+  const std::vector<std::string> all{"cpu0", "cpu1"}, first{"cpu0"}, second{"cpu1"};
+  ASSERT_EQ(choices.size(), 6U);
+  EXPECT_EQ(choices[0].engines, all);
+  EXPECT_EQ(choices[1].engines, all);
+  EXPECT_EQ(choices[2].engines, first);
+  EXPECT_EQ(choices[3].engines, first);
+  EXPECT_EQ(choices[4].engines, second);
+  EXPECT_EQ(choices[5].engines, second);
+  EXPECT_EQ(choices[4].time_s, 1.5);
+  EXPECT_EQ(choices[5].time_s, 3.0);
+  EXPECT_EQ(built.with_threads, 3);
+  EXPECT_EQ(built.graph.device.engines[0].idle_w, 3);
+  EXPECT_EQ(built.threads_of[0], (std::vector<int>{0, 0, 1, 1, 1, 1}));
+
+  // 12 MiB in a second are more than half of 20 MB/s, and less than half of 30; a cache that holds them changes that.
+  BuiltCostGraph slow = two_algorithms(), quick = two_algorithms(), cached = two_algorithms();
+  for (BuiltCostGraph* each : {&slow, &quick, &cached}) each->computed_as = {{op, op, op, op}};
+  device.compute.bytes_per_s = 20e6;
+  add_engines(slow, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
+  EXPECT_EQ(slow.graph.ops[0].choices[0].engines, (std::vector<std::string>{"cpu0", "cpu1", "memory"}));
+  EXPECT_EQ(slow.graph.ops[0].choices[1].engines, all);  // in two seconds
+  device.compute.bytes_per_s = 30e6;
+  add_engines(quick, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
+  EXPECT_EQ(quick.graph.ops[0].choices[0].engines, all);
+  device.compute.bytes_per_s = 20e6;
+  device.compute.caches = {{.bytes = 1 << 30, .bytes_per_s = 1e9}};
+  add_engines(cached, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
+  EXPECT_EQ(cached.graph.ops[0].choices[0].engines, all);
+}
+
+}  // namespace
+}  // namespace pantoum::cost

@@ -1,0 +1,142 @@
+"""Steps on several engines of this machine's processors: the bits are those of one engine, whatever is planned and run."""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import unittest
+
+from house import CHECKER, House, npy, onnx_model, onnx_node, onnx_tensor, tensors
+
+ENGINES = ("--engines", "cpu0,cpu1")
+# Modelled times: the plans of these tests do not depend on the machine.
+PLANNED = ("--kernels", "portable", "--measure", "off", "--effort", "1")
+BATCH, WIDTH, CLASSES, SAMPLES = 8, 24, 10, 40
+
+
+def towers(path, layers, branches=2, seed=1):
+    """Chains of small products side by side, which end in one sum: [N, WIDTH] -> [N, CLASSES]."""
+    draw = random.Random(seed)
+    weights, nodes, ends = [], [], []
+
+    def weight(name, *dims):
+        count = dims[0] * (dims[1] if len(dims) > 1 else 1)
+        weights.append(onnx_tensor(name, dims, [draw.gauss(0, 0.25) for _ in range(count)]))
+        return name
+
+    for branch in range(branches):
+        last = "x"
+        for layer in range(layers):
+            name = f"b{branch}l{layer}"
+            nodes.append(onnx_node("Gemm", [last, weight(name + "w", WIDTH, WIDTH), weight(name + "b", WIDTH)], [name], name))
+            last = name + "a"
+            nodes.append(onnx_node(["Tanh", "Sigmoid", "Relu"][(layer + branch) % 3], [name], [last], last))
+        ends.append(last)
+    while len(ends) > 1:
+        total = f"sum{len(ends)}"
+        nodes.append(onnx_node("Add", [ends.pop(), ends.pop()], [total], total))
+        ends.append(total)
+    nodes.append(onnx_node("Gemm", [ends[0], weight("hw", WIDTH, CLASSES), weight("hb", CLASSES)], ["y"], "head"))
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ["N", WIDTH], weights))
+    return path
+
+
+def make_data(folder, seed=3):
+    draw = random.Random(seed)
+    os.makedirs(folder, exist_ok=True)
+    for split in ("train", "test"):
+        values = [draw.uniform(-1, 1) for _ in range(SAMPLES * WIDTH)]
+        with open(os.path.join(folder, f"x_{split}.npy"), "wb") as file:
+            file.write(npy("<f4", (SAMPLES, WIDTH), struct.pack(f"<{len(values)}f", *values)))
+        with open(os.path.join(folder, f"y_{split}.npy"), "wb") as file:
+            file.write(npy("<i8", (SAMPLES,), struct.pack(f"<{SAMPLES}q", *(draw.randrange(CLASSES) for _ in range(SAMPLES)))))
+    return folder
+
+
+class Engines(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.data = make_data(os.path.join(cls.folder, "data"))
+        cls.model = towers(os.path.join(cls.folder, "towers.onnx"), 12)
+        cls.wide = towers(os.path.join(cls.folder, "wide.onnx"), 5, branches=4, seed=2)
+
+    def plan(self, model, *more):
+        """The plan as JSON, and its file."""
+        path = self.path(f"plan{len(os.listdir(self.folder))}.json")
+        self.succeed("plan", model, "--batch", BATCH, *PLANNED, *more, "-o", path)
+        self.succeed("verify", path)
+        with open(path) as file:
+            return json.load(file), path
+
+    def train(self, model, *more):
+        path = self.path(f"trained{len(os.listdir(self.folder))}.safetensors")
+        self.succeed("train", model, "--batch", BATCH, "--data", self.data, "--epochs", 2, *more, "-o", path)
+        return tensors(path)
+
+    def engines_of(self, plan):
+        ops = {op["id"]: op for op in plan["graph"]["ops"]}
+        return {tuple([used] if isinstance(used := ops[each["op"]]["choices"][each["choice"]].get("engine", "cpu0"), str) else used)
+                for each in plan["instructions"] if each["do"] == "compute"}
+
+    def test_every_way_to_train_has_the_bits_of_one_engine(self):
+        several = 0
+        for model in (self.model, self.wide):
+            for way in ((), ("--optimizer", "adam"), ("--accumulate", "2"), ("--params-in", "aux")):
+                one, _ = self.plan(model, "--ram", "4MiB", *way)
+                expected = self.train(model, "--ram", "4MiB", *PLANNED, *way)
+                for ram in (4 << 20, int(one["predicted"]["peak_bytes"] * 0.9)):
+                    with self.subTest(os.path.basename(model), way=way, ram=ram):
+                        budget = ("--ram", f"{ram}B")
+                        plan, path = self.plan(model, *budget, *ENGINES, *way)
+                        self.assertLessEqual(plan["predicted"]["arena_bytes"], ram)
+                        several += len(self.engines_of(plan)) > 1
+                        self.same_bits(self.train(model, *budget, *way, "--plan", path), expected)
+        self.assertGreaterEqual(several, 5, "too few plans take several engines")
+
+    def test_a_plan_of_several_engines_takes_less_modelled_time(self):
+        one, _ = self.plan(self.model, "--ram", "4MiB", "--threads", "2")
+        two, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
+        self.assertLess(two["predicted"]["time_s"], 0.9 * one["predicted"]["time_s"])
+        self.assertLessEqual({("cpu0",), ("cpu1",)}, self.engines_of(two))
+        if os.path.exists(CHECKER):
+            graph = self.path("graph.json")
+            with open(graph, "w") as file:
+                json.dump(two["graph"], file)
+            checked = subprocess.run([sys.executable, CHECKER, graph, path], capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_resume_evaluation_and_outputs(self):
+        _, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
+        trained, checkpoint = self.path("whole.safetensors"), self.path("half.safetensors.checkpoint")
+        words = ("train", self.model, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", "--plan", path)
+        self.succeed(*words, "--epochs", 1, "--checkpoint-every", 2, "-o", self.path("half.safetensors"))
+        self.succeed(*words, "--epochs", 2, "--resume", checkpoint, "-o", trained)
+        self.same_bits(tensors(trained), self.train(self.model, "--ram", "4MiB", *PLANNED))
+        outputs = []
+        for made_by in ("--threads", "2"), ENGINES:
+            _, by = self.plan(self.model, "--ram", "4MiB", *made_by)
+            out = self.path(f"outputs{len(outputs)}.npy")
+            self.succeed("predict", by, "--weights", trained, "--data", self.data, "-o", out)
+            with open(out, "rb") as file:
+                outputs.append(file.read())
+        self.assertEqual(*outputs)
+
+    def test_a_back_end_trains_on_engines(self):
+        """Fewer threads are another class of a back end's bits: without the freedom its ops stay on all engines together."""
+        words = ("--ram", "4MiB", "--measure", "off", "--effort", "1", *ENGINES)
+        self.assertTrue(self.train(self.model, *words))
+        self.same_bits(self.train(self.model, *words, "--allow-numerics-change"), self.train(self.model, *words, "--allow-numerics-change"))
+
+    def test_what_names_no_engines_is_refused(self):
+        for text in ("", "cpu0", "cpu0,", "gpu0,cpu1", "cpu0,cpu0", "cpu0-2,cpu2", "cpu1-0,cpu2", "cpu0;cpu1", "cpu-1,cpu0", "cpu0,cpu99999", ",".join(f"cpu{n}" for n in range(9))):
+            with self.subTest(text):
+                self.refuse(2, "E0115", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", "--engines", text)
+        self.refuse(2, "E0117", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", *ENGINES, "--threads", 3)
+        self.refuse(2, "E0117", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", *ENGINES, "--device", "m4")
+
+
+if __name__ == "__main__":
+    unittest.main()
