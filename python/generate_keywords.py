@@ -163,9 +163,8 @@ def value_class(settings: Settings, name: str, fields: list[dict], head: str) ->
 
 
 def value_type(field: dict) -> str:
-    kind = {"flag": "bool", "whole": "int", "number": "float", "text": "str", "texts": "tuple[float, ...]"}[
-        field["type"]
-    ]
+    kinds = {"flag": "bool", "whole": "int", "number": "float", "text": "str", "texts": "Sequence[float]"}
+    kind = kinds[field["type"]]
     return f"{kind} | None" if field["optional"] else kind
 
 

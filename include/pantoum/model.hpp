@@ -34,6 +34,8 @@ struct Loss {
   double beta = 1;
   bool classes_last = false;
   bool mean_of_batch = false;
+  std::vector<double> class_weights = {};
+  int64_t batch_axis = 0;
 };
 
 template <class Visitor>
@@ -52,6 +54,12 @@ void describe(Visitor& v, Loss& loss) {
                               .only_of = "cross_entropy soft_cross_entropy nll"});
   v.field(loss.mean_of_batch, {.name = "mean_of_batch", .help = "divide by the number of samples, not of elements",
                                .only_of = "kl_div"});
+  v.field(loss.class_weights, {.name = "class_weights",
+                               .help = "a weight for each class, as 1:2:0.5; on the command line an NPY file, too",
+                               .least = 0, .most = 1e30, .only_of = "cross_entropy soft_cross_entropy nll"});
+  v.field(loss.batch_axis, {.name = "batch_axis", .help = "dimension of the output that is the batch: 1 of [T,N,..]",
+                            .least = 0, .most = 5,
+                            .only_of = "cross_entropy soft_cross_entropy nll mse l1 smooth_l1 bce_with_logits kl_div"});
 }
 
 // The loss: a name (.loss = "mse"), a Loss, or several Losses, each of another output.

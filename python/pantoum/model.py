@@ -133,6 +133,10 @@ def _core_options(options: Options) -> _core.ModelOptions:
 def losses_of(loss: Losses) -> tuple[Loss, ...]:
     """All terms of a loss. UsageError E0115."""
     terms = (loss,) if isinstance(loss, str) or not isinstance(loss, Iterable) else loss
+    for term in terms:
+        if isinstance(term, str) and "," in term:
+            advice = 'settings are arguments: pantoum.Loss("cross_entropy", class_weights=(1, 2))'
+            raise UsageError("E0115", f"'{term}' is no name of a loss", "loss", advice)
     made = tuple(Loss(term) if isinstance(term, str) else term for term in terms)
     for term in made:
         expect(term, Loss, "loss", 'give a name as in "mse", or pantoum.Loss', "E0115")

@@ -26,6 +26,10 @@ class Loss:
         beta: error at which the parabola of smooth_l1 ends (default: 1.0) (smooth_l1 only).
         classes_last: classes are the last dimension, not dimension 1 (cross_entropy, soft_cross_entropy, nll only).
         mean_of_batch: divide by the number of samples, not of elements (kl_div only).
+        class_weights: a weight for each class, as 1:2:0.5; on the command line an NPY file, too (cross_entropy,
+            soft_cross_entropy, nll only).
+        batch_axis: dimension of the output that is the batch: 1 of [T,N,..] (default: 0) (cross_entropy,
+            soft_cross_entropy, nll, mse, l1, smooth_l1, bce_with_logits, kl_div only).
     """
 
     name: str = "cross_entropy"
@@ -36,6 +40,8 @@ class Loss:
     beta: float = 1.0
     classes_last: bool = False
     mean_of_batch: bool = False
+    class_weights: Sequence[float] = ()
+    batch_axis: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +187,7 @@ class CustomUpdate:
 
     operator: str = ""
     lr: float = 0.01
-    settings: tuple[float, ...] = ()
+    settings: Sequence[float] = ()
 
 
 Optimizer: TypeAlias = Union[Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate]

@@ -73,12 +73,15 @@ def _cross_entropy(rows: Array, labels: Array, term: Loss) -> float:
     """As PyTorch computes it, in double."""
     shifted = rows.astype(np.float64) - rows.max(1, keepdims=True)
     logarithms = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    weights = np.asarray(term.class_weights if len(term.class_weights) else np.ones(rows.shape[1]))
     if labels.dtype.kind == "f":
         targets = (labels if term.classes_last else np.moveaxis(labels, 1, -1)).reshape(rows.shape)
-        counts = np.ones(len(rows), bool)
+        counts = np.ones(len(rows))
     else:
         labels = labels.reshape(-1)
-        counts = (labels >= 0) & (labels != term.ignore_index)
-        targets = np.eye(rows.shape[1])[np.where(counts, labels, 0)]
+        read = (labels >= 0) & (labels != term.ignore_index)
+        labels = np.where(read, labels, 0)
+        targets, counts = np.eye(rows.shape[1])[labels], read * weights[labels]
+        logarithms = logarithms * read[:, None]
     targets = targets * (1 - term.smoothing) + term.smoothing / rows.shape[1]
-    return float(-(targets * logarithms).sum(1)[counts].sum() / max(int(counts.sum()), 1))
+    return float(-(targets * logarithms * weights).sum() / (counts.sum() or 1))

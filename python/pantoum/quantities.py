@@ -118,6 +118,8 @@ def words_of(value: Any, what: str, kind: str) -> list[bytes]:
         value = {name: _listed(part, what) for name, part in value.items()}
         parts = [(name, part) for name, part in value.items() if part is not False]
         return [_word(name if part is True else (name, part), what, kind) for name, part in parts]
+    if isinstance(value, Iterable) and hasattr(value, "tolist"):  # arrays and tensors
+        value = value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return [_word(item, what, kind) for item in value]
     return [_word(value, what, kind)]

@@ -84,7 +84,7 @@ using TrainingOptions = ::pantoum::ModelOptions;
 
 // Returns the evaluation step. Its parameters and buffers have the same names as in training; batch norm uses its running statistics, and there is no
 // dropout. Results: "loss", the weighted sum; with several terms, the weighted "loss.<output>" of each term; "count_correct" for every term with
-// labels; then the metrics "count_top5" and "mean_absolute_error". With several terms, the names of counts and metrics end in ".<output>".
+// labels, and "label_weight", what the labels weigh, where it has class weights; then the metrics "count_top5" and "mean_absolute_error". With several terms, the names of counts and metrics end in ".<output>".
 [[nodiscard]] Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options);
 
 // Returns the step that gives the model's outputs: make_evaluation's without its losses. It reads the inputs alone that the outputs are made of, and a

@@ -32,6 +32,7 @@ void add_measures(Builder& builder, const LossSite& site, const Metrics& metrics
   };
   const std::vector<ValueId> operands{site.prediction, site.target};
   if (!site.suffix.empty()) tell("loss", site.weighted);
+  if (site.label_weight != kNone) tell("label_weight", site.label_weight);
   if (has_labels(site.term)) {
     const auto count = [&](const std::string& name, int64_t highest) {
       tell(name,
@@ -80,6 +81,13 @@ std::optional<Shape> rows_of_samples(const Shape& shape, int64_t batch) {
   return one;
 }
 
+// The term whose batch is another dimension than the first of this output; null: none.
+const LossTerm* term_of(const TrainingOptions& options, const std::string& name, bool is_first) {
+  for (const LossTerm& term : options.loss.terms())
+    if (term.batch_axis > 0 && (term.output ? *term.output == name : is_first)) return &term;
+  return nullptr;
+}
+
 bool follows_from_inputs(const Graph& graph, ValueId output) {
   const Value& root = graph.value(ir::root_of(graph, output));
   return root.producer != kNone || root.role == ir::Role::kInput || root.role == ir::Role::kLabel;
@@ -95,10 +103,12 @@ Result<Graph> make_prediction(const Graph& forward, const TrainingOptions& optio
   const Shape& first = graph.value(graph.labels.front()).type.shape;
   const int64_t batch = first.empty() ? 0 : first.front();
   for (size_t output = 0; output < graph.outputs.size(); ++output) {
-    const ValueId made = graph.outputs[output];
+    ValueId made = graph.outputs[output];
     const std::string& own = output < graph.output_names.size() ? graph.output_names[output] : graph.value(made).name;
     const std::string name = own;  // values move when the graph grows
     if (name == ir::kCapturedLoss || !follows_from_inputs(graph, made)) continue;
+    if (const LossTerm* term = term_of(options, name, output == 0))
+      made = batch_first(builder, made, *term, "predicted.batch_first." + name);
     const TensorType type = builder.type(made);
     const std::optional<Shape> shape = rows_of_samples(type.shape, batch);
     if (!shape) {

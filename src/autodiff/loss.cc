@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "autodiff/written_softmax.h"
 #include "ir/op_registry.h"
@@ -21,7 +22,9 @@ ValueId logits_of(Builder& builder, ValueId output, LossTerm& term) {
   const std::optional<FoundSoftmax> softmax = find_softmax(builder.graph(), output);
   if (!softmax) return output;
   const auto rank = static_cast<int64_t>(builder.type(output).shape.size());
-  const bool at_end = softmax->axis == rank - 1, fits = at_end || (softmax->axis == 1 && !term.classes_last);
+  const int64_t axis = softmax->axis < term.batch_axis ? softmax->axis + 1 : softmax->axis;  // with the batch in front
+  if (softmax->axis == term.batch_axis) return output;
+  const bool at_end = axis == rank - 1, fits = at_end || (axis == 1 && !term.classes_last);
   if (rank < 2 || !fits) return output;
   term.classes_last = at_end;
   const Op& last = *maker_of(builder.graph(), output);
@@ -146,18 +149,53 @@ Result<LossSite> captured_loss(Builder& builder, const LossTerm& term) {
   return LossSite{.term = term, .suffix = {}, .loss = output, .weighted = output};
 }
 
+// E0403 the class weights are not one a class, all 0, or of a loss without classes.
+Result<void> check_class_weights(const Builder& builder, const LossSite& site) {
+  const std::vector<double>& weights = site.term.class_weights;
+  if (weights.empty()) return {};
+  const Value& prediction = builder.graph().value(site.prediction);
+  if (!has_classes(site.term))
+    return fail("E0403", fmt::format("a loss {} has no classes to weigh", site.term.name), prediction.name,
+                "class_weights is for cross_entropy, soft_cross_entropy and nll");
+  const Shape& shape = prediction.type.shape;
+  const int64_t classes = shape[site.term.classes_last ? shape.size() - 1 : 1];
+  if (static_cast<int64_t>(weights.size()) != classes)
+    return fail("E0403", fmt::format("{} class weights for {} classes", weights.size(), classes), prediction.name,
+                "give one weight for each class, in the order of the output's scores");
+  const auto is_weight = [](double weight) { return std::isfinite(static_cast<float>(weight)) && weight >= 0; };
+  if (!std::ranges::all_of(weights, is_weight))
+    return fail("E0403", "a class weight is negative or not finite", prediction.name, "give weights of 0 or more");
+  if (std::ranges::all_of(weights, [](double weight) { return static_cast<float>(weight) == 0; }))
+    return fail("E0403", "all class weights are 0", prediction.name, "give one class a weight above 0");
+  return {};
+}
+
+// E0403 the output has no such dimension.
+Result<void> check_batch_axis(const Builder& builder, ValueId output, const LossTerm& term) {
+  const Value& value = builder.graph().value(output);
+  if (term.batch_axis == 0 || term.batch_axis < static_cast<int64_t>(value.type.shape.size())) return {};
+  return fail("E0403", fmt::format("the batch is dimension {}, and the output is {}", term.batch_axis, ir::to_text(value.type)),
+              value.name, "dimensions count from 0: batch_axis=1 reads [T,N,..]");
+}
+
 Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
   if (kind_of(term) == Loss::kCaptured) return captured_loss(builder, term);
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
+  PANTOUM_TRY(check_batch_axis(builder, output, term));
   LossSite site{.term = term, .suffix = alone ? "" : "." + *term.output};
-  site.prediction = prediction_of(builder, output, site.term);
+  site.prediction = batch_first(builder, prediction_of(builder, output, site.term), term, "output.batch_first" + site.suffix);
   PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, site.term));
+  PANTOUM_TRY(check_class_weights(builder, site));
   site.label = site.target = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
   if (site.term.classes_last && has_classes(term)) read_as_positions(builder, site);
   const LossOp op = op_of(term, builder.type(site.prediction));
   const std::string name = "loss" + site.suffix;
   const bool whole = term.weight == 1;
-  site.loss = builder.op(op.kind, whole ? name : name + ".plain", {site.prediction, site.target}, op.attrs);
+  const std::string own = whole ? name : name + ".plain";
+  if (term.class_weights.empty())
+    site.loss = builder.op(op.kind, own, {site.prediction, site.target}, op.attrs);
+  else
+    add_weighted_loss(builder, site, own);
   site.weighted = whole ? site.loss : builder.op(Kind::k_scale, name, {site.loss}, {{}, {term.weight, 0}});
   return site;
 }
@@ -186,6 +224,14 @@ Loss kind_of(const LossTerm& term) {
   return static_cast<Loss>(found - kLossNames.begin());
 }
 static_assert(kLossNames.size() == static_cast<size_t>(Loss::kCaptured) + 1);
+
+ValueId batch_first(Builder& builder, ValueId output, const LossTerm& term, const std::string& name) {
+  if (term.batch_axis == 0) return output;
+  std::vector<int64_t> order{term.batch_axis};
+  for (int64_t d = 0; d < static_cast<int64_t>(builder.type(output).shape.size()); ++d)
+    if (d != term.batch_axis) order.push_back(d);
+  return builder.transpose(name, output, order);
+}
 
 bool has_labels(const LossTerm& term) {
   const Loss kind = kind_of(term);

@@ -7,7 +7,7 @@
 namespace pantoum::autodiff {
 namespace {
 
-bool names(const std::string& glob, const Graph& graph, ValueId value) {
+bool fits(const std::string& glob, const Graph& graph, ValueId value) {
   return graph.value(value).role == ir::Role::kBuffer && base::matches(glob, graph.value(value).name);
 }
 
@@ -55,14 +55,14 @@ Result<void> freeze_statistics(Graph& forward, const std::vector<std::string>& g
   for (Op& op : forward.ops) {
     if (op.kind == Kind::k_batch_norm_eval)  // already
       for (size_t glob = 0; glob < globs.size(); ++glob)
-        if (names(globs[glob], forward, op.inputs[3]) || names(globs[glob], forward, op.inputs[4])) matched[glob] = 1;
+        if (fits(globs[glob], forward, op.inputs[3]) || fits(globs[glob], forward, op.inputs[4])) matched[glob] = 1;
     if (op.kind != Kind::k_batch_norm) continue;
     const auto found = stats_of.find(op.outputs[1]);
     if (found == stats_of.end()) continue;
     const std::vector<ValueId> stats = forward.op(found->second).inputs;
     bool wanted = false;
     for (size_t glob = 0; glob < globs.size(); ++glob) {
-      if (!names(globs[glob], forward, stats[0]) && !names(globs[glob], forward, stats[1])) continue;
+      if (!fits(globs[glob], forward, stats[0]) && !fits(globs[glob], forward, stats[1])) continue;
       wanted = true;
       matched[glob] = 1;
     }

@@ -35,6 +35,7 @@ struct LossSite {
   ValueId prediction = kNone, target = kNone;  // what the loss op reads
   ValueId label = kNone;  // the input "label": i64 [N,..] where classes are told, else of the prediction's type
   ValueId loss = kNone, weighted = kNone;
+  ValueId label_weight = kNone;  // what the labels weigh, where there are class weights
 };
 
 struct Losses {
@@ -46,6 +47,13 @@ struct Losses {
 // or LogSoftmax over the classes (a final Sigmoid for binary ones) is passed over, and graph.notes says so. Classes on
 // the last of several dimensions are read as [positions, classes]: a view. Errors: E0403.
 [[nodiscard]] Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms);
+
+// The output with the term's batch as its first dimension. The dimension exists.
+[[nodiscard]] ValueId batch_first(Builder& builder, ValueId output, const LossTerm& term, const std::string& name);
+
+// Sets the loss of a term with class weights, as a scalar: the mean of torch.nn.CrossEntropyLoss(weight=..), which is weighted by the labels'
+// classes (label_weight is the sum of their weights); of probabilities, over the positions. `site` has its operands, with the classes in dimension 1.
+void add_weighted_loss(Builder& builder, LossSite& site, const std::string& name);
 
 // Optimizer steps.
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json_text.h"
 #include "cli/cli.h"
+#include "cli/files/class_weights.h"
 #include "cli/files/early_checks.h"
 #include "cli/files/streams.h"
 #include "cli/interrupt.h"
@@ -144,6 +145,7 @@ int run_line(int argc, const char* const* argv, bool json) {
     if (std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--quiet"; }))
       keep_quiet();
     PANTOUM_TRY(streams.replace(given));
+    PANTOUM_TRY(read_class_weights(given));
     PANTOUM_TRY(check_given(given, default_profile_store()));
     for (const std::string& option : passed_over(given))
       print_remark("warning",

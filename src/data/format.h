@@ -31,9 +31,9 @@ inline constexpr size_t kArrayHeaderLimit = 1 << 16;
 // IDX: http://yann.lecun.com/exdb/mnist (two zero bytes, type, rank, big-endian extents, big-endian data).
 [[nodiscard]] Result<ArrayLayout> read_idx_header(std::span<const std::byte> start, uint64_t file_size,
                                                   const std::string& where);
-// NPY: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// NPY: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. `doubles`: float64 is taken, too.
 [[nodiscard]] Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t file_size,
-                                                  const std::string& where);
+                                                  const std::string& where, bool doubles = false);
 
 // Completes a layout from its whole shape: count, sample shape and sizes, checked against the file's size. E0261.
 [[nodiscard]] Result<ArrayLayout> complete_layout(ArrayLayout layout, std::span<const uint64_t> shape,

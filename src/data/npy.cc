@@ -93,12 +93,13 @@ class LiteralReader {
   }
 };
 
-Result<base::DType> dtype_of(const std::string& descr, const std::string& where) {
+Result<base::DType> dtype_of(const std::string& descr, const std::string& where, bool doubles) {
   if (descr == "|u1" || descr == "<u1" || descr == ">u1") return base::DType::kU8;
   if (descr == "|b1") return base::DType::kBool;
   if (descr == "<i4") return base::DType::kI32;
   if (descr == "<i8") return base::DType::kI64;
   if (descr == "<f4") return base::DType::kF32;
+  if (descr == "<f8" && doubles) return base::DType::kF64;
   std::string help = "save it as float32, int64, int32 or uint8 in little-endian order";
   if (descr == "<f8") help = "save it in single precision: numpy.save(path, x.astype(numpy.float32))";
   return fail("E0261", fmt::format("NPY elements of type '{}' are not supported", descr.substr(0, 32)), where, help);
@@ -106,7 +107,8 @@ Result<base::DType> dtype_of(const std::string& descr, const std::string& where)
 
 }  // namespace
 
-Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t file_size, const std::string& where) {
+Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t file_size, const std::string& where,
+                                    bool doubles) {
   const Failure damaged = fail("E0261", "the NPY header is damaged or cut short", where, "copy or make the file again");
   if (!is_npy(start) || start.size() < 10) return damaged;
   const int version = std::to_integer<int>(start[6]);
@@ -122,7 +124,7 @@ Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t f
   const auto text = start.subspan(8 + length_bytes, static_cast<size_t>(length));
   const auto header = LiteralReader({reinterpret_cast<const char*>(text.data()), text.size()}).read();
   if (!header) return damaged;
-  PANTOUM_ASSIGN(layout.dtype, dtype_of(header->descr, where));
+  PANTOUM_ASSIGN(layout.dtype, dtype_of(header->descr, where, doubles));
   if (header->fortran_order && header->shape.size() > 1)
     return fail("E0261", "the NPY array is in Fortran order, so that its samples are scattered", where,
                 "save it in C order: numpy.save(path, numpy.ascontiguousarray(x))");

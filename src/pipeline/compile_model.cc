@@ -109,8 +109,8 @@ Result<void> check_trainable(const ir::Graph& model) {
                       read == &model.inputs ? "the input" : "the targets", model.value(id).name,
                       read == &model.inputs ? "has" : "have", told(id), told(model.labels.front())),
           model.name,
-          "keep the batch as the first dimension of inputs and outputs: an output [N,T,V] with classes=last, or "
-          "[N,V,T], in place of [N*T,V]");
+          "keep the batch as the first dimension of inputs and outputs: an output [N,T,V] with classes_last, or "
+          "[N,V,T], in place of [N*T,V]; an output [T,N,..] with --loss LOSS,batch_axis=1");
     }
   return {};
 }

@@ -65,7 +65,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
     step.feature_row_bytes = feature_bytes(training.graph, 1);
   }
   step.wanted = wanted_of(model);
-  step.labels = label_ranges(training.graph);
+  step.labels = label_ranges(training.graph, compiled.evaluation().graph);
   step.graph_hash = fmt::format("{:016x}", compiled.graph_hash);
   step.numerics = numerics_of(compiled);
   step.energy_j = step_energy(compiled);

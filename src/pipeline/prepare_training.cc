@@ -39,7 +39,7 @@ Result<void> check_before_planning(const TrainingRequest& request, const data::T
   if (samples < batch)
     return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", samples, batch),
                 request.data.path, "use a smaller --batch or more data");
-  PANTOUM_TRY(check_labels(data, label_ranges(training)));
+  PANTOUM_TRY(check_labels(data, label_ranges(training, model)));
   return check_initial_weights(training, request.model.options);
 }
 

@@ -134,7 +134,8 @@ bool are_probabilities(const ir::Shape& shape, const Bytes& bytes) {
 std::string warn_of_probabilities(const ir::Graph& evaluation, const data::Dataset& samples,
                                   const data::Preparation& preparation) {
   for (const Op& loss : evaluation.ops) {
-    if (loss.kind != Kind::k_cross_entropy && loss.kind != Kind::k_soft_cross_entropy) continue;
+    const bool is_weighted = loss.kind == Kind::k_log_softmax && loss.name.starts_with("loss.");  // autodiff's, of class weights
+    if (loss.kind != Kind::k_cross_entropy && loss.kind != Kind::k_soft_cross_entropy && !is_weighted) continue;
     const ValueId prediction = loss.inputs[0];
     const ir::TensorType& type = evaluation.value(prediction).type;
     if (gives_logits(evaluation, prediction) || type.dtype != ir::DType::kF32 || type.shape.size() < 2) continue;

@@ -42,21 +42,28 @@ Result<data::TrainTest> open_training_data(const DataRequest& request, const dat
   return data::open_data(request.path, wanted, request.options);
 }
 
-std::vector<data::LabelRange> label_ranges(const ir::Graph& training) {
-  std::vector<data::LabelRange> ranges(training.labels.size());
+namespace {
+
+void add_label_ranges(const ir::Graph& graph, std::vector<data::LabelRange>& ranges) {
   const auto source_of = [&](ir::ValueId value) {
-    while (training.value(value).producer != ir::kNone &&
-           training.op(training.value(value).producer).kind == ir::Kind::k_alias)
-      value = training.op(training.value(value).producer).inputs[0];
+    while (graph.value(value).producer != ir::kNone && graph.op(graph.value(value).producer).kind == ir::Kind::k_alias)
+      value = graph.op(graph.value(value).producer).inputs[0];
     return value;
   };
-  for (const ir::Op& op : training.ops) {
-    if (op.kind != ir::Kind::k_cross_entropy && op.kind != ir::Kind::k_nll) continue;
-    const auto label = std::find(training.labels.begin(), training.labels.end(), source_of(op.inputs[1]));
-    if (label == training.labels.end()) continue;
-    ranges[static_cast<size_t>(label - training.labels.begin())] = {training.value(op.inputs[0]).type.shape[1],
-                                                                    op.attrs.ints[0]};
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::Kind::k_cross_entropy && op.kind != ir::Kind::k_nll && op.kind != ir::Kind::k_count_correct) continue;
+    const auto label = std::find(graph.labels.begin(), graph.labels.end(), source_of(op.inputs[1]));
+    const auto at = static_cast<size_t>(label - graph.labels.begin());
+    if (label != graph.labels.end() && at < ranges.size()) ranges[at] = {graph.value(op.inputs[0]).type.shape[1], op.attrs.ints[0]};
   }
+}
+
+}  // namespace
+
+std::vector<data::LabelRange> label_ranges(const ir::Graph& training, const ir::Graph& evaluation) {
+  std::vector<data::LabelRange> ranges(training.labels.size());
+  add_label_ranges(training, ranges);
+  add_label_ranges(evaluation, ranges);
   return ranges;
 }
 

@@ -31,7 +31,7 @@ struct DataRequest {
 [[nodiscard]] data::Wanted wanted_of(const ir::Graph& model);
 
 // What the labels of each loss may be; 0 classes where they are no classes.
-[[nodiscard]] std::vector<data::LabelRange> label_ranges(const ir::Graph& training);
+[[nodiscard]] std::vector<data::LabelRange> label_ranges(const ir::Graph& training, const ir::Graph& evaluation);
 
 // E0262 a label that is no class, among those that are read at once.
 [[nodiscard]] Result<void> check_labels(const data::TrainTest& data, const std::vector<data::LabelRange>& ranges);

@@ -354,9 +354,22 @@ struct Value<Texts> : Several<std::string> {
   static constexpr Type type = Type::texts;
 };
 
+// Numbers stand in one word: "1:2:0.5".
 template <>
 struct Value<std::vector<double>> : Several<double> {
   static constexpr Type type = Type::texts;
+  static Texts texts(const List& values, const Setting&) {
+    return values.empty() ? Texts{} : Texts{fmt::format("{}", fmt::join(values, ":"))};
+  }
+  static Result<void> set(List& values, const std::string& text, const Setting& setting, const std::string& where) {
+    for (size_t begin = 0, end = 0; end < text.size() || begin == 0; begin = end + 1) {
+      end = std::min(text.find(':', begin), text.size());
+      Result<void> one = Value<double>::set(values.emplace_back(), text.substr(begin, end - begin), setting, where);
+      if (!one && one.error().help.empty()) one.error().help = "give numbers with ':' between them, as 1:2:0.5";
+      PANTOUM_TRY(one);
+    }
+    return {};
+  }
 };
 
 // ---- a structure inside a setting ----

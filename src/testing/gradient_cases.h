@@ -408,6 +408,15 @@ inline void append_loss_cases(std::vector<GradientCase>& cases) {
   logits("cross_entropy with the classes last", {2, 4, 3}, {.smoothing = 0.1, .ignore_index = 2, .classes_last = true});
   logits("cross_entropy with probabilities, classes last", {2, 4, 3},
          {.name = "soft_cross_entropy", .classes_last = true});
+  const std::vector<double> weights = {0.5, 2, 1};
+  logits("cross_entropy with class weights", {5, 3}, {.class_weights = weights});
+  logits("cross_entropy with class weights of an image, smoothed", {2, 3, 2, 2}, {.smoothing = 0.2, .ignore_index = 1, .class_weights = weights});
+  logits("cross_entropy with class weights, classes last", {2, 4, 3}, {.weight = 0.3, .classes_last = true, .class_weights = weights});
+  logits("cross_entropy with probabilities and class weights", {2, 3, 4}, {.name = "soft_cross_entropy", .smoothing = 0.1, .class_weights = weights});
+  logits("nll with class weights", {2, 3, 2}, {.name = "nll", .ignore_index = 2, .class_weights = weights});
+  logits("cross_entropy, the batch second", {4, 2, 3}, {.classes_last = true, .batch_axis = 1});
+  logits("cross_entropy, the batch last", {3, 2, 4}, {.class_weights = weights, .batch_axis = 2});
+  logits("mse, the batch second", {4, 2, 3}, {.name = "mse", .batch_axis = 1});
   logits("l1", {4, 3}, {.name = "l1", .weight = 2});
   logits("smooth_l1", {4, 3}, {.name = "smooth_l1", .beta = 1.5});
   logits("bce_with_logits", {4, 3}, {.name = "bce_with_logits"});

@@ -188,6 +188,7 @@ class TableMaker {
       take("eval.count_correct", 8, term.correct);
       take("eval.count_top5", 8, term.top5);
       take("eval.mean_absolute_error", 4, term.absolute_error);
+      take("eval.label_weight", 4, term.label_weight);
     }
   }
 

@@ -3,7 +3,7 @@
 //   "label", "label.<output>"            the batch's targets, one for each loss
 //   "loss"                               the result of a step
 //   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
-//   "eval.count_top5", ...               with ".<output>" behind them
+//   "eval.count_top5", "eval.label_weight"   with ".<output>" behind them
 //   "predict.<k>:<output>"               the model's outputs, in their order
 //   "accumulate.loss"                    the result of a micro-batch
 //   "optim...", "accumulated..."         optimizer state, sums of gradients (with an update apart: what it reads)
@@ -41,7 +41,7 @@ struct PlanTensor {
 // One loss: its targets, and the outputs of the evaluation that measure it (f32).
 struct LossTensors {
   PlanTensor label;
-  std::optional<PlanTensor> loss, correct, top5, absolute_error;  // [], [2], [2], []
+  std::optional<PlanTensor> loss, correct, top5, absolute_error, label_weight;  // [], [2], [2], [], []
 };
 
 struct TensorTable {

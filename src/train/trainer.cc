@@ -94,16 +94,18 @@ namespace {
 
 constexpr size_t kPieceBytes = 1 << 16;
 
-// One batch's results. Losses and errors are means: over the labels that are not ignored (counted), or over all.
+// One batch's results. Losses and errors are means: over the labels that are not ignored (counted), or over all; of a loss
+// with class weights, over what the labels weigh (weighed, which is else counted).
 struct BatchMeasures {
-  double loss = 0, correct = 0, top5 = 0, counted = 0, absolute_error = 0;
+  double loss = 0, correct = 0, top5 = 0, counted = 0, weighed = 0, absolute_error = 0;
 };
 
 struct TermSums {
-  double loss = 0, weight = 0, correct = 0, top5 = 0, absolute_error = 0;
+  double loss = 0, loss_weight = 0, weight = 0, correct = 0, top5 = 0, absolute_error = 0;
 
   void add_counted(const BatchMeasures& measures) {
-    loss += measures.loss * measures.counted;
+    loss += measures.loss * measures.weighed;
+    loss_weight += measures.weighed;
     weight += measures.counted;
     correct += measures.correct;
     top5 += measures.top5;
@@ -111,6 +113,7 @@ struct TermSums {
   void add_means(const BatchMeasures& measures, double rows) {
     loss += measures.loss * rows;
     absolute_error += measures.absolute_error * rows;
+    loss_weight += rows;
     weight += rows;
   }
 };
@@ -144,7 +147,7 @@ Evaluation evaluation_of(const EvaluationSums& sums, const TensorTable& table, i
     const LossTensors& tensors = table.terms[term];
     const auto mean = [&](double sum) { return sums[term].weight > 0 ? sum / sums[term].weight : 0; };
     TermEvaluation& entry = evaluation.terms[term];
-    entry.loss = mean(sums[term].loss);
+    entry.loss = sums[term].loss_weight > 0 ? sums[term].loss / sums[term].loss_weight : 0;
     if (tensors.correct) entry.accuracy = mean(sums[term].correct);
     if (tensors.top5) entry.top5 = mean(sums[term].top5);
     if (tensors.absolute_error) entry.mean_absolute_error = mean(sums[term].absolute_error);
@@ -678,6 +681,7 @@ BatchMeasures PlanTrainer::measured(size_t term) {
                          .top5 = read(tensors.top5),
                          .absolute_error = read(tensors.absolute_error)};
   if (tensors.correct) measures.counted = scalar(*tensors.correct, 1);
+  measures.weighed = tensors.label_weight ? scalar(*tensors.label_weight, 0) : measures.counted;
   return measures;
 }
 

@@ -156,10 +156,36 @@ def later_optimizers():
     ]
 
 
+def later_losses():
+    labels, image = torch.tensor([0, 2, 1, -100, 3, 2]), torch.tensor([[[0, 2], [255, 1]], [[2, 2], [0, 255]]])
+    weights, soft = torch.tensor([0.5, 2.0, 0.0, 1.25]), F.softmax(rounded((2, 4, 3), 4), 1).float().double()
+    words, three = "class_weights=0.5:2:0:1.25", torch.tensor([3.0, 0.25, 1.0])
+    rows = torch.tensor([[0, 3, 1], [2, 2, 1]])  # [N,T]
+    return [
+        loss_case("cross-entropy, weighted", f"cross_entropy,{words}", (6, 4), labels, lambda x, t: F.cross_entropy(x, t, weights)),
+        loss_case("cross-entropy, weighted, smoothed", f"cross_entropy,{words},smoothing=0.2", (6, 4), labels,
+                  lambda x, t: F.cross_entropy(x, t, weights, label_smoothing=0.2)),
+        loss_case("cross-entropy of pixels, weighted", "cross_entropy,class_weights=3:.25:1,ignore_index=255,smoothing=0.1", (2, 3, 2, 2), image,
+                  lambda x, t: F.cross_entropy(x, t, three, ignore_index=255, label_smoothing=0.1)),
+        loss_case("cross-entropy, classes last, weighted", f"cross_entropy,classes_last,{words}", (2, 3, 4), rows,
+                  lambda x, t: F.cross_entropy(x.reshape(6, 4), t.reshape(6), weights)),
+        loss_case("cross-entropy of probabilities, weighted", f"soft_cross_entropy,{words}", (2, 4, 3), soft, lambda x, t: F.cross_entropy(x, t, weights)),
+        loss_case("cross-entropy of probabilities, weighted, smoothed", f"soft_cross_entropy,{words},smoothing=0.3", (2, 4, 3), soft,
+                  lambda x, t: F.cross_entropy(x, t, weights, label_smoothing=0.3)),
+        loss_case("negative log-likelihood, weighted", f"nll,{words}", (6, 4), labels, lambda x, t: F.nll_loss(x, t, weights)),
+        loss_case("cross-entropy, time first", "cross_entropy,classes_last,batch_axis=1", (3, 2, 4), rows, lambda x, t: F.cross_entropy(x.permute(1, 2, 0), t)),
+        loss_case("cross-entropy, time first, weighted", f"cross_entropy,classes_last,batch_axis=1,{words}", (3, 2, 4), rows,
+                  lambda x, t: F.cross_entropy(x.permute(1, 2, 0), t, weights)),
+        loss_case("cross-entropy, the batch last", "cross_entropy,batch_axis=2", (4, 3, 2), rows, lambda x, t: F.cross_entropy(x.permute(2, 0, 1), t)),
+        loss_case("squared error, time first", "mse,batch_axis=1", (3, 2, 4), rounded((2, 3, 4)), lambda x, t: F.mse_loss(x.transpose(0, 1), t)),
+    ]
+
+
 def main():
     cases = {"losses": losses(), "optimizers": optimizers(), "schedules": schedule_cases(),
              "clipping": [clipped("value", 0.5, 2), clipped("norm", 1, 4), clipped("norm", 100, 4)]}
     cases["optimizers"] += later_optimizers()  # drawn last: the others stay as they are
+    cases["losses"] += later_losses()
     with open(os.path.join(HERE, "training.json"), "w") as file:
         file.write("{\n" + ",\n".join(f' "{name}": [\n  ' + ",\n  ".join(json.dumps(case) for case in group) + "\n ]" for name, group in cases.items()) + "\n}\n")
 

@@ -394,20 +394,26 @@ def _labels(module: nn.Module, bound: Bound, terms: Any) -> list[Tensor]:
     for term in terms:
         output = outputs[term.output if term.output in outputs else ""]
         if term.name in ("cross_entropy", "nll"):
+            output = output.movedim(term.batch_axis, 0)
             axis = output.dim() - 1 if term.classes_last else 1
             shape = [extent for d, extent in enumerate(output.shape) if d != axis]
             made.append((torch.arange(math.prod(shape)) % output.shape[axis]).reshape(shape))
         else:
-            made.append(torch.linspace(0, 1, output.numel()).reshape(output.shape))
+            shape = output.movedim(term.batch_axis, 0).shape
+            made.append(torch.linspace(0, 1, output.numel()).reshape(shape))
     return made
 
 
 def _term(term: Any, output: Tensor, label: Tensor) -> Tensor:
+    output = output.movedim(term.batch_axis, 0)
     if term.classes_last and output.dim() > 2:
         output = output.movedim(-1, 1)
+        label = label.movedim(-1, 1) if term.name == "soft_cross_entropy" else label
+    weight = torch.as_tensor(term.class_weights, dtype=output.dtype) if len(term.class_weights) else None
     options: dict[str, Options] = {
-        "cross_entropy": {"label_smoothing": term.smoothing, "ignore_index": term.ignore_index},
-        "nll": {"ignore_index": term.ignore_index},
+        "cross_entropy": {"label_smoothing": term.smoothing, "ignore_index": term.ignore_index, "weight": weight},
+        "soft_cross_entropy": {"label_smoothing": term.smoothing, "weight": weight},
+        "nll": {"ignore_index": term.ignore_index, "weight": weight},
         "smooth_l1": {"beta": term.beta},
         "kl_div": {"reduction": "batchmean" if term.mean_of_batch else "mean"},
     }

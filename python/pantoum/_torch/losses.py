@@ -88,6 +88,7 @@ def choose_loss(loss: Any) -> LossChoice:
 
 
 def _by_name(name: str) -> LossChoice:
+    losses_of(name)
     plain = name.lower().replace("-", "_").removesuffix("_loss")
     plain = _SPELLINGS.get(plain, plain)
     if plain in OWN:

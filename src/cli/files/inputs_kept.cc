@@ -153,6 +153,10 @@ bool is_written(Kind kind) {
 
 }  // namespace
 
+void keep_input(const std::string& option, const std::string& path) {
+  keep(option, path, Kind::kData);
+}
+
 Result<void> keep_inputs(const std::vector<Given>& given, const std::string& store) {
   for (const Given& each : given) keep_given(each);
   std::vector<NamedOutput> outputs;

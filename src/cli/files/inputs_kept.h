@@ -19,6 +19,9 @@ struct NamedOutput {
 // profile store where none is named. E0125.
 [[nodiscard]] Result<void> keep_inputs(const std::vector<Given>& given, const std::string& store);
 
+// Adds an input that an option names inside its value. Before keep_inputs.
+void keep_input(const std::string& option, const std::string& path);
+
 // The same for outputs that have names of the verb's own; `more`: inputs that a plan names, kept from now on. E0125.
 [[nodiscard]] Result<void> check_no_input(const std::vector<NamedOutput>& outputs,
                                           const std::vector<NamedOutput>& more);
