@@ -118,6 +118,24 @@ TEST(PlanApiErrors, NameTheLeastRamInBytes) {
   EXPECT_TRUE(plan) << to_text(plan.error());
 }
 
+TEST(PlanApiErrors, CountTheReserveAndTheBatchesMadeAheadInTheLeastRam) {
+  const auto least = [](int64_t reserve, int64_t prefetch) {
+    PlanOptions options = quick();
+    options.reserve = Bytes(reserve);
+    options.prefetch = prefetch;
+    const Result<Estimate> estimated = estimate(*classifier(), device("host"), options, 1);
+    EXPECT_TRUE(estimated) << to_text(estimated.error());
+    options.ram = Bytes(estimated->least_ram_bound_bytes - 1);
+    const Result<Plan> none = Plan::make(*classifier(), device("host"), options);
+    EXPECT_FALSE(none);
+    EXPECT_EQ(estimated->least_ram_bytes, none.error().min_ram_bytes);
+    return estimated->least_ram_bytes;
+  };
+  EXPECT_EQ(least(5000, 0), least(0, 0) + 5000);
+  EXPECT_EQ(least(5000, 2), least(0, 2) + 5000);
+  EXPECT_GT(least(0, 2), least(0, 0));
+}
+
 TEST(CostGraphApi, PlansOneWithoutAModel) {
   const char* const graph = R"({"schema": "pantoum.costgraph/1", "name": "two",
     "device": {"name": "d", "ram_bytes": 1000, "align_bytes": 1, "idle_w": 0, "engines": ["cpu"]},

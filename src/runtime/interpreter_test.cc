@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <csetjmp>
 #include <utility>
 #include <vector>
 
@@ -130,14 +131,75 @@ TEST(Interpreter, ACallbackThatCallsBackIsRefusedAndTheRunGoesOn) {
   EXPECT_EQ(machine.run("train"), PT_OK);
 }
 
-TEST(Interpreter, ARunThatACallbackLeftStaysLeft) {
-  Machine machine(two_ops());
-  ASSERT_EQ(machine.opened, PT_OK);
-  pt_session_observe(machine.session, [](void*, const pt_event*) { throw 1; }, nullptr);
-  EXPECT_THROW((void)machine.run("train"), int);
-  pt_session_observe(machine.session, nullptr, nullptr);
-  EXPECT_EQ(machine.run("train"), PT_E_STATE);
-  EXPECT_EQ(machine.set("x", {1}), PT_E_STATE);
+// A callback that leaves a call in another way than by returning. It leaves the call `before` which this many are passed over.
+struct Leaves {
+  enum class Place { kObserver, kKernel, kPool, kTransfer };
+  Place place = Place::kObserver;
+  bool jumps = false;  // longjmp; else an exception
+  int before = -1;     // -1: none leaves
+  std::jmp_buf back;
+  void from(Place at) {
+    if (at != place || before < 0 || before-- > 0) return;
+    if (jumps) std::longjmp(back, 1);
+    throw 1;
+  }
+} leaves;
+
+// Did a callback leave the call? No object that has a destructor lives in the frames that are left.
+template <class Call>
+bool is_left(const Call& call) {
+  if (setjmp(leaves.back) != 0) return true;
+  try {
+    (void)call();
+  } catch (int) {
+    return true;
+  }
+  return false;
+}
+
+TEST(Interpreter, ACallThatACallbackLeftLeavesTheSessionFailed) {
+  std::vector<pt_kernel> rows(kernels()->kernels, kernels()->kernels + kernels()->count);
+  for (pt_kernel& row : rows)
+    if (row.op == PT_OP_add && row.dtype == PT_F32 && row.algorithm == 0)
+      row.submit = [](const pt_call* call) {
+        leaves.from(Leaves::Place::kKernel);
+        return pt_kernel_find(kernels(), PT_OP_add, PT_F32, 0, 0)->submit(call);
+      };
+  const pt_kernel_table table = {rows.data(), rows.size()};
+  const pt_pool pool = {nullptr, 2, [](void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+                          leaves.from(Leaves::Place::kPool);
+                          body(arg, 0, count);
+                        }};
+  const pt_scalars scalars = {1, 0, 1};
+  float value = 3;
+  int left = 0;
+  const auto expect_left = [&](Leaves::Place place, bool jumps, int before, bool in_run) {
+    leaves.before = -1;
+    Machine machine(paged(), &table, &pool);
+    ASSERT_EQ(machine.opened, PT_OK);
+    machine.pager.called = [] { leaves.from(Leaves::Place::kTransfer); };
+    pt_session_observe(machine.session, [](void*, const pt_event*) { leaves.from(Leaves::Place::kObserver); }, nullptr);
+    ASSERT_EQ(machine.set("x", {2, 4}), PT_OK);
+    const uint32_t w = machine.index("w");
+    void* const buffer = machine.buffer.get();
+    leaves.place = place, leaves.jumps = jumps, leaves.before = before;
+    const bool is_out = in_run ? is_left([&] { return pt_run(machine.session, 0, &scalars); })
+                               : is_left([&] { return pt_session_write(machine.session, w, 0, &value, 4, buffer, kAlign); });
+    leaves.before = -1;
+    left += is_out ? 1 : 0;
+    const pt_status then = is_out ? PT_E_STATE : PT_OK;
+    EXPECT_EQ(machine.run("train"), then);
+    EXPECT_EQ(machine.set("x", {1}), then);
+    EXPECT_EQ(pt_session_read(machine.session, w, 0, &value, 4, buffer, kAlign), then);
+  };
+  for (const bool jumps : {false, true}) {
+    for (int before = 0; before < 10; ++before) {
+      for (const auto place : {Leaves::Place::kObserver, Leaves::Place::kKernel, Leaves::Place::kPool, Leaves::Place::kTransfer})
+        expect_left(place, jumps, before, true);
+      expect_left(Leaves::Place::kTransfer, jumps, before, false);
+    }
+  }
+  EXPECT_EQ(left, 2 * (8 + 1 + 2 + 6 + 2));  // instructions, a kernel, parts of two, transfers begun and ended
 }
 
 // How many transfers are open behind each instruction of a run.
