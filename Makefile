@@ -22,7 +22,7 @@ PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-com
   libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
   zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev
 PACKAGES_data := dataset-fashion-mnist
-PACKAGES_unit := libgtest-dev libgmock-dev libonnx-testdata
+PACKAGES_unit := libgtest-dev libgmock-dev libonnx-testdata pocl-opencl-icd ocl-icd-libopencl1
 PACKAGES_e2e := $(PACKAGES_unit) $(PACKAGES_data) ccache mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm chromium fonts-dejavu-core \
   python3-numpy python3-pil python3-jsonschema
 PACKAGES_python := python3-dev python3-pip python3-venv

@@ -25,6 +25,9 @@ typedef float pt_real;
 #define PT_INLINE static inline
 #endif
 
+/* A constant outside functions: OpenCL C keeps it in an address space of its own. */
+#define PT_CONSTANT static const
+
 /* Stands before a loop in which no iteration reads what another one writes. clang has no such pragma. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")

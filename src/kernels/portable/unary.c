@@ -4,6 +4,9 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/real_math.h"
 
+/* The formulas alone are what the OpenCL engine compiles too, with macros of its own (kernels/opencl): on devices without doubles, those
+ * in floats. */
+#ifndef __OPENCL_VERSION__
 /* Element by element, one tensor or two of one shape. Outputs may be either input. */
 typedef struct elements {
   const pt_real *a, *b;
@@ -58,13 +61,7 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
   }
 #define PT_UNARY(name, weight, expression) PT_UNARY_LOOP(name, weight, expression) PT_KERNEL(name)
 #define PT_GRADIENT(name, weight, expression) PT_GRADIENT_LOOP(name, weight, expression) PT_KERNEL(name)
-
-/* Halves to even: adding 2^52 leaves no bits behind the point. */
-static double nearest(double x) {
-  const double big = 4503599627370496.0;
-  if (!(x < big && x > -big)) return x;
-  return x < 0 ? -((big - x) - big) : (x + big) - big;
-}
+#endif
 
 static pt_real between_0_and_1(pt_real y) {
   return y < 0 ? 0 : y > 1 ? 1 : y;
@@ -80,23 +77,14 @@ PT_UNARY(leaky_relu, 1, x > 0 ? x : p * x)
 PT_UNARY(sigmoid, 16, pt_real_sigmoid(x))
 PT_UNARY(tanh, 16, pt_real_tanh(x))
 PT_UNARY(erf, 32, pt_real_erf(x))
-PT_UNARY(sqrt, 2, sqrt((double)x))
 PT_UNARY(exp, 16, pt_real_exp(x))
-PT_UNARY(log, 16, pt_log((double)x))
 PT_UNARY(neg, 1, -x)
 PT_UNARY(scale, 1, p* x + q)
 PT_UNARY(abs, 1, x < 0 ? -x : x == 0 ? 0 : x)
 PT_UNARY(sign, 1, x > 0 ? 1 : x < 0 ? -1 : x)
-PT_UNARY(sin, 24, pt_sin((double)x))
-PT_UNARY(cos, 24, pt_cos((double)x))
-PT_UNARY(elu, 16, x > 0 ? (double)(p * x) : (double)q * pt_expm1((double)(r * x)))
-PT_UNARY(softplus, 32, pt_softplus((double)x))
 PT_UNARY(clip, 1, x<p ? p : x> q ? q : x)
 PT_UNARY(hard_sigmoid, 1, between_0_and_1(p* x + q))
 PT_UNARY(hard_swish, 2, hard_swish(x))
-PT_UNARY_LOOP(round_down, 2, floor((double)x))
-PT_UNARY_LOOP(round_up, 2, ceil((double)x))
-PT_UNARY_LOOP(round_even, 2, nearest((double)x))
 
 PT_GRADIENT(relu_grad, 1, x > 0 ? dy : 0)
 PT_GRADIENT(leaky_relu_grad, 1, x > 0 ? dy : p * dy)
@@ -104,18 +92,13 @@ PT_GRADIENT(sigmoid_grad, 1, dy*(x*(1 - x)))
 PT_GRADIENT(tanh_grad, 1, dy*(1 - x * x))
 PT_GRADIENT(erf_grad, 16, dy*((pt_real)1.1283791670955126 * pt_real_exp(-x * x)))
 PT_GRADIENT(sqrt_grad, 2, dy / (2 * x))
-PT_GRADIENT(elu_grad, 16, x > 0 ? (double)(dy * p) : (double)dy * ((double)(q * r) * pt_exp((double)(r * x))))
 PT_GRADIENT(softplus_grad, 16, dy* pt_real_sigmoid(x))
 PT_GRADIENT(clip_grad, 1, x > p && x < q ? dy : 0)
 PT_GRADIENT(hard_sigmoid_grad, 1, x > q && x < r ? p * dy : 0)
 PT_GRADIENT(hard_swish_grad, 2, x <= -3 ? 0 : x < 3 ? dy * (x / 3 + (pt_real)0.5) : dy)
 
-pt_status PT_NAME(pt_round)(const pt_call* call) {
-  return call->ints[0] == 0 ? run_round_down(call) : call->ints[0] == 1 ? run_round_up(call) : run_round_even(call);
-}
-
-static const pt_real kHalfRoot = (pt_real)0.70710678118654752, kDensity = (pt_real)0.39894228040143268,
-                     kTanhScale = (pt_real)0.79788456080286536, kTanhCube = (pt_real)0.044715, kHalf = (pt_real)0.5;
+PT_CONSTANT pt_real kHalfRoot = (pt_real)0.70710678118654752, kDensity = (pt_real)0.39894228040143268,
+                    kTanhScale = (pt_real)0.79788456080286536, kTanhCube = (pt_real)0.044715, kHalf = (pt_real)0.5;
 
 static pt_real gelu_erf(pt_real x) {
   return kHalf * x * (1 + pt_real_erf(x * kHalfRoot));
@@ -136,37 +119,8 @@ PT_UNARY_LOOP(gelu_of_tanh, 16, gelu_tanh(x))
 PT_GRADIENT_LOOP(gelu_of_erf_grad, 48, dy* gelu_erf_slope(x))
 PT_GRADIENT_LOOP(gelu_of_tanh_grad, 24, dy* gelu_tanh_slope(x))
 
-pt_status PT_NAME(pt_gelu)(const pt_call* call) {
-  return call->ints[0] != 0 ? run_gelu_of_tanh(call) : run_gelu_of_erf(call);
-}
-pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
-  return call->ints[0] != 0 ? run_gelu_of_tanh_grad(call) : run_gelu_of_erf_grad(call);
-}
-
-PT_UNARY_LOOP(arc_sin, 32, pt_asin((double)x))
-PT_UNARY_LOOP(arc_cos, 32, pt_acos((double)x))
-PT_UNARY_LOOP(arc_tan, 24, pt_atan((double)x))
-PT_UNARY_LOOP(arc_sinh, 32, pt_asinh((double)x))
-PT_UNARY_LOOP(arc_cosh, 32, pt_acosh((double)x))
-PT_UNARY_LOOP(arc_tanh, 32, pt_atanh((double)x))
-
-PT_GRADIENT_LOOP(arc_sin_grad, 4, dy*(1 / (pt_real)sqrt((double)(1 - x * x))))
-PT_GRADIENT_LOOP(arc_cos_grad, 4, -(dy*(1 / (pt_real)sqrt((double)(1 - x * x)))))
 PT_GRADIENT_LOOP(arc_tan_grad, 2, dy / (x * x + 1))
-PT_GRADIENT_LOOP(arc_sinh_grad, 4, dy / (pt_real)sqrt((double)(x * x + 1)))
-PT_GRADIENT_LOOP(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
 PT_GRADIENT_LOOP(arc_tanh_grad, 2, dy*(1 / (1 - x * x)))
-
-pt_status PT_NAME(pt_arc)(const pt_call* call) {
-  static pt_status (*const functions[PT_ARC_COUNT])(const pt_call*) = {run_arc_sin,  run_arc_cos,  run_arc_tan,
-                                                                       run_arc_sinh, run_arc_cosh, run_arc_tanh};
-  return functions[call->ints[0]](call);
-}
-pt_status PT_NAME(pt_arc_grad)(const pt_call* call) {
-  static pt_status (*const slopes[PT_ARC_COUNT])(const pt_call*) = {
-      run_arc_sin_grad, run_arc_cos_grad, run_arc_tan_grad, run_arc_sinh_grad, run_arc_cosh_grad, run_arc_tanh_grad};
-  return slopes[call->ints[0]](call);
-}
 
 /* A float with the low `gone` bits of its fraction rounded away; a carry into the exponent is what rounding up means. */
 static float without_bits(float x, int gone) {
@@ -178,21 +132,77 @@ static float without_bits(float x, int gone) {
   return x;
 }
 /* Below 2^-14 its numbers are 2^-24 apart, as those of a float between 0.5 and 1 are; from 65520 on it is infinite. */
-static pt_real as_float16(pt_real wide) {
+static pt_real to_float16(pt_real wide) {
   const float x = (float)wide, size = x < 0 ? -x : x;
   if (!(size < 65520.0f)) return x - x == 0 ? (pt_real)(x < 0 ? -HUGE_VALF : HUGE_VALF) : (pt_real)x;
   if (size >= 6.103515625e-05f) return (pt_real)without_bits(x, 13);
   const volatile float held = size + 0.5f;
   return (pt_real)(x < 0 ? -(held - 0.5f) : held - 0.5f);
 }
-static pt_real as_bfloat16(pt_real wide) {
+static pt_real to_bfloat16(pt_real wide) {
   const float x = (float)wide;
   return (pt_real)(x - x == 0 ? without_bits(x, 16) : x);
 }
 
-PT_UNARY_LOOP(round_to_float16, 4, as_float16(x))
-PT_UNARY_LOOP(round_to_bfloat16, 4, as_bfloat16(x))
+PT_UNARY_LOOP(round_to_float16, 4, to_float16(x))
+PT_UNARY_LOOP(round_to_bfloat16, 4, to_bfloat16(x))
+
+#ifndef PT_NO_DOUBLE
+/* Halves to even: adding 2^52 leaves no bits behind the point. */
+static double nearest(double x) {
+  const double big = 4503599627370496.0;
+  if (!(x < big && x > -big)) return x;
+  return x < 0 ? -((big - x) - big) : (x + big) - big;
+}
+
+PT_UNARY(sqrt, 2, sqrt((double)x))
+PT_UNARY(log, 16, pt_log((double)x))
+PT_UNARY(sin, 24, pt_sin((double)x))
+PT_UNARY(cos, 24, pt_cos((double)x))
+PT_UNARY(elu, 16, x > 0 ? (double)(p * x) : (double)q * pt_expm1((double)(r * x)))
+PT_UNARY(softplus, 32, pt_softplus((double)x))
+PT_UNARY_LOOP(round_down, 2, floor((double)x))
+PT_UNARY_LOOP(round_up, 2, ceil((double)x))
+PT_UNARY_LOOP(round_even, 2, nearest((double)x))
+PT_GRADIENT(elu_grad, 16, x > 0 ? (double)(dy * p) : (double)dy * ((double)(q * r) * pt_exp((double)(r * x))))
+PT_UNARY_LOOP(arc_sin, 32, pt_asin((double)x))
+PT_UNARY_LOOP(arc_cos, 32, pt_acos((double)x))
+PT_UNARY_LOOP(arc_tan, 24, pt_atan((double)x))
+PT_UNARY_LOOP(arc_sinh, 32, pt_asinh((double)x))
+PT_UNARY_LOOP(arc_cosh, 32, pt_acosh((double)x))
+PT_UNARY_LOOP(arc_tanh, 32, pt_atanh((double)x))
+PT_GRADIENT_LOOP(arc_sin_grad, 4, dy*(1 / (pt_real)sqrt((double)(1 - x * x))))
+PT_GRADIENT_LOOP(arc_cos_grad, 4, -(dy*(1 / (pt_real)sqrt((double)(1 - x * x)))))
+PT_GRADIENT_LOOP(arc_sinh_grad, 4, dy / (pt_real)sqrt((double)(x * x + 1)))
+PT_GRADIENT_LOOP(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
+#endif
+
+#ifndef __OPENCL_VERSION__
+pt_status PT_NAME(pt_round)(const pt_call* call) {
+  return call->ints[0] == 0 ? run_round_down(call) : call->ints[0] == 1 ? run_round_up(call) : run_round_even(call);
+}
+
+pt_status PT_NAME(pt_gelu)(const pt_call* call) {
+  return call->ints[0] != 0 ? run_gelu_of_tanh(call) : run_gelu_of_erf(call);
+}
+
+pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
+  return call->ints[0] != 0 ? run_gelu_of_tanh_grad(call) : run_gelu_of_erf_grad(call);
+}
+
+pt_status PT_NAME(pt_arc)(const pt_call* call) {
+  static pt_status (*const functions[PT_ARC_COUNT])(const pt_call*) = {run_arc_sin,  run_arc_cos,  run_arc_tan,
+                                                                       run_arc_sinh, run_arc_cosh, run_arc_tanh};
+  return functions[call->ints[0]](call);
+}
+
+pt_status PT_NAME(pt_arc_grad)(const pt_call* call) {
+  static pt_status (*const slopes[PT_ARC_COUNT])(const pt_call*) = {
+      run_arc_sin_grad, run_arc_cos_grad, run_arc_tan_grad, run_arc_sinh_grad, run_arc_cosh_grad, run_arc_tanh_grad};
+  return slopes[call->ints[0]](call);
+}
 
 pt_status PT_NAME(pt_round_to)(const pt_call* call) {
   return call->ints[0] == PT_ROUND_TO_FLOAT16 ? run_round_to_float16(call) : run_round_to_bfloat16(call);
 }
+#endif
