@@ -249,8 +249,12 @@ typedef struct pt_crew {
   const pt_pool* pool; /* NULL: the engine's thread alone */
 } pt_crew;
 
-/* The threads of a session's engines, and how they tell each other what has ended. Counters are 32-bit words that hold 0 before a run: PT_COUNTERS of
- * them. All functions may be called by several threads at the same time. */
+typedef struct pt_wait {
+  uint32_t counter, value;
+} pt_wait;
+
+/* The threads of a session's engines, and how they tell each other what has ended. Counters are 32-bit words: PT_COUNTERS of
+ * them, 0 before a run. All functions may be called by several threads at the same time. */
 typedef struct pt_engines {
   void* context;
   const pt_crew* crews; /* one for every set of engines that an op of the plan has */
@@ -258,15 +262,13 @@ typedef struct pt_engines {
   /* Calls body(arg, part) for every part below `parts`, all at the same time, each on a thread of its own, and returns when all have returned. Parts
    * are the engines; the last one is the pager's. */
   void (*run)(void* context, uint32_t parts, void (*body)(void* arg, uint32_t part), void* arg);
-  /* Sets a counter, so that whoever loads it sees all that the calling thread wrote before (release); wakes the threads that sleep. */
+  /* Sets a counter, so that whoever loads it sees all that the calling thread wrote before (release), and wakes the parts that wait for this. */
   void (*set)(void* context, unsigned counter, uint32_t value);
   uint32_t (*get)(void* context, unsigned counter); /* acquire */
-  /* Returns a number that changes with every set. */
-  uint32_t (*changes)(void* context);
-  /* Returns once `changes` is no longer `seen`; it may return earlier. */
-  void (*sleep)(void* context, uint32_t seen);
+  /* Returns once one of `count` counters is at least its value, or the counter PT_STOP is not 0. `part`: the caller's. */
+  void (*wait)(void* context, uint32_t part, const pt_wait* any, uint32_t count);
 } pt_engines;
-enum { PT_COUNTERS = PT_MAX_ENGINES + 3 };
+enum { PT_STOP = PT_MAX_ENGINES + 2, PT_COUNTERS, PT_MOST_WAITS = 2 };
 
 /* Opens a session of a plan of several engines, as pt_session_open, whose errors it has. The session copies `engines`; the caller keeps the crews, their
  * kernels and pools valid. PT_E_KERNEL: no crew for a set of engines, too. PT_E_PLAN, too: two instructions that share bytes, one of which writes

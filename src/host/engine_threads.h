@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -26,15 +27,20 @@ class EngineThreads {
   pt_engines interface(const std::vector<pt_crew>& crews);
 
  private:
-  struct Worker {
+  struct alignas(64) Worker {
     PrefaultedThread thread;
     EngineThreads* team = nullptr;
     uint32_t part = 0;
+    std::array<std::atomic<uint64_t>, PT_MOST_WAITS> awaited{};  // counter and value, or kNothing
+    std::atomic<uint32_t> wakes{0};
   };
+  static constexpr uint64_t kNothing = ~uint64_t{0};
   explicit EngineThreads(uint32_t engines);
   void run(uint32_t parts, void (*body)(void*, uint32_t), void* arg);
   void work(uint32_t part);
   void set(unsigned counter, uint32_t value);
+  void wait(uint32_t part, std::span<const pt_wait> any);
+  [[nodiscard]] bool is_over(std::span<const pt_wait> any) const;
 
   std::vector<Worker> workers_;
   uint32_t parts_ = 0;
@@ -42,13 +48,12 @@ class EngineThreads {
   void* arg_ = nullptr;
   bool stopping_ = false;
   std::array<std::atomic<uint32_t>, PT_COUNTERS> counters_{};
-  alignas(64) std::atomic<uint32_t> round_{0};    // raised to begin a run
-  alignas(64) std::atomic<uint32_t> busy_{0};     // workers that have not finished the run
-  alignas(64) std::atomic<uint32_t> changes_{0};  // raised with every counter
+  alignas(64) std::atomic<uint32_t> round_{0};  // raised to begin a run
+  alignas(64) std::atomic<uint32_t> busy_{0};   // workers that have not finished the run
 };
 
-// Seconds from the end of an op on one engine to the begin of one on another that waited for it asleep: what a quarter of some tries
-// does not exceed, since other programs delay threads. Cost: 10 ms.
-double measure_hand_off(EngineThreads& threads);
+// Returns the seconds from the end of an op on one engine until all threads of `pool`, which waited asleep, compute an op that waited for it: what a
+// quarter of some tries does not exceed, since other programs delay threads. Cost: 20 ms.
+double measure_hand_off(EngineThreads& threads, const pt_pool& pool);
 
 }  // namespace pantoum::host

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "host/thread_pool.h"
 #include "testing/binary_plans.h"
 
 namespace pantoum::host {
@@ -329,7 +330,8 @@ TEST(EngineThreads, AnObserverSeesEveryInstructionOnce) {
 
 TEST(EngineThreads, MeasureHandOffs) {
   const auto threads = std::move(*EngineThreads::create(2));
-  const double seconds = measure_hand_off(*threads);
+  const auto pool = std::move(*ThreadPool::create(2));
+  const double seconds = measure_hand_off(*threads, *pool->interface());
   EXPECT_GT(seconds, 0);
   EXPECT_LT(seconds, 1);
 }

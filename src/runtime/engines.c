@@ -10,8 +10,6 @@
 
 #if PT_MAX_ENGINES > 1
 
-enum { PT_STOP = PT_QUEUES }; /* the counter that is 1 once a queue has failed */
-
 uint32_t pt_plan_engines(const pt_plan* plan) {
   uint32_t op, count = 1;
   pt_op_view view;
@@ -27,8 +25,12 @@ static uint32_t more_tables(const pt_plan* plan) {
   return pt_plan_engines(plan) + 1;
 }
 
+static size_t queues_bytes(void) {
+  return (PT_QUEUES * sizeof(pt_queue) + 15) / 16 * 16;
+}
+
 static size_t places_bytes(const pt_plan* plan) {
-  return ((size_t)more_tables(plan) * plan->tensor_count * (sizeof(uint32_t) + 1) + 15) / 16 * 16;
+  return queues_bytes() + ((size_t)more_tables(plan) * plan->tensor_count * (sizeof(uint32_t) + 1) + 15) / 16 * 16;
 }
 
 size_t pt_engine_bytes(const pt_plan* plan) {
@@ -38,9 +40,10 @@ size_t pt_engine_bytes(const pt_plan* plan) {
 void pt_engine_tables(pt_session* session, void* memory) {
   const size_t count = session->plan.tensor_count;
   const uint32_t engines = pt_plan_engines(&session->plan);
-  uint32_t* ram = (uint32_t*)memory;
+  uint32_t* ram = (uint32_t*)(void*)((uint8_t*)memory + queues_bytes());
   uint8_t* flags = (uint8_t*)(ram + more_tables(&session->plan) * count);
   unsigned queue;
+  session->queues = (pt_queue*)memory;
   session->queues[0].ram = session->ram;
   session->queues[0].flags = session->flags;
   for (queue = 1; queue < PT_QUEUES; ++queue) {
@@ -109,23 +112,26 @@ static int is_stopped(const pt_session* session) {
   return session->engines.get(session->engines.context, PT_STOP) != 0;
 }
 
-static int may_begin(const walk* self) {
+/* Finds a wait that is not over yet, from `from` on. PT_QUEUES: there is none. */
+static unsigned next_wait(const walk* self, unsigned from) {
   const pt_engines* engines = &self->own.engines;
-  unsigned queue;
-  for (queue = 0; queue < PT_QUEUES; ++queue)
-    if (self->waits.ended[queue] != 0 && engines->get(engines->context, queue) < self->waits.ended[queue]) return 0;
-  return 1;
+  for (; from < PT_QUEUES; ++from)
+    if (self->waits.ended[from] != 0 && engines->get(engines->context, from) < self->waits.ended[from]) break;
+  return from;
 }
 
 /* PT_E_STATE: another queue failed. */
 static pt_status wait_to_begin(const walk* self) {
   const pt_engines* engines = &self->own.engines;
-  for (;;) {
-    const uint32_t seen = engines->changes(engines->context);
+  unsigned queue = 0;
+  while ((queue = next_wait(self, queue)) < PT_QUEUES) {
+    pt_wait wait;
+    wait.counter = queue;
+    wait.value = self->waits.ended[queue];
     if (is_stopped(&self->own)) return PT_E_STATE;
-    if (may_begin(self)) return PT_OK;
-    engines->sleep(engines->context, seen);
+    engines->wait(engines->context, self->queue, &wait, 1);
   }
+  return is_stopped(&self->own) ? PT_E_STATE : PT_OK;
 }
 
 static void set_ended(walk* self) {
@@ -159,7 +165,7 @@ static pt_status issue(pager_walks* both, walk* way, int* done) {
   pt_session* open = &both->out.own;
   uint32_t at;
   pt_status status;
-  if (!way->is_next || open->flight_count == PT_MAX_IN_FLIGHT || !may_begin(way)) return PT_OK;
+  if (!way->is_next || open->flight_count == PT_MAX_IN_FLIGHT || next_wait(way, 0) < PT_QUEUES) return PT_OK;
   status = pt_residency_step(&way->own, &way->step, &both->view);
   if (status != PT_OK) return status;
   at = way->own.ram[way->step.subject];
@@ -178,12 +184,29 @@ static pt_status end_oldest(pager_walks* both) {
   return status;
 }
 
-static pt_status run_pager(pager_walks* both) {
+/* Waits until the next transfer of one way may begin. */
+static void wait_for_any(const pager_walks* both) {
   const pt_engines* engines = &both->out.own.engines;
+  const walk* ways[PT_MOST_WAITS];
+  pt_wait waits[PT_MOST_WAITS];
+  uint32_t way, count = 0;
+  ways[0] = &both->out;
+  ways[1] = &both->in;
+  for (way = 0; way < PT_MOST_WAITS; ++way) {
+    unsigned queue;
+    if (!ways[way]->is_next) continue;
+    queue = next_wait(ways[way], 0);
+    if (queue == PT_QUEUES) return; /* it ended meanwhile */
+    waits[count].counter = queue;
+    waits[count++].value = ways[way]->waits.ended[queue];
+  }
+  engines->wait(engines->context, pt_plan_engines(&both->out.own.plan), waits, count);
+}
+
+static pt_status run_pager(pager_walks* both) {
   pt_status status = find_next(&both->out, &both->view);
   if (status == PT_OK) status = find_next(&both->in, &both->view);
   while (status == PT_OK) {
-    const uint32_t seen = engines->changes(engines->context);
     int issued = 0;
     if (is_stopped(&both->out.own)) return PT_E_STATE;
     status = issue(both, &both->out, &issued);
@@ -192,7 +215,7 @@ static pt_status run_pager(pager_walks* both) {
     if (both->out.own.flight_count != 0)
       status = end_oldest(both);
     else if (both->out.is_next || both->in.is_next)
-      engines->sleep(engines->context, seen);
+      wait_for_any(both);
     else
       return PT_OK;
   }
@@ -208,7 +231,7 @@ static pt_status run_pager_part(pt_session* session) {
   status = run_pager(&both);
   settled = pt_settle_all(&both.out.own); /* the arena is the caller's again, whatever failed */
   session->queues[PT_QUEUE_OUT].counters = both.out.own.counters;
-  session->last_ticket = both.out.own.last_ticket;
+  session->queues[PT_QUEUE_OUT].last_ticket = both.out.own.last_ticket;
   return status == PT_OK || (status == PT_E_STATE && settled != PT_OK) ? settled : status;
 }
 
@@ -254,6 +277,7 @@ pt_status pt_run_engines(pt_session* session, uint32_t program, const pt_scalars
   session->program = program;
   session->scalars = scalars;
   engines->run(engines->context, pt_plan_engines(&session->plan) + 1, run_part, session);
+  session->last_ticket = session->queues[PT_QUEUE_OUT].last_ticket;
   for (queue = 0; queue < PT_QUEUES; ++queue) {
     const pt_queue* of = &session->queues[queue];
     add(&session->counters, &of->counters);

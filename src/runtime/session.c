@@ -91,7 +91,7 @@ static int are_crews(const pt_engines* engines) {
   uint32_t crew;
   if (engines == NULL || engines->crews == NULL) return 0;
   if (engines->run == NULL || engines->set == NULL || engines->get == NULL) return 0;
-  if (engines->changes == NULL || engines->sleep == NULL) return 0;
+  if (engines->wait == NULL) return 0;
   for (crew = 0; crew < engines->crew_count; ++crew)
     if (engines->crews[crew].kernels == NULL || engines->crews[crew].kernels->count > UINT16_MAX) return 0;
   return 1;

@@ -15,12 +15,14 @@ enum {
   PT_SWAPPED = 2 /* of a pair: each now lives in the other's slot; outlasts runs */
 };
 
-/* What one queue leaves when it has run, and where its walk through the program keeps the places of tensors. */
+/* What one queue leaves when it has run, and where its walk through the program keeps the places of tensors. Beside the session, which walks copy
+ * while others end. */
 typedef struct pt_queue {
   uint32_t* ram;
   uint8_t* flags;
   pt_status status;
   pt_counters counters;
+  uint32_t last_ticket;
 } pt_queue;
 
 struct pt_session {
@@ -40,8 +42,8 @@ struct pt_session {
   uint8_t has_pager, failed;
   uint8_t busy; /* a run or a copy is under way: a callback that calls back finds it */
 #if PT_MAX_ENGINES > 1
-  pt_engines engines; /* crews NULL: one engine */
-  pt_queue queues[PT_QUEUES];
+  pt_engines engines;        /* crews NULL: one engine */
+  pt_queue* queues;          /* PT_QUEUES of them */
   const pt_scalars* scalars; /* of the run under way, and its program */
   uint32_t program;
 #endif
