@@ -186,9 +186,11 @@ bench-planner bench-planner-long: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
 	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
-# Plans the reference questions with several engines: out/bench/engines.json, in 7 minutes. BENCH: options, as --only tiny.
-bench-engines: build
-	@python3 bench/engines.py --pantoum $(PANTOUM) --reference $(REFERENCE) $(BENCH)
+# Plans the reference questions with several engines, and asks the tests against every plan of tiny graphs: out/bench/engines.json, in 15 minutes.
+# BENCH: options, as --only tiny.
+bench-engines: packages-unit build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target plan_test
+	@python3 bench/engines.py --pantoum $(PANTOUM) --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE) $(BENCH)
 
 # Plans the figures of the literature here: out/bench/papers (docs/benchmarks.md).
 bench-papers: build

@@ -1,8 +1,10 @@
 """Asks the reference questions with several engines: out/bench/engines.json (docs/design/semantics.md).
 
-A row's figure is the plan's value over the best one known, or over the optimum where that is proved. It holds if the plan is accepted by
-`pantoum verify` and by the reference checker, if its bound is no lower than longest chain and loads allow, and if the ratio is at most 1 (proved), 1.01
-(up to 100 ops) or 1.02. usage: engines.py --pantoum PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT]
+A reference row's figure is the plan's value over the best one known, or over the optimum where that is proved. It holds if the plan is accepted by
+`pantoum verify` and by the reference checker, and if the ratio is at most 1 (proved), 1.01 (up to 100 ops) or 1.02. A bound row's figure is what is
+proved over what chain and loads prove (`simple` of the table, or `lp` where the objective is energy); it holds at 1. `exhaustive` and `forged` ask
+the tests against every plan of tiny graphs, all of them. usage: engines.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER
+[--time-limit SECONDS] [--only TEXT]
 """
 import argparse
 import csv
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import gtest_counts
 from table import Table
 
 EXACT = 1e-9
@@ -39,17 +42,47 @@ def add_row(table, args, row, folder):
     with open(out) as file:
         plan = json.load(file)
     figure = "energy_j" if row["objective"] == "energy" else "time_s"
-    ratio, bound = plan["predicted"][figure] / float(row["best_known"]), plan["bound"]["time_s"] / float(row["bound_simple"])
+    ratio, bound = plan["predicted"][figure] / float(row["best_known"]), plan["bound"][figure] / float(row["bound_lp" if figure == "energy_j" else "bound_simple"])
     checker = [sys.executable, os.path.join(args.reference, "tools", "check_plan.py"), graph, out, "--ram", row["ram_bytes"]]
     accepted = all(subprocess.run(words, capture_output=True).returncode == 0 for words in ([args.pantoum, "verify", out], checker))
     table.add(name, ratio, "", target, accepted and ratio <= most,
-              f"{row['ops']} ops, bound {bound:.4f} of chain and load, gap {plan['solver']['gap']:.1%}" + ("" if accepted else "; a checker refuses the plan"))
-    return {"ratio": ratio, "bound_of_simple": bound, "accepted": accepted}
+              f"{row['ops']} ops, gap {plan['solver']['gap']:.1%}{', proved' if plan['status'] == 'optimal' else ''}" + ("" if accepted else "; a checker refuses the plan"))
+    best = plan["bound"][figure] / float(row["bound_lp"])
+    table.add(f"bound {row['question']}", bound, "", "bound >= 1", bound >= 1 - EXACT, f"{best:.4f} of the program of load, precedence and intervals")
+    return {"ratio": ratio, "bound": bound, "bound_of_lp": best, "accepted": accepted, "status": plan["status"]}
+
+
+def checked(folder, reference):
+    """Plans that a test wrote: how many, and how many the reference checker refuses."""
+    plans = sorted(name for name in os.listdir(folder) if name.endswith(".plan.json"))
+    checker = os.path.join(reference, "tools", "check_plan.py")
+    refused = 0
+    for name in plans:
+        paths = [os.path.join(folder, name.replace(".plan.json", kind)) for kind in (".graph.json", ".plan.json")]
+        refused += subprocess.run([sys.executable, checker, *paths], capture_output=True).returncode != 0
+    return len(plans), refused
+
+
+def add_test_rows(table, args, raw):
+    if table.wants("exhaustive"):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["PANTOUM_ENGINE_PLANS"] = folder
+            for name, counts, held in gtest_counts.tests(args.plan_test, "EngineExhaustiveSearch.*", True):
+                plans, refused = checked(folder, args.reference)
+                raw[name] = {**counts, "reference_checked": plans, "reference_refused": refused}
+                known = max(1, counts["known"])
+                table.add("exhaustive", counts["equal"] / known, "", "no bound above, no false refusal", held and plans > 0 and refused == 0,
+                          f"share of {known} optima that the plan is; {counts['asked']} graphs, {counts['refused']} refused, {counts['optimal']} proved, {plans} checked by the reference")
+    if table.wants("forged"):
+        for name, counts, held in gtest_counts.tests(args.plan_test, "ForgedEngines.*", True):
+            raw[name] = counts
+            table.add("forged", counts["false"], "", "0 false ones", held and counts["false"] == 0, f"{counts['accepted']} accepted, {counts['refused']} refused")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--plan-test", default="")
     parser.add_argument("--reference", required=True)
     parser.add_argument("--time-limit", type=float, default=20)
     parser.add_argument("--only", default="")
@@ -62,6 +95,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder, open(questions) as file:
             for row in csv.DictReader(file):
                 raw[row["question"]] = add_row(table, args, row, folder)
+    add_test_rows(table, args, raw)
     out = os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench")
     os.makedirs(out, exist_ok=True)
     with open(os.path.join(out, "engines.json"), "w") as file:

@@ -54,10 +54,11 @@ Result<void> check_same_order(const Plan& plan, const Certificate& certificate) 
   return {};
 }
 
-// The certificate's question includes the plan's, and so do its objective and its order.
-Result<void> check_same_question(const Plan& plan, const Certificate& certificate) {
+// The certificate's question includes the plan's, and so do its objective (a line may bound the other figure) and its order.
+Result<void> check_same_question(const Plan& plan, const Certificate& certificate, bool line) {
   const Question &asked = plan.question, &of = certificate.question;
-  if (asked.objective != Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
+  const bool other = of.objective != asked.objective && !line;
+  if (asked.objective != Objective::kEdp && (other || certificate.second_price > 0))
     return broken("bounds another objective than the plan's", ".question.objective");
   PANTOUM_TRY(check_covers(plan.graph, certificate, asked));
   return certificate.any_order ? Result<void>{} : check_same_order(plan, certificate);
@@ -117,8 +118,8 @@ Error at_line(Error error, size_t line) {
 
 // Adds what one certificate proves.
 Result<void> add_certificate(const Plan& plan, const Certificate& certificate, ProvedBounds& proved,
-                             std::vector<Line>& lines) {
-  PANTOUM_TRY(check_same_question(plan, certificate));
+                             std::vector<Line>& lines, bool line) {
+  PANTOUM_TRY(check_same_question(plan, certificate, line));
   PANTOUM_ASSIGN(const double bound, check_certificate(plan.graph, certificate));
   if (plan.bound.any_order && !certificate.any_order) return {};
   ++proved.certificates;
@@ -132,9 +133,9 @@ Result<void> add_certificate(const Plan& plan, const Certificate& certificate, P
 }
 
 Result<void> add_certificates(const Plan& plan, ProvedBounds& proved, std::vector<Line>& lines) {
-  if (plan.certificate) PANTOUM_TRY(add_certificate(plan, *plan.certificate, proved, lines));
+  if (plan.certificate) PANTOUM_TRY(add_certificate(plan, *plan.certificate, proved, lines, false));
   for (size_t line = 0; line < plan.lines.size(); ++line) {
-    auto added = add_certificate(plan, plan.lines[line], proved, lines);
+    auto added = add_certificate(plan, plan.lines[line], proved, lines, true);
     if (!added) return Failure(at_line(std::move(added).error(), line));
   }
   return {};

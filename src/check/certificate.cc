@@ -1,4 +1,6 @@
 #include "check/certificate.h"
+#include "check/engine_rows.h"
+#include "check/row_numbers.h"
 #include "check/row_sums.h"
 #include "check/step_facts.h"
 
@@ -12,33 +14,6 @@
 
 namespace pantoum::check {
 namespace {
-
-// The numbers of a certificate's row.
-// Reads them from the front; E0805 for one that is missing, out of range or left over.
-class RowNumbers {
- public:
-  explicit RowNumbers(const std::vector<int64_t>& numbers) : numbers_(numbers) {}
-
-  Result<int64_t> next(const char* what, int64_t least, int64_t end) {
-    if (at_ >= numbers_.size()) return broken(fmt::format("the {} is missing", what));
-    const int64_t number = numbers_[at_++];
-    if (number < least || number >= end) return broken(fmt::format("{} is no {}", number, what));
-    return number;
-  }
-  Result<int32_t> index(const char* what, int32_t least, int64_t end) {
-    PANTOUM_ASSIGN(const int64_t number, next(what, least, end));
-    return static_cast<int32_t>(number);
-  }
-  bool more() const { return at_ < numbers_.size(); }
-  Result<void> done() const {
-    if (more()) return broken("the row has more numbers than its rule takes");
-    return {};
-  }
-
- private:
-  const std::vector<int64_t>& numbers_;
-  size_t at_ = 0;
-};
 
 // Makes the rows of a certificate again, each by its rule, and sums them with their multipliers.
 //
@@ -137,6 +112,9 @@ class CertificateRows {
         return single(numbers);
       case Rule::kWindow:
         return window(numbers);
+      case Rule::kLoad:
+      case Rule::kRelay:
+        return broken("the rule is of several engines");
     }
     return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
   }
@@ -151,6 +129,8 @@ class CertificateRows {
         return facts_.paged_in(decision.segment, decision.index);
       case Variable::kPagedOut:
         return decision.segment == 0 && !facts_.tensor(decision.index).starts_in_aux;
+      case Variable::kUsed:
+        break;  // of several engines
     }
     return false;
   }
@@ -519,7 +499,8 @@ Result<void> check_question(const Certificate& certificate) {
   return {};
 }
 
-Result<void> add_row(CertificateRows& rows, const Certificate& certificate, size_t row, double multiplier) {
+template <class Rows>
+Result<void> add_row(Rows& rows, const Certificate& certificate, size_t row, double multiplier) {
   auto added = rows.add(certificate.rows[row], multiplier);
   if (added) return {};
   Error error = std::move(added).error();
@@ -527,7 +508,8 @@ Result<void> add_row(CertificateRows& rows, const Certificate& certificate, size
   return Failure(std::move(error));
 }
 
-Result<double> prove_rows(CertificateRows& rows, const Certificate& certificate) {
+template <class Rows>
+Result<double> prove_rows(Rows& rows, const Certificate& certificate) {
   for (size_t row = 0; row < certificate.rows.size(); ++row)
     PANTOUM_TRY(add_row(rows, certificate, row, certificate.rows[row].multiplier));
   if (!std::isfinite(rows.total())) return broken("the rows bound nothing: their sum is not finite", ".rows");
@@ -539,7 +521,8 @@ struct Decided {
   bool value = false;
 };
 
-Result<double> prove_case(CertificateRows& rows, const Certificate& certificate, const Certificate::Case& entry,
+template <class Rows>
+Result<double> prove_case(Rows& rows, const Certificate& certificate, const Certificate::Case& entry,
                           const std::vector<Decided>& decided, const std::string& where) {
   rows.begin_case();
   for (const auto& [decision, value] : decided) rows.decide(decision, value);
@@ -555,7 +538,8 @@ Result<double> prove_case(CertificateRows& rows, const Certificate& certificate,
 
 // Every plan decides each variable one way, so it is in exactly one of the cases that decide nothing more; what is
 // proved of all of them is the least.
-Result<double> prove_cases(CertificateRows& rows, const Certificate& certificate) {
+template <class Rows>
+Result<double> prove_cases(Rows& rows, const Certificate& certificate) {
   for (const Certificate::Row& row : certificate.rows)
     if (row.multiplier != 0) return broken("rows of cases have their multipliers there", ".rows");
   std::vector<Decided> decided;
@@ -586,13 +570,20 @@ Result<double> prove_cases(CertificateRows& rows, const Certificate& certificate
 
 Result<double> check_certificate(const CostGraph& graph, const Certificate& certificate) {
   PANTOUM_TRY(problem::validate(graph));
-  if (problem::several_engines(graph.device))
-    return broken("proves a bound of a device with one engine, and this one has several");
   PANTOUM_TRY(check_question(certificate));
-  PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
-  CertificateRows rows(graph, certificate, facts);
-  PANTOUM_ASSIGN(const double total,
-                 certificate.cases.empty() ? prove_rows(rows, certificate) : prove_cases(rows, certificate));
+  const auto prove = [&](auto& rows) {
+    return certificate.cases.empty() ? prove_rows(rows, certificate) : prove_cases(rows, certificate);
+  };
+  double total = 0;
+  if (problem::several_engines(graph.device)) {
+    PANTOUM_TRY(EngineRows::check_order(graph, certificate));
+    EngineRows rows(graph, certificate);
+    PANTOUM_ASSIGN(total, prove(rows));
+  } else {
+    PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
+    CertificateRows rows(graph, certificate, facts);
+    PANTOUM_ASSIGN(total, prove(rows));
+  }
   const double proved = std::max(0.0, total);  // no plan costs less than nothing
   if (above(certificate.bound, proved))
     return fail("E0806", fmt::format("the certificate claims {} and its rows prove {}", certificate.bound, proved),

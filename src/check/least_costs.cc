@@ -1,4 +1,5 @@
 #include "check/least_costs.h"
+#include "check/engine_facts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,16 +42,14 @@ class Accountant {
       if (op.optional) continue;
       std::vector<PricedCosts::Costs>& of_op = ways.emplace_back();
       for (const Choice& choice : op.choices) {
-        const double seconds = several ? 0 : choice.time_s;  // several engines: ops may run side by side
-        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idling(seconds)), seconds});
+        const double idle = several ? idling_beside(choice) : idling(choice.time_s);
+        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idle), several ? 0 : choice.time_s});
       }
     }
     PricedCosts::Costs beside = must_move();
-    const Pager& pager = graph_.device.pager;
-    const bool waits = pager.mode == PagerMode::kSync;
     if (several)
-      beside.seconds = std::max({longest_path(), least_load(), waits || !pager.full_duplex ? beside.seconds : 0});
-    else if (!waits)
+      beside.seconds = least_makespan(EngineFacts(graph_, free_));
+    else if (graph_.device.pager.mode != PagerMode::kSync)
       beside.seconds = 0;
     beside.joules = down_.sum(beside.joules, idling(beside.seconds));
     return {std::move(ways), beside};
@@ -114,56 +113,24 @@ class Accountant {
     return moved;
   }
 
-  // ---- several engines: what ops take of the makespan, whatever else runs -------------------------
-
-  // The least seconds of an op, each choice's by `of`.
-  template <class Of>
-  double least_over_choices(const Op& op, const Of& of) const {
-    double least = HUGE_VAL;
-    for (const Choice& choice : op.choices)
-      if (permitted(op, choice)) least = std::min(least, of(choice));
-    return least;
-  }
-
-  // Each op is computed after what it reads: no earlier than the longest chain allows.
-  double longest_path() const {
-    double longest = 0;
-    std::unordered_map<int64_t, const Op*> op_of;
-    std::vector<double> made(graph_.tensors.size(), 0);  // by tensor: no earlier than that
-    for (const Op& op : graph_.ops) op_of[op.id] = &op;
-    for (const int64_t id : graph_.order) {
-      const Op& op = *op_of.at(id);
-      const double end = least_over_choices(op, [&](const Choice& choice) {
-        double begin = 0;
-        for (const int position : choice.reads) begin = std::max(begin, made[input(op, position)]);
-        return down_.sum(begin, choice.time_s);
-      });
-      for (const int64_t output : op.outputs) made[tensor_of_.at(output)] = end;
-      if (!op.optional) longest = std::max(longest, end);
-    }
-    return longest;
-  }
-
-  // An engine runs one op at a time: what each must run at the least, and all of them together.
-  double least_load() const {
-    const std::vector<problem::Engine>& engines = graph_.device.engines;
-    const auto takes = [&](const Choice& choice, const problem::Engine& engine) {
-      return choice.engines.empty() ? &engine == &engines.front() : base::contains(choice.engines, engine.name);
-    };
-    const auto load = [&](const auto& of) {
-      double sum = 0;
-      for (const Op& op : graph_.ops)
-        if (!op.optional) sum = down_.sum(sum, least_over_choices(op, of));
-      return sum;
-    };
-    const double all = load([&](const Choice& choice) {
-      return down_.product(choice.time_s, static_cast<double>(std::max<size_t>(1, choice.engines.size())));
-    });
-    double most = std::max(0.0, down(all / static_cast<double>(engines.size())));
-    for (const problem::Engine& engine : engines)
-      most =
-          std::max(most, load([&](const Choice& choice) { return takes(choice, engine) ? choice.time_s : 0.0; }));
+  // Several engines run side by side: the longest chain, what each must run at the least, and all of them together.
+  double least_makespan(const EngineFacts& facts) const {
+    const Pager& pager = graph_.device.pager;
+    const EngineFacts::Moved& moved = facts.moved();
+    double most = std::max({facts.longest(), facts.mean_load(), moved.in_s, moved.out_s});
+    if (!pager.full_duplex) most = std::max(most, down_.sum(moved.in_s, moved.out_s));
+    for (int32_t engine = 0; engine < facts.engines(); ++engine) most = std::max(most, facts.load(engine));
     return most;
+  }
+
+  // The idle power of an engine counts at least while a choice takes it.
+  double idling_beside(const Choice& choice) const {
+    double watts = 0;
+    for (const problem::Engine& engine : graph_.device.engines)
+      if (choice.engines.empty() ? &engine == &graph_.device.engines.front()
+                                 : base::contains(choice.engines, engine.name))
+        watts = down_.sum(watts, engine.idle_w);
+    return down_.product(watts, choice.time_s);
   }
 
   // Joules.

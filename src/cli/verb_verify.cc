@@ -76,7 +76,7 @@ std::string claims_of(const problem::Plan& plan) {
 
 std::string proof_line(const problem::Plan& plan, const check::Judgement& judged) {
   std::string parts;
-  if (!plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
+  if (!plan.certificate && !plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
   if (cases_of(plan) > 1) parts = fmt::format(" in {} cases", cases_of(plan));
   const std::string how =
       judged.proved.certificates == 0 ? "from the costs alone" : fmt::format("by {} rows{}", rows_of(plan), parts);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <list>
 #include <numeric>
@@ -12,6 +11,8 @@
 
 #include "base/lists.h"
 #include "base/units.h"
+#include "plan/bound/edp_bound.h"
+#include "plan/engine_bound.h"
 #include "plan/realize/engine_run.h"
 #include "plan/realize/realize.h"
 
@@ -26,14 +27,6 @@ constexpr double kCritical = 0.2;             // of the entries that are moved: 
 constexpr double kEntry = 1e-3;               // share of the value that an entry costs: no list gets longer for nothing
 constexpr int kRounds = 4;                    // of annealing; each begins with the best list of all chains
 constexpr size_t kChainsOfEffort = 2;         // with an effort, whatever the machine has
-constexpr double kSlack = 1e-12;              // relative: bounds are rounded down in the checker
-
-// ---- bounds -------------------------------------------------------------------------------------
-
-struct LeastOfAll {
-  Seconds seconds = 0;
-  Joules joules = 0;
-};
 
 // The least over an op's permitted choices.
 template <class Of>
@@ -44,39 +37,96 @@ double least_way(const EngineModel::Op& op, const Of& of) {
   return least;
 }
 
-// The longest chain of ops, and what engines must run at the least; for joules the cheapest choices and idling.
-LeastOfAll least_of_all(const EngineModel& model) {
-  std::vector<Seconds> made(model.tensors.size(), 0);
-  LeastOfAll least;
-  for (const int32_t number : model.order) {
-    const EngineModel::Op& op = model.ops[static_cast<size_t>(number)];
-    const Seconds end = least_way(op, [&](const EngineModel::Way& way) {
-      Seconds begin = 0;
-      for (const int32_t read : way.reads) begin = std::max(begin, made[static_cast<size_t>(read)]);
-      return begin + way.seconds;
-    });
-    for (const EngineModel::Way& way : op.ways)
-      for (const int32_t written : way.writes) made[static_cast<size_t>(written)] = end;
-    if (op.optional) continue;
-    least.seconds = std::max(least.seconds, end);
-    least.joules += least_way(op, [](const EngineModel::Way& way) { return way.joules; });
+// ---- bounds -------------------------------------------------------------------------------------
+
+constexpr double kProofShare = 0.05;  // of the limit: each bound, before the search
+constexpr double kPrices[] = {1, 0.5, 2, 0.8,
+                              1.25};  // of a second for edp, times the joules a second of the least of both
+
+// What is proved of all plans that answer the question.
+struct Proved {
+  Seconds seconds = 0;
+  Joules joules = 0;
+  double value = 0;  // of the objective
+  std::optional<Certificate> certificate;
+  std::vector<Certificate> lines;
+};
+
+class EngineProver {
+ public:
+  EngineProver(const EngineModel& model, const PlanOptions& options, const TimeLimit& time)
+      : bound_(model), asked_(model.question), options_(options), time_(time) {}
+
+  Proved run() const {
+    Proved proved{
+        .seconds = bound_.least_seconds(), .joules = bound_.least_joules(), .value = 0, .certificate = {}, .lines = {}};
+    if (asked_.objective == Objective::kEdp) {
+      add_lines(proved);
+      return proved;
+    }
+    double& figure = asked_.objective == Objective::kEnergy ? proved.joules : proved.seconds;
+    proved.certificate = better(asked_.objective, figure);
+    if (asked_.objective == Objective::kEnergy)
+      if (std::optional<Certificate> makespan = better(Objective::kTime, proved.seconds))
+        proved.lines.push_back(*std::move(makespan));
+    proved.value = figure;
+    return proved;
   }
-  const auto load = [&](const auto& of) {
-    double sum = 0;
-    for (const EngineModel::Op& op : model.ops)
-      if (!op.optional) sum += least_way(op, of);
-    return sum;
-  };
-  const double all = load([](const EngineModel::Way& way) { return way.seconds * std::popcount(way.engines); });
-  least.seconds = std::max(least.seconds, all / static_cast<double>(model.hand_offs.size()));
-  for (size_t engine = 0; engine < model.hand_offs.size(); ++engine)
-    least.seconds = std::max(least.seconds, load([&](const EngineModel::Way& way) {
-                               return (way.engines >> engine & 1) != 0 ? way.seconds : 0.0;
-                             }));
-  least.seconds *= 1 - kSlack;
-  least.joules = (least.joules + model.graph->device.idle_w * least.seconds) * (1 - kSlack);
-  return least;
-}
+
+  // Is a limit out of reach?
+  Infeasible beyond_limits() const {
+    Infeasible known;
+    const auto least = [&](Objective objective, double figure, double most) -> std::optional<Infeasible::Least> {
+      std::optional<Certificate> certificate;
+      if (figure <= most) certificate = better(objective, figure);
+      if (!(figure > most)) return std::nullopt;
+      return Infeasible::Least{
+          .known = {}, .proved = figure, .of_order = figure, .certificate = std::move(certificate)};
+    };
+    if (asked_.deadline) known.time_s = least(Objective::kTime, bound_.least_seconds(), *asked_.deadline);
+    if (asked_.energy_limit && !known.time_s)
+      known.energy_j = least(Objective::kEnergy, bound_.least_joules(), *asked_.energy_limit);
+    return known;
+  }
+
+ private:
+  // What a bound that begins now has left.
+  std::function<double()> seconds_left() const {
+    const Seconds until = time_.elapsed() + kProofShare * options_.time_limit;
+    return [this, until]() -> double {
+      if (options_.stop.stop_requested()) return 0;
+      return options_.effort > 0 ? HUGE_VAL : until - time_.elapsed();
+    };
+  }
+  // A certificate of more than `figure`, which it raises.
+  std::optional<Certificate> better(Objective objective, double& figure) const {
+    std::optional<Certificate> certificate = bound_.prove(objective, 0, seconds_left());
+    if (!certificate || !(certificate->bound > figure)) return std::nullopt;
+    figure = certificate->bound;
+    return certificate;
+  }
+  // Lines below energy and makespan.
+  void add_lines(Proved& proved) const {
+    for (const auto& [objective, figure] :
+         {std::pair{Objective::kTime, &proved.seconds}, {Objective::kEnergy, &proved.joules}})
+      if (std::optional<Certificate> certificate = better(objective, *figure)) proved.lines.push_back(*certificate);
+    std::vector<Hyperplane> planes{{.price = 0, .least = proved.joules}};
+    for (const double each : kPrices) {
+      const double price = each * proved.joules / proved.seconds;
+      if (!(price > 0 && price < 1e30)) break;
+      const std::optional<Certificate> certificate = bound_.prove(Objective::kEnergy, price, seconds_left());
+      if (!certificate) continue;
+      planes.push_back({.price = price, .least = certificate->bound});
+      proved.lines.push_back(*certificate);
+    }
+    proved.value = least_corner(planes, proved.seconds).product() * (1 - 1e-9);
+  }
+
+  const EngineBound bound_;
+  const Question& asked_;
+  const PlanOptions& options_;
+  const TimeLimit& time_;
+};
 
 // ---- lists --------------------------------------------------------------------------------------
 
@@ -576,15 +626,14 @@ Plan moved_to(Plan plan, const CostGraph& graph, const Question& question) {
   return plan;
 }
 
-void prove(Plan& plan, const EngineModel& model, const PlanOptions& options) {
-  const LeastOfAll least = least_of_all(model);
-  plan.bound = {.energy_j = least.joules, .time_s = least.seconds, .any_order = true};
-  const Objective objective = plan.question.objective;
-  const double bound = value_of(objective, least.joules, least.seconds) * (objective == Objective::kEdp ? 1 - 1e-9 : 1);
-  if (objective == Objective::kEdp) plan.bound.edp_js = bound;
+void finish(Plan& plan, const Proved& proved, const PlanOptions& options) {
+  plan.bound = {.energy_j = proved.joules, .time_s = proved.seconds, .any_order = true};
+  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = proved.value;
+  plan.certificate = proved.certificate;
+  plan.lines = proved.lines;
   const double value = upper_end(plan, upper_end(plan, value_of(plan)));
   constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
-  plan.gap = value > 0 ? std::clamp((value - bound) / value * (1 + kRoundings), 0.0, 1.0) : 0;
+  plan.gap = value > 0 ? std::clamp((value - proved.value) / value * (1 + kRoundings), 0.0, 1.0) : 0;
   plan.asked_gap = options.gap;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
@@ -682,6 +731,7 @@ std::optional<Plan> smallest_plan(const List& list, const EngineModel& model) {
 // The best of `best` and of lists annealed from `starts`.
 Result<Plan> search(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
                     std::optional<Plan> best, std::vector<List> starts) {
+  const Proved proved = EngineProver(model, options, time).run();
   const CostGraph& graph = *model.graph;
   EngineRun run(model);
   const auto cost = [&](const List& list) { return cost_of(run.run(list), model, list.size()); };
@@ -692,9 +742,7 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
   const size_t threads = options.effort > 0    ? kChainsOfEffort
                          : options.threads > 0 ? static_cast<size_t>(options.threads)
                                                : std::max(1U, std::thread::hardware_concurrency());
-  const LeastOfAll least = least_of_all(model);
-  const double enough =
-      value_of(options.question.objective, least.joules, least.seconds) / std::max(1e-9, 1 - options.gap / 2);
+  const double enough = proved.value / std::max(1e-9, 1 - options.gap / 2);
   std::list<Chain> chains;
   for (size_t at = 0; at < threads && !starts.empty(); ++at)
     chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()], enough);
@@ -716,7 +764,7 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
   if (!best) return fail("E0302", "no plan was found that meets the limits", graph.name);
   best->method = "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
   best->solver_seconds = options.effort > 0 ? 0 : time.elapsed();
-  prove(*best, model, options);
+  finish(*best, proved, options);
   return std::move(*best);
 }
 
@@ -727,10 +775,16 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   if (options.others != nullptr || !options.fixed_initial.empty())
     return fail("E0304", "several programs in one arena are planned for one engine alone", graph.name);
   const TimeLimit time(options.time_limit);
+  const EngineModel model(graph, options.question);
+  if (Infeasible beyond = EngineProver(model, options, time).beyond_limits(); beyond.time_s || beyond.energy_j) {
+    beyond.refusal = refusal_of(graph, options, beyond);
+    Failure refused(infeasibility_report(graph.name, options, beyond));
+    if (infeasible != nullptr) *infeasible = std::move(beyond);
+    return refused;
+  }
   std::optional<Error> none;
   const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
   if (plans.empty()) return Failure(*std::move(none));
-  const EngineModel model(graph, options.question);
   std::optional<Plan> best;
   std::vector<List> starts{EarliestFinish(model).run()};
   for (const Plan& plan : plans) {
@@ -761,7 +815,16 @@ Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& opt
   PANTOUM_ASSIGN(Plan plan, unplanned(on_one_engine(graph), options));
   Question question = plan.question;
   plan = moved_to(std::move(plan), graph, question);
-  prove(plan, EngineModel(graph, question), options);
+  const EngineModel model(graph, question);
+  const EngineBound bound(model);
+  const double least = value_of(question.objective, bound.least_joules(), bound.least_seconds());
+  finish(plan,
+         {.seconds = bound.least_seconds(),
+          .joules = bound.least_joules(),
+          .value = least * (1 - 1e-9),
+          .certificate = {},
+          .lines = {}},
+         options);
   return plan;
 }
 

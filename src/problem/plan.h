@@ -41,10 +41,14 @@ enum class Rule : uint8_t {
   kMade,      // segment, tensor
   kSingle,    // op
   kWindow,    // first segment, last segment, op, then a path as kPath has it
+  // Of several engines. Ops are positions in the order.
+  kLoad,  // engine, op or -1, op or -1: what the engine runs of the ops that begin no earlier than the first one and
+          // end no later than the second
+  kRelay,  // op or -1, then engine or -1 and op or -1 by turns: ops one after the other, and what the engine runs between
 };
 
-// What a plan decides, 0 or 1 (a column of the relaxation).
-enum class Variable : uint8_t { kInRam, kComputed, kPagedIn, kPagedOut };
+// What a plan decides, 0 or 1 (a column of the relaxation; with several engines whether some compute takes one).
+enum class Variable : uint8_t { kInRam, kComputed, kPagedIn, kPagedOut, kUsed };
 
 // Proof of a bound: rows of the relaxation with multipliers. Their combination, with every column at its better bound,
 // is a lower bound whatever the multipliers are. Where one combination does not prove enough, plans are told apart by
@@ -57,8 +61,8 @@ struct Certificate {
   };
   struct Decision {
     Variable variable = Variable::kInRam;
-    int32_t segment = 0;  // of kPagedOut: 0
-    int32_t index = 0;    // tensor, or op of kComputed, as in rows
+    int32_t segment = 0;  // of kPagedOut and kUsed: 0
+    int32_t index = 0;    // tensor, or op of kComputed, or engine of kUsed, as in rows
   };
   struct Part {
     int32_t row = 0;
@@ -147,7 +151,9 @@ struct Plan {
   Predicted predicted;
   Bound bound;
   std::optional<Certificate> certificate;  // of bound, where it was proved by one
-  std::vector<Certificate> lines;  // of bound.edp_js: energy, time, and energy + price * time (plan/bound/edp_bound.h)
+  std::vector<Certificate>
+      lines;  // of bound.edp_js: energy, time, and energy + price * time (plan/bound/edp_bound.h); else of
+              // the figure that is not the objective, if any
   Status status = Status::kFeasible;
   std::string method;
   Seconds solver_seconds = 0;

@@ -28,9 +28,10 @@ constexpr const char* kStatus[] = {"optimal", "feasible"};
 constexpr const char* kOrder[] = {"plan", "any"};
 constexpr const char* kRule[] = {"need",     "dep",  "carry",    "stored", "memory", "work",   "move_in",
                                  "move_out", "path", "rounding", "cover",  "spend",  "issued", "flight",
-                                 "flow",     "once", "made",     "single", "window"};
-constexpr const char* kCase[] = {"in_ram", "computed", "paged_in", "paged_out", "rows"};  // the variables, and then
-constexpr size_t kCaseRows = 4;
+                                 "flow",     "once", "made",     "single", "window", "load",   "relay"};
+constexpr const char* kCase[] = {"in_ram",    "computed", "paged_in",
+                                 "paged_out", "used",     "rows"};  // the variables, and then
+constexpr size_t kCaseRows = 5;
 
 // ---- certificates: rows and cases are lists of numbers ----
 

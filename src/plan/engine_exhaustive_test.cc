@@ -1,0 +1,146 @@
+// Plans and bounds of several engines against every plan of tiny graphs: no bound above the optimum, no refusal that is false, and what
+// is called optimal is.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "check/claims.h"
+#include "plan/planner.h"
+#include "problem/cost_graph_json.h"
+#include "problem/plan_json.h"
+#include "testing/all_cases.h"
+#include "testing/exhaustive_engines.h"
+#include "testing/exhaustive_questions.h"
+
+namespace pantoum::plan {
+namespace {
+
+#ifdef PANTOUM_SANITIZER
+constexpr uint64_t kTinyGraphs = 12;
+#else
+const uint64_t kTinyGraphs = all_cases() ? 5000 : 60;
+#endif
+constexpr uint64_t kEverySample = 40;
+
+// At most 5 ops with paging, 7 without.
+CostGraph tiny_graph(uint64_t seed) {
+  const bool paging = seed % 2 == 0;
+  const int most = paging ? 5 : 7, least = 3;
+  return plan_test::tiny_engine_graph(
+      seed, {.ops = least + static_cast<int>(seed / 4 % static_cast<uint64_t>(most - least + 1)),
+             .engines = 2 + static_cast<int>(seed / 2 % 2),
+             .paging = paging});
+}
+
+struct EngineTally {
+  int asked = 0, planned = 0, missed = 0, refused = 0, known = 0, equal = 0, optimal = 0, certified = 0;
+};
+
+// For the reference checker, where somebody asks for them.
+void write_sample(const Plan& plan, uint64_t seed, const char* name) {
+  const char* folder = std::getenv("PANTOUM_ENGINE_PLANS");
+  if (folder == nullptr || seed % kEverySample != 0) return;
+  const std::string stem = (std::filesystem::path(folder) / (std::to_string(seed) + name)).string();
+  std::ofstream(stem + ".graph.json") << problem::to_json(plan.graph).dump();
+  std::ofstream(stem + ".plan.json") << problem::to_json(plan).dump();
+}
+
+void hold_against_search(uint64_t seed, const CostGraph& graph, const PlanOptions& options, EngineTally& tally) {
+  ++tally.asked;
+  const Question& asked = options.question;
+  Infeasible why;
+  const Result<Plan> plan = make_plan(graph, options, &why);
+  if (!plan) {
+    const auto best = plan_test::best_engine_plan(graph, asked, HUGE_VAL);
+    if (plan.error().code == "E0301") {
+      ++tally.refused;
+      EXPECT_TRUE(!best || std::isinf(best->value)) << to_text(plan.error()) << ", and one takes " << best->value;
+      ASSERT_TRUE(why.refusal.has_value());
+      const auto proved = check::check_refusal(*why.refusal);
+      EXPECT_TRUE(proved) << to_text(proved.error());
+    } else {
+      EXPECT_EQ(plan.error().code, "E0302") << to_text(plan.error());
+      tally.missed += best && std::isfinite(best->value) ? 1 : 0;
+    }
+    return;
+  }
+  ++tally.planned;
+  write_sample(*plan, seed, "");
+  const auto judged = check::judge(*plan);
+  ASSERT_TRUE(judged) << to_text(judged.error());
+  tally.certified += plan->certificate ? 1 : 0;
+  tally.optimal += plan->status == Status::kOptimal ? 1 : 0;
+  // Now and then from nothing, so that the search's own plans are judged too.
+  const double value = value_of(*plan), below = seed % 8 == 1 ? HUGE_VAL : value * (1 - 1e-10);
+  const auto best = plan_test::best_engine_plan(graph, asked, below);
+  if (!best) return;
+  ++tally.known;
+  const double optimum = std::min(best->value, value);
+  if (!best->plan.instructions.empty()) {
+    write_sample(best->plan, seed, "-best");
+    Plan found = best->plan;
+    found.question.freedoms.in_place = true;
+    const auto replayed = check::judge(found);
+    ASSERT_TRUE(replayed) << to_text(replayed.error()) << problem::to_json(found).dump();
+    const bool energy = asked.objective == Objective::kEnergy;
+    const check::Interval real = energy ? replayed->found.energy : replayed->found.time;
+    EXPECT_NEAR(best->value, real.high, kRounding * real.high);
+  }
+  EXPECT_LE(best->value, value * (1 + kRounding)) << "the search misses plans";
+  EXPECT_LE(judged->bound, optimum * (1 + kRounding)) << "not a bound";
+  if (plan->status == Status::kOptimal) {
+    EXPECT_LE(value, optimum * (1 + kRounding)) << "not optimal";
+  }
+  tally.equal += value <= optimum * (1 + kRounding) ? 1 : 0;
+}
+
+TEST(EngineExhaustiveSearch, AgreesWithBoundsPlansAndRefusals) {
+  EngineTally tally;
+  for (uint64_t seed = 0; seed < kTinyGraphs; ++seed) {
+    const CostGraph graph = tiny_graph(seed);
+    PlanOptions options{.gap = 1e-9, .effort = 1, .threads = 1};
+    options.question.freedoms.numerics = true;
+    const Result<Plan> whole = unplanned(graph, options);
+    ASSERT_TRUE(whole) << to_text(whole.error());
+    const Bytes most = whole->predicted.arena_bytes;
+    constexpr int kPercents[] = {1000, 100, 90, 80};
+    options.question.budget = std::max<Bytes>(64, most * kPercents[seed % 4] / 100);
+    options.question.objective = seed / 3 % 3 == 0 ? Objective::kEnergy : Objective::kTime;
+    // Limits near what is in reach: a share of what the plan without them takes.
+    if (seed % 5 == 1) {
+      const Result<Plan> free = make_plan(graph, options);
+      if (free) {
+        constexpr double kShares[] = {0.5, 0.8, 0.95, 1.02, 1.2};
+        const double share = kShares[seed / 5 % 5];
+        if (options.question.objective == Objective::kEnergy)
+          options.question.deadline = free->predicted.time_s * share;
+        else
+          options.question.energy_limit = free->predicted.energy_j * share;
+      }
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(*options.question.budget) + " bytes");
+    hold_against_search(seed, graph, options, tally);
+  }
+  for (const auto& [name, count] : {std::pair{"asked", tally.asked},
+                                    {"planned", tally.planned},
+                                    {"missed", tally.missed},
+                                    {"refused", tally.refused},
+                                    {"known", tally.known},
+                                    {"equal", tally.equal},
+                                    {"optimal", tally.optimal},
+                                    {"certified", tally.certified}})
+    RecordProperty(name, count);
+  if (kFew) return;
+  EXPECT_GT(tally.known, tally.planned * 2 / 3);
+  EXPECT_GT(tally.equal, tally.known * 9 / 10);
+  EXPECT_GT(tally.optimal, tally.planned / 10);
+  EXPECT_GT(tally.refused, tally.asked / 50);
+  EXPECT_LT(tally.missed, tally.asked / 10);
+}
+
+}  // namespace
+}  // namespace pantoum::plan
