@@ -183,7 +183,8 @@ Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
   PANTOUM_TRY(check_batch_axis(builder, output, term));
   LossSite site{.term = term, .suffix = alone ? "" : "." + *term.output};
-  site.prediction = batch_first(builder, prediction_of(builder, output, site.term), term, "output.batch_first" + site.suffix);
+  const std::string batch_first_name = builder.graph().value(output).name + ".batch_first";
+  site.prediction = batch_first(builder, prediction_of(builder, output, site.term), term, batch_first_name);
   PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, site.term));
   PANTOUM_TRY(check_class_weights(builder, site));
   site.label = site.target = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
