@@ -161,7 +161,7 @@ class Term:
             }  # fmt: skip
             return loss.weight * names[loss.name](output, target, **options)
         weights = torch.tensor(loss.class_weights, dtype=output.dtype) if loss.class_weights else None
-        output = output.movedim(self.class_axis, 1)
+        output = output.movedim(self.class_axis, 1).contiguous()  # nll_loss2d wants it
         if loss.name == "soft_cross_entropy":
             target = target.to(output.dtype).movedim(self.class_axis, 1)
             return loss.weight * F.cross_entropy(output, target, weights, label_smoothing=loss.smoothing)
