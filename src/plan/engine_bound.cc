@@ -560,8 +560,8 @@ class EngineBound::Relaxation {
     for (size_t at = 0; at < std::min(ends.size(), kRowsOfRound); ++at)
       found.push_back(relay_to(ends[at].second, best));
     std::ranges::stable_sort(found, {}, &Bound::of);  // the ends of one chain may leave the same relay
-    const auto same = std::ranges::unique(found, {}, &Bound::of);
-    found.erase(same.begin(), same.end());
+    found.erase(std::unique(found.begin(), found.end(), [](const Bound& a, const Bound& b) { return a.of == b.of; }),
+                found.end());
     return found;
   }
 

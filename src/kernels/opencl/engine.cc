@@ -291,12 +291,12 @@ bool Engine::set_operand(Kernel kernel, Number argument, const void* data, uint6
   *at = 0;
   Status status = 0;
   if (range == nullptr) {
-    status = cl_.SetKernelArg(kernel, argument, sizeof none, &none);
+    status = cl_.SetKernelArg(kernel, argument, sizeof(Memory), &none);
   } else if (range->buffer == nullptr) {
     status = cl_.SetKernelArgSVMPointer(kernel, argument, data);
   } else {
     *at = static_cast<uint64_t>(static_cast<const char*>(data) - range->begin);
-    status = cl_.SetKernelArg(kernel, argument, sizeof range->buffer, &range->buffer);
+    status = cl_.SetKernelArg(kernel, argument, sizeof(Memory), &range->buffer);
   }
   return status == 0 || failed("a kernel takes no operand", status);
 }
