@@ -35,11 +35,9 @@ class PANTOUM_API KernelCall {
   [[nodiscard]] std::span<const TensorView> outputs() const { return outputs_; }
   [[nodiscard]] std::span<const int64_t> ints() const { return ints_; }
   [[nodiscard]] std::span<const double> reals() const { return reals_; }
-  [[nodiscard]] std::byte* workspace() const {
-    return workspace_;
-  }                                                      // the bytes that CustomOperator::workspace_bytes returned
-  [[nodiscard]] double lr() const { return lr_; }        // of the step
-  [[nodiscard]] uint64_t step() const { return step_; }  // 1 for the first
+  [[nodiscard]] std::byte* workspace() const { return workspace_; }  // the bytes that CustomOperator::workspace_bytes returned
+  [[nodiscard]] double lr() const { return lr_; }                    // of the step
+  [[nodiscard]] uint64_t step() const { return step_; }              // 1 for the first
   [[nodiscard]] uint64_t seed() const { return seed_; }
   // Calls body(begin, end) for parts of [0, count), on several threads at once; returns when all are done. The bits do not depend on the number of
   // threads if only one part writes each output element. `body` must not throw.
@@ -87,10 +85,9 @@ struct CustomOperator {
   std::vector<OperatorAttribute> ints = {}, reals = {};
   std::function<double(const Operands& operands)> flops = {};            // without it: one per output element
   std::function<size_t(const Operands& operands)> workspace_bytes = {};  // without it: 0
-  std::vector<std::pair<int, int>> in_place =
-      {};                     // (output, input) of one type: the output may be written over the input
-  bool deterministic = true;  // false: a plan never recomputes the op
-  bool concurrent = false;  // on several engines: kernels may run at the same time as those of this and other operators
+  std::vector<std::pair<int, int>> in_place = {};  // (output, input) of one type: the output may be written over the input
+  bool deterministic = true;                       // false: a plan never recomputes the op
+  bool concurrent = false;                         // true: on several engines, kernels may run at the same time as those of custom operators
 };
 
 // Registers the operator until the process ends. May be called from any thread, before a model that uses the operator is loaded. E0106: the name is

@@ -95,7 +95,7 @@ struct Compiled {
   std::vector<Substitution> made_by;        // the substitutions that made the first program's graph
   std::vector<Alternative> alternatives;    // until it is planned
   std::string no_prediction;                // why there is no program kPredict; "": there is one
-  std::vector<std::string> planning_notes;  // which outputs it does not give, and why; sentences
+  std::vector<std::string> planning_notes;  // sentences for the user: outputs that it does not give, what engines save
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
   // Of outputs alone: the evaluation, which is not planned. It says what the data and the weights are.

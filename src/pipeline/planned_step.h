@@ -29,7 +29,7 @@ struct PlannedStep {
   std::vector<int> engines = {};               // threads of each; empty: one engine
   std::vector<std::byte> binary;               // of all programs
   std::vector<BatchPart> inputs, targets;      // of the whole model, in its order
-  std::vector<std::string> planning_notes;     // of the outputs, as Compiled has them; among `notes` too
+  std::vector<std::string> planning_notes;     // as Compiled has them; among `notes` too
   std::string no_prediction;                   // why the plan gives no outputs; "": it gives some
   std::vector<std::string> prediction_inputs;  // the inputs and targets that the outputs are made of
   std::vector<std::string> step_inputs;        // the inputs that the training step reads, without targets

@@ -64,8 +64,7 @@ struct PlanRequest {
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
   std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;
-  bool outputs_alone =
-      false;  // of the programs only the one that gives the outputs is made, where it can stand alone: nothing trains
+  bool outputs_alone = false;  // makes only the program that gives the outputs, where it can stand alone: nothing trains
   int64_t batch = 0;  // samples of a step, once they are known
   Measuring measuring;
 
