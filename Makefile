@@ -301,7 +301,7 @@ notebooks: flower
 	@$$([ -x $(FLOWER)/bin/python ] && echo $(FLOWER)/bin/python || echo $(PYTHON)/bin/python) examples/notebooks/run.py
 
 # Computes the outputs of networks in Python, C, C++ and emitted projects, in QEMU where they fit a board, and compares them with evaluation's and PyTorch's
-# (tests/predict): out/bench/predict.json. `predict-test` asks four of them. BENCH: options, as --only lstm.
+# (tests/predict): out/bench/predict.json. `predict-test` asks five of them. BENCH: options, as --only lstm.
 PREDICT_TEST := OMP_NUM_THREADS=1 PATH="/usr/lib/ccache:$$PATH" CCACHE_DIR="$$PWD/$(RELEASE)/ccache" $(PYTHON)/bin/python -W ignore tests/predict/run.py --build $(RELEASE)
 bench-predict predict-test: packages-e2e python-peers
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target libpantoum_shared pantoum_train_shared

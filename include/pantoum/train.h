@@ -59,7 +59,7 @@ typedef struct pt_train_options {
   uint64_t total_steps;  /* of the whole training; percentages in a schedule refer to it; 0: not known */
   uint64_t seed;         /* of dropout */
   uint32_t accumulate;   /* batches of a step, whose gradients are added up: the plan's --accumulate; 0: 1 */
-  uint32_t threads;      /* of the kernels; 0: as many as the process may run on */
+  uint32_t threads;      /* of the kernels; 0: as many as the process may run on and the plan has room for */
   const char* page_file; /* folder or file for what is paged out; NULL: the system's temporary folder */
   uint32_t plain_pages;  /* 1: the page file is not encrypted */
   uint32_t cached_pages; /* 1: the page file goes through the system's cache (no O_DIRECT) */

@@ -12,6 +12,8 @@
 #include "base/files.h"
 #include "capi/handle.h"
 #include "data/memory_samples.h"
+#include "host/engine.h"
+#include "host/thread_pool.h"
 #include "runtime/plan_bytes.h"
 #include "train/tensor_table.h"
 
@@ -136,17 +138,31 @@ data::BatchProducer given_batches(Handle& handle) {
   };
 }
 
-Result<void> open_trainer(Handle& handle, std::vector<std::byte> plan, const std::string& weights,
-                          const pt_train_options& options, const char* function) {
-  PANTOUM_ASSIGN(train::TrainerOptions made, trainer_options(options, function));
-  PANTOUM_TRY(check_programs(plan));
+// With the number of threads in `made`. A plan has room for what its kernels need on the threads that it was made for.
+Result<void> create_trainer(Handle& handle, std::vector<std::byte> plan, const std::string& weights,
+                            train::TrainerOptions& made) {
   PANTOUM_ASSIGN(handle.kernels, kernels_of(plan, made.threads));
-  handle.micro_batches = static_cast<uint32_t>(made.micro_batches);
-  made.plan_hash = base::checksum_text(base::checksum_of(plan));
   made.kernels = handle.kernels->table();
   made.kernel_name = handle.kernels->name();
   made.pool = handle.kernels->pool();
   PANTOUM_ASSIGN(handle.trainer, train::Trainer::create(std::move(plan), weights, made));
+  return {};
+}
+
+Result<void> open_trainer(Handle& handle, std::vector<std::byte> plan, const std::string& weights,
+                          const pt_train_options& options, const char* function) {
+  PANTOUM_ASSIGN(train::TrainerOptions made, trainer_options(options, function));
+  PANTOUM_TRY(check_programs(plan));
+  handle.micro_batches = static_cast<uint32_t>(made.micro_batches);
+  made.plan_hash = base::checksum_text(base::checksum_of(plan));
+  made.threads = host::allowed_threads(made.threads);
+  Result<void> created = create_trainer(handle, plan, weights, made);
+  while (!created && created.error().where == host::kTooManyThreads && options.threads == 0 && made.threads > 1) {
+    --made.threads;
+    handle.kernels.reset();  // a back end has one number of threads at a time
+    created = create_trainer(handle, plan, weights, made);
+  }
+  PANTOUM_TRY(created);
   handle.trainer->set_total_steps(options.total_steps);
   handle.trainer->feed(given_batches(handle), 0, 0);
   return {};

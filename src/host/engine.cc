@@ -162,6 +162,9 @@ Result<void> Engine::start() {
   if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
   const uint64_t before = read_resident_set().now_bytes;
   const pt_status opened = open_session();
+  if (opened == PT_E_PLAN && pool_->threads > 1)
+    return fail("E0251", fmt::format("the plan has no room for what its kernels need on {} threads", pool_->threads),
+                kTooManyThreads, "open it with as many threads as it was made for, or plan with --threads");
   if (opened != PT_OK) return status_failure(opened, "opening the session");
   const pt_status loaded = preload_all();
   if (loaded == PT_E_FULL) return no_memory(plan_.arena_bytes);

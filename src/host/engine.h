@@ -33,6 +33,9 @@ struct Computing {
 [[nodiscard]] pt_status preload(const pt_plan& plan,
                                 const std::function<std::optional<Computing>(uint8_t engines)>& of);
 
+// The place that E0251 names where the plan has no room for what its kernels need on the engine's threads: with fewer it may run.
+inline constexpr const char* kTooManyThreads = "the number of threads";
+
 struct EngineOptions {
   std::string page_file;
   int threads = 0;

@@ -33,7 +33,7 @@ import torch  # noqa: E402
 from networks import NETWORKS, SAMPLES, has_own_loss, larger, outputs_of, trained  # noqa: E402
 from table import Table  # noqa: E402
 
-QUICK = ("batch_norm", "lstm", "views_and_inputs", "own_loss")
+QUICK = ("batch_norm", "group_norm", "lstm", "views_and_inputs", "own_loss")
 NEAR = 1e-5  # of the largest
 SHARE = 0.7  # of the step's RAM
 ASIDE = {"portable": 64 << 10, "onednn": 256 << 10}  # bytes that a prediction may allocate beside its arena
@@ -181,7 +181,7 @@ def ask(name: str, network: Any, kernels: str, made: dict[str, pathlib.Path], fo
 
 def main() -> int:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--quick", action="store_true", help="four networks, and no file of the rows")
+    words.add_argument("--quick", action="store_true", help="five networks, and no file of the rows")
     words.add_argument("--only", default="", help="networks whose name contains this")
     words.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     words.add_argument("--out", type=pathlib.Path, default=ROOT / "out" / "bench")
