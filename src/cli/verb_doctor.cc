@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,6 +22,7 @@
 #include "cost/profile_store.h"
 #include "host/file_pager.h"
 #include "host/kernel_set.h"
+#include "kernels/opencl/engine.h"
 
 namespace pantoum::cli {
 
@@ -127,6 +128,31 @@ Finding back_end() {
   finding.detail =
       error.message + (error.notes.empty() ? "" : fmt::format("; looked for: {}", fmt::join(error.notes, "; ")));
   finding.mend = "the portable kernels serve instead, slower; " + error.help;
+  return finding;
+}
+
+// What an engine on the device would be, or why there is none.
+std::string opencl_device(const std::shared_ptr<const opencl::Library>& library, const opencl::Device& device) {
+  const auto engine = opencl::Engine::open(library, device, {.arena_bytes = 4096});
+  const std::string what = engine
+                               ? fmt::format("{}, {}", opencl::sharing_text(device),
+                                             (*engine)->has_portable_bits() ? "the portable bits" : "bits of its own")
+                               : engine.error().message;
+  return fmt::format("{} ({}): {}", device.name, device.platform_name, what);
+}
+
+Finding opencl_devices() {
+  Finding finding{.id = "opencl", .what = "OpenCL devices", .mend = "nothing to do: the processor computes everything"};
+  const auto library = opencl::load_library();
+  const auto devices =
+      library ? opencl::list_devices(**library) : Result<std::vector<opencl::Device>>(Failure(library.error()));
+  if (!devices) return finding.detail = devices.error().message, finding;
+  std::vector<std::string> texts;
+  for (const opencl::Device& device : *devices) {
+    finding.yes = finding.yes || device.refusal.empty();
+    texts.push_back(opencl_device(*library, device));
+  }
+  finding.detail = fmt::format("{}", fmt::join(texts, "; "));
   return finding;
 }
 
@@ -240,6 +266,7 @@ std::vector<Finding> findings_of(const MachineQuestion& question) {
           threads(),
           memory(),
           back_end(),
+          opencl_devices(),
           page_file(folder),
           disk_space(folder),
           direct_io(folder),
@@ -307,7 +334,9 @@ void add_doctor(CommandLine& line) {
   Verb verb =
       line.add_verb("doctor", "what this machine has, and how to mend each no; exits 1 on what would stop train");
   verb.add_settings_of(settings::fields_of(options->pages), {"page_file", "page_encryption"});
-  verb.option("--page-file").described("folder where the page file would be").is(Kind::kText);  // what is wrong with it is the answer
+  verb.option("--page-file")
+      .described("folder where the page file would be")
+      .is(Kind::kText);  // what is wrong with it is the answer
   add_common(verb, options->common);
   verb.does([options] { return look(*options); });
 }
