@@ -185,7 +185,9 @@ def a_term(dice: random.Random, name: str, output: str | None) -> Term:
         classes = shape[-1] if settings["classes_last"] else shape[0]
         kinds = ([dice.uniform(0.1, 3) for _ in range(classes)], [10 ** dice.uniform(-4, 4) for _ in range(classes)],
                  [dice.choice([0.0, 1.0, 2.0]) for _ in range(classes - 1)] + [1.0], [0.7] * classes)  # fmt: skip
-        settings["class_weights"] = tuple(dice.choice(kinds)) if dice.random() < 0.85 else ()
+        weights = dice.choice(kinds) if dice.random() < 0.85 else []
+        most = max(weights, default=1.0) if name == "soft_cross_entropy" else 1.0  # nothing divides by them there
+        settings["class_weights"] = tuple(weight / most for weight in weights)
         if name != "nll" and dice.random() < 0.4:
             settings["smoothing"] = dice.uniform(0.05, 0.5)
         if name != "soft_cross_entropy" and dice.random() < 0.4:
