@@ -65,6 +65,7 @@ def test_a_reserve_is_part_of_the_least_ram(model: pantoum.Model) -> None:
     assert pantoum.plan(model, ram=caught.value.min_ram, reserve="16KiB", **MODELLED)
     with pytest.raises(pantoum.Infeasible) as bare:
         pantoum.plan(model, ram="4KiB", **MODELLED)
+    assert bare.value.min_ram is not None
     assert caught.value.min_ram == bare.value.min_ram + pantoum.KiB(16)
 
 

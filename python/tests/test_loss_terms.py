@@ -258,8 +258,8 @@ def test_generated(seed: int) -> None:
             value = value_of(terms, outputs, labels)
         assert trainer.evaluate((more, *labels))["loss"] == pytest.approx(value.item(), rel=2e-5, abs=4e-6), terms
         made = trainer.predict(more)
-        made = list(made.values()) if isinstance(made, dict) else [made]
-        for term, found, output in zip(terms, made, outputs if count == 2 else [outputs], strict=True):
+        predicted = list(made.values()) if isinstance(made, dict) else [made]
+        for term, found, output in zip(terms, predicted, outputs if count == 2 else [outputs], strict=True):
             assert np.allclose(found, output.movedim(term.loss.batch_axis, 0).numpy(), rtol=1e-4, atol=1e-5), term
         trainer.copy_to(module)
     for name, tensor in wanted.state_dict().items():

@@ -399,7 +399,7 @@ def _labels(module: nn.Module, bound: Bound, terms: Any) -> list[Tensor]:
             shape = [extent for d, extent in enumerate(output.shape) if d != axis]
             made.append((torch.arange(math.prod(shape)) % output.shape[axis]).reshape(shape))
         else:
-            shape = output.movedim(term.batch_axis, 0).shape
+            shape = list(output.movedim(term.batch_axis, 0).shape)
             made.append(torch.linspace(0, 1, output.numel()).reshape(shape))
     return made
 
