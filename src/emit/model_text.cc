@@ -220,6 +220,9 @@ class Model {
 }  // namespace
 
 Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
+  if (pt_plan_engines(&plan) > 1)
+    return fail("E0291", "the plan computes on several engines, and firmware has one", "plan",
+                "plan without --engines");
   std::set<size_t> rows;
   const pt_kernel_table* table = pt_portable_kernels();
   for (uint32_t op = 0; op < plan.op_count; ++op) {

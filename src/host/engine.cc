@@ -162,7 +162,7 @@ Result<void> Engine::start() {
   if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
   const uint64_t before = read_resident_set().now_bytes;
   const pt_status opened = open_session();
-  if (opened == PT_E_PLAN && pool_->threads > 1)
+  if (opened == PT_E_PLAN && pool_->threads > 1 && !has_room(plan_, computing()))
     return fail("E0251", fmt::format("the plan has no room for what its kernels need on {} threads", pool_->threads),
                 kTooManyThreads, "open it with as many threads as it was made for, or plan with --threads");
   if (opened != PT_OK) return status_failure(opened, "opening the session");
@@ -172,6 +172,14 @@ Result<void> Engine::start() {
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};
+}
+
+ComputingOf Engine::computing() const {
+  if (engine_threads_ == nullptr) return [this](uint8_t) { return Computing{kernels_, pool_}; };
+  return [this](uint8_t set) {
+    const auto crew = std::ranges::find(crews_, set, &pt_crew::engines);
+    return Computing{crew->kernels, crew->pool};
+  };
 }
 
 pt_status Engine::open_session() {
@@ -185,7 +193,7 @@ pt_status Engine::open_session() {
 
 // Every op on the thread that will compute it, one after the other.
 pt_status Engine::preload_all() {
-  if (engine_threads_ == nullptr) return preload(plan_, [&](uint8_t) { return Computing{kernels_, pool_}; });
+  if (engine_threads_ == nullptr) return preload(plan_, computing());
   struct Load {
     Engine* self;
     uint32_t engine = 0;
@@ -200,9 +208,7 @@ pt_status Engine::preload_all() {
           auto& of = *static_cast<Load*>(arg);
           if (part != of.engine) return;
           of.status = preload(of.self->plan_, [&](uint8_t set) -> std::optional<Computing> {
-            if (pt_first_engine(set) != part) return std::nullopt;
-            const auto crew = std::ranges::find(of.self->crews_, set, &pt_crew::engines);
-            return Computing{crew->kernels, crew->pool};
+            return pt_first_engine(set) == part ? of.self->computing()(set) : std::nullopt;
           });
         },
         &load);

@@ -25,13 +25,17 @@ struct Computing {
   const pt_pool* pool;
 };
 
+// The kernels and the pool of an op by its engines; nothing: the op is left out.
+using ComputingOf = std::function<std::optional<Computing>(uint8_t engines)>;
+
 // Runs every op of the plan for which `of` gives kernels once on zeros, in memory that is given back afterwards. From then on RAM holds what a back
 // end makes for an op's shapes, the kernels' code and the threads' stacks. Memory: operands and workspace of the largest op. Cost: about a step of
 // each program.
-//   `of`    by the engines of an op; nothing: leaves the op out
 //   errors  PT_E_KERNEL a kernel is missing, or does not compute its shapes; PT_E_PLAN a workspace is too small; PT_E_FULL no memory
-[[nodiscard]] pt_status preload(const pt_plan& plan,
-                                const std::function<std::optional<Computing>(uint8_t engines)>& of);
+[[nodiscard]] pt_status preload(const pt_plan& plan, const ComputingOf& of);
+
+// Does the plan give every op the workspace that its kernel needs on the pool's threads?
+[[nodiscard]] bool has_room(const pt_plan& plan, const ComputingOf& of);
 
 // The place that E0251 names where the plan has no room for what its kernels need on the engine's threads: with fewer it may run.
 inline constexpr const char* kTooManyThreads = "the number of threads";
@@ -114,6 +118,7 @@ class Engine {
  private:
   Engine() = default;
   Result<void> make_crews(std::vector<int> threads);
+  [[nodiscard]] ComputingOf computing() const;
   Result<void> make_buffers();
   Result<void> make_rom();
   void fetch_custom_error();

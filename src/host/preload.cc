@@ -24,11 +24,9 @@ size_t place(pt_op_view& view, std::byte* memory) {
   return at;
 }
 
-using Of = std::function<std::optional<Computing>(uint8_t engines)>;
-
 // Calls act(kernel, pool, view) for every op that `of` gives kernels for.
 template <class Act>
-pt_status for_each_op(const pt_plan& plan, const Of& of, const Act& act) {
+pt_status for_each_op(const pt_plan& plan, const ComputingOf& of, const Act& act) {
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan, op, &view) != PT_OK) return PT_E_PLAN;
@@ -41,16 +39,30 @@ pt_status for_each_op(const pt_plan& plan, const Of& of, const Act& act) {
   return PT_OK;
 }
 
+constexpr pt_scalars kScalars = {1, 0, 0};
+
+// Bytes that the kernel needs on the pool, or PT_NO_KERNEL.
+size_t workspace_of(const pt_kernel& kernel, const pt_pool* pool, const pt_op_view& view) {
+  pt_pool_part part;
+  pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));
+  call.scalars = &kScalars;
+  return kernel.workspace_bytes != nullptr ? kernel.workspace_bytes(&call) : 0;
+}
+
 }  // namespace
 
-pt_status preload(const pt_plan& plan, const Of& of) {
-  constexpr pt_scalars kScalars = {1, 0, 0};
+bool has_room(const pt_plan& plan, const ComputingOf& of) {
+  const auto fits = [](const pt_kernel& kernel, const pt_pool* pool, const pt_op_view& view) {
+    const size_t workspace = workspace_of(kernel, pool, view);
+    return workspace == PT_NO_KERNEL || workspace <= view.workspace_bytes ? PT_OK : PT_E_PLAN;
+  };
+  return for_each_op(plan, of, fits) != PT_E_PLAN;
+}
+
+pt_status preload(const pt_plan& plan, const ComputingOf& of) {
   size_t most = 0;
   const pt_status prepared = for_each_op(plan, of, [&](const pt_kernel& kernel, const pt_pool* pool, pt_op_view& view) {
-    pt_pool_part part;
-    pt_call call = pt_call_of(&view, pt_take_pool(&part, pool, view.threads));
-    call.scalars = &kScalars;
-    const size_t workspace = kernel.workspace_bytes != nullptr ? kernel.workspace_bytes(&call) : 0;
+    const size_t workspace = workspace_of(kernel, pool, view);
     if (workspace == PT_NO_KERNEL) return PT_E_KERNEL;
     if (workspace > view.workspace_bytes) return PT_E_PLAN;
     most = std::max(most, place(view, nullptr) + static_cast<size_t>(view.workspace_bytes));

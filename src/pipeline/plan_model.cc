@@ -177,6 +177,16 @@ cost::BuiltCostGraph on_engines(const Program& program, const PlanRequest& reque
   return built;
 }
 
+bool has_limits(const plan::Asked& asked) {
+  return asked.options.question.deadline || asked.options.question.energy_limit;
+}
+
+plan::Asked without_limits(plan::Asked asked) {
+  asked.options.question.deadline.reset();
+  asked.options.question.energy_limit.reset();
+  return asked;
+}
+
 // The training step's graph on the engines that a given plan is of, with the engines of the plan's choices.
 Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request, Compiled& compiled) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
@@ -192,21 +202,24 @@ Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request,
   return {};
 }
 
-// Moves ops of the planned training step to other engines. The plan of one engine stays where that gains too little.
+// Moves ops of the planned training step to other engines. The plan of one engine stays where that gains too little. Where it misses the limits of
+// `asked`, only a plan that meets them takes its place: else E0302.
 Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, const plan::Asked& asked,
-                             problem::Seconds left) {
-  if (asked.formula) return {};
+                             bool misses_limits, problem::Seconds left) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(const problem::Seconds hand_off, hand_off_of(request, *compiled.kernels->pool()));
   Program& training = compiled.training();
   cost::BuiltCostGraph built = on_engines(training, request, device, hand_off);
   plan::PlanOptions options = asked.options;
   options.question = training.plan.question;
+  options.question.deadline = asked.options.question.deadline;
+  options.question.energy_limit = asked.options.question.energy_limit;
   options.time_limit = left;
   PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
   const double one = asked.value_of(training.plan), several = asked.value_of(plan);
   const size_t count = request.engines.size();
-  if (several > kWorthSeveralEngines * one) {
+  if (!misses_limits && several > kWorthSeveralEngines * one) {
+    plan::hold_for_both(training.plan, plan.bound);
     compiled.planning_notes.push_back(fmt::format(
         "no plan on {} engines was found that costs {:.0f}% less than one on all {} threads: every op takes all", count,
         100 * (1 - kWorthSeveralEngines), request.kernel_threads));
@@ -330,9 +343,17 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   const problem::Seconds whole_limit = asked.options.time_limit;
   const bool several = !request.engines.empty() && reuse == nullptr;
   if (several) asked.options.time_limit *= 1 - kShareOnEngines;
+  std::optional<plan::Step> unlimited;
+  if (several && has_limits(asked)) unlimited = step;
   plan::Infeasible none;
-  const Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
-                                              : plan::plan_step(step, asked, &none);
+  Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
+                                        : plan::plan_step(step, asked, &none);
+  const bool misses_limits = unlimited && !found;
+  if (misses_limits) {  // several engines may meet what one misses
+    step = *std::move(unlimited);
+    none = {};
+    found = plan::plan_step(step, without_limits(asked), &none);
+  }
   if (none.min_plan)
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
@@ -340,7 +361,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (!found) return Failure(with_source_of_times(found.error(), none, first.device));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
-  if (several) PANTOUM_TRY(plan_on_engines(compiled, request, asked, whole_limit * kShareOnEngines));
+  if (several) PANTOUM_TRY(plan_on_engines(compiled, request, asked, misses_limits, whole_limit * kShareOnEngines));
   Program& training = compiled.training();
   const bool as_waited_for = compiled.waited_for && reuse == nullptr &&
                              training.cost.graph.device.pager.in.latency_s == compiled.waited_for->in.latency_s;

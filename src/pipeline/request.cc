@@ -104,6 +104,12 @@ static Result<void> take_engines(PlanRequest& request) {
     return fail("E0117",
                 fmt::format("engines of processors are this machine's, and the device is '{}'", request.device),
                 "--engines", "leave out --engines or --device");
+  if (request.settings.planner != plan::kOwnPlanner)
+    return fail("E0117", fmt::format("planner '{}' plans for one engine", request.settings.planner), "--engines",
+                "leave out --engines or --planner");
+  if (!request.expression.empty() || request.options.question.objective == problem::Objective::kWeighted)
+    return fail("E0117", "a formula as the objective is planned for one engine", "--engines",
+                "leave out --engines, or take --objective time, energy or edp");
   int threads = 0;
   for (const cost::CpuEngine& engine : request.engines) threads += engine.threads;
   if (request.settings.threads && *request.settings.threads != threads)

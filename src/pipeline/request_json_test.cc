@@ -35,38 +35,48 @@ ModelRequest some_model() {
                       .params_in = ParamsIn::aux}};
 }
 
+PlanOptions some_settings() {
+  return {.ram = KiB(256),
+          .reserve = KiB(8),
+          .rom = Bytes(0),
+          .deadline = Relative(1.25),
+          .energy_limit_j = 3.5,
+          .finish_within = Seconds(7200),
+          .steps = 30,
+          .epochs = 2,
+          .samples = 60,
+          .objective = "edp",
+          .gap = 0.01,
+          .time_limit = Seconds(7),
+          .effort = 2,
+          .threads = 3,
+          .paging = false,
+          .recomputing = false,
+          .in_place = false,
+          .reordering = false,
+          .allow_numerics_change = true,
+          .compact_activations = true,
+          .kernels = Kernels::portable,
+          .measure = Measure::missing,
+          .profile_store = "times.db",
+          .page_file = "/var/tmp",
+          .page_encryption = false,
+          .prefetch = 2,
+          .planner = "poet",
+          .disable = {"fusions", "layouts", "merge-convolutions"},
+          .without = {"write-completion"}};
+}
+
+// Another planner plans for one engine alone.
+PlanOptions some_settings_of_engines() {
+  PlanOptions settings = some_settings();
+  settings.planner = PlanOptions().planner;
+  settings.engines = "cpu0-1,cpu2";
+  return settings;
+}
+
 PlanRequest some_request() {
-  PlanRequest request = plan_request("host", {.ram = KiB(256),
-                                            .reserve = KiB(8),
-                                            .rom = Bytes(0),
-                                            .deadline = Relative(1.25),
-                                            .energy_limit_j = 3.5,
-                                            .finish_within = Seconds(7200),
-                                            .steps = 30,
-                                            .epochs = 2,
-                                            .samples = 60,
-                                            .objective = "edp",
-                                            .gap = 0.01,
-                                            .time_limit = Seconds(7),
-                                            .effort = 2,
-                                            .threads = 3,
-                                            .engines = "cpu0-1,cpu2",
-                                            .paging = false,
-                                            .recomputing = false,
-                                            .in_place = false,
-                                            .reordering = false,
-                                            .allow_numerics_change = true,
-                                            .compact_activations = true,
-                                            .kernels = Kernels::portable,
-                                            .measure = Measure::missing,
-                                            .profile_store = "times.db",
-                                            .page_file = "/var/tmp",
-                                            .page_encryption = false,
-                                            .prefetch = 2,
-                                            .planner = "poet",
-                                            .disable = {"fusions", "layouts", "merge-convolutions"},
-                                            .without = {"write-completion"}})
-                            .value();
+  PlanRequest request = plan_request("host", some_settings()).value();
   request.rewrite.attention = true;
   request.rewrite.substitutions = {{"merge-convolutions", "b0"}};
   return request;
@@ -86,8 +96,10 @@ TEST(RequestJson, KeepsEverySetting) {
   ASSERT_TRUE(read_model.has_value()) << to_text(read_model.error());
   EXPECT_EQ(model_json(*read_model), model_text);
   EXPECT_EQ(read_model->path, "cnn.onnx");
-  PlanRequest request = some_request();
-  expect_none_is_default(request.settings);
+  PlanOptions every = some_settings();
+  every.engines = some_settings_of_engines().engines;
+  expect_none_is_default(every);
+  const PlanRequest request = some_request();
   const std::string text = request_json(request);
   const Result<PlanRequest> read = parse_request_json(text, "plan.json");
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
@@ -153,12 +165,22 @@ TEST(PlanRequest, IsMadeOfTheSettings) {
   EXPECT_FALSE(question.freedoms.paging);
   EXPECT_TRUE(question.freedoms.numerics);
   EXPECT_EQ(request.kernel_threads, 3);
-  ASSERT_EQ(request.engines.size(), 2U);
-  EXPECT_EQ(request.engines.front().threads, 2);
   EXPECT_EQ(request.kernels, host::KernelSet::Choice::kPortable);
   EXPECT_FALSE(request.runs("fusions"));
   EXPECT_TRUE(request.runs("updates"));
   EXPECT_EQ(request.rewrite.without, std::vector<std::string>{"merge-convolutions"});
+}
+
+TEST(PlanRequest, HasTheEnginesAndTheirThreads) {
+  const PlanRequest request = plan_request("host", some_settings_of_engines()).value();
+  ASSERT_EQ(request.engines.size(), 2U);
+  EXPECT_EQ(request.engines.front().threads, 2);
+  EXPECT_EQ(request.kernel_threads, 3);
+  const std::string text = request_json(request);
+  const Result<PlanRequest> read = parse_request_json(text, "plan.json");
+  ASSERT_TRUE(read.has_value()) << to_text(read.error());
+  EXPECT_EQ(request_json(*read), text);
+  EXPECT_EQ(read->engines.size(), 2U);
 }
 
 TEST(PlanRequest, IsRefusedByTheOption) {
@@ -168,6 +190,9 @@ TEST(PlanRequest, IsRefusedByTheOption) {
   };
   EXPECT_EQ(refusal({.ram = Bytes(0)}), "E0300 --ram");
   EXPECT_EQ(refusal({.objective = "beauty"}), "E0117 --objective");
+  EXPECT_EQ(refusal({.engines = "cpu0,cpu1", .planner = "poet"}), "E0117 --engines");
+  for (const char* formula : {"energy + 2 * time", "energy / time"})
+    EXPECT_EQ(refusal({.objective = formula, .engines = "cpu0,cpu1"}), "E0117 --engines");
   EXPECT_EQ(refusal({.disable = {"gravity"}}), "E0115 --disable");
   EXPECT_EQ(refusal({.without = {"gravity"}}), "E0115 --without");
   EXPECT_EQ(refusal({.effort = 0}), "E0116 PlanOptions::effort");

@@ -12,6 +12,7 @@
 #include "base/lists.h"
 #include "base/units.h"
 #include "plan/bound/edp_bound.h"
+#include "plan/earliest_finish.h"
 #include "plan/engine_bound.h"
 #include "plan/realize/engine_run.h"
 #include "plan/realize/realize.h"
@@ -27,15 +28,6 @@ constexpr double kCritical = 0.2;             // of the entries that are moved: 
 constexpr double kEntry = 1e-3;               // share of the value that an entry costs: no list gets longer for nothing
 constexpr int kRounds = 4;                    // of annealing; each begins with the best list of all chains
 constexpr size_t kChainsOfEffort = 2;         // with an effort, whatever the machine has
-
-// The least over an op's permitted choices.
-template <class Of>
-double least_way(const EngineModel::Op& op, const Of& of) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const EngineModel::Way& way : op.ways)
-    if (way.permitted) least = std::min(least, of(way));
-  return least;
-}
 
 // ---- bounds -------------------------------------------------------------------------------------
 
@@ -142,16 +134,20 @@ Cost cost_of(const ListFigures& figures, const EngineModel& model, size_t entrie
   const Question& asked = model.question;
   const double slack = 1 + static_cast<double>(16 * (entries + 2)) * std::numeric_limits<double>::epsilon();
   double over = 0;
-  const auto exceed = [&](double value, double most) {
-    if (value > most) over += kOverBudget * (most > 0 ? (value - most) / most : 1);
+  bool answers = true;
+  const auto exceed = [&](double value, double most, bool costs = true) {
+    if (!(value > most)) return;
+    answers = false;
+    if (costs) over += kOverBudget * (most > 0 ? (value - most) / most : 1);
   };
   exceed(static_cast<double>(figures.arena_bytes), static_cast<double>(asked.budget_bytes()));
-  if (asked.deadline) exceed(figures.seconds * slack, *asked.deadline);
-  if (asked.energy_limit) exceed(figures.joules * slack, *asked.energy_limit);
+  // A limit on the objective itself costs nothing more: the search lowers that in any case.
+  if (asked.deadline) exceed(figures.seconds * slack, *asked.deadline, asked.objective != Objective::kTime);
+  if (asked.energy_limit) exceed(figures.joules * slack, *asked.energy_limit, asked.objective != Objective::kEnergy);
   const Bytes capacity = model.graph->device.pager.capacity_bytes;
   if (capacity >= 0) exceed(static_cast<double>(figures.storage_bytes), static_cast<double>(capacity));
   const double value = value_of(asked.objective, figures.joules, figures.seconds) * (1 + over);
-  return {value, over == 0, value * (1 + kEntry * static_cast<double>(entries))};
+  return {value, answers, value * (1 + kEntry * static_cast<double>(entries))};
 }
 
 // The list of a plan.
@@ -172,128 +168,6 @@ List list_of(const Plan& plan, const CostGraph& graph) {
   }
   return list;
 }
-
-// Every op once, each by the choice that ends earliest, the op whose chain to the end is longest first; what is in storage is
-// read before it is needed, and what must go there is written when it is made. Bytes do not matter.
-class EarliestFinish {
- public:
-  explicit EarliestFinish(const EngineModel& model)
-      : model_(model),
-        rank_(model.ops.size(), 0),
-        made_(model.tensors.size(), 0),
-        maker_(model.tensors.size(), 0),
-        here_(model.tensors.size(), 0),
-        free_(model.hand_offs.size(), 0) {}
-
-  List run() {
-    rank();
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
-      here_[tensor] = model_.tensors[tensor].start == Home::kRam;
-    std::vector<int32_t> left = model_.order;
-    std::erase_if(left, [&](int32_t op) { return model_.ops[static_cast<size_t>(op)].optional; });
-    const bool keeps_order = !model_.question.freedoms.reordering;
-    while (!left.empty()) {
-      size_t best = left.size();
-      for (size_t at = 0; at < left.size(); ++at) {
-        if (way_of(left[at]) < 0) continue;
-        if (best == left.size() || rank_[static_cast<size_t>(left[at])] > rank_[static_cast<size_t>(left[best])])
-          best = at;
-        if (keeps_order) break;
-      }
-      if (best == left.size()) return {};  // reads what an optional op makes
-      compute(left[best]);
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
-    }
-    std::ranges::stable_sort(timed_, {}, &Timed::begin);
-    List list;
-    for (const Timed& each : timed_) list.insert(list.end(), each.entries.begin(), each.entries.end());
-    return list;
-  }
-
- private:
-  struct Timed {
-    Seconds begin = 0;
-    List entries;
-  };
-
-  void rank() {
-    std::vector<Seconds> behind(model_.tensors.size(), 0);
-    for (auto each = model_.order.rbegin(); each != model_.order.rend(); ++each) {
-      const EngineModel::Op& op = model_.ops[static_cast<size_t>(*each)];
-      Seconds longest = 0;
-      for (const EngineModel::Way& way : op.ways)
-        for (const int32_t written : way.writes) longest = std::max(longest, behind[static_cast<size_t>(written)]);
-      longest += least_way(op, [](const EngineModel::Way& way) { return way.seconds; });
-      rank_[static_cast<size_t>(*each)] = longest;
-      for (const EngineModel::Way& way : op.ways)
-        for (const int32_t read : way.reads)
-          behind[static_cast<size_t>(read)] = std::max(behind[static_cast<size_t>(read)], longest);
-    }
-  }
-
-  bool can_read(int32_t tensor) const {
-    return here_[static_cast<size_t>(tensor)] != 0 || model_.tensors[static_cast<size_t>(tensor)].start == Home::kAux;
-  }
-
-  Seconds begin_of(const EngineModel::Way& way) const {
-    Seconds begin = 0;
-    for (const int32_t read : way.reads) {
-      const Engines apart = maker_[static_cast<size_t>(read)] ^ way.engines;
-      begin = std::max(begin, made_[static_cast<size_t>(read)] +
-                                  (maker_[static_cast<size_t>(read)] != 0 && apart != 0 ? model_.longest_hand_off : 0));
-    }
-    for (size_t engine = 0; engine < free_.size(); ++engine)
-      if ((way.engines >> engine & 1) != 0) begin = std::max(begin, free_[engine]);
-    return begin + way.launch;
-  }
-
-  // The permitted choice that makes all outputs and ends first; -1: none can run yet.
-  int32_t way_of(int32_t number) const {
-    const EngineModel::Op& op = model_.ops[static_cast<size_t>(number)];
-    int32_t best = -1;
-    Seconds first = std::numeric_limits<double>::infinity();
-    size_t most = 0;
-    for (const EngineModel::Way& way : op.ways)
-      if (way.permitted) most = std::max(most, way.writes.size());
-    for (size_t at = 0; at < op.ways.size(); ++at) {
-      const EngineModel::Way& way = op.ways[at];
-      if (!way.permitted || way.writes.size() < most) continue;
-      if (!std::ranges::all_of(way.reads, [&](int32_t read) { return can_read(read); })) continue;
-      if (const Seconds end = begin_of(way) + way.seconds; end < first) first = end, best = static_cast<int32_t>(at);
-    }
-    return best;
-  }
-
-  void compute(int32_t number) {
-    const int32_t chosen = way_of(number);
-    const EngineModel::Way& way = model_.ops[static_cast<size_t>(number)].ways[static_cast<size_t>(chosen)];
-    Timed timed{.begin = begin_of(way), .entries = {}};
-    for (const int32_t read : way.reads) {
-      if (here_[static_cast<size_t>(read)] != 0) continue;
-      timed.entries.push_back({Do::kPageIn, read, 0});
-      here_[static_cast<size_t>(read)] = 1;
-    }
-    timed.entries.push_back({Do::kCompute, number, chosen});
-    const Seconds end = timed.begin + way.seconds;
-    for (const int32_t written : way.writes) {
-      made_[static_cast<size_t>(written)] = end;
-      maker_[static_cast<size_t>(written)] = way.engines;
-      here_[static_cast<size_t>(written)] = 1;
-      if (model_.tensors[static_cast<size_t>(written)].ends_in_storage)
-        timed.entries.push_back({Do::kPageOut, written, 0});
-    }
-    for (size_t engine = 0; engine < free_.size(); ++engine)
-      if ((way.engines >> engine & 1) != 0) free_[engine] = end;
-    timed_.push_back(std::move(timed));
-  }
-
-  const EngineModel& model_;
-  std::vector<Seconds> rank_, made_;
-  std::vector<Engines> maker_;
-  std::vector<char> here_;
-  std::vector<Seconds> free_;
-  std::vector<Timed> timed_;
-};
 
 // ---- annealing ----------------------------------------------------------------------------------
 
@@ -626,16 +500,21 @@ Plan moved_to(Plan plan, const CostGraph& graph, const Question& question) {
   return plan;
 }
 
+// The gap between the plan's value and `least`, and the status that follows.
+void set_gap(Plan& plan, double least) {
+  const double value = upper_end(plan, upper_end(plan, value_of(plan)));
+  constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
+  plan.gap = value > 0 ? std::clamp((value - least) / value * (1 + kRoundings), 0.0, 1.0) : 0;
+  plan.status = plan.gap <= plan.asked_gap ? Status::kOptimal : Status::kFeasible;
+}
+
 void finish(Plan& plan, const Proved& proved, const PlanOptions& options) {
   plan.bound = {.energy_j = proved.joules, .time_s = proved.seconds, .any_order = true};
   if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = proved.value;
   plan.certificate = proved.certificate;
   plan.lines = proved.lines;
-  const double value = upper_end(plan, upper_end(plan, value_of(plan)));
-  constexpr double kRoundings = 4 * std::numeric_limits<double>::epsilon();
-  plan.gap = value > 0 ? std::clamp((value - proved.value) / value * (1 + kRoundings), 0.0, 1.0) : 0;
   plan.asked_gap = options.gap;
-  plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
+  set_gap(plan, proved.value);
 }
 
 bool meets_limits(const Plan& plan) {
@@ -786,7 +665,7 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
   if (plans.empty()) return Failure(*std::move(none));
   std::optional<Plan> best;
-  std::vector<List> starts{EarliestFinish(model).run()};
+  std::vector<List> starts{earliest_finish(model)};
   for (const Plan& plan : plans) {
     if (meets_limits(plan)) keep_better(best, plan);
     starts.push_back(list_of(plan, graph));
@@ -805,10 +684,21 @@ Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, con
   const TimeLimit time(options.time_limit);
   const Plan start = moved_to(one, graph, options.question);
   const EngineModel model(graph, options.question, &start);
-  std::vector<List> starts{list_of(start, graph), EarliestFinish(model).run()};
+  std::vector<List> starts{list_of(start, graph), earliest_finish(model)};
   std::optional<Plan> best;
   if (meets_limits(start)) best = start;
   return search(model, options, time, std::move(best), std::move(starts));
+}
+
+void hold_for_both(Plan& plan, const problem::Bound& other) {
+  const auto lower = [](std::optional<double>& mine, const std::optional<double>& of_other) {
+    if (mine) mine = std::min(*mine, of_other.value_or(0));
+  };
+  lower(plan.bound.energy_j, other.energy_j);
+  lower(plan.bound.time_s, other.time_s);
+  lower(plan.bound.edp_js, other.edp_js);
+  lower(plan.bound.weighted, other.weighted);
+  set_gap(plan, bound_of(plan).value_or(0));
 }
 
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options) {

@@ -17,9 +17,14 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
 
 // Looks for a plan of several engines that is better than `one`, a plan of the graph on one engine. `graph` is that graph with more engines: every op's
 // choices begin with those that `one` names. Tensors start where they start in `one`, so that the plans of other programs keep their places. Returns
-// `one` itself, moved to `graph`, where nothing better is found.
+// `one` itself, moved to `graph`, where nothing better is found. `one` may miss the limits of `options.question`; the answer meets them.
+//   errors  E0302 no plan was found that meets the limits
 //   cost    options.time_limit, or as plan_for_engines
 Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options);
+
+// Lowers the proved bound of a plan to `other`, the bound of a graph with more ways to compute, so that what the plan claims holds for both graphs; gap
+// and status follow.
+void hold_for_both(Plan& plan, const problem::Bound& other);
 
 // As plan_for_engines, without budget, paging and recomputing.
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options);

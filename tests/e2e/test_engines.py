@@ -124,11 +124,42 @@ class Engines(House):
                 outputs.append(file.read())
         self.assertEqual(*outputs)
 
+    def test_a_deadline_that_one_engine_misses_is_met_by_two(self):
+        one, _ = self.plan(self.model, "--ram", "4MiB", "--threads", "2")
+        two, _ = self.plan(self.model, "--ram", "4MiB", *ENGINES)
+        least, known = one["predicted"]["time_s"], two["predicted"]["time_s"]
+        self.assertLess(known, 0.9 * least)
+        deadline = 0.1 * least + 0.9 * known
+        limit = ("--deadline", f"{deadline * 1e6:.3f}us")
+        self.refuse(5, "E0301", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "4MiB", "--threads", "2", *limit)
+        plan, path = self.plan(self.model, "--ram", "4MiB", *ENGINES, *limit)
+        self.assertLessEqual(plan["predicted"]["time_s"], deadline)
+        self.same_bits(self.train(self.model, "--ram", "4MiB", "--plan", path), self.train(self.model, "--ram", "4MiB", *PLANNED))
+        below = ("--deadline", f"{two['bound']['time_s'] * 0.5e6:.3f}us")
+        self.refuse(6, "E0302", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "4MiB", *ENGINES, *below)
+
+    def test_what_a_kept_plan_claims_holds_for_several_engines(self):
+        """No plan of several engines that another question finds costs less than the bound of a plan of one engine that was kept."""
+        kept = 0
+        for model in (self.model, self.wide):
+            for ram in ("4MiB", "80KiB"):
+                several, _ = self.plan(model, "--ram", ram, *ENGINES, "--objective", "time")
+                plan, _ = self.plan(model, "--ram", ram, *ENGINES, "--objective", "energy")
+                if len(self.engines_of(plan)) == 1:
+                    kept += 1
+                    self.assertLessEqual(plan["bound"]["time_s"], several["predicted"]["time_s"] * (1 + 1e-9))
+        self.assertGreater(kept, 0, "no plan of one engine was kept")
+
     def test_a_back_end_trains_on_engines(self):
         """Fewer threads are another class of a back end's bits: without the freedom its ops stay on all engines together."""
         words = ("--ram", "4MiB", "--measure", "off", "--effort", "1", *ENGINES)
         self.assertTrue(self.train(self.model, *words))
         self.same_bits(self.train(self.model, *words, "--allow-numerics-change"), self.train(self.model, *words, "--allow-numerics-change"))
+
+    def test_firmware_of_several_engines_is_refused(self):
+        plan, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
+        self.assertGreater(len(self.engines_of(plan)), 1)
+        self.refuse(3, "E0291", "emit", path, "--target", "posix", "-o", self.path("firmware"))
 
     def test_what_names_no_engines_is_refused(self):
         for text in ("", "cpu0", "cpu0,", "gpu0,cpu1", "cpu0,cpu0", "cpu0-2,cpu2", "cpu1-0,cpu2", "cpu0;cpu1", "cpu-1,cpu0", "cpu0,cpu99999", ",".join(f"cpu{n}" for n in range(9))):
