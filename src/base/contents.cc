@@ -6,8 +6,9 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
+
+#include "base/files.h"
 
 namespace pantoum::base {
 namespace {
@@ -26,19 +27,9 @@ struct Ends {
 };
 
 Ends ends_of(const std::string& path) {
-  Ends ends;
-  std::ifstream file(path, std::ios::binary);
   std::error_code ignored;
-  ends.bytes = std::filesystem::file_size(path, ignored);
-  ends.head.resize(kPart);
-  file.read(ends.head.data(), kPart);
-  ends.head.resize(static_cast<size_t>(file.gcount()));
-  if (ends.bytes <= kPart) return ends;
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(ends.bytes - std::min<uint64_t>(kPart, ends.bytes)));
-  ends.tail.resize(kPart);
-  file.read(ends.tail.data(), kPart);
-  ends.tail.resize(static_cast<size_t>(file.gcount()));
+  Ends ends{.head = read_part(path, 0, kPart), .tail = {}, .bytes = std::filesystem::file_size(path, ignored)};
+  if (ends.bytes > kPart) ends.tail = read_part(path, ends.bytes - kPart, kPart);
   return ends;
 }
 

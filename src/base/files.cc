@@ -115,6 +115,23 @@ Result<std::string> read_file(const std::string& path) {
   return contents;
 }
 
+std::string read_part(const std::string& path, uint64_t at, size_t most) {
+  std::string part;
+  const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (file < 0) return part;
+  part.resize(most);
+  size_t filled = 0;
+  while (filled < most) {
+    const ssize_t got = uninterrupted(
+        [&] { return ::pread(file, part.data() + filled, most - filled, static_cast<off_t>(at + filled)); });
+    if (got <= 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  ::close(file);
+  part.resize(filled);
+  return part;
+}
+
 Result<void> replace_file_in(int folder, const std::string& name, std::string_view contents, const std::string& shown) {
   PANTOUM_TRY(check_file(shown, Access::write));
   PANTOUM_TRY(check_no_input_in(folder, name, shown));

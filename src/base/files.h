@@ -23,6 +23,9 @@ inline constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;  // of a file that
 // E0201 cannot be opened or read (with the system's reason), or has more than kMostFileBytes, as /dev/zero has.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
+// The bytes of the file from `at` on, `most` at most. Fewer where the file ends, none where it cannot be opened or read.
+[[nodiscard]] std::string read_part(const std::string& path, uint64_t at, size_t most);
+
 // A device, a pipe or a socket stands there: to be written to, never to be replaced. So is what a link in /dev leads to
 // (/dev/stdout); any other link is a name that a new file takes.
 [[nodiscard]] bool is_special_file(const std::string& path);

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <string_view>
 
+#include "base/files.h"
 #include "base/foreign_text.h"
 
 namespace pantoum::base {
@@ -38,8 +38,8 @@ bool is_same(const Status& one, const Status& other) {
 
 // Does the file begin as one that Pantoum writes beside data: JSON, a page or picture of text, safetensors, nothing?
 bool is_own_output(const fs::path& path, const Status& status) {
-  char head[9] = {};
-  std::ifstream(path, std::ios::binary).read(head, sizeof head);
+  std::string head = read_part(path, 0, 9);
+  head.resize(9);
   uint64_t header = 0;
   for (size_t at = 8; at-- > 0;) header = header << 8 | static_cast<unsigned char>(head[at]);
   const bool is_safetensors = head[8] == '{' && header >= 2 && header < static_cast<uint64_t>(status.st_size);

@@ -42,13 +42,15 @@ int open_own_file(const std::string& path, int flags, unsigned mode, std::string
   // O_NONBLOCK: to open a pipe waits for its other end.
   const int file =
       uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode); });
-  const int error = errno;
   struct stat status {};
-  if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
+  const bool known = file >= 0 && ::fstat(file, &status) == 0;
+  const int error = errno;
+  if (known && S_ISREG(status.st_mode)) return file;
   if (file >= 0) ::close(file);
-  why = error == ELOOP && file < 0 ? "a symbolic link is there, and none is followed" : why_no_file(path, Access::write);
+  why =
+      error == ELOOP && file < 0 ? "a symbolic link is there, and none is followed" : why_no_file(path, Access::write);
   errno = error;
-  if (why.empty()) why = file < 0 ? system_reason() : "it is no regular file";
+  if (why.empty()) why = known ? "it is no regular file" : system_reason();
   return -1;
 }
 
