@@ -205,7 +205,8 @@ void describe(Visitor& v, PlanOptions& o) {
                       .most = 4096});
   v.field(o.engines, {.name = "engines",
                       .help = "processors of each engine of the host: cpu, one engine of all threads; "
-                              "cpu0,cpu1 or cpu0-3,cpu4-7, engines that compute at the same time",
+                              "cpu0,cpu1 or cpu0-3,cpu4-7, engines that compute at the same time; behind "
+                              "them opencl0, the first OpenCL device",
                       .option = "--engines"});
   v.field(
       o.kernels,

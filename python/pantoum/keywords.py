@@ -185,7 +185,7 @@ def plan(
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
         engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time (default: "cpu").
+            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -309,7 +309,7 @@ def plan_cost_graph(
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
         engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time (default: "cpu").
+            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -438,7 +438,7 @@ def sweep(
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
         engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time (default: "cpu").
+            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").

@@ -195,15 +195,15 @@ class Compiler {
     return problem::engines_of(graph.device, graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)]);
   }
 
-  // The engines whose threads compute it; those of all programs where this one was planned for one engine.
+  // The engines that compute it; those of all programs that have threads where this one was planned for one engine.
   uint8_t engines_of(int64_t id, int choice) const {
-    const uint64_t own = program_->built.with_threads;
+    const uint64_t own = program_->built.computing;
     return static_cast<uint8_t>(own != 0 ? set_of(id, choice) & own : all_engines_);
   }
 
   // The engines that it takes beside them.
   uint64_t others_of(const problem::Instruction& step) const {
-    const uint64_t own = program_->built.with_threads;
+    const uint64_t own = program_->built.computing;
     return own != 0 ? set_of(step.subject, step.choice) & ~uint64_t{own} : 0;
   }
 

@@ -150,7 +150,7 @@ Finding opencl_devices() {
   std::vector<std::string> texts;
   for (const opencl::Device& device : *devices) {
     finding.yes = finding.yes || device.refusal.empty();
-    texts.push_back(opencl_device(*library, device));
+    texts.push_back(fmt::format("opencl{}: {}", texts.size(), opencl_device(*library, device)));
   }
   finding.detail = fmt::format("{}", fmt::join(texts, "; "));
   return finding;

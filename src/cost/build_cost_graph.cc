@@ -159,7 +159,7 @@ class Construction {
     if (entry.choices.empty() && kept != options_.classes.end())
       gone_.push_back(fmt::format("{} ({})", op.name, kept->second));
     else if (entry.choices.empty())
-      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
+      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(graph_, op))));
     for (const ir::Alternative& other : op.alternatives) {
       ir::Op as = op;
       as.kind = other.kind, as.inputs = other.inputs, as.attrs = other.attrs;
@@ -269,10 +269,6 @@ class Construction {
     return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;
   }
 
-  ir::DType key_dtype(const ir::Op& op) const {
-    return graph_.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
-  }
-
   // Is the device a microcontroller that computes floats in hardware? Where software computes them, products with zeros cost more than
   // they save; nothing was measured for processors with caches.
   [[nodiscard]] bool is_small_with_floats() const {
@@ -310,7 +306,7 @@ class Construction {
     std::vector<const pt_kernel*> found;
     for (const uint16_t algorithm : algorithms)
       if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
-                                                   static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
+                                                   static_cast<uint8_t>(key_dtype(graph_, op)), algorithm, 0))
         found.push_back(kernel);
     const auto rank = [](const pt_kernel* kernel) { return std::pair(is_other(*kernel), is_copying(*kernel)); };
     std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
@@ -372,6 +368,10 @@ class Construction {
 };
 
 }  // namespace
+
+ir::DType key_dtype(const ir::Graph& graph, const ir::Op& op) {
+  return graph.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
+}
 
 Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                         const CostGraphOptions& options) {

@@ -43,7 +43,8 @@ struct BuiltCostGraph {
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
   std::vector<std::vector<ir::Op>> computed_as;          // by op id and choice: the op or one of its alternatives
   std::vector<std::vector<int>> threads_of;              // by op id and choice; 0: all
-  uint8_t with_threads = 0;  // the device's engines that have threads of their own, a bit each; 0: one engine
+  // The device's engines that have threads of their own, and those that compute ops, a bit each; 0: one engine.
+  uint8_t with_threads = 0, computing = 0;
 };
 
 // Makes the cost graph of a training step. Aliases vanish. Bytes are rounded up to the device's alignment. Inputs, labels and
@@ -52,6 +53,9 @@ struct BuiltCostGraph {
 //   errors  E0404 ops without a kernel (names all of them)
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
+
+// The dtype of the key of a kernel that computes the op.
+[[nodiscard]] ir::DType key_dtype(const ir::Graph& graph, const ir::Op& op);
 
 // Selects tensors for memory that kernels read in place, such as a microcontroller's flash.
 

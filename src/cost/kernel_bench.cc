@@ -13,14 +13,13 @@
 namespace pantoum::cost {
 namespace {
 
-constexpr Bytes kOperandAlignment = 64;
 constexpr Bytes kMostPlaces = 1024;
 constexpr size_t kLeastRuns = 3, kMostRuns = 1024;
 constexpr size_t kIntervalRuns = 6;  // the 95% interval of a median of fewer runs reaches beyond their extremes
 constexpr Seconds kLeastSeconds = 1e-9;
 
-Bytes room_of(Bytes bytes) {
-  return base::round_up(std::max<Bytes>(bytes, 1), kOperandAlignment);
+Bytes room_of(Bytes bytes, Bytes align) {
+  return base::round_up(std::max<Bytes>(bytes, 1), align);
 }
 
 constexpr Bytes kNotComputed = std::numeric_limits<Bytes>::max() / 2;
@@ -59,7 +58,8 @@ void fill_operand(const ir::TensorType& type, std::byte* bytes) {
 class KernelBench::Place {
  public:
   // If `at` is null, nothing is filled, and the call only describes operands.
-  Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, std::byte* at) : at_(at) {
+  Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, Bytes align, std::byte* at)
+      : at_(at), align_(align) {
     for (const ir::ValueId input : op.inputs) inputs_.push_back(operand(graph.value(input).type, true));
     for (const ir::ValueId output : op.outputs) {
       const auto replaced = std::find_if(op.inputs.begin(), op.inputs.end(),
@@ -82,11 +82,12 @@ class KernelBench::Place {
   pt_tensor operand(const ir::TensorType& type, bool filled) {
     std::byte* data = at_ == nullptr ? nullptr : at_ + size_;
     if (data != nullptr && filled) fill_operand(type, data);
-    size_ += room_of(type.bytes());
+    size_ += room_of(type.bytes(), align_);
     return ir::tensor_at(type, data);
   }
 
   std::byte* at_;
+  Bytes align_;
   Bytes size_ = 0;
   std::vector<pt_tensor> inputs_, outputs_;
   pt_scalars scalars_{.step = 1, .seed = 1, .lr = 0.0};
@@ -115,17 +116,23 @@ OpSample sample_of(std::vector<Seconds> taken) {
           .runs = static_cast<int64_t>(count)};
 }
 
+void KernelBench::use_memory(std::span<std::byte> memory, Bytes align) {
+  given_ = memory;
+  align_ = align;
+}
+
 void KernelBench::take_threads(uint32_t threads) {
   pool_ = pt_take_pool(&part_, all_, threads);
 }
 
 Bytes KernelBench::bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const {
-  const Place described(graph, op, pool_, nullptr);
+  const Place described(graph, op, pool_, align_, nullptr);
   const Bytes workspace = workspace_of(kernel, described.call());
-  return workspace == kNotComputed ? most_ + 1 : described.operand_bytes() + room_of(workspace);
+  return workspace == kNotComputed ? most_ + 1 : described.operand_bytes() + room_of(workspace, align_);
 }
 
 bool KernelBench::reserve(size_t bytes) {
+  if (!given_.empty()) return bytes <= given_.size();
   if (bytes <= reserved_) return true;
   memory_.reset();
   reserved_ = 0;
@@ -142,9 +149,10 @@ std::optional<KernelBench::Calls> KernelBench::prepare(const ir::Graph& graph, c
   if (one > most_) return std::nullopt;
   const Bytes fitting = std::clamp<Bytes>(std::min(footprint_, most_) / one, 1, kMostPlaces);
   if (!reserve(static_cast<size_t>(fitting * one))) return std::nullopt;
+  std::byte* const begin = given_.empty() ? memory_.get() : given_.data();
   Calls places;
   for (Bytes place = 0; place < fitting; ++place)
-    places.push_back(std::make_shared<Place>(graph, op, pool_, memory_.get() + place * one));
+    places.push_back(std::make_shared<Place>(graph, op, pool_, align_, begin + place * one));
   if (!runs(kernel, places.back()->call())) return std::nullopt;
   return places;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cost/op_sample.h"
@@ -47,6 +48,9 @@ class KernelBench {
   KernelBench(const KernelBench&) = delete;
   KernelBench& operator=(const KernelBench&) = delete;
 
+  // Places operands in this memory, at multiples of `align` bytes of it, instead of memory of the bench.
+  void use_memory(std::span<std::byte> memory, Bytes align);
+
   // Lets kernels use so many threads of the pool from now on; 0: all of them.
   void take_threads(uint32_t threads);
 
@@ -78,6 +82,8 @@ class KernelBench {
   pt_pool_part part_{};
   const pt_pool* pool_;  // all_, part_'s, or null
   Bytes footprint_, most_;
+  Bytes align_ = 64;  // of an operand
+  std::span<std::byte> given_;
   std::unique_ptr<std::byte[], Release> memory_;
   size_t reserved_ = 0;
 };

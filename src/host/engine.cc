@@ -17,6 +17,7 @@
 #include "base/round_up.h"
 #include "host/memory_meter.h"
 #include "host/status_error.h"
+#include "kernels/opencl/engine.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::host {
@@ -100,7 +101,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
     PANTOUM_ASSIGN(engine->own_pool_, ThreadPool::create(options.threads));
     engine->pool_ = engine->own_pool_->interface();
   }
-  PANTOUM_TRY(engine->make_crews(options.engines));
+  PANTOUM_TRY(engine->make_crews(options.engines, options.opencl_device));
   if (engine->plan_.storage_bytes > 0) {
     const std::vector<uint64_t> cuts = slot_edges(engine->plan_);
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
@@ -114,22 +115,56 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
   return engine;
 }
 
-Result<void> Engine::make_crews(std::vector<int> threads) {
+// Finds the engine whose ops have kernels of an OpenCL device, if there is one.
+Result<void> Engine::find_device_engine() {
+  uint8_t others = 0;
+  for (uint32_t op = 0; op < plan_.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan_, op, &view) != PT_OK) return status_failure(PT_E_PLAN, "opening the plan");
+    uint8_t& engines = view.engine == opencl::kEngine ? device_engine_ : others;
+    engines |= view.engines;
+  }
+  const bool alone = device_engine_ == 0 || std::has_single_bit(device_engine_);
+  if (alone && (device_engine_ & others) == 0) return {};
+  return fail("E0251", "an OpenCL device is no engine of its own in the plan", {}, "plan the model again");
+}
+
+Result<void> Engine::open_device(int number) {
+  PANTOUM_ASSIGN(opencl::Found found, opencl::find_device(number));
+  PANTOUM_ASSIGN(device_, opencl::Engine::open(std::move(found.library), found.device, {.arena_bytes = plan_.arena_bytes}));
+  if (plan_.align_bytes % device_->align_bytes() == 0) return {};
+  return fail("E0251",
+              fmt::format("the plan aligns to {} bytes, and the OpenCL device wants {}", plan_.align_bytes,
+                          device_->align_bytes()),
+              found.device.name, "plan the model again for this device");
+}
+
+Result<void> Engine::make_crews(std::vector<int> threads, int opencl_device) {
   const uint32_t count = pt_plan_engines(&plan_);
   if (count <= 1) return {};
-  if (threads.empty()) threads.assign(count, std::max(1, static_cast<int>(pool_->threads / count)));
+  PANTOUM_TRY(find_device_engine());
+  const auto is_device = [&](uint32_t engine) { return (device_engine_ >> engine & 1) != 0; };
+  if (threads.empty()) {
+    const uint32_t of_threads = std::max(1U, count - (device_engine_ != 0 ? 1 : 0));
+    threads.assign(count, std::max(1, static_cast<int>(pool_->threads / of_threads)));
+  }
   if (threads.size() < count)
     return fail("E0251", fmt::format("the plan computes on {} engines, and {} are given", count, threads.size()),
                 "--engines", "plan the model again for these engines");
+  if (device_engine_ != 0) PANTOUM_TRY(open_device(opencl_device));
   PANTOUM_ASSIGN(engine_threads_, EngineThreads::create(count));
   custom_kernels_.emplace();
   for (uint32_t op = 0; op < plan_.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan_, op, &view) != PT_OK) return status_failure(PT_E_PLAN, "opening the plan");
     if (std::ranges::find(crews_, view.engines, &pt_crew::engines) != crews_.end()) continue;
+    if (view.engines == device_engine_) {
+      crews_.push_back({view.engines, device_->table(), device_->pool()});
+      continue;
+    }
     uint32_t all = 0;
     for (uint32_t engine = 0; engine < count; ++engine)
-      if ((view.engines >> engine & 1) != 0) all += static_cast<uint32_t>(threads[engine]);
+      if ((view.engines >> engine & 1) != 0 && !is_device(engine)) all += static_cast<uint32_t>(threads[engine]);
     pt_crew crew{view.engines, kernels_, nullptr};
     if (all == pool_->threads) {
       crew.pool = pool_;
@@ -141,6 +176,25 @@ Result<void> Engine::make_crews(std::vector<int> threads) {
     crews_.push_back(crew);
   }
   return {};
+}
+
+void* Engine::arena() const {
+  return device_ != nullptr ? device_->arena() : arena_.data();
+}
+
+// Makes the failure of the device, if it failed, what status_failure tells on this thread.
+void Engine::keep_device_error() const {
+  if (device_ == nullptr || device_->failure().empty()) return;
+  base::keep_custom_error(
+      fail("E0414", "the OpenCL device failed: " + device_->failure(), device_->device().name,
+           "go on from the last checkpoint (--resume, or a new trainer that resumes), on a plan without this engine if it fails again")
+          .error());
+}
+
+Failure Engine::failure_of(pt_status status, const std::string& what) const {
+  base::forget_custom_error();
+  keep_device_error();
+  return status_failure(status, what);
 }
 
 Result<void> Engine::make_buffers() {
@@ -158,17 +212,19 @@ Result<void> Engine::make_buffers() {
 Result<void> Engine::start() {
   give_back_clean_files();
   warm_stack();
-  PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
+  if (device_ == nullptr) {
+    PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
+  }
   if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
   const uint64_t before = read_resident_set().now_bytes;
   const pt_status opened = open_session();
   if (opened == PT_E_PLAN && pool_->threads > 1 && !has_room(plan_, computing()))
     return fail("E0251", fmt::format("the plan has no room for what its kernels need on {} threads", pool_->threads),
                 kTooManyThreads, "open it with as many threads as it was made for, or plan with --threads");
-  if (opened != PT_OK) return status_failure(opened, "opening the session");
+  if (opened != PT_OK) return failure_of(opened, "opening the session");
   const pt_status loaded = preload_all();
   if (loaded == PT_E_FULL) return no_memory(plan_.arena_bytes);
-  if (loaded != PT_OK) return status_failure(loaded, "preparing the kernels");
+  if (loaded != PT_OK) return failure_of(loaded, "preparing the kernels");
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};
@@ -185,10 +241,10 @@ ComputingOf Engine::computing() const {
 pt_status Engine::open_session() {
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
   if (engine_threads_ == nullptr)
-    return pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager,
+    return pt_session_open(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), kernels_, pager,
                            pool_);
   const pt_engines engines = engine_threads_->interface(crews_);
-  return pt_session_open_engines(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), &engines, pager);
+  return pt_session_open_engines(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), &engines, pager);
 }
 
 // Every op on the thread that will compute it, one after the other.
@@ -268,8 +324,8 @@ void Engine::begin_measuring() {
   warm_heap();
   (void)reset_resident_peak();
   const ResidentSet now = read_exact_resident_set();
-  const uint64_t arena = resident_bytes(arena_.data(), plan_.arena_bytes);
-  other_bytes_ = now.now_bytes > arena ? now.now_bytes - arena : 0;
+  const uint64_t touched = resident_bytes(arena(), plan_.arena_bytes);
+  other_bytes_ = now.now_bytes > touched ? now.now_bytes - touched : 0;
   file_bytes_ = now.file_bytes;
 }
 

@@ -17,6 +17,10 @@
 #include "host/thread_pool.h"
 #include "pantoum/pantoum.h"
 
+namespace pantoum::opencl {
+class Engine;
+}
+
 namespace pantoum::host {
 
 // What computes an op.
@@ -47,7 +51,9 @@ struct EngineOptions {
   bool encrypt = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   const pt_pool* pool = nullptr;             // must outlive the engine; null: the engine makes a team of `threads`
-  std::vector<int> engines = {};  // threads of each engine, for a plan of several; empty: equal shares of the pool's
+  // Threads of each engine, for a plan of several; 0: an OpenCL device. Empty: equal shares of the pool's, and a device where an op has a kernel of one.
+  std::vector<int> engines = {};
+  int opencl_device = 0;  // its number in opencl::list_devices
 };
 
 // Anonymous private memory of whole pages, zero at first. A page is in RAM once it was touched; there are no huge pages, so that this
@@ -76,14 +82,14 @@ class Arena {
 class Engine {
  public:
   // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908; E0251, too: the plan has more engines than the
-  // options.
+  // options. Of a plan with an OpenCL device, which then gives the arena: E0412, E0413.
   static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
-  // E0906, E0410.
+  // E0906, E0410; E0414 the OpenCL device fails.
   Result<void> start();
   // Resets VmHWM, and records the RAM in use beside the arena. Call it when all allocations are done.
   void begin_measuring();
@@ -103,6 +109,7 @@ class Engine {
     base::forget_custom_error();
     const pt_status status = pt_run(session_, program, &scalars);
     if (status == PT_E_DATA && engine_threads_ != nullptr) fetch_custom_error();
+    if (status != PT_OK) keep_device_error();
     return status;
   }
   // Calls `observer` after every instruction of the runs that follow; null: nothing is called. As pt_session_observe, but for one event at a time.
@@ -117,11 +124,16 @@ class Engine {
 
  private:
   Engine() = default;
-  Result<void> make_crews(std::vector<int> threads);
+  Result<void> make_crews(std::vector<int> threads, int opencl_device);
+  Result<void> find_device_engine();
+  Result<void> open_device(int number);
+  void keep_device_error() const;
+  [[nodiscard]] Failure failure_of(pt_status status, const std::string& what) const;
   [[nodiscard]] ComputingOf computing() const;
   Result<void> make_buffers();
   Result<void> make_rom();
   void fetch_custom_error();
+  [[nodiscard]] void* arena() const;
   pt_status open_session();
   pt_status preload_all();
   Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
@@ -135,6 +147,8 @@ class Engine {
   const pt_kernel_table* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> own_pool_;
   const pt_pool* pool_ = nullptr;
+  std::unique_ptr<opencl::Engine> device_;         // null: no op has a kernel of an OpenCL device
+  uint8_t device_engine_ = 0;                      // the bit of its engine
   std::unique_ptr<EngineThreads> engine_threads_;  // null: the plan is of one engine
   std::optional<base::OneCustomKernelAtATime> custom_kernels_;
   std::vector<std::unique_ptr<ThreadPool>> crew_pools_;
@@ -142,7 +156,7 @@ class Engine {
   std::unique_ptr<FilePager> pager_;
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
-  Arena arena_;
+  Arena arena_;  // none where the device gives it
   Arena rom_;  // tensors that kernels read in place; writable only during write()
   pt_session* session_ = nullptr;
   std::mutex observing_;

@@ -7,6 +7,9 @@ namespace pantoum::host {
 Failure status_failure(pt_status status, const std::string& what) {
   constexpr const char* kResume =
       "mend the storage or name another with --page-file, then go on from the last checkpoint with --resume";
+  // What a kernel or a device says of itself is more than a status.
+  if (status == PT_E_DATA || status == PT_E_STATE || status == PT_E_KERNEL)
+    if (std::optional<Error> told = base::take_custom_error()) return Failure(*std::move(told));
   switch (status) {
     case PT_E_IO:
       return fail("E0903", "paging failed: the page file could not be read or written", what, kResume);
@@ -25,7 +28,6 @@ Failure status_failure(pt_status status, const std::string& what) {
           "mend what the first error named; then begin anew from the last checkpoint (--resume, or a new trainer "
           "that resumes)");
     case PT_E_DATA:
-      if (std::optional<Error> told = base::take_custom_error()) return Failure(*std::move(told));
       return fail("E0262", "a label or an index in the data is out of range", what,
                   "labels count from 0 and stay below the model's number of classes");
     case PT_E_PLAN:

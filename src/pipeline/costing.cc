@@ -9,6 +9,7 @@
 
 #include "cost/build_cost_graph.h"
 #include "ir/graph_hash.h"
+#include "pipeline/device_engine.h"
 #include "pipeline/request_json.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/time_limit.h"
@@ -31,9 +32,10 @@ rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
                                       const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
 }
 
-std::set<int> thread_counts_of(const std::vector<cost::CpuEngine>& engines) {
+std::set<int> thread_counts_of(const std::vector<cost::HostEngine>& engines) {
   std::set<int> counts;
-  for (const cost::CpuEngine& engine : engines) counts.insert(engine.threads);
+  for (const cost::HostEngine& engine : engines)
+    if (!engine.opencl) counts.insert(engine.threads);
   return counts;
 }
 
@@ -59,6 +61,8 @@ void forget_unread(ir::Graph& graph) {
 
 Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
   device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
+  PANTOUM_ASSIGN(const problem::Bytes of_operands, alignment_of(request.engines));
+  device.device.align_bytes = std::max(device.device.align_bytes, of_operands);
   PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, device));
   machine.measure_storage(device.device.pager);
   if (request.settings.rom) device.rom_bytes = request.settings.rom->count();

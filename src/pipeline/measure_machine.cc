@@ -199,6 +199,21 @@ cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
   return measured;
 }
 
+cost::DeviceTimes MachineMeasurement::measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program,
+                                                   std::span<std::byte> memory, cost::Bytes align, const pt_pool& pool,
+                                                   const std::string& machine, problem::Seconds seconds) {
+  if (store_ == nullptr) return {};
+  cost::MeasuringLimits limits = this->limits();
+  limits.seconds = request_.measuring.only_known || measure_ == Measure::known ? 0 : seconds;
+  limits.pool = &pool;
+  limits.machine = machine;
+  cost::DeviceTimes times = cost::measure_ways(ways, program.graph, program.cost, memory, align, *store_, limits);
+  if (times.store_failure)
+    warnings_.push_back(fmt::format("measured times are not kept: {} ({})", times.store_failure->message,
+                                    times.store_failure->where));
+  return times;
+}
+
 void MachineMeasurement::tell(std::vector<std::string>& warnings) const {
   warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/device.h"
+#include "cost/device_engine.h"
 #include "cost/measure.h"
 #include "cost/profile_store.h"
 #include "pipeline/measure_storage.h"
@@ -34,6 +35,10 @@ class MachineMeasurement {
   cost::MeasuredCosts measure_ops(Programs& programs);
   // The same, without new measurements.
   void know_ops(Programs& programs);
+  // Sets the seconds of the ways that an OpenCL device has to compute a program: known or measured ones, on operands in `memory`. Measures for
+  // `seconds` at most. `machine`: what the times depend on.
+  cost::DeviceTimes measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program, std::span<std::byte> memory,
+                                 cost::Bytes align, const pt_pool& pool, const std::string& machine, problem::Seconds seconds);
   // Returns warnings about what could not be measured.
   void tell(std::vector<std::string>& warnings) const;
   // The seconds spent on measurements; and the seconds from the beginning to the last measurement, other work included.

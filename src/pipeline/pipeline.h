@@ -95,6 +95,7 @@ struct Compiled {
   std::vector<Substitution> made_by;        // the substitutions that made the first program's graph
   std::vector<Alternative> alternatives;    // until it is planned
   std::string no_prediction;                // why there is no program kPredict; "": there is one
+  std::shared_ptr<const std::vector<pt_kernel>> device_kernels;  // of an OpenCL device, if choices name one
   std::vector<std::string> planning_notes;  // sentences for the user: outputs that it does not give, what engines save
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 

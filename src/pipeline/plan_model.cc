@@ -11,6 +11,7 @@
 #include "check/replay.h"
 #include "host/engine_threads.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/device_engine.h"
 #include "pipeline/request_json.h"
 #include "pipeline/reserve.h"
 #include "pipeline/training_data.h"
@@ -163,6 +164,8 @@ constexpr double kWorthSeveralEngines = 0.92;
 
 constexpr problem::Seconds kAssumedHandOff = 2e-5;  // where nothing is measured
 
+constexpr double kShareOfMeasuringDevice = 0.4;  // of the time for several engines
+
 Result<problem::Seconds> hand_off_of(const PlanRequest& request, const pt_pool& pool) {
   if (request.settings.measure == Measure::off) return kAssumedHandOff;
   PANTOUM_ASSIGN(const std::unique_ptr<host::EngineThreads> threads,
@@ -170,10 +173,13 @@ Result<problem::Seconds> hand_off_of(const PlanRequest& request, const pt_pool& 
   return host::measure_hand_off(*threads, pool);
 }
 
-cost::BuiltCostGraph on_engines(const Program& program, const PlanRequest& request, const cost::DeviceProfile& device,
-                                problem::Seconds hand_off) {
-  cost::BuiltCostGraph built = program.cost;
-  cost::add_engines(built, program.graph, device, request.engines, hand_off);
+// The training step's graph on the request's engines. Measures the OpenCL device among them for `seconds` at most; none: its times are assumed.
+Result<cost::BuiltCostGraph> on_engines(Compiled& compiled, const PlanRequest& request, problem::Seconds hand_off,
+                                        std::optional<problem::Seconds> seconds) {
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  PANTOUM_ASSIGN(const std::vector<cost::DeviceWay> ways, ways_on_device(compiled, request, device, seconds));
+  cost::BuiltCostGraph built = compiled.training().cost;
+  cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off, ways);
   return built;
 }
 
@@ -189,9 +195,8 @@ plan::Asked without_limits(plan::Asked asked) {
 
 // The training step's graph on the engines that a given plan is of, with the engines of the plan's choices.
 Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request, Compiled& compiled) {
-  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   Program& training = compiled.training();
-  cost::BuiltCostGraph built = on_engines(training, request, device, 0);
+  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_engines(compiled, request, 0, std::nullopt));
   if (built.graph.ops.size() != given.ops.size()) return {};  // another step, which is told later
   for (size_t op = 0; op < given.ops.size(); ++op) {
     if (built.graph.ops[op].choices.size() != given.ops[op].choices.size()) return {};
@@ -206,15 +211,15 @@ Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request,
 // `asked`, only a plan that meets them takes its place: else E0302.
 Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, const plan::Asked& asked,
                              bool misses_limits, problem::Seconds left) {
-  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  const Clock::time_point begin = Clock::now();
   PANTOUM_ASSIGN(const problem::Seconds hand_off, hand_off_of(request, *compiled.kernels->pool()));
   Program& training = compiled.training();
-  cost::BuiltCostGraph built = on_engines(training, request, device, hand_off);
+  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_engines(compiled, request, hand_off, kShareOfMeasuringDevice * left));
   plan::PlanOptions options = asked.options;
   options.question = training.plan.question;
   options.question.deadline = asked.options.question.deadline;
   options.question.energy_limit = asked.options.question.energy_limit;
-  options.time_limit = left;
+  options.time_limit = std::max(0.0, left - std::chrono::duration<double>(Clock::now() - begin).count());
   PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
   const double one = asked.value_of(training.plan), several = asked.value_of(plan);
   const size_t count = request.engines.size();

@@ -72,7 +72,10 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.unplanned = compiled.unplanned;
   step.kernels = compiled.kernels;
   step.threads = request.kernel_threads;
-  for (const cost::CpuEngine& engine : request.engines) step.engines.push_back(engine.threads);
+  for (const cost::HostEngine& engine : request.engines) {
+    step.engines.push_back(engine.opencl ? 0 : engine.threads);
+    step.opencl_device = engine.opencl.value_or(step.opencl_device);
+  }
   step.found = training.found;
   step.plan = std::move(training.plan);
   return step;
@@ -110,6 +113,7 @@ Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const hos
   train::TrainerOptions made{.page_file = options.page_file.value_or(""),
                              .threads = step.threads,
                              .engines = step.engines,
+                             .opencl_device = step.opencl_device,
                              .direct_io = options.direct_io,
                              .encrypt = options.page_encryption,
                              .seed = options.seed,

@@ -26,7 +26,8 @@ struct PlannedStep {
   problem::Predicted unplanned;
   std::shared_ptr<const host::KernelSet> kernels;
   int threads = 1;
-  std::vector<int> engines = {};               // threads of each; empty: one engine
+  std::vector<int> engines = {};               // threads of each, 0: the OpenCL device; empty: one engine
+  int opencl_device = 0;                       // its number
   std::vector<std::byte> binary;               // of all programs
   std::vector<BatchPart> inputs, targets;      // of the whole model, in its order
   std::vector<std::string> planning_notes;     // as Compiled has them; among `notes` too

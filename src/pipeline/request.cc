@@ -111,7 +111,10 @@ static Result<void> take_engines(PlanRequest& request) {
     return fail("E0117", "a formula as the objective is planned for one engine", "--engines",
                 "leave out --engines, or take --objective time, energy or edp");
   int threads = 0;
-  for (const cost::CpuEngine& engine : request.engines) threads += engine.threads;
+  for (cost::HostEngine& engine : request.engines) {
+    if (engine.name == "cpu") engine.threads = request.kernel_threads;
+    threads += engine.threads;
+  }
   if (request.settings.threads && *request.settings.threads != threads)
     return fail(
         "E0117",

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cost/cpu_engines.h"
+#include "cost/host_engines.h"
 #include "cost/measure.h"
 #include "host/kernel_set.h"
 #include "pantoum/model.hpp"
@@ -60,7 +60,7 @@ struct PlanRequest {
   std::string expression = {};  // the objective, where no question asks for it (plan/attempts/objective_expression.h)
   problem::Bytes reserve = 0;   // taken off the budget: the settings' and, with a graph, the batches made ahead
   int kernel_threads = 1;       // measured with; workspace sizes may depend on it
-  std::vector<cost::CpuEngine> engines = {};                         // empty: one
+  std::vector<cost::HostEngine> engines = {};                         // empty: one
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
   std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;

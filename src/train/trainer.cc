@@ -802,7 +802,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                       .encrypt = options.encrypt,
                                                       .kernels = options.kernels,
                                                       .pool = options.pool,
-                                                      .engines = options.engines}));
+                                                      .engines = options.engines,
+                                                      .opencl_device = options.opencl_device}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, Source::kPlan, "E0242"));
   if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program && !table.update_program))

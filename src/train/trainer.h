@@ -70,7 +70,8 @@ struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
   int threads = 0;                // 0: all cores
-  std::vector<int> engines = {};  // threads of each engine, for a plan of several; empty: equal shares of them
+  std::vector<int> engines = {};  // of host::EngineOptions, for a plan of several engines
+  int opencl_device = 0;          // the same
   bool direct_io = true;          // O_DIRECT; falls back, and says so, where the file system refuses it
   bool encrypt = true;            // page file and feature cache
   uint64_t seed = 0;

@@ -75,6 +75,25 @@ Result<std::vector<Device>> list_devices(const Library& library) {
   return devices;
 }
 
+Result<Found> find_device(int number) {
+  Result<std::shared_ptr<const Library>> library = load_library();
+  if (!library) return Failure(library.error());
+  const Result<std::vector<Device>> listed = list_devices(**library);
+  if (!listed) return Failure(listed.error());
+  const std::vector<Device>& devices = *listed;
+  const std::string where = fmt::format("opencl{}", number);
+  const char* const help = "`pantoum doctor` lists the devices: name another, or leave the engine out";
+  if (number < 0 || static_cast<size_t>(number) >= devices.size())
+    return fail("E0413", fmt::format("OpenCL has {} device{} here, which are counted from 0", devices.size(),
+                                     devices.size() == 1 ? "" : "s"),
+                where, help);
+  const Device& device = devices[static_cast<size_t>(number)];
+  if (!device.refusal.empty())
+    return fail("E0413", fmt::format("the OpenCL device {} cannot be an engine: {}", device.name, device.refusal), where,
+                help);
+  return Found{*std::move(library), device};
+}
+
 std::string sharing_text(const Device& device) {
   return fmt::format(
       "{}, at most {} MiB at a time",

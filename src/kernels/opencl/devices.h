@@ -28,6 +28,14 @@ struct Device {
 // Errors: E0412 the library has no platform, or no platform has a device.
 Result<std::vector<Device>> list_devices(const Library& library);
 
+// The library, and one of the devices, counted from 0 in this order.
+struct Found {
+  std::shared_ptr<const Library> library;
+  Device device;
+};
+// Errors: E0412 as load_library and list_devices; E0413 there is no such device, or no engine runs on it.
+Result<Found> find_device(int number);
+
 // "shared memory (fine-grained), at most 8192 MiB at a time"
 std::string sharing_text(const Device& device);
 

@@ -87,6 +87,10 @@ Engine::Engine(std::shared_ptr<const Library> library, const Device& device, con
     : library_(std::move(library)), cl_(*library_), device_(device), options_(options) {
   if (options_.by_host_pointer) device_.sharing = Sharing::kHostPointer;
   pool_ = {this, 1, run_here};
+  constexpr double kWaitSeconds = 60;
+  const char* const told = std::getenv("PANTOUM_OPENCL_SECONDS");
+  if (options_.wait_seconds <= 0 && told != nullptr) options_.wait_seconds = std::strtod(told, nullptr);
+  if (!(options_.wait_seconds > 0)) options_.wait_seconds = kWaitSeconds;
 }
 
 Engine::~Engine() {
@@ -155,6 +159,7 @@ Result<void> Engine::make_arena() {
   }
   if (allocated_ == nullptr)
     return fail("E0413", fmt::format("no memory for an arena of {} bytes", options_.arena_bytes));
+  std::memset(arena_, 0, options_.arena_bytes);
   return {};
 }
 

@@ -11,13 +11,15 @@
 
 namespace pantoum::opencl {
 
-// The algorithm of all kernels of this room.
+// The algorithm of all kernels of this room, and the engine of their keys: no kernel of the host has it.
 constexpr uint16_t kAlgorithm = PT_FIRST_BACK_END_ALGORITHM + 16;
+constexpr uint8_t kEngine = 1;
 
 struct EngineOptions {
   uint64_t arena_bytes = 0;
-  uint8_t engine = 1;            // of the kernels' keys
-  double wait_seconds = 60;      // an operator that runs longer counts as lost
+  uint8_t engine = kEngine;      // of the kernels' keys
+  // An operator that runs longer counts as lost; 0: what the variable PANTOUM_OPENCL_SECONDS says, or 60.
+  double wait_seconds = 0;
   bool by_host_pointer = false;  // shares the arena as devices without fine-grained shared virtual memory do
 };
 
@@ -36,7 +38,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  void* arena() const { return arena_; }
+  void* arena() const { return arena_; }  // zero at first
   uint64_t arena_bytes() const { return options_.arena_bytes; }
   // Operands begin at multiples of it: a plan's align_bytes is one.
   uint32_t align_bytes() const { return device_.align_bytes; }

@@ -2,6 +2,7 @@
 //   no_platform no_device no_memory_shared no_svm unavailable            what there is
 //   compile launch buffer svm context queue program argument             what fails
 //   hang (no kernel ends), lost (kernels end with an error), mute (no event tells its state), elsewhere (maps give other memory)
+//   after:N (what fails in a step begins to fail when N kernels were started)
 //   small (allocates at most 1 MiB), odd (an alignment that is no power of two), inexact (no correctly rounded division)
 // Kernels run on a thread of their own. Buffers over memory of the host are copies of it, which a map brings back: whoever forgets to hand
 // memory over sees it. It computes op_relu, op_add and op_check; other kernels do nothing.
@@ -30,9 +31,17 @@ using namespace pantoum::opencl;
 
 namespace {
 
+std::atomic<int> started{0};
+
 bool told(const std::string& word) {
   const char* const words = std::getenv("FAKE_OPENCL");
   return words != nullptr && (" " + std::string(words) + " ").find(" " + word + " ") != std::string::npos;
+}
+// Has the word's time come?
+bool told_by_now(const std::string& word) {
+  const char* const words = std::getenv("FAKE_OPENCL");
+  const char* const after = words != nullptr ? std::strstr(words, "after:") : nullptr;
+  return told(word) && (after == nullptr || started > std::atoi(after + 6));
 }
 
 std::mutex guard;
@@ -110,7 +119,7 @@ class Worker {
       Status state = 0;
       if (task) {
         task();
-        state = told("lost") ? -5 : 0;
+        state = told_by_now("lost") ? -5 : 0;
       }
       if (!task) {  // a kernel that hangs: what is behind it never begins
         if (event != nullptr) let_go(event);
@@ -280,7 +289,7 @@ Status clReleaseKernel(Kernel kernel) {
   return 0;
 }
 Status clSetKernelArg(Kernel kernel, Number at, size_t bytes, const void* value) {
-  if (told("argument")) return -50;
+  if (told_by_now("argument")) return -50;
   Argument argument{{static_cast<const char*>(value), static_cast<const char*>(value) + bytes}, nullptr, nullptr};
   const void* memory = nullptr;
   if (at > 0) std::memcpy(&memory, value, sizeof memory);
@@ -318,18 +327,19 @@ Status clReleaseMemObject(Memory memory) {
 }
 Status clEnqueueNDRangeKernel(Queue queue, Kernel kernel, Number, const size_t*, const size_t* items,
                               const size_t* group, Number, const Event*, Event* event) {
-  if (told("launch")) return -5;
+  ++started;
+  if (told_by_now("launch")) return -5;
   if (*items % *group != 0) return -54;
   const Function copy = *reinterpret_cast<Function*>(kernel);
   std::function<void()> task = [copy] { compute(copy); };
-  if (told("hang")) task = nullptr;
+  if (told_by_now("hang")) task = nullptr;
   reinterpret_cast<Worker*>(queue)->add(std::move(task), event_of(event));
   return 0;
 }
 void* clEnqueueMapBuffer(Queue queue, Memory memory, Number, Bits, size_t, size_t, Number, const Event*, Event* event,
                          Status* status) {
   const std::shared_ptr<Buffer> buffer = buffer_of(memory);
-  *status = told("map") ? -12 : 0;
+  *status = told_by_now("map") ? -12 : 0;
   if (*status != 0) return nullptr;
   buffer->is_mapped = true;
   reinterpret_cast<Worker*>(queue)->add(
@@ -345,10 +355,10 @@ Status clEnqueueUnmapMemObject(Queue, Memory memory, void*, Number, const Event*
   return 0;
 }
 Status clFlush(Queue) {
-  return told("flush") ? -36 : 0;
+  return told_by_now("flush") ? -36 : 0;
 }
 Status clGetEventInfo(Event event, Number, size_t room, void* to, size_t* size) {
-  return told("mute") ? -58 : number<Status>(reinterpret_cast<Done*>(event)->state, room, to, size);
+  return told_by_now("mute") ? -58 : number<Status>(reinterpret_cast<Done*>(event)->state, room, to, size);
 }
 Status clReleaseEvent(Event event) {
   dropped(event);

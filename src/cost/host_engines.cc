@@ -1,4 +1,4 @@
-#include "cost/cpu_engines.h"
+#include "cost/host_engines.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,9 @@ int take_number(std::string_view& text) {
 }
 
 Failure no_engines(const std::string& what, const std::string& where) {
-  return fail("E0115", what, where, "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7");
+  return fail("E0115", what, where,
+              "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7; cpu is all of them, and opencl0 behind "
+              "them the first OpenCL device");
 }
 
 // Returns the processors of "cpu2" or "cpu0-3"; empty: the text is neither.
@@ -52,16 +54,35 @@ bool is_of_memory(const Work& work, const Compute& compute, Seconds seconds) {
   return compute.bytes_per_s > 0 && !fits_a_cache && work.bytes > kShareOfBandwidth * compute.bytes_per_s * seconds;
 }
 
+// Reads "opencl" or "opencl1". None: the text is neither.
+std::optional<int> device_of(std::string_view text) {
+  if (!text.starts_with("opencl")) return std::nullopt;
+  text.remove_prefix(6);
+  if (text.empty()) return 0;
+  const int number = take_number(text);
+  return number >= 0 && text.empty() ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
-Result<std::vector<CpuEngine>> parse_engines(const std::string& text, const std::string& where) {
-  std::vector<CpuEngine> engines;
+Result<std::vector<HostEngine>> parse_engines(const std::string& text, const std::string& where) {
+  std::vector<HostEngine> engines;
   if (text == "cpu") return engines;
   std::set<int> taken;
+  bool has_all = false, has_device = false;
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
+    if (const std::optional<int> device = device_of(name)) {
+      if (engines.empty()) return no_engines(fmt::format("the first engine is '{}', and no processors", name), where);
+      if (std::exchange(has_device, true)) return no_engines("two engines are OpenCL devices", where);
+      engines.push_back({fmt::format("opencl{}", *device), 0, device});
+      continue;
+    }
     const std::vector<int> processors = processors_of(name);
-    if (processors.empty()) return no_engines(fmt::format("'{}' is no engine", name), where);
+    if (processors.empty() && name != "cpu") return no_engines(fmt::format("'{}' is no engine", name), where);
+    if (has_all || (name == "cpu" && !taken.empty()))
+      return no_engines("'cpu' is all processors, and others are named beside it", where);
+    has_all = name == "cpu";
     for (const int processor : processors)
       if (!taken.insert(processor).second)
         return no_engines(fmt::format("two engines have processor {}", processor), where);
@@ -79,18 +100,39 @@ Result<std::vector<CpuEngine>> parse_engines(const std::string& text, const std:
 }
 
 void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
-                 const std::vector<CpuEngine>& engines, Seconds hand_off) {
+                 const std::vector<HostEngine>& engines, Seconds hand_off, const std::vector<DeviceWay>& ways) {
   problem::Device& of = built.graph.device;
   const problem::Watts idle_w = of.engines.front().idle_w;  // of the whole processor
   std::vector<std::string> all;
   of.engines.clear();
-  for (const CpuEngine& engine : engines) {
+  std::string of_device;
+  for (const HostEngine& engine : engines) {
     of.engines.push_back({.name = engine.name, .handoff_s = hand_off});
+    const auto bit = static_cast<uint8_t>(1U << (of.engines.size() - 1));
+    built.computing |= bit;
+    if (engine.opencl) {
+      of_device = engine.name;
+      continue;
+    }
+    built.with_threads |= bit;
     all.push_back(engine.name);
   }
   of.engines.front().idle_w = idle_w;
   of.engines.push_back({.name = kMemory});
-  built.with_threads = static_cast<uint8_t>((1U << engines.size()) - 1);
+  std::vector<problem::Choice> of_ways;
+  for (const DeviceWay& way : ways) {
+    const problem::Choice& like = built.graph.ops[way.op].choices[way.like];
+    const Work work = work_of(graph, built.computed_as[way.op][way.like], way.workspace, way.kernel);
+    problem::Choice choice = like;
+    choice.algorithm = way.kernel->algorithm_name;
+    choice.numerics = way.kernel->numerics;
+    choice.engines = {of_device};
+    if (is_of_memory(work, device.compute, way.seconds)) choice.engines.emplace_back(kMemory);
+    choice.workspace_bytes = way.workspace;
+    choice.time_s = way.seconds;
+    if (like.time_s > 0) choice.energy_j *= way.seconds / like.time_s;
+    of_ways.push_back(std::move(choice));
+  }
   for (size_t op = 0; op < built.graph.ops.size(); ++op) {
     std::vector<problem::Choice>& choices = built.graph.ops[op].choices;
     const size_t first = choices.size();
@@ -105,8 +147,8 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
         return choice;
       };
       bool placed = false;
-      for (const CpuEngine& engine : engines) {
-        if (built.threads_of[op][at] != engine.threads) continue;
+      for (const HostEngine& engine : engines) {
+        if (engine.opencl || built.threads_of[op][at] != engine.threads) continue;
         if (std::exchange(placed, true)) {
           choices.push_back(on({engine.name}));
           built.kernel_of[op].push_back(built.kernel_of[op][at]);
@@ -118,6 +160,13 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
       }
       if (!placed) choices[at] = on(all);
     }
+  }
+  for (size_t at = 0; at < ways.size(); ++at) {
+    const DeviceWay& way = ways[at];
+    built.graph.ops[way.op].choices.push_back(std::move(of_ways[at]));
+    built.kernel_of[way.op].push_back(way.kernel);
+    built.computed_as[way.op].push_back(built.computed_as[way.op][way.like]);
+    built.threads_of[way.op].push_back(0);
   }
 }
 

@@ -1,22 +1,27 @@
-#include "cost/cpu_engines.h"
+#include "cost/host_engines.h"
 
 #include <gtest/gtest.h>
 
 namespace pantoum::cost {
 namespace {
 
-TEST(CpuEngines, AreListsOfProcessors) {
+TEST(HostEngines, AreListsOfProcessors) {
   const auto of = [](const std::string& text) {
     std::string found;
     const auto engines = parse_engines(text, "--engines");
     if (!engines) return engines.error().code;
-    for (const CpuEngine& engine : *engines) found += engine.name + ":" + std::to_string(engine.threads) + " ";
+    for (const HostEngine& engine : *engines)
+      found += engine.name + (engine.opencl ? "=" + std::to_string(*engine.opencl) : ":" + std::to_string(engine.threads)) + " ";
     return found;
   };
   EXPECT_EQ(of("cpu"), "");
   EXPECT_EQ(of("cpu0,cpu1"), "cpu0:1 cpu1:1 ");
   EXPECT_EQ(of("cpu0-3,cpu4-7,cpu9"), "cpu0-3:4 cpu4-7:4 cpu9:1 ");
-  for (const char* wrong : {"", ",", "cpu0", "cpu0,", ",cpu0", "cpu0,cpu0", "cpu0-2,cpu1", "cpu2-1,cpu0", "cpu,cpu1",
+  EXPECT_EQ(of("cpu,opencl"), "cpu:0 opencl0=0 ");
+  EXPECT_EQ(of("cpu0,opencl3,cpu2-3"), "cpu0:1 opencl3=3 cpu2-3:2 ");
+  for (const char* wrong : {"opencl", "opencl,cpu", "cpu,opencl,opencl1", "cpu,opencl-1", "cpu,opencl0x", "cpu,opencl99999",
+                            "cpu,OpenCL", "cpu,cpu,opencl", "cpu0,cpu,opencl", "cpu,",
+                            "", ",", "cpu0", "cpu0,", ",cpu0", "cpu0,cpu0", "cpu0-2,cpu1", "cpu2-1,cpu0", "cpu,cpu1",
                             "gpu0,cpu1", "cpu0 ,cpu1", "cpu0,cpu4096", "cpu0,cpu99999999999", "cpu0,cpu1-",
                             "cpu0,cpu1,cpu2,cpu3,cpu4,cpu5,cpu6,cpu7,cpu8"})
     EXPECT_EQ(of(wrong), "E0115") << wrong;
@@ -33,7 +38,7 @@ BuiltCostGraph two_algorithms() {
   return built;
 }
 
-TEST(CpuEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
+TEST(HostEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
   ir::Graph graph;
   ir::Op op;
   op.kind = ir::Kind::k_add;
@@ -78,6 +83,53 @@ TEST(CpuEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
   device.compute.caches = {{.bytes = 1 << 30, .bytes_per_s = 1e9}};
   add_engines(cached, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
   EXPECT_EQ(cached.graph.ops[0].choices[0].engines, all);
+}
+
+TEST(HostEngines, OfferADevicesKernelsBehindAllOthers) {
+  ir::Graph graph;
+  ir::Op op;
+  op.kind = ir::Kind::k_add;
+  for (int value = 0; value < 3; ++value) {
+    graph.values.push_back({});
+    graph.values.back().type = {ir::DType::kF32, {1 << 20}};
+  }
+  op.inputs = {0, 1};
+  op.outputs = {2};
+  graph.ops.push_back(op);
+  ir::Op other = op;  // an alternative that computes the same of other inputs
+  other.inputs = {1, 0};
+  BuiltCostGraph built = two_algorithms();
+  built.computed_as = {{op, other, op, other}};
+  built.graph.device.align_bytes = 128;
+  for (problem::Choice& choice : built.graph.ops[0].choices) choice.numerics = "fixed", choice.energy_j = 4;
+  const pt_kernel row{.op = PT_OP_add, .dtype = PT_F32, .engine = 1, .algorithm = 80, .algorithm_name = "opencl", .numerics = "own",
+                      .workspace_bytes = [](const pt_call*) { return size_t{100}; }};
+  const pt_kernel_table table{&row, 1};
+  std::vector<DeviceWay> ways = ways_on({&table, nullptr, 80, 1}, graph, built, {});
+  ASSERT_EQ(ways.size(), 2U) << "one for each way to read operands";
+  EXPECT_EQ(ways[1].like, 1U);
+  EXPECT_EQ(ways[0].workspace, 128);
+  EXPECT_EQ(ways[0].seconds, 1.0) << "as long as on the threads, until it is measured";
+  EXPECT_TRUE(ways_on({&table, nullptr, 80, 1}, graph, built, {{"add", "fixed"}}).empty()) << "of another class";
+  EXPECT_TRUE(ways_on({&table, nullptr, 80, 2}, graph, built, {}).empty());
+  ways[0].seconds = 0.25;
+  DeviceProfile device;
+  device.compute.bytes_per_s = 20e6;
+  add_engines(built, graph, device, *parse_engines("cpu0,opencl2", ""), 1e-5, ways);
+  const auto& choices = built.graph.ops[0].choices;
+  ASSERT_EQ(choices.size(), 6U);
+  EXPECT_EQ(choices[2].engines, (std::vector<std::string>{"cpu0"}));
+  EXPECT_EQ(choices[4].engines, (std::vector<std::string>{"opencl2", "memory"}));
+  EXPECT_EQ(choices[4].algorithm, "opencl");
+  EXPECT_EQ(choices[4].numerics, "own");
+  EXPECT_EQ(choices[4].workspace_bytes, 128);
+  EXPECT_EQ(choices[4].time_s, 0.25);
+  EXPECT_EQ(choices[4].energy_j, 1);
+  EXPECT_EQ(choices[5].engines, (std::vector<std::string>{"opencl2"}));
+  EXPECT_EQ(built.kernel_of[0][4], &row);
+  EXPECT_EQ(built.computed_as[0][5].inputs, other.inputs);
+  EXPECT_EQ(built.with_threads, 1);
+  EXPECT_EQ(built.computing, 3);
 }
 
 }  // namespace

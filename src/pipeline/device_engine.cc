@@ -1,0 +1,90 @@
+#include "pipeline/device_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/this_machine.h"
+#include "kernels/opencl/engine.h"
+#include "pipeline/measure_machine.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+constexpr problem::Bytes kPlaces = problem::Bytes{64} << 20;  // of operands in turns, beside the largest op's
+
+const cost::HostEngine* device_among(const std::vector<cost::HostEngine>& engines) {
+  const auto found = std::ranges::find_if(engines, [](const cost::HostEngine& engine) { return engine.opencl.has_value(); });
+  return found != engines.end() ? &*found : nullptr;
+}
+
+// The bytes of an arena in which every op of the program, or most, can be measured.
+uint64_t bytes_to_measure(const Program& program, const opencl::Device& device) {
+  problem::Bytes largest = 0;
+  for (const problem::Op& op : program.cost.graph.ops) {
+    problem::Bytes bytes = 0;
+    for (const auto* const list : {&op.inputs, &op.outputs})
+      for (const int64_t tensor : *list) bytes += program.cost.graph.tensors[static_cast<size_t>(tensor)].bytes;
+    largest = std::max(largest, bytes);
+  }
+  const uint64_t most = std::min(device.largest_allocation, host::available_bytes() / 2);
+  return std::min(static_cast<uint64_t>(largest + largest / 4 + kPlaces), most);
+}
+
+// What the device's times depend on beside an op.
+std::string machine_of(const opencl::Device& device) {
+  return fmt::format("{}|{}|{}|opencl {}", host::processor_name(), device.name, device.driver, PANTOUM_VERSION);
+}
+
+// A sentence about the times.
+std::string words_of(const std::string& name, const cost::DeviceTimes& times, int threads) {
+  const size_t known = times.known + times.now;
+  if (known == 0) return fmt::format("the times on {} are assumed: an op takes as long there as on {} threads", name, threads);
+  return fmt::format("{}: {} of {} kernels were measured; an op takes {:.0f} us there at least", name, known, times.kernels,
+                     times.least * 1e6);
+}
+
+}  // namespace
+
+Result<problem::Bytes> alignment_of(const std::vector<cost::HostEngine>& engines) {
+  const cost::HostEngine* const engine = device_among(engines);
+  if (engine == nullptr) return problem::Bytes{1};
+  PANTOUM_ASSIGN(const opencl::Found found, opencl::find_device(*engine->opencl));
+  return static_cast<problem::Bytes>(found.device.align_bytes);
+}
+
+Result<std::vector<cost::DeviceWay>> ways_on_device(Compiled& compiled, const PlanRequest& request,
+                                                    const cost::DeviceProfile& profile,
+                                                    std::optional<problem::Seconds> seconds) {
+  const cost::HostEngine* const named = device_among(request.engines);
+  if (named == nullptr) return std::vector<cost::DeviceWay>();
+  const Program& training = compiled.training();
+  const Measure measure = measure_of(request, profile.host);
+  const bool measures = seconds && measure != Measure::off && measure != Measure::known;
+  PANTOUM_ASSIGN(opencl::Found found, opencl::find_device(*named->opencl));
+  const uint64_t bytes = measures ? bytes_to_measure(training, found.device) : 0;
+  PANTOUM_ASSIGN(const std::unique_ptr<opencl::Engine> engine,
+                 opencl::Engine::open(std::move(found.library), found.device, {.arena_bytes = bytes}));
+  const pt_kernel_table table = *engine->table();
+  auto kept = std::make_shared<const std::vector<pt_kernel>>(table.kernels, table.kernels + table.count);
+  const pt_kernel_table rows{kept->data(), kept->size()};  // which outlive the engine
+  compiled.device_kernels = kept;
+  std::vector<cost::DeviceWay> ways =
+      cost::ways_on({&rows, engine->pool(), opencl::kAlgorithm, opencl::kEngine}, training.graph, training.cost,
+                    compiled.kept_classes);
+  cost::DeviceTimes times;
+  if (seconds) {
+    PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, profile));
+    times = machine.measure_ways(ways, training, {static_cast<std::byte*>(engine->arena()), bytes},
+                                 static_cast<problem::Bytes>(engine->align_bytes()), *engine->pool(),
+                                 machine_of(engine->device()), *seconds);
+    machine.tell(compiled.warnings);
+    compiled.planning_notes.push_back(words_of(named->name, times, request.kernel_threads));
+  }
+  if (!engine->failure().empty())
+    return fail("E0414", "the OpenCL device failed: " + engine->failure(), engine->device().name,
+                "leave the engine out of --engines, or name another device");
+  return ways;
+}
+
+}  // namespace pantoum::pipeline
