@@ -51,7 +51,7 @@ Result<double> step_deadline(const PlanOptions& settings, int64_t batch) {
 
 namespace {
 
-// A limit is kept rounding included (check/claims.h): 1x of a step without any freedom is no limit that it misses.
+// A limit is kept rounding included (check/claims.h): a plan that takes just the time that was asked for does not miss it.
 constexpr double kRounding = 1 + 1e-9;
 
 using Clock = std::chrono::steady_clock;
@@ -278,7 +278,7 @@ Result<std::optional<problem::Seconds>> step_deadline_of(const PlanRequest& requ
   std::optional<double> deadline = request.options.question.deadline;
   const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
   const PlanOptions& settings = request.settings;
-  if (settings.deadline.seconds) deadline = settings.deadline.seconds->count();
+  if (settings.deadline.seconds) deadline = settings.deadline.seconds->count() * kRounding;
   if (settings.deadline.relative) not_after(*settings.deadline.relative * unplanned.time_s * kRounding);
   if (settings.finish_within) {
     PANTOUM_ASSIGN(const double seconds, step_deadline(settings, request.batch));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <list>
 #include <numeric>
+#include <span>
 #include <thread>
 #include <unordered_map>
 
@@ -20,14 +21,18 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kSerialShare = 0.15;         // of the limit: plans on one engine
-constexpr int64_t kListsPerEffort = 2000;     // of a chain
-constexpr double kOverBudget = 4;             // cost of each share of the budget that the arena exceeds it by
-constexpr double kWarm = 0.01, kCold = 1e-5;  // shares of the value by which an accepted list may be worse
-constexpr double kCritical = 0.2;             // of the entries that are moved: on the chain that ends last
-constexpr double kEntry = 1e-3;               // share of the value that an entry costs: no list gets longer for nothing
-constexpr int kRounds = 4;                    // of annealing; each begins with the best list of all chains
-constexpr size_t kChainsOfEffort = 2;         // with an effort, whatever the machine has
+constexpr double kSerialShare = 0.15;      // of the limit: plans on one engine
+constexpr int64_t kListsPerEffort = 2000;  // of a chain
+constexpr double kOverBudget = 4;          // cost of each share of the budget that the arena exceeds it by
+constexpr double
+    kWarm = 0.01,
+    kCold = 1e-5;  // shares of the value by which an accepted list may be worse; at first at least that of one op
+constexpr double kCooler = 0.67;       // a round begins as much colder than the one before
+constexpr double kCritical = 0.2;      // of the entries that are moved: on the chain that ends last
+constexpr double kEntry = 1e-3;        // share of the value that an entry costs: no list gets longer for nothing
+constexpr int kRounds = 8;             // of annealing; each begins with the best list of all chains
+constexpr int kReliefs = 3;            // tensors that a changed list may take out of RAM so that it fits
+constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
 
 // ---- bounds -------------------------------------------------------------------------------------
 
@@ -205,7 +210,8 @@ class Chain {
   void anneal(int round) {
     const int64_t most = options_.effort * kListsPerEffort / kRounds;
     const Seconds begin = time_.elapsed(), end = begin + time_.left() / (kRounds - round);
-    const double warm = kWarm / (1 << round);
+    const double of_an_op = 1 / static_cast<double>(model_.ops.size());
+    const double warm = std::max(kWarm, of_an_op) * std::pow(kCooler, round);
     List now = best_;
     Cost now_cost = best_cost_;
     double done = 0;
@@ -218,14 +224,30 @@ class Chain {
       if (count % 16 == 0) find_critical(now);
       List next = now;
       if (!change(next)) continue;
-      const Cost next_cost = cost(next);
       const double temperature = best_cost_.value * warm * std::pow(kCold / warm, done);
-      const double worse = next_cost.guide - now_cost.guide;
-      if (!(worse <= 0 || random_.unit() < std::exp(-worse / temperature))) continue;
+      const double accepted = now_cost.guide - temperature * std::log(random_.unit());
+      if (!may_cost(next, accepted)) continue;
+      const Cost next_cost = cost(next);
+      if (next_cost.guide > accepted) continue;
       now = std::move(next);
       now_cost = next_cost;
       if (better(now_cost, best_cost_)) best_ = now, best_cost_ = now_cost;
     }
+  }
+  // Can the list cost so little, where its bytes do not matter or are given back in time?
+  bool may_cost(List& list, double accepted) {
+    ListFigures least = run_.least(list);
+    if (least.valid && least.peak_bytes > model_.question.budget_bytes()) {
+      ListFigures roomy = least;
+      roomy.arena_bytes = 0;
+      for (int times = 0; times < kReliefs && cost_of(roomy, model_, list.size()).guide <= accepted; ++times) {
+        if (!relieve(list, least.peak_at)) break;
+        least = roomy = run_.least(list);
+        roomy.arena_bytes = 0;
+        if (!least.valid || least.peak_bytes <= model_.question.budget_bytes()) break;
+      }
+    }
+    return cost_of(least, model_, list.size()).guide <= accepted;
   }
   void begin_with(const Chain& other) { best_ = other.best_, best_cost_ = other.best_cost_; }
 
@@ -241,7 +263,6 @@ class Chain {
   bool change(List& list) {
     if (list.empty()) return false;
     const double kind = random_.unit();
-    const bool pages = model_.question.freedoms.paging && model_.graph->device.pager.mode != PagerMode::kNone;
     if (kind < 0.34) return shift(list);
     if (kind < 0.50) return choose(list);
     if (kind < 0.66) return choose_chain(list);
@@ -251,7 +272,7 @@ class Chain {
     if (kind < 0.82) return move_bytes(list);
     if (kind < 0.88) return model_.question.freedoms.recomputing ? recompute(list) : shift(list);
     if (kind < 0.94) return remove(list);
-    return pages ? page(list) : shift(list);
+    return may_page() ? page(list) : shift(list);
   }
 
   // Any entry, or one on the chain of entries without idle time that ends last.
@@ -415,6 +436,46 @@ class Chain {
     return std::pair{at, reads[random_.below(reads.size())]};
   }
 
+  // Takes a tensor out of RAM that is there at an entry which does not use it, until its next use: it is computed again, or read back.
+  bool relieve(List& list, size_t peak) {
+    relieved_.assign(model_.tensors.size(), 0);
+    for (const int32_t read : reads_of(list[peak])) relieved_[static_cast<size_t>(read)] = 1;
+    struct Found {
+      size_t at = 0;
+      int32_t tensor = -1;
+      double worth = 0;
+    } best;
+    for (size_t at = peak + 1; at < list.size(); ++at) {
+      for (const int32_t read : reads_of(list[at])) {
+        if (std::exchange(relieved_[static_cast<size_t>(read)], 1) != 0) continue;
+        const EngineModel::Tensor& of = model_.tensors[static_cast<size_t>(read)];
+        if (of.pinned) continue;
+        const double worth = static_cast<double>(of.bytes) * static_cast<double>(at - peak) * random_.unit();
+        if (worth > best.worth) best = {at, read, worth};
+      }
+      if (list[at].what == Do::kPageIn) relieved_[static_cast<size_t>(list[at].subject)] = 1;
+      if (list[at].what == Do::kCompute)
+        for (const int32_t written : way(list[at]).writes) relieved_[static_cast<size_t>(written)] = 1;
+    }
+    if (best.tensor < 0) return false;
+    const int32_t maker = model_.tensors[static_cast<size_t>(best.tensor)].maker;
+    const bool again = model_.question.freedoms.recomputing && maker >= 0 && op(maker).again;
+    if (again && (!may_page() || random_.unit() < 0.5))
+      insert(list, best.at - std::min(best.at - peak - 1, random_.below(4)), {Do::kCompute, maker, random_way(maker)});
+    else if (may_page())
+      page_before(list, best.at, best.tensor, best.at - peak);
+    else
+      return false;
+    return true;
+  }
+  bool may_page() const {
+    return model_.question.freedoms.paging && model_.graph->device.pager.mode != PagerMode::kNone;
+  }
+  std::span<const int32_t> reads_of(const Entry& entry) const {
+    if (entry.what == Do::kCompute) return way(entry).reads;
+    return {&entry.subject, entry.what == Do::kPageOut ? size_t{1} : 0};
+  }
+
   bool recompute(List& list) {
     const auto read = random_read(list);
     if (!read) return false;
@@ -452,20 +513,26 @@ class Chain {
     const auto [at, tensor] = *read;
     const EngineModel::Tensor& of = model_.tensors[static_cast<size_t>(tensor)];
     if (of.pinned || (of.home >= 0 && random_.unit() < 0.5)) return false;
-    insert(list, at - std::min(at, random_.below(6)), {Do::kPageIn, tensor, 0});
-    const bool written = of.start == Home::kAux || std::ranges::any_of(list, [&, number = tensor](const Entry& each) {
-                           return each.what == Do::kPageOut && each.subject == number;
+    page_before(list, at, tensor, 64);
+    return true;
+  }
+
+  // Reads a tensor back before the entry, at most so many entries before, near by more often than far, and writes it out where it is made.
+  void page_before(List& list, size_t at, int32_t tensor, size_t most) {
+    const auto ahead = static_cast<size_t>(std::pow(static_cast<double>(std::min(at, most) + 1), random_.unit())) - 1;
+    insert(list, at - ahead, {Do::kPageIn, tensor, 0});
+    const bool written = model_.tensors[static_cast<size_t>(tensor)].start == Home::kAux ||
+                         std::ranges::any_of(list, [&](const Entry& each) {
+                           return each.what == Do::kPageOut && each.subject == tensor;
                          });
-    if (written) return true;
+    if (written) return;
     size_t made = 0;
     for (size_t entry = 0; entry < at; ++entry)
-      if (list[entry].what == Do::kCompute &&
-          base::contains(op(list[entry].subject).ways[static_cast<size_t>(list[entry].way)].writes, tensor)) {
+      if (list[entry].what == Do::kCompute && base::contains(way(list[entry]).writes, tensor)) {
         made = entry + 1;
         break;
       }
     insert(list, made, {Do::kPageOut, tensor, 0});
-    return true;
   }
 
   const EngineModel& model_;
@@ -474,6 +541,7 @@ class Chain {
   const double enough_;
   EngineRun run_;
   Random random_;
+  std::vector<char> relieved_;
   std::vector<Seconds> begins_, ends_;  // by entry
   std::vector<size_t> critical_;        // entries
   List best_;

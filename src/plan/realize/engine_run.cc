@@ -154,6 +154,34 @@ class EngineRun::State {
     return figures_;
   }
 
+  // As run(), with ready_, maker_ and here_ in place of blocks.
+  ListFigures least(const List& list) {
+    reset_clocks();
+    if (!find_ends(list)) return {};
+    ready_.assign(model_.tensors.size(), 0);
+    maker_.assign(model_.tensors.size(), 0);
+    here_.assign(model_.tensors.size(), 0);
+    live_bytes_ = model_.staging;
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
+      if (model_.tensors[tensor].start == Home::kRam) enter(static_cast<int32_t>(tensor));
+    note_peak(0);
+    leave_after(0);
+    for (size_t at = 0; at < list.size(); ++at) {
+      const Entry& entry = list[at];
+      const Bytes before = figures_.peak_bytes;
+      if (entry.what == Do::kCompute)
+        pass_compute(model_.ops[index(entry.subject)].ways[index(entry.way)], ends_[at + 1]);
+      else
+        pass_transfer(entry.subject, entry.what == Do::kPageOut);
+      if (figures_.peak_bytes > before) figures_.peak_at = at;
+      leave_after(at + 1);
+    }
+    finish();
+    figures_.arena_bytes = figures_.peak_bytes;
+    figures_.valid = true;
+    return figures_;
+  }
+
   // ---- plans ------------------------------------------------------------------------------------
 
   std::optional<Predicted> predict(const Plan& plan, Freedoms* used) {
@@ -193,6 +221,10 @@ class EngineRun::State {
     live_.clear();
     given_back_.clear();
     forget_above_ = 32;
+    reset_clocks();
+  }
+
+  void reset_clocks() {
     engine_free_.assign(device_.engines.size(), 0);
     stored_.assign(blocks_.size(), -1);
     busy_there_.assign(blocks_.size(), 0);
@@ -272,6 +304,53 @@ class EngineRun::State {
         plan_->instructions.push_back(
             {.what = Do::kFree, .subject = model_.graph->tensors[index(number)].id, .at = {}});
     }
+  }
+
+  // ---- what a list takes at least ---------------------------------------------------------------
+
+  void enter(int32_t number) {
+    if (std::exchange(here_[index(number)], 1) == 0) live_bytes_ += tensor(number).bytes;
+  }
+  void leave(int32_t number) {
+    if (std::exchange(here_[index(number)], 0) != 0) live_bytes_ -= tensor(number).bytes;
+  }
+  void leave_after(size_t entry) {
+    for (const int32_t number : ends_[entry]) leave(number);
+  }
+
+  void pass_compute(const EngineModel::Way& way, const std::vector<int32_t>& dying) {
+    Seconds begin = hand_over(way);
+    for (const int32_t read : way.reads)
+      begin = std::max(begin, known({maker_[index(read)], ready_[index(read)]}, way.engines));
+    const Seconds end = begin + way.seconds;
+    for (const int32_t written : way.writes) {
+      for (const auto& [out, in] : way.overwrites) {
+        if (out != written || here_[index(written)] != 0 || here_[index(in)] == 0) continue;
+        const bool successor = tensor(in).next == written;
+        if (successor || (model_.question.freedoms.in_place && !tensor(in).pinned && base::contains(dying, in)))
+          leave(in);
+      }
+      enter(written);
+      ready_[index(written)] = end;
+      maker_[index(written)] = way.engines;
+    }
+    note_peak(way.workspace);
+    keep_engines(way.engines, end);
+    figures_.joules += way.joules;
+  }
+
+  void pass_transfer(int32_t number, bool out) {
+    const Bytes size = tensor(number).bytes;
+    if (out) {
+      const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
+      store(number, transfer(true, size, std::max(ready_[index(number)], slot_free)));
+      return;
+    }
+    enter(number);
+    note_peak(0);
+    maker_[index(number)] = 0;
+    const Seconds end = ready_[index(number)] = transfer(false, size, stored_[index(number)]);
+    busy_there_[index(number)] = std::max(busy_there_[index(number)], end);
   }
 
   // ---- bytes ------------------------------------------------------------------------------------
@@ -699,6 +778,9 @@ class EngineRun::State {
   std::vector<int32_t> live_;                        // tensors in RAM that have bytes, by offset
   std::vector<GivenBack> given_back_;
   size_t forget_above_ = 32;
+  std::vector<Seconds> ready_;  // by tensor, in least(): as those of blocks
+  std::vector<Engines> maker_;
+  std::vector<char> here_;
   std::vector<Seconds> engine_free_, stored_, busy_there_;  // stored_ < 0: not there
   std::vector<int> computed_;
   std::vector<int64_t> first_;
@@ -716,6 +798,10 @@ EngineRun::~EngineRun() = default;
 
 ListFigures EngineRun::run(const List& list, Plan* plan, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {
   return state_->run(list, plan, begins, ends);
+}
+
+ListFigures EngineRun::least(const List& list) {
+  return state_->least(list);
 }
 
 std::optional<Predicted> EngineRun::predict(const Plan& plan, Freedoms* used) {

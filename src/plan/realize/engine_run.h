@@ -74,6 +74,7 @@ using List = std::vector<Entry>;
 struct ListFigures {
   bool valid = false;  // every input is there when it is read, and all is where it must be at the end
   Bytes peak_bytes = 0, arena_bytes = 0, storage_bytes = 0;
+  size_t peak_at = 0;  // the entry during which peak_bytes are there; of least()
   Seconds seconds = 0;
   Joules joules = 0;
 };
@@ -90,6 +91,9 @@ class EngineRun {
   //   cost  near (entries) x (allocations that are live, or whose last use has not ended)
   ListFigures run(const List& list, Plan* plan = nullptr, std::vector<Seconds>* begins = nullptr,
                   std::vector<Seconds>* ends = nullptr);
+  // A lower bound of what run() finds, without offsets: bytes are there when they are wanted. A list that is valid here may be invalid there.
+  //   cost  near the number of entries and of what they read and write
+  ListFigures least(const List& list);
   // Runs a plan with the offsets that it has. Overlaps are the placement's business.
   std::optional<Predicted> predict(const Plan& plan, Freedoms* used);
 
