@@ -294,8 +294,9 @@ def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -
     try:
         asked = plan_options(options)
     except UsageError as error:
-        if error.where == "ram" and _is_share(options["ram"]):
-            raise _share_refused(error, model, device, options) from None
+        share = _share_in(options.get("ram")) if error.where == "ram" else None
+        if share is not None:
+            raise _share_refused(error, share, model, device, options) from None
         raise
     with planning_progress(progress, "planning") as tell:
         made = Plan(_core.Plan.make(model._core, device_of(device), asked, tell), model)
@@ -307,15 +308,17 @@ def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -
     return made
 
 
-def _is_share(ram: object) -> bool:
-    return isinstance(ram, str) and re.fullmatch(r"\d+(\.\d*)?\s*%", ram.strip()) is not None
+def _share_in(ram: object) -> float | None:
+    """The percentage that was given as RAM: of "50%", 0.5 and "0.5". None: it is no share."""
+    found = re.fullmatch(r"(\d*\.?\d+|\d+\.)\s*(%?)", str(ram).strip()) if isinstance(ram, (str, float)) else None
+    share = float(found[1]) * (1 if found[2] else 100) if found else 0.0
+    return share if 0 < share <= 100 and found and (found[2] or share < 100) else None
 
 
-def _share_refused(error: UsageError, model: Model, device: PathLike, options: Options) -> UsageError:
+def _share_refused(error: UsageError, share: float, model: Model, device: PathLike, options: Options) -> UsageError:
     """The refusal of a share as RAM, with what the unplanned step takes. Cost: it compiles the step once more."""
     asked = plan_options({**options, "ram": None, "measure": "off", "effort": 1})
     whole = _core.Plan.make(model._core, device_of(device), asked, None).facts()["unplanned_peak_bytes"]
-    share = float(options["ram"].strip().rstrip("% "))
     part = Bytes(int(whole * share / 100))
     advice = f"the unplanned step takes {_core.show_bytes(whole)}: {share:g}% of it is {_core.show_bytes(part)}"
     return UsageError(error.code, error.message, error.where, advice)
@@ -348,11 +351,20 @@ def sweep_budgets(
     if not isinstance(budgets, (str, Iterable)):
         advice = 'give "64KiB:1MiB:16", or a list of sizes'
         raise UsageError("E0116", f"{budgets!r} are no budgets", "budgets", advice)
-    counts = (
-        _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
-        if isinstance(budgets, str)
-        else [bytes_of(size, "budgets") for size in budgets]
-    )
+    if not isinstance(budgets, str):
+        budgets = list(budgets)
+    try:
+        counts = (
+            _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
+            if isinstance(budgets, str)
+            else [bytes_of(size, "budgets") for size in budgets]
+        )
+    except UsageError as error:
+        given = re.split("[,:]", budgets) if isinstance(budgets, str) else budgets
+        share = next((part for part in map(_share_in, given) if part is not None), None)
+        if share is None:
+            raise
+        raise _share_refused(error, share, model, device, options) from None
     with planning_progress(progress, "sweeping") as tell:
         rows = _core.sweep(model._core, device_of(device), counts, names_of(planners, "planners"), asked, folder, tell)
     return [SweepRow(**row) for row in rows]

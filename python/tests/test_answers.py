@@ -178,6 +178,10 @@ def test_11_12_shares_and_bare_numbers_are_no_budgets() -> None:
     advice = re.escape(f"the unplanned step takes {unplanned}: 50% of it is {half}")
     says(refused(lambda: compiled(ram="50%")), "'50%' is a share, and no number of bytes", advice, never=("unit",))
     says(refused(lambda: compiled(ram=" 12.5 %")), "is a share", r": 12\.5% of it is ", never=("unit",))
+    for ram in (0.5, "0.5"):
+        says(refused(lambda: compiled(ram=ram)), "'0.5' has no unit", advice, never=("KiB or", "0.5B"))  # noqa: B023
+    for ram, words in (("2MiB,4MiB", "are several budgets"), ("auto", "leave ram out, and the usual RAM"), ("0", "as in 64KiB")):
+        says(refused(lambda: compiled(ram=ram)), words)  # noqa: B023
     says(
         refused(lambda: compiled(ram=4194304)),
         r'did you mean "4194304B"\? It is 4\.00 MiB: pantoum\.MiB\(4\)',

@@ -109,11 +109,25 @@ Result<double> parse(std::string_view text, const std::array<Unit, N>& units, co
               (likely.empty() ? "" : fmt::format("did you mean {}? ", likely)) + "use one of " + names(units));
 }
 
+// The refusal of a text that is none of the quantities but what users write for RAM elsewhere: in `pantoum sweep`.
+std::optional<Failure> refused_as_ram(std::string_view text, const std::string& what) {
+  if (!what.ends_with("ram")) return std::nullopt;
+  if (text == "auto")
+    return fail("E0110", "'auto' is no number of bytes", what,
+                fmt::format("leave {} out, and the usual RAM is taken; `pantoum sweep --ram auto` plans for eight budgets", what));
+  const std::optional<Quantity> first = split(text);
+  if (!first || first->unit.find_first_of(",:") == std::string_view::npos || first->unit.starts_with(',')) return std::nullopt;
+  return fail("E0110", fmt::format("'{}' are several budgets", text), what, "give one; `pantoum sweep` plans for several");
+}
+
 // What a number of bytes without a unit may have meant. A large one was counted in bytes.
 std::string readings_of_bytes(std::string_view text) {
   constexpr double kLeastLarge = 65536;
-  if (text.ends_with('%')) return "a share is no budget: `pantoum inspect` tells what the unplanned step takes";
+  const std::string inspect = "a share is no budget: `pantoum inspect` tells what the unplanned step takes";
+  if (text.ends_with('%')) return inspect;
   const std::optional<Quantity> quantity = split(text);
+  if (quantity && quantity->number == 0) return "write a number and a unit, as in 64KiB";
+  if (share_in(text)) return "did you mean {0}MiB or {0}GiB? Else " + inspect;
   if (!quantity || quantity->number < kLeastLarge || quantity->number > kMostBytes.most)
     return "did you mean {0}KiB, {0}MiB or {0}B?";
   return fmt::format("did you mean {{0}}B? It is {}", show_bytes(static_cast<int64_t>(quantity->number)));
@@ -121,7 +135,20 @@ std::string readings_of_bytes(std::string_view text) {
 
 }  // namespace
 
+std::optional<double> share_in(std::string_view text) {
+  const std::optional<Quantity> quantity = split(text);
+  if (!quantity || quantity->number <= 0) return std::nullopt;
+  if (quantity->unit == "%" && quantity->number <= 100) return quantity->number / 100;
+  return quantity->unit.empty() && quantity->number < 1 ? std::optional(quantity->number) : std::nullopt;
+}
+
+std::string help_for_share(double share, int64_t whole) {
+  return fmt::format("the unplanned step takes {}: {:g}% of it is {}", show_bytes(whole), 100 * share,
+                     show_bytes(static_cast<int64_t>(share * static_cast<double>(whole))));
+}
+
 Result<int64_t> parse_bytes(std::string_view text, const std::string& what) {
+  if (auto refused = refused_as_ram(text, what)) return *std::move(refused);
   PANTOUM_ASSIGN(const double bytes,
                  parse(text, kByteUnits, what, "E0110", readings_of_bytes(text), kMostBytes));
   return static_cast<int64_t>(std::floor(bytes));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,13 @@
 namespace pantoum::base {
 
 // "256KiB", "1.5 MB", "512B" -> bytes (B, kB, KiB, MB, MiB, GB, GiB). E0110: a bare number (with its likely readings),
-// an unknown unit, negative, not finite, over 2^62. `what` names the option in errors.
+// an unknown unit, a share, several budgets, negative, not finite, over 2^62. `what` names the option in errors.
 [[nodiscard]] Result<int64_t> parse_bytes(std::string_view text, const std::string& what);
+
+// The share that a text is which parse_bytes refuses: "50%" -> 0.5, a bare number below 1 -> itself. nullopt: none.
+[[nodiscard]] std::optional<double> share_in(std::string_view text);
+// What to say of such a share where `whole`, the bytes of the unplanned step, is known.
+[[nodiscard]] std::string help_for_share(double share, int64_t whole);
 
 // "450ms", "1.5s", "2h" (ns, us, ms, s, min, h) -> seconds. E0111.
 [[nodiscard]] Result<double> parse_seconds(std::string_view text, const std::string& what);

@@ -1,8 +1,10 @@
 #include "base/units.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 namespace pantoum::base {
 namespace {
@@ -21,6 +23,25 @@ TEST(ParseBytes, RefusesABareNumberWithItsLikelyReadings) {
   EXPECT_EQ(bytes.error().code, "E0110");
   EXPECT_EQ(bytes.error().where, "--ram");
   EXPECT_EQ(bytes.error().help, "did you mean 256KiB, 256MiB or 256B?");
+}
+
+TEST(ParseBytes, TellsAShareFromANumberOfBytes) {
+  for (const auto& [text, share] : {std::pair{"50%", 0.5}, {" 12.5 %", 0.125}, {"0.5", 0.5}, {".25", 0.25}, {"100%", 1.0}}) {
+    ASSERT_TRUE(share_in(text)) << text;
+    EXPECT_DOUBLE_EQ(*share_in(text), share) << text;
+    EXPECT_THAT(parse_bytes(text, "--ram").error().help, ::testing::HasSubstr("a share is no budget")) << text;
+  }
+  for (const char* text : {"", "0", "0%", "-50%", "101%", "1", "4194304", "0.5MiB", "50%,4MiB", "auto", "nan%"})
+    EXPECT_FALSE(share_in(text)) << text;
+  EXPECT_EQ(help_for_share(0.5, 2048), "the unplanned step takes 2.0 KiB: 50% of it is 1.0 KiB");
+}
+
+TEST(ParseBytes, SaysWhereWordsOfASweepBelong) {
+  EXPECT_THAT(parse_bytes("auto", "--ram").error().help, ::testing::HasSubstr("leave --ram out"));
+  for (const char* text : {"2MiB,4MiB", "2MiB:4MiB:3", "50%,4MiB", "2,4MiB:3"})
+    EXPECT_FALSE(parse_bytes(text, "--ram")) << text;
+  EXPECT_EQ(parse_bytes("2MiB,4MiB", "--ram").error().message, "'2MiB,4MiB' are several budgets");
+  EXPECT_EQ(parse_bytes("auto", "--reserve").error().message, "'auto' is no quantity");
 }
 
 TEST(ParseBytes, RefusesNonsense) {

@@ -22,8 +22,10 @@
 #include "pipeline/planned_step.h"
 #include "plan/attempts/planners.h"
 #include "plan/planner.h"
+#include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "report/timeline.h"
 
 namespace pantoum::cli {
 
@@ -65,20 +67,29 @@ std::vector<std::string> planner_names() {
   return names;
 }
 
-settings::Fields plan_fields(StepAsked& asked) {
-  settings::Fields fields = settings::fields_of(asked.plan);
+Error Share::refused(problem::Bytes unplanned) const {
+  Error error = refusal;
+  if (unplanned > 0) error.help = base::help_for_share(of_unplanned, unplanned);
+  return error;
+}
+
+settings::Fields with_share(settings::Fields fields, std::optional<Share>& share) {
   for (settings::Field& field : fields) {
     if (field.setting.option == nullptr || std::string_view(field.setting.option) != "--ram") continue;
-    field.set = [&asked, set = std::move(field.set)](const std::string& text,
+    field.set = [&share, set = std::move(field.set)](const std::string& text,
                                                      const std::string& where) -> Result<void> {
       Result<void> done = set(text, where);
-      const Result<double> share = base::parse_fraction(text, where);
-      if (done || !share) return done;
-      asked.share = {*share, std::move(done.error())};
+      const std::optional<double> part = base::share_in(text);
+      if (done || !part) return done;
+      share = {*part, std::move(done.error())};
       return {};
     };
   }
   return fields;
+}
+
+settings::Fields plan_fields(StepAsked& asked) {
+  return with_share(settings::fields_of(asked.plan), asked.share);
 }
 
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without) {
@@ -125,6 +136,7 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
 
 Result<void> check_beside_plan(const StepAsked& asked) {
   if (!asked.planned) return {};
+  if (asked.share) return Failure(asked.share->refused(unplanned_peak(asked.planned->plan)));
   const auto check = [](const auto& planned, const auto& given) {
     using Options = std::remove_cvref_t<decltype(given)>;
     return settings::check_beside_plan(settings::fields_of(const_cast<Options&>(planned)),
@@ -144,29 +156,26 @@ Result<problem::Bytes> unplanned_peak(const StepAsked& asked) {
   unlimited.share.reset(), unlimited.plan.ram.reset();
   unlimited.plan.measure = Measure::off;  // what is told has no times
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(unlimited));
+  if (!asked.costgraph.empty()) {
+    PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(asked.costgraph));
+    PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(graph, request));
+    return step.peak_bytes + request.reserve;
+  }
   request.rewrite.search = false;  // nothing is planned
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model_of(unlimited), request));
   PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
   return step.peak_bytes + request.reserve;
 }
 
-namespace {
-
-Error share_refused(const StepAsked& asked) {
-  Error error = asked.share->refusal;
-  const Result<problem::Bytes> peak = asked.model.empty() ? 0 : unplanned_peak(asked);
-  if (!peak || *peak <= 0) return error;
-  const std::string whole = base::show_bytes(*peak);
-  const auto part = static_cast<problem::Bytes>(asked.share->of_unplanned * static_cast<double>(*peak));
-  error.help = fmt::format("the unplanned step takes {}: {:g}% of it is {}", whole, 100 * asked.share->of_unplanned,
-                           base::show_bytes(part));
-  return error;
+problem::Bytes unplanned_peak(const problem::Plan& plan) {
+  if (plan.unplanned) return plan.unplanned->figures.peak_bytes;
+  const Result<problem::UnplannedStep> step =
+      report::unplanned_step(plan.graph, plan.question.freedoms.in_place);
+  return step ? step->figures.peak_bytes : 0;
 }
 
-}  // namespace
-
 Result<pipeline::PlanRequest> plan_of(const StepAsked& asked, const std::string& usual_objective) {
-  if (asked.share) return Failure(share_refused(asked));
+  if (asked.share) return Failure(asked.share->refused(unplanned_peak(asked).value_or(0)));
   PANTOUM_TRY(pipeline::check_model_options(asked.options));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan, usual_objective));
   if (!asked.plan.profile_store) request.measuring.cache_store = default_profile_store();

@@ -23,9 +23,22 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 // Shows the progress of measurements. `line` must outlive the request.
 void attach_measuring(pipeline::Measuring& measuring, ProgressLine& line);
 
+// RAM that was given as a share, which is no budget: refused once it is known what the unplanned step takes.
+struct Share {
+  double of_unplanned;
+  Error refusal;
+
+  // The refusal, with what the unplanned step takes; 0: nobody knows.
+  [[nodiscard]] Error refused(problem::Bytes unplanned) const;
+};
+
+// The settings `fields`, where --ram as a share is put into `share`, with its refusal.
+[[nodiscard]] settings::Fields with_share(settings::Fields fields, std::optional<Share>& share);
+
 // The options of every verb that plans a step.
 struct StepAsked {
   std::string model;  // its path
+  std::string costgraph;  // in place of a model; "": none
   ModelOptions options;
   Device device;
   PlanOptions plan;
@@ -40,11 +53,6 @@ struct StepAsked {
   std::string plan_input;  // "": none
   std::shared_ptr<const Planned> planned = {};
 
-  // RAM that was given as a share, which is no budget: refused once the model is known.
-  struct Share {
-    double of_unplanned;
-    Error refusal;
-  };
   std::optional<Share> share = {};
 };
 
@@ -59,7 +67,7 @@ void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::stri
 // `taken` with the plan's settings, so that other options can start with them, too.
 void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
                     std::function<void(const PlanOptions&)> taken = {});
-// E0231: a given setting would change the planned step; the error has both values.
+// E0231: a given setting would change the planned step; the error has both values. E0110: a share of RAM.
 [[nodiscard]] Result<void> check_beside_plan(const StepAsked& asked);
 
 [[nodiscard]] pipeline::ModelRequest model_of(const StepAsked& asked);
@@ -70,6 +78,8 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
 
 // Returns the peak of the training step without a plan. Nothing is measured or planned.
 [[nodiscard]] Result<problem::Bytes> unplanned_peak(const StepAsked& asked);
+// The same of a step that was planned; 0: nobody knows.
+[[nodiscard]] problem::Bytes unplanned_peak(const problem::Plan& plan);
 
 void add_dump_option(Verb& verb, std::vector<std::string>& passes);
 // Returns the function that prints the result of the pass that --dump-after names; null without --dump-after. E0115: the pass is unknown.

@@ -19,6 +19,7 @@ struct EmitOptions {
   Common common;
   std::string plan, model;  // model: "": where it was
   FirmwareOptions firmware;
+  std::optional<Share> share;  // RAM that was given as one
   DataOptions data;
   TrainerOptions samples;  // how they are normalized
 };
@@ -80,6 +81,7 @@ Result<int> emit_project(const EmitOptions& options) {
   ProgressLine line(options.common.json());
   line.phase("writing the project " + options.firmware.folder);
   PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan));
+  if (options.share) return Failure(options.share->refused(unplanned_peak(plan)));
   const std::optional<std::string> model = options.model.empty() ? std::nullopt : std::optional(options.model);
   PANTOUM_ASSIGN(const pipeline::PlannedStep step, pipeline::step_for_firmware(plan, request, model));
   for (const std::string& warning : step.warnings) print_warning(warning);
@@ -107,7 +109,7 @@ void add_emit(CommandLine& line) {
   Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
   verb.add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote").required();
   verb.add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
-  verb.add_settings(settings::fields_of(options->firmware));
+  verb.add_settings(with_share(settings::fields_of(options->firmware), options->share));
   verb.option("--target").required().one_of(target_names());
   verb.option("--board").known(emit::board_names());
   verb.add_settings(settings::fields_of(options->data));

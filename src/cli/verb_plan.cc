@@ -22,7 +22,7 @@ struct PlanVerbOptions {
   Common common;
   StepAsked step;
   std::vector<std::string> dump_after;
-  std::string costgraph, output, binary_output, weights_output, costgraph_output;
+  std::string output, binary_output, weights_output, costgraph_output;
   RefusalFiles refusal_files;
   bool require_gap = false;
 };
@@ -30,7 +30,7 @@ struct PlanVerbOptions {
 Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request,
                               plan::Infeasible& infeasible) {
   request.batch = options.step.options.batch.value_or(0);
-  PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
+  PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.step.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   std::for_each(planned.warnings.begin(), planned.warnings.end(), print_warning);
   return PlanSummary{std::move(planned.plan), planned.found, planned.unplanned};
@@ -71,17 +71,17 @@ Failure interrupted_after(const PlanSummary& answer, const PlanVerbOptions& opti
 
 Result<int> make(const PlanVerbOptions& options) {
   const std::string& model = options.step.model;
-  if (options.costgraph.empty() == model.empty())
+  if (options.step.costgraph.empty() == model.empty())
     return fail("E0119", "give either a model or --costgraph", "plan",
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
-  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step, options.costgraph.empty() ? "" : "energy"));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(options.step, options.step.costgraph.empty() ? "" : "energy"));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + (options.costgraph.empty() ? model : options.costgraph));
+  line.phase("preparing " + (options.step.costgraph.empty() ? model : options.step.costgraph));
   attach(request.options, line);
   attach_measuring(request.measuring, line);
   plan::Infeasible infeasible;
   Result<PlanSummary> answer =
-      options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
+      options.step.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
     PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.refusal_files));
     return Failure(unless_interrupted(answer.error()));
@@ -104,7 +104,7 @@ void add_plan(CommandLine& line) {
   auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
   verb.add_option("MODEL", options->step.model, "an ONNX model");
-  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("--costgraph", options->step.costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
   verb.add_option(

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "base/nearest_name.h"
+#include "base/units.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "pipeline/sweep.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kByThemselves = "auto";
 struct SweepOptions {
   Common common;
   StepAsked step;
-  std::string costgraph, output, ram;
+  std::string output, ram;
   std::vector<std::string> planners{"pantoum"};
 };
 
@@ -31,13 +32,13 @@ bool keeps_costs(const SweepOptions& options) {
   const Measure measure = options.step.plan.measure;
   const bool may_measure =
       measure == Measure::missing || (measure == Measure::automatic && !options.step.plan.effort);
-  return options.costgraph.empty() && may_measure;
+  return options.step.costgraph.empty() && may_measure;
 }
 
 Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::PlanRequest& request) {
-  if (!options.costgraph.empty()) {
+  if (!options.step.costgraph.empty()) {
     request.batch = options.step.options.batch.value_or(0);
-    PANTOUM_ASSIGN(problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
+    PANTOUM_ASSIGN(problem::CostGraph graph, problem::read_cost_graph(options.step.costgraph));
     return pipeline::SweptGraphs{std::move(graph)};
   }
   if (options.step.options.params_in == ParamsIn::automatic)
@@ -62,13 +63,28 @@ auto planners_of(const std::vector<std::string>& names) -> decltype(plan::planne
   return planners;
 }
 
+// The budgets; a share among them is refused with what the unplanned step takes.
+Result<std::vector<int64_t>> budgets_of(const SweepOptions& options) {
+  Result<std::vector<int64_t>> budgets = pipeline::parse_budgets(options.ram, "--ram");
+  if (budgets) return budgets;
+  for (size_t from = 0; from < options.ram.size();) {
+    const size_t to = std::min(options.ram.find_first_of(",:", from), options.ram.size());
+    const std::string part = options.ram.substr(from, to - from);
+    const std::optional<double> share = base::share_in(part);
+    if (share && budgets.error().message.starts_with(fmt::format("'{}' ", part)))
+      return Failure(Share{*share, budgets.error()}.refused(unplanned_peak(options.step).value_or(0)));
+    from = to + 1;
+  }
+  return budgets;
+}
+
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
   if (options.ram != kByThemselves) {
-    PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.ram, "--ram"));
+    PANTOUM_ASSIGN(request.budgets, budgets_of(options));
   }
   PANTOUM_ASSIGN(request.planners, planners_of(options.planners));
-  PANTOUM_ASSIGN(request.plan, plan_of(options.step, options.costgraph.empty() ? "" : "energy"));
+  PANTOUM_ASSIGN(request.plan, plan_of(options.step, options.step.costgraph.empty() ? "" : "energy"));
   if (!request.plan.expression.empty())
     return fail("E0117", "budgets are compared by energy, time, their product or a weighted sum of both", "--objective",
                 "write such a sum: 0.6*energy + 0.4*time");
@@ -77,12 +93,12 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
 }
 
 Result<int> sweep(const SweepOptions& options) {
-  if (options.costgraph.empty() == options.step.model.empty())
+  if (options.step.costgraph.empty() == options.step.model.empty())
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
   ProgressLine line(options.common.json());
-  line.phase("preparing " + (options.costgraph.empty() ? options.step.model : options.costgraph));
+  line.phase("preparing " + (options.step.costgraph.empty() ? options.step.model : options.step.costgraph));
   std::string label;
   attach(request.plan.options, line, &label);
   attach_measuring(request.plan.measuring, line);
@@ -108,7 +124,7 @@ void add_sweep(CommandLine& line) {
   auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
   verb.add_option("MODEL", options->step.model, "an ONNX model");
-  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("--costgraph", options->step.costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
       .required()
       .is(Kind::kFolder);

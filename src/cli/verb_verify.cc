@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/plan_summary.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
 #include "problem/cost_graph.h"
 #include "problem/cost_graph_json.h"
@@ -147,7 +148,11 @@ Result<int> verify_plan(problem::Plan plan, const VerifyOptions& options) {
   }
   if (!options.ram.empty()) {
     problem::Question asked = plan.question;
-    PANTOUM_ASSIGN(asked.budget, base::parse_bytes(options.ram, "--ram"));
+    const Result<int64_t> budget = base::parse_bytes(options.ram, "--ram");
+    if (const std::optional<double> share = base::share_in(options.ram); !budget && share)
+      return Failure(Share{*share, budget.error()}.refused(unplanned_peak(plan)));
+    PANTOUM_TRY(budget);
+    asked.budget = *budget;
     PANTOUM_TRY(check::replay(plan.graph, plan, asked));
   }
   PANTOUM_ASSIGN(const check::Judgement judged, check::judge(plan));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/nearest_name.h"
+#include "base/units.h"
 #include "emit/project/boards.h"
 
 namespace pantoum::emit {
@@ -68,7 +69,9 @@ Result<Board> find_board(const std::string& target_name, const std::string& boar
     made.flags = own->flags;
   }
   if (ram_bytes > made.ram_bytes)
-    return fail("E0292", fmt::format("{} bytes of RAM on a board with {}", ram_bytes, made.ram_bytes), name,
+    return fail("E0292", fmt::format("{} of RAM are asked for, and the board {} has {}", base::show_bytes(static_cast<int64_t>(ram_bytes)),
+                            name, base::show_bytes(static_cast<int64_t>(made.ram_bytes))),
+                name,
                 "give a smaller --ram, or another --board");
   return made;
 }

@@ -1,6 +1,7 @@
 """Answers to mistakes of new users: (number in the list of issue 43, words behind `pantoum`, exit code, what is said, what is not said), in the
 folder of mistakes.py with the data sets of make_answers. Standard library only."""
 import os
+import re
 import struct
 import subprocess
 import zipfile
@@ -9,6 +10,7 @@ from house import PANTOUM, npy, onnx_model, onnx_node, onnx_tensor
 
 QUICK = "--batch 8 --effort 1 --measure off --kernels portable"
 TRAIN = f"train net.onnx {QUICK} --ram 4MiB -o out.safetensors"
+TRAIN_ANY = f"train net.onnx {QUICK} -o out.safetensors"
 PLANNED = "train --plan kept.json -o out.safetensors --data images"
 SIZE = r"[0-9]+(\.[0-9]+)?"
 
@@ -48,6 +50,18 @@ ANSWERS = [
     # 11, 12: shares and bare numbers
     (11, f"plan net.onnx {QUICK} --ram 50%", 2, [rf"'50%' is a share, and no number of bytes", rf"help: the unplanned step takes {SIZE} \w+: 50% of it is {SIZE} \w+\n"], ["unknown unit", "no known unit"]),
     (11, f"train net.onnx {QUICK} --data images -o out.safetensors --ram 12.5%", 2, [r"'12\.5%' is a share", rf": 12\.5% of it is {SIZE} \w+\n"], []),
+    *[(11, f"{words} --ram {ram}", 2, [f"'{re.escape(ram)}' (is a share|has no unit)", rf"help: the unplanned step takes {SIZE} \w+: 50% of it is {SIZE} \w+\n"],
+       ["0B", "here, and", "KiB or"]) for ram in ("50%", "0.5", ".5") for words in (
+        f"plan net.onnx {QUICK}", "plan --costgraph graph.json --effort 1", f"sweep net.onnx {QUICK} -o swept", "sweep --costgraph graph.json --effort 1 -o swept",
+        f"profile net.onnx {QUICK}", f"{TRAIN_ANY} --data images", PLANNED, "verify kept.json", "emit kept.json --target posix --data images -o firmware",
+        *[f"{verb} net.onnx --batch 8 --weights w0.safetensors --data images{more}" for verb, more in (("predict", " -o out.npy"), ("eval", ""))])],
+    *[(11, f"sweep net.onnx {QUICK} -o swept --ram {ram}", 2, [rf"help: the unplanned step takes {SIZE} \w+: {part} of it is {SIZE} \w+\n"], [])
+      for ram, part in (("20%:80%:4", "20%"), ("4MiB,50%", "50%"), ("64KiB:0.9:4", "90%"))],
+    (11, f"sweep net.onnx {QUICK} -o swept --ram 64KiB:1MiB:0.5", 2, ["'0.5' is no number of budgets"], ["unplanned"]),
+    *[(11, f"{words} --ram {ram}", 2, said, []) for words in (f"plan net.onnx {QUICK}", f"{TRAIN_ANY} --data images", PLANNED, "verify kept.json")
+      for ram, said in (("auto", ["'auto' is no number of bytes", "leave --ram out", "pantoum sweep --ram auto"]), ("2MiB,4MiB", ["are several budgets", "pantoum sweep"]),
+                        ("2MiB:4MiB:3", ["are several budgets"]), ("0", ["as in 64KiB"]))],
+    (11, "emit kept.json --target cortex-m0 --data images --ram 1e6GiB -o firmware", 3, [r"1000000\.00 GiB of RAM are asked for, and the board microbit has \S+ KiB"], ["bytes"]),
     (12, f"plan net.onnx {QUICK} --ram 1e6", 2, ["did you mean 1000000B"], ["1000000MiB", "1000000KiB"]),
     (12, f"plan net.onnx {QUICK} --ram 4194304", 2, [r"did you mean 4194304B\? It is 4\.00 MiB"], ["4194304MiB"]),
     # 13: what is there, and how it would have to be called
