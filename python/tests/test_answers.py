@@ -3,6 +3,7 @@ line are in tests/e2e/answers.py."""
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 import warnings
@@ -53,6 +54,17 @@ def compiled(module: Any = None, example: Any = None, **more: Any) -> Any:
     return pantoum.compile(module or Net(), example, **given)
 
 
+@functools.cache
+def captured() -> Any:
+    """The model that ``compiled()`` captures: what does not ask about capture plans it again, at a twentieth of the time."""
+    with compiled() as made:
+        return made.plan.model
+
+
+def planned(**more: Any) -> Any:
+    return pantoum.plan(captured(), **{"ram": "1MiB", **QUICK["plan_options"], **more})
+
+
 def refused(call: Callable[[], Any]) -> str:
     with pytest.raises(pantoum.Error) as caught:
         call()
@@ -90,7 +102,7 @@ def classifier() -> bytes:
 def test_2_values_that_are_not_finite_are_named_and_their_step_afterwards(value: float) -> None:
     spoilt = X.clone()
     spoilt[5, 1, 2, 3] = value
-    with compiled() as trainer:
+    with pantoum.Trainer(planned()) as trainer:
         says(
             refused(lambda: trainer.fit(spoilt, Y, verbose=0)),
             "sample 5 is (NaN|infinite)",
@@ -132,7 +144,7 @@ def test_6_a_batch_that_is_left_open_is_warned_of(small: pathlib.Path) -> None:
 
 def test_8_a_checkpoint_of_another_model_or_optimizer(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "w.safetensors"
-    with compiled() as trainer:
+    with pantoum.Trainer(planned()) as trainer:
         trainer.step(X[:BATCH], Y[:BATCH])
         trainer.save(path)
     for module, example, optimizer, words in (
@@ -159,35 +171,48 @@ def test_9_a_plan_of_another_step_names_what_differs(small: pathlib.Path, tmp_pa
     assert pantoum.Plan.load(path).samples_per_step == 4
 
 
-@pytest.mark.parametrize(("ram", "unit"), [("1KiB", "KiB"), ("1kB", "kB"), (pantoum.KiB(1), "KiB")])
-def test_10_sizes_are_in_the_unit_of_the_user(ram: Any, unit: str) -> None:
+def of_compiled(ram: Any) -> Any:
+    with compiled(ram=ram) as made:
+        return made.plan
+
+
+@pytest.mark.parametrize(
+    ("make", "ram", "unit"),
+    [(of_compiled, "1KiB", "KiB"), (planned, "1KiB", "KiB"), (planned, "1kB", "kB"), (planned, pantoum.KiB(1), "KiB")],
+)
+def test_10_sizes_are_in_the_unit_of_the_user(make: Callable[..., Any], ram: Any, unit: str) -> None:
     with pytest.raises(pantoum.Infeasible) as caught:
-        compiled(ram=ram)
+        make(ram=ram)
     says(
         str(caught.value),
         rf"[\d.]+ {unit} is too little: the least known is [\d.]+ {unit}; below [\d.]+ {unit} nothing fits",
     )
     least = re.search(r"the least known is ([\d.]+) (\w+)", str(caught.value))
     assert least is not None
-    assert compiled(ram="".join(least.groups())).plan.peak_bytes <= (caught.value.min_ram or 0)
+    assert make(ram="".join(least.groups())).peak_bytes <= (caught.value.min_ram or 0)
 
 
 def test_11_12_shares_and_bare_numbers_are_no_budgets() -> None:
-    whole = compiled(ram="1MiB").plan.unplanned_peak_bytes
+    whole = planned().unplanned_peak_bytes
     unplanned, half = show_bytes(whole), show_bytes(whole // 2)
     advice = re.escape(f"the unplanned step takes {unplanned}: 50% of it is {half}")
-    says(refused(lambda: compiled(ram="50%")), "'50%' is a share, and no number of bytes", advice, never=("unit",))
-    says(refused(lambda: compiled(ram=" 12.5 %")), "is a share", r": 12\.5% of it is ", never=("unit",))
-    for ram in (0.5, "0.5"):
-        says(refused(lambda: compiled(ram=ram)), "'0.5' has no unit", advice, never=("KiB or", "0.5B"))  # noqa: B023
-    for ram, words in (("2MiB,4MiB", "are several budgets"), ("auto", "leave ram out, and the usual RAM"), ("0", "as in 64KiB")):
-        says(refused(lambda: compiled(ram=ram)), words)  # noqa: B023
-    says(
-        refused(lambda: compiled(ram=4194304)),
-        r'did you mean "4194304B"\? It is 4\.00 MiB: pantoum\.MiB\(4\)',
-        never=("4194304MiB",),
-    )
-    says(refused(lambda: compiled(ram=1e6)), "1000000", never=("1000000MiB",))
+    swept = lambda ram: pantoum.sweep(captured(), ram, **QUICK["plan_options"])  # noqa: E731
+    for make in (lambda ram: compiled(ram=ram), lambda ram: planned(ram=ram), swept, lambda ram: swept(["1MiB", ram])):
+        says(refused(lambda: make("50%")), "'50%' is a share, and no number of bytes", advice, never=("unit",))  # noqa: B023
+    for make in (lambda ram: planned(ram=ram), lambda ram: swept([ram])):
+        says(refused(lambda: make(" 12.5 %")), "is a share", r": 12\.5% of it is ", never=("unit",))  # noqa: B023
+        for share in (0.5, "0.5"):
+            says(refused(lambda: make(share)), "'0.5' has no unit", advice, never=("KiB or", "0.5B"))  # noqa: B023
+        says(
+            refused(lambda: make(4194304)),  # noqa: B023
+            r'did you mean "4194304B"\? It is 4\.00 MiB: pantoum\.MiB\(4\)',
+            never=("4194304MiB",),
+        )
+        says(refused(lambda: make(1e6)), "1000000", never=("1000000MiB",))  # noqa: B023
+        for ram, words in (("0", "as in 64KiB"), ("", "is no quantity"), ("-4MiB", "is below 0"), ("1e30GiB", "too large")):
+            says(refused(lambda: make(ram)), words)  # noqa: B023
+    for ram, words in (("2MiB,4MiB", "are several budgets"), ("auto", "leave ram out, and the usual RAM")):
+        says(refused(lambda: planned(ram=ram)), words)  # noqa: B023
 
 
 def test_13_what_is_there_is_told(small: pathlib.Path, tmp_path: pathlib.Path) -> None:
