@@ -100,6 +100,9 @@ def _refuse_other_order(shuffle: bool, trainer: Trainer, *, is_iterable: bool) -
         raise UsageError("E0116", "batches of an iterable are taken in its own order", "shuffle", advice)
     if not is_iterable and shuffle != trainer._shuffles:
         order = "shuffles, by its seed" if trainer._shuffles else "takes samples in the data's own order"
+        if trainer._resumed:
+            advice = "leave shuffle out, or begin with the file's weights: pantoum.Trainer(plan, weights=..)"
+            raise UsageError("E0116", f"this trainer {order}, as the file that it resumed", "shuffle", advice)
         made = (
             f"pantoum.Trainer(plan, shuffle={bool(shuffle)}, seed=1)"
             if shuffle

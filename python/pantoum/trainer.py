@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import numbers
 import os
@@ -36,7 +37,21 @@ from pantoum.options import Group
 from pantoum.planning import Plan
 from pantoum.quantities import Options, PathLike, structure_of
 
+_MOST_HEADER = 1 << 26
+
 _Self = TypeVar("_Self", bound="Trainer")
+
+
+def _shuffles_of(path: PathLike, otherwise: bool) -> bool:
+    """Whether the run of a checkpoint shuffles: from the metadata of the safetensors file. A file that has none is left
+    to the library, which refuses it.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_HEADER)))
+        return {"on": True, "off": False}[header["__metadata__"]["shuffle"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return otherwise
 
 
 class TensorInfo(NamedTuple):
@@ -87,7 +102,7 @@ class Trainer(TrainerKeywords):
             asked.lr = float(lr)
         self._plan = plan
         self._lr = lr
-        self._shuffles = bool(options.get("shuffle", True))
+        self._shuffles, self._names_order = bool(options.get("shuffle", True)), "shuffle" in options
         self._core = _core.Trainer.create(plan._core, asked)
         self._resumed = self._looked_at = False
         self.stop_training = False
@@ -292,14 +307,19 @@ class Trainer(TrainerKeywords):
         self._core.save(path)
 
     def resume(self, path: PathLike) -> None:
-        """Continues where the trainer that saved the file was, to the bit.
+        """Continues where the trainer that saved the file was, to the bit, in the file's order of samples.
 
         Raises:
-            InvalidInput: E0243 the file is of another model, plan or data set; E0240, E0244 it is damaged. Nothing has
-                changed then.
+            InvalidInput: E0243 the file is of another model, plan, data set or order of samples; E0240, E0244 it is
+                damaged. Nothing has changed then.
         """
+        shuffles = _shuffles_of(path, self._shuffles)
+        if self._names_order and shuffles != self._shuffles:
+            advice = "leave shuffle out of pantoum.Trainer: the order goes on as it was"
+            message = "the resume point shuffles the samples, and shuffle is False here"
+            raise InvalidInput("E0243", message, os.fsdecode(path), advice)
         self._core.resume(path)
-        self._resumed = True
+        self._resumed, self._shuffles = True, shuffles
 
     @property
     def tensors(self) -> list[TensorInfo]:

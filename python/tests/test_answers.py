@@ -209,7 +209,12 @@ def test_11_12_shares_and_bare_numbers_are_no_budgets() -> None:
             never=("4194304MiB",),
         )
         says(refused(lambda: make(1e6)), "1000000", never=("1000000MiB",))  # noqa: B023
-        for ram, words in (("0", "as in 64KiB"), ("", "is no quantity"), ("-4MiB", "is below 0"), ("1e30GiB", "too large")):
+        for ram, words in (
+            ("0", "as in 64KiB"),
+            ("", "is no quantity"),
+            ("-4MiB", "is below 0"),
+            ("1e30GiB", "too large"),
+        ):
             says(refused(lambda: make(ram)), words)  # noqa: B023
     for ram, words in (("2MiB,4MiB", "are several budgets"), ("auto", "leave ram out, and the usual RAM")):
         says(refused(lambda: planned(ram=ram)), words)  # noqa: B023

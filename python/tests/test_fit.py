@@ -316,6 +316,40 @@ def test_names_that_keras_has(plan: pantoum.Plan, data: Data) -> None:
 
 
 @pytest.mark.parametrize("shuffles", [True, False])
+def test_a_resumed_trainer_has_the_order_of_its_file(
+    plan: pantoum.Plan, data: Data, shuffles: bool, tmp_path: pathlib.Path
+) -> None:
+    """A file's order goes on where none is named; one that is named otherwise is refused, and changes nothing."""
+    path = tmp_path / "point"
+    with pantoum.Trainer(plan, shuffle=shuffles) as trainer:
+        trainer.fit(*data, epochs=1, verbose=0)
+        trainer.save(path)
+        trainer.fit(*data, epochs=1, verbose=0)
+        whole = trainer.state_dict()
+    for options in ({}, {"shuffle": shuffles}):
+        with pantoum.Trainer(plan, **options) as trainer:
+            trainer.resume(path)
+            with pytest.raises(pantoum.UsageError, match="as the file that it resumed") as caught:
+                trainer.fit(*data, epochs=2, shuffle=not shuffles, verbose=0)
+            assert ("shuffles, by its seed" in str(caught.value)) == shuffles
+            trainer.fit(*data, epochs=2, shuffle=shuffles, verbose=0)
+            for name, value in trainer.state_dict().items():
+                np.testing.assert_array_equal(value, whole[name])
+    if shuffles:
+        with pantoum.Trainer(plan, shuffle=False) as trainer:
+            with pytest.raises(
+                pantoum.InvalidInput, match="the resume point shuffles the samples, and shuffle is False"
+            ):
+                trainer.resume(path)
+            assert trainer.steps_done == 0
+    with pantoum.Trainer(plan) as trainer:
+        for damage in (b"", b"\xff" * 64, b"\x08" + bytes(7) + b"[1, 2]  "):
+            path.write_bytes(damage)
+            with pytest.raises(pantoum.Error):
+                trainer.resume(path)
+
+
+@pytest.mark.parametrize("shuffles", [True, False])
 def test_shuffle_is_the_order_of_the_trainer_and_of_iterables(plan: pantoum.Plan, data: Data, shuffles: bool) -> None:
     size = plan.samples_per_step
     with pantoum.Trainer(plan, shuffle=shuffles) as trainer:

@@ -9,7 +9,8 @@
 
 namespace pantoum::cli {
 
-Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed) {
+Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed,
+                                                          std::optional<bool> shuffle) {
   if (path.empty()) return std::optional<train::ResumePoint>();
   PANTOUM_ASSIGN(train::ResumePoint point, train::find_resume_point(path));
   if (point.damaged) {
@@ -20,6 +21,11 @@ Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& pat
   if (seed && *seed != point.progress.seed)
     return fail("E0243", fmt::format("the resume point was made with the seed {}", point.progress.seed), point.path,
                 "leave --seed out");
+  if (shuffle && *shuffle != point.progress.shuffle)
+    return fail("E0243",
+                fmt::format("the resume point {}", point.progress.shuffle ? "shuffles the samples, and --shuffle is off here"
+                                                                         : "takes the samples in the data's own order, and --shuffle is on here"),
+                point.path, "leave --shuffle out: the order goes on as it was");
   return std::optional(std::move(point));
 }
 

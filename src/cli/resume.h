@@ -14,9 +14,10 @@
 namespace pantoum::cli {
 
 // Returns the checkpoint from which to continue; nullopt if `path` is "". Prints a warning if the newest checkpoint is damaged and the one before is
-// used. E0243: a given seed differs from the checkpoint's; the errors of find_resume_point.
+// used. E0243: a given seed or order of samples differs from the checkpoint's; the errors of find_resume_point.
 [[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
-                                                                        std::optional<uint64_t> seed);
+                                                                        std::optional<uint64_t> seed,
+                                                                        std::optional<bool> shuffle);
 
 // E0243: the checkpoint is of another model than the graph of a step, or of other batches. Asked before data are opened and a step is planned.
 [[nodiscard]] Result<void> check_resume_point(const train::ResumePoint& point, const ir::Graph& training);

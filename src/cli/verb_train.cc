@@ -42,6 +42,7 @@ struct TrainOptions {
   int64_t log_every = 20;
   // What the user names, and does not leave to a plan, a checkpoint or a default.
   std::optional<uint64_t> seed = {};
+  std::optional<bool> shuffle = {};
   NamedKernels kernels = {};
 
   [[nodiscard]] const std::string& checkpoint() const { return *fit.checkpoint; }
@@ -302,7 +303,7 @@ Result<int> train_model(TrainOptions options) {
   PANTOUM_TRY(check_outputs(options));
   PANTOUM_ASSIGN(MeteredRun metered, MeteredRun::open(options.meter));
   PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
-  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.seed));
+  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.seed, options.shuffle));
   RunLog log(options.log, resumed.has_value());
   PANTOUM_TRY(log_resume(resumed, log));
 
@@ -355,10 +356,11 @@ void add_train(CommandLine& line) {
   add_step_settings(verb, step, {"inference", "split_update", "steps", "samples", "planner"});
   add_dump_option(verb, options->dump_after);
   add_common(verb, options->common);
-  const Option seed = verb.option("--seed"), kernels = verb.option("--kernels");
+  const Option seed = verb.option("--seed"), shuffle = verb.option("--shuffle"), kernels = verb.option("--kernels");
   verb.does([=] {
     TrainOptions given = *options;
     if (seed.was_given()) given.seed = given.trainer.seed;
+    if (shuffle.was_given()) given.shuffle = given.trainer.shuffle;
     if (kernels.was_given()) given.kernels = given.step.plan.kernels;
     return train_model(std::move(given));
   });

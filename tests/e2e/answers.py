@@ -36,6 +36,8 @@ ANSWERS = [
     (8, f"{TRAIN} --data images --optimizer sgd,momentum=0.9 --resume w0.safetensors.checkpoint", 3, ["of another optimizer", "of this run momentum"], ["^plan "]),
     (8, "train net.onnx --data images --batch 16 --effort 1 --measure off --kernels portable --ram 4MiB -o out.safetensors --resume w0.safetensors.checkpoint", 3,
      ["the resume point was made with batches of 8, this run has 16", "help: resume with --batch 8"], ["another model", "^plan "]),
+    (8, f"{TRAIN} --data images --shuffle off --resume w0.safetensors.checkpoint", 3,
+     ["the resume point shuffles the samples, and --shuffle is off here", "help: leave --shuffle out"], ["another model", "^plan "]),
     # 9: a plan of another step
     (9, f"{PLANNED} --batch 16", 3, ["--batch is 16 here, and the plan was made with 8"], []),
     (9, f"{PLANNED} --optimizer adam", 3, ["--optimizer is adam here, and the plan was made with sgd"], []),

@@ -89,6 +89,9 @@ class Inspect(House):
         half = self.path("half.point")
         self.succeed(*words[:-4], "--epochs", 1, "--lr", "0.1", "--shuffle", "off", "--checkpoint-every", 2, "--checkpoint", half, "-o", self.path("half"))
         self.assertEqual(losses("resumed", "--resume", half), kept[2:] + kept)
+        self.assertEqual(losses("named", "--resume", half, "--shuffle", "off"), kept[2:] + kept)
+        done = self.refuse(3, "E0243", *words, "--resume", half, "--shuffle", "on", "-o", self.path("none"))
+        self.assertIn("takes the samples in the data's own order, and --shuffle is on here", done.stderr)
         self.refuse(2, "E0100", *words, "--shuffle", "sometimes", "-o", self.path("none"))
 
 
