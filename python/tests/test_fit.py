@@ -326,8 +326,8 @@ def test_a_resumed_trainer_has_the_order_of_its_file(
         trainer.save(path)
         trainer.fit(*data, epochs=1, verbose=0)
         whole = trainer.state_dict()
-    for options in ({}, {"shuffle": shuffles}):
-        with pantoum.Trainer(plan, **options) as trainer:
+    for resumed in (pantoum.Trainer(plan), pantoum.Trainer(plan, shuffle=shuffles)):
+        with resumed as trainer:
             trainer.resume(path)
             with pytest.raises(pantoum.UsageError, match="as the file that it resumed") as caught:
                 trainer.fit(*data, epochs=2, shuffle=not shuffles, verbose=0)
