@@ -1,7 +1,7 @@
 """Ten steps of networks on processors and an OpenCL device, against the processors alone with the portable kernels.
 
-A row is one network of tests/networks. Its kernels are measured; then planning is told times of the processors a thousand times as long, so that the plan
-has on the device what has a kernel there. The figure is the largest difference of a step's loss, as a share of it. It holds up to 1e-4, with bits equal: where the
+A row is one network of tests/networks. Its kernels are measured on a processor. Then planning is told that the processor takes a thousand times as long, and the device as
+long as was measured, so that the plan has on the device most of what has a kernel there. The figure is the largest difference of a step's loss, as a share of it. It holds up to 1e-4, with bits equal: where the
 device gives the portable ones, losses and trained weights; and if the device computes some ops. No times are compared. Standard library only.
 """
 import csv
@@ -25,20 +25,39 @@ def device(pantoum):
     return None
 
 
-def told_times(args, network, words):
-    """A store in which the processors are slow and the device is as it was measured."""
-    measured, table, told = (os.path.join(network.folder, name) for name in ("measured.db", "times.csv", "told.db"))
-    for path in (measured, told):
-        if os.path.exists(path):
-            os.remove(path)
-    answer_of([args.pantoum, "plan", network.model, *words, *ENGINES, "--time-limit", f"{args.time_limit}s", "--profile-store", measured, "--format", "json", "-o", os.path.join(network.folder, "first.json")])
-    subprocess.run([args.pantoum, "profile", "--profile-store", measured, "--export", table], check=True, capture_output=True)
+def rows_of(args, store):
+    table = store.replace(".db", ".csv")
+    subprocess.run([args.pantoum, "profile", "--profile-store", store, "--export", table], check=True, capture_output=True)
     with open(table) as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        for name in ("seconds", "low_s", "high_s", "warm_s"):
-            if row["engine"] == "cpu" and row.get(name):
-                row[name] = repr(float(row[name]) * SLOWER)
+        return list(csv.DictReader(file))
+
+
+def measured(args, network, words, more):
+    """The store's rows after planning with an empty one."""
+    store = os.path.join(network.folder, "measured.db")
+    if os.path.exists(store):
+        os.remove(store)
+    answer_of([args.pantoum, "plan", network.model, *words, *more, "--time-limit", f"{args.time_limit}s", "--profile-store", store, "--format", "json", "-o", os.path.join(network.folder, "first.json")])
+    return rows_of(args, store)
+
+
+def told_times(args, network, words, machine):
+    """A store in which the processor is slow, and the device is what the processor was."""
+    rows, told = [], os.path.join(network.folder, "told.db")
+    known = set()
+    for row in measured(args, network, words, ["--threads", "1"]):
+        slow = {name: repr(float(row[name]) * SLOWER) for name in ("seconds", "low_s", "high_s", "warm_s") if row.get(name)}
+        alone = row["attributes"].split("|in step ")[0]  # some times are known inside the step alone
+        if alone != row["attributes"]:
+            rows.append({**row, **slow})
+        for more in ({**row, "attributes": alone, **slow}, {**row, "attributes": alone, "machine": machine, "engine": "opencl", "algorithm": "opencl", "threads": "1"}):
+            key = tuple(more[name] for name in ("machine", "engine", "op", "algorithm", "operands", "attributes", "threads"))
+            if key not in known:
+                known.add(key)
+                rows.append(more)
+    if os.path.exists(told):
+        os.remove(told)
+    table = told.replace(".db", ".csv")
     with open(table, "w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
@@ -66,13 +85,27 @@ def trained(args, network, path, words):
     return losses, data[8 + int.from_bytes(data[:8], "little"):]
 
 
-def add_network(table, args, raw, name, exact):
-    network = Network(name, os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench", "opencl", name))
+def folder_of(name):
+    return os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench", "opencl", name)
+
+
+def words_of(network, exact):
+    return [*network.losses(), "--optimizer", f"sgd,momentum={network.spec['momentum']}", "--page-file", network.folder, "--kernels", "portable", "--objective", "time",
+            *([] if exact else ["--allow-numerics-change"])]
+
+
+def machine_of(args, exact):
+    """What the store calls the device."""
+    network = Network("lenet5", folder_of("lenet5"))
+    return next(row["machine"] for row in measured(args, network, words_of(network, exact), ENGINES) if row["engine"] == "opencl")
+
+
+def add_network(table, args, raw, name, exact, machine):
+    network = Network(name, folder_of(name))
     network.make_data(STEPS)
-    words = [*network.losses(), "--optimizer", f"sgd,momentum={network.spec['momentum']}", "--page-file", network.folder, "--kernels", "portable", "--objective", "time",
-             *([] if exact else ["--allow-numerics-change"])]
+    words = words_of(network, exact)
     one, two = (os.path.join(network.folder, kind + ".json") for kind in ("one", "two"))
-    told = told_times(args, network, words)
+    told = told_times(args, network, words, machine)
     for path, more in ((one, ("--measure", "off", "--threads", "1")), (two, ("--measure", "known", "--profile-store", told, *ENGINES))):
         answer_of([args.pantoum, "plan", network.model, *words, *more, "--time-limit", f"{args.time_limit}s", "--format", "json", "-o", path])
     there, computes = on_device(two)
@@ -88,11 +121,13 @@ def add_rows(table, args, raw):
     found = device(args.pantoum)
     if found is None:
         return table.skip("opencl", "no OpenCL device is here: `pantoum doctor` says why")
-    raw["device"] = found[0]
+    if not any(table.wants(f"opencl {name}") for name in NETWORKS):
+        return None
+    raw["device"], machine = found[0], machine_of(args, found[1])
     for name in NETWORKS:
         if table.wants(f"opencl {name}"):
             try:
-                add_network(table, args, raw, name, found[1])
+                add_network(table, args, raw, name, found[1], machine)
             except (RuntimeError, subprocess.CalledProcessError) as refused:
                 table.add(f"opencl {name}", 0.0, "", "a plan and steps", False, str(refused))
     return None
