@@ -3,7 +3,8 @@
 A reference row's figure is the plan's value over the best one known, or over the optimum where that is proved. It holds if the plan is accepted by
 `pantoum verify` and by the reference checker, and if the ratio is at most 1 (proved), 1.01 (up to 100 ops) or 1.02. A bound row's figure is what is
 proved over what chain and loads prove (`simple` of the table, or `lp` where the objective is energy); it holds at 1. `exhaustive` and `forged` ask
-the tests against every plan of tiny graphs, all of them. engine_cores.py has the rows `cores`, engine_opencl.py the rows `opencl`. usage: engines.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER
+the tests against every plan of tiny graphs, all of them. engine_cores.py has the rows `cores`, engine_opencl.py the rows `opencl`, engine_port.py the rows
+`port`. usage: engines.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER
 [--time-limit SECONDS] [--only TEXT]
 """
 import argparse
@@ -16,6 +17,7 @@ import tempfile
 
 import engine_cores
 import engine_opencl
+import engine_port
 import gtest_counts
 from table import Table
 
@@ -98,6 +100,7 @@ def main():
             for row in csv.DictReader(file):
                 raw[row["question"]] = add_row(table, args, row, folder)
     add_test_rows(table, args, raw)
+    engine_port.add_rows(table, args, raw)
     engine_cores.add_rows(table, args, raw)
     engine_opencl.add_rows(table, args, raw)
     out = os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench")

@@ -61,6 +61,27 @@ def baselines(results):
     return table(["planner", "budgets with a plan", "its energy over the joint plan's, least", "most"], lines)
 
 
+ENGINES = {"cpu": "CPU", "gpu": "GPU", "ane": "ANE"}
+
+
+def port(results):
+    """PORT's combinations of engines beside the plans for the calibrated graphs, in milliseconds."""
+    values, lines = values_of(results), []
+    for name, step in results["raw"]["port"]["steps"].items():
+        for key, row in (step["combinations"] if "combinations" in step else step["slower"]).items():
+            engines = ", ".join(ENGINES[engine] for engine in key.split("+")) if "combinations" in step else f"CPU, GPU; the slower takes {key} times the better"
+            label = f"port {name} {key}" if "combinations" in step else f"port {name} slower x{key} cpu+gpu"
+            plans = []
+            for plan in row["plans"]:
+                share = plan["share"]
+                over = row["published_ms"] if share is None and row["published_ms"] else row["lesser_ms"]
+                value = values[label + (f" at {share:g} of the peak" if share else "")]
+                plans.append(f"{value * over:.2f}" if value else "none")
+            published = f"{row['published_ms']:.2f}" if row["published_ms"] else "no number"
+            lines.append([name.replace("-", ", "), engines, published, f"{row['lesser_ms']:.2f}", *plans, f"{row['plans'][0]['bound_ms']:.2f}"])
+    return table(["calibrated step", "engines", "PORT-M", "sum of the lesser", "plan", "at 0.7 of the peak", "at 0.5", "bound"], lines)
+
+
 def measured(results):
     return "\n".join(f"* {run['date']}, {run['machine']}: `{run['command']}`" + (f" ({run['note']})" if run.get("note") else "") for run in results["measured"])
 
@@ -68,7 +89,7 @@ def measured(results):
 # A table's name on the page, the file of its rows, and what makes it.
 TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "step-times": ("runtime.json", step_times),
           "inside": ("runtime.json", inside), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
-          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines)}
+          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port)}
 
 
 def page(text, read):

@@ -45,21 +45,25 @@ class Step:
         self.ops.append((name, elements, flops, inputs))
         return len(self.ops) - 1
 
-    def backward(self):
-        """What a gradient reads: the operands of products and pointwise ops, the result of a softmax, nothing else."""
+    def backward(self, weights=False):
+        """What a gradient reads: the operands of products and pointwise ops, the result of a softmax, nothing else. `weights`: products with
+        weights have an op for the weights' gradient, whose tensor counts as no bytes; without it their gradient computes both."""
         count = len(self.ops)
         users = [[user for user in range(count) if op in self.ops[user][3]] for op in range(count)]
         gradient = {count - 1: count}
         self.ops.append(("grad.loss", 1, 1, [count - 1]))
-        for op in range(count - 2, 0, -1):
-            reads, flops = [], 0
-            for user in users[op]:
-                reads.append(gradient[user])
-                flops += self.ops[user][2] * (2 if self.kinds[user] == "product" else 1)
-                reads += {"product": self.ops[user][3], "pointwise": [op], "softmax": [user], "sum": []}[self.kinds[user]]
-            gradient[op] = len(self.ops)
-            name, elements, _, _ = self.ops[op]
-            self.ops.append((f"grad.{name}", elements, flops, sorted(set(reads))))
+        for op in range(count - 1, 0, -1):
+            name, elements, forward, operands = self.ops[op]
+            if op < count - 1:
+                reads, flops = [], 0
+                for user in users[op]:
+                    reads.append(gradient[user])
+                    flops += self.ops[user][2] * (2 if self.kinds[user] == "product" and not weights else 1)
+                    reads += {"product": self.ops[user][3], "pointwise": [op], "softmax": [user], "sum": []}[self.kinds[user]]
+                gradient[op] = len(self.ops)
+                self.ops.append((f"grad.{name}", elements, flops, sorted(set(reads))))
+            if weights and self.kinds[op] == "product" and len(operands) == 1:
+                self.ops.append((f"weights.{name}", 0, forward, sorted({gradient[op], *operands})))
         return self
 
 
@@ -81,14 +85,14 @@ def encoder(step, block, x, tokens, width, heads):
     return part("norm2", size, 8 * size, [x], "pointwise")
 
 
-def bert(device, name, blocks=12, tokens=128, width=768, heads=12):
-    """BERT base, batch 1: activations and their gradients; `device` as `pantoum devices show --format json` has it."""
+def bert(device, name, blocks=12, tokens=128, width=768, heads=12, weights=False):
+    """BERT base, batch 1: activations and their gradients, `weights` as backward() has it; `device` as `pantoum devices show --format json` has it."""
     step = Step()
     x = step.add("embedding", tokens * width, tokens * width, [], "sum")
     for block in range(blocks):
         x = encoder(step, f"block{block}", x, tokens, width, heads)
     step.add("loss", 1, 2 * width, [x], "product")
-    step.backward()
+    step.backward(weights)
     rate, active = device["compute"]["flops_per_s"], device["compute"].get("active_w", 0)
     per_flop = device["compute"].get("joules_per_flop", 0)
     align = device["align_bytes"]
