@@ -55,6 +55,8 @@ def told_times(args, network, words, machine):
             if key not in known:
                 known.add(key)
                 rows.append(more)
+    if not rows:
+        raise RuntimeError("no kernel was measured within the time limit")
     if os.path.exists(told):
         os.remove(told)
     table = told.replace(".db", ".csv")
