@@ -232,6 +232,11 @@ class Failures(OpenCl):
             self.refuse(2, "E0117", *words, *ENGINES, "--device", "m4")
         self.refuse(2, "E0115", *words, "--engines", "opencl,cpu")
 
+    def test_a_device_of_other_bits_needs_the_freedom(self):
+        with self.fake("inexact"):
+            self.assertEqual(self.on_device(self.plan(self.towers, "--ram", "4MiB", *ENGINES)[0])[0], 0)
+            self.assertGreater(self.on_device(self.plan(self.towers, "--ram", "4MiB", *ENGINES, "--allow-numerics-change")[0])[0], 0)
+
     def test_a_plan_is_refused_where_its_device_is_gone(self):
         with self.fake():
             _, path = self.plan(self.towers, "--ram", "4MiB", *ENGINES)
