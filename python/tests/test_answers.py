@@ -248,6 +248,13 @@ def test_15_progress_says_something_without_tqdm(trainer: Any, capfd: pytest.Cap
     says(said.out + said.err, "loss")
 
 
+def test_18_a_dict_without_the_inputs_is_refused_by_its_own_keys(trainer: Any) -> None:
+    for batch, keys in (({"a": X}, "a"), ({"data": X, "label": Y}, "data, label"), ({}, "none")):
+        text = refused(lambda: trainer.predict(batch))  # noqa: B023
+        says(text, f"has the keys {keys}, and the outputs are made of x\n", "help: name them x")
+    assert trainer.predict({"x": X, "label": Y, "index": Y}).shape == (16, 5)
+
+
 def test_16_17_18_batches_of_other_forms(trainer: Any) -> None:
     text = refused(lambda: trainer.fit(DataLoader(TensorDataset(X, Y), batch_size=8), verbose=0))
     says(text, r"a batch of 8 samples, and the plan's batch is 4", r"DataLoader\(\.\., batch_size=4\)", r"batch=8")

@@ -72,9 +72,15 @@ class TorchTrainer(Trainer):
         if isinstance(batch, Mapping):
             planned = dict(zip(self._names, (tensor.name for tensor in self.plan.batch), strict=False))
             named = {planned.get(input_name(str(name)), str(name)): value for name, value in batch.items()}
-            values = super()._read_of(
-                {tensor.name: named[tensor.name] for tensor in reads if tensor.name in named}, reads
-            )
+            if any(tensor.name not in named for tensor in reads):
+                own = dict(zip(planned.values(), planned, strict=True))
+                wanted, given = (
+                    ", ".join(own.get(tensor.name, tensor.name) for tensor in reads),
+                    ", ".join(map(str, batch)),
+                )
+                message = f"the batch has the keys {given or 'none'}, and the outputs are made of {wanted}"
+                raise InvalidInput("E0262", message, "predict", f"name them {wanted}")
+            values = super()._read_of({tensor.name: named[tensor.name] for tensor in reads}, reads)
         else:
             values = super()._read_of(list(_arrays(batch)), reads)
         arrays = [as_numpy(value, tensor.name) for value, tensor in zip(values, reads, strict=True)]
