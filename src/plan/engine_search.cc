@@ -24,15 +24,14 @@ namespace {
 constexpr double kSerialShare = 0.15;      // of the limit: plans on one engine
 constexpr int64_t kListsPerEffort = 2000;  // of a chain
 constexpr double kOverBudget = 4;          // cost of each share of the budget that the arena exceeds it by
-constexpr double
-    kWarm = 0.01,
-    kCold = 1e-5;  // shares of the value by which an accepted list may be worse; at first at least that of one op
-constexpr double kCooler = 0.67;       // a round begins as much colder than the one before
-constexpr double kCritical = 0.2;      // of the entries that are moved: on the chain that ends last
-constexpr double kEntry = 1e-3;        // share of the value that an entry costs: no list gets longer for nothing
-constexpr int kRounds = 8;             // of annealing; each begins with the best list of all chains
-constexpr int kReliefs = 3;            // tensors that a changed list may take out of RAM so that it fits
-constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
+constexpr double kWarm = 0.01;             // share of the value by which a list may be worse at first, and is accepted
+constexpr double kCold = 1e-5;             // the same at the end of a round
+constexpr double kCooler = 0.67;           // a round begins as much colder than the one before
+constexpr double kCritical = 0.2;          // of the entries that are moved: on the chain that ends last
+constexpr double kEntry = 1e-3;            // share of the value that an entry costs: no list gets longer for nothing
+constexpr int kRounds = 8;                 // of annealing; each begins with the best list of all chains
+constexpr int kReliefs = 3;                // tensors that a changed list may take out of RAM so that it fits
+constexpr size_t kChainsOfEffort = 2;      // with an effort, whatever the machine has
 
 // ---- bounds -------------------------------------------------------------------------------------
 
