@@ -33,7 +33,7 @@ function(pantoum_shared_library target objects name uses)
 endfunction()
 
 set(rt_rooms kernels_f32 runtime)
-set(train_rooms base data weights host train)
+set(train_rooms base data weights opencl host train)
 set(compiler_rooms settings kernels_f64 ir import aten autodiff rewrite problem cost_meters cost place plan_simulate plan_bound plan_search plan_order plan_realize plan_baselines plan
   check plan_attempts artifact emit report pipeline)
 foreach(room capi)
