@@ -46,7 +46,9 @@ std::string make_flags(const Project& project) {
       "CFLAGS := $(FLAGS) $(OPTIMIZE) {} {}{} -DSTEPS=$(STEPS) -Ipantoum/include -Ipantoum/src -Iboard -Imodel "
       "$(MORE)\n",
       kCompile, project.limits, board.is_posix() ? "" : " -specs=nano.specs");
-  if (board.is_posix()) return text + "LDFLAGS := -Wl,--gc-sections -lm\nPROGRAM := firmware\n";
+  if (board.is_posix())
+    return text + fmt::format("LDFLAGS := -Wl,--gc-sections{} -lm\nPROGRAM := firmware\n",
+                              project.has_threads ? " -pthread" : "");
   return text + fmt::format(
                     "RAM_SIZE := {}\nSTACK_SIZE := {}\nLDFLAGS := -nostartfiles -Wl,--gc-sections {} -T "
                     "board/firmware.ld -lm\nPROGRAM := firmware.elf\n",
@@ -88,6 +90,10 @@ std::string makefile(const Project& project) {
 }
 
 namespace {
+
+std::string libraries(const Project& project) {
+  return project.has_threads ? "m pthread" : "m";
+}
 
 // "a;b;c": what CMake reads as several arguments.
 std::string listed(std::string words) {
@@ -131,7 +137,8 @@ std::string cmake_lists(const Project& project) {
   if (!board.is_posix())
     link = fmt::format("{}-nostartfiles {} {} -T ${{CMAKE_SOURCE_DIR}}/board/firmware.ld", flags, link,
                        memory_symbols(board, std::to_string(project.ram), std::to_string(project.stack)));
-  text += fmt::format("target_link_options(firmware PRIVATE\n  {})\ntarget_link_libraries(firmware m)\n", listed(link));
+  text += fmt::format("target_link_options(firmware PRIVATE\n  {})\ntarget_link_libraries(firmware {})\n", listed(link),
+                      libraries(project));
   if (!board.is_posix()) text += "set_target_properties(firmware PROPERTIES SUFFIX .elf)\n";
   return text + cmake_run(project);
 }
@@ -181,7 +188,7 @@ std::string library_lists(const Project& project) {
   text += fmt::format("target_compile_options(pantoum_model PRIVATE\n  {})\n", listed(fmt::format("-O2 {}", kCompile)));
   if (!project.limits.empty())
     text += fmt::format("target_compile_options(pantoum_model PUBLIC {})\n", listed(project.limits));
-  text += "target_link_libraries(pantoum_model PUBLIC m)\n\nif(NOT PROJECT_IS_TOP_LEVEL)\n  return()\nendif()\n\n";
+  text += "target_link_libraries(pantoum_model PUBLIC " + libraries(project) + ")\n\nif(NOT PROJECT_IS_TOP_LEVEL)\n  return()\nendif()\n\n";
   text += "add_executable(firmware" + listed_sources(project, true, "") + ")\n";
   text += fmt::format("target_compile_options(firmware PRIVATE\n  {})\n",
                       listed(fmt::format("-O2 {} -DSTEPS=${{STEPS}}", kCompile)));

@@ -41,6 +41,7 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
     return is_source && !kernels.contains(name) ? "" : "pantoum/" + std::string(path);
   if (path.starts_with("src/emit/count/")) return "";  // run-firmware writes these (count.h)
   if (name == "main.c") return main;
+  if (name == "engine_threads.h" && !board.contains("engine_threads.c")) return "";
   return is_source && !board.contains(name) ? "" : "board/" + name;
 }
 
@@ -59,10 +60,19 @@ Result<void> check_alignment(const pt_plan& plan) {
   if (!std::has_single_bit(plan.align_bytes))
     return fail("E0291", "the plan's alignment is no power of two, which a compiler needs", "plan",
                 "change it in the device's profile, and plan again");
-  if (plan.storage_bytes > 0 && plan.staging_bytes < PT_BLOCK_BYTES)
+  if (plan.storage_bytes > 0 && plan.align_bytes != PT_BLOCK_BYTES && plan.staging_bytes < PT_BLOCK_BYTES)
     return fail("E0291", "the plan's storage has no blocks of 512 bytes, as a card has", "plan",
                 "plan for a device with such a storage (m4), or in more RAM");
   return {};
+}
+
+// The threads of a plan of several engines; empty: it is of one.
+Result<std::vector<host::CrewThreads>> crews_of(const pt_plan& plan, const Firmware& firmware, const Board& board) {
+  if (pt_plan_engines(&plan) == 1) return std::vector<host::CrewThreads>();
+  if (!board.is_posix() || firmware.layout == Layout::zephyr)
+    return fail("E0291", "the plan computes on several engines, which are threads of POSIX in a project", "plan",
+                "emit it with --target posix and --layout make or cmake, or plan without --engines");
+  return host::crew_threads(plan, firmware.engines);
 }
 
 FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
@@ -189,6 +199,7 @@ std::string run_json(const Firmware& firmware, const Board& board, uint64_t aren
                                     {"groups", groups},
                                     {"schedule", train::to_text(firmware.schedule)},
                                     {"seed", firmware.seed},
+                                    {"engines", firmware.engines},
                                     {"endurance", firmware.endurance},
                                     {"batch", batch},
                                     {"features", firmware.features},
@@ -286,7 +297,8 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   if (pt_plan_open(&plan, firmware.plan.data(), firmware.plan.size()) != PT_OK)
     return fail("E0291", "the binary plan cannot be opened", "plan");
   PANTOUM_TRY(check_alignment(plan));
-  PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan));
+  PANTOUM_ASSIGN(const std::vector<host::CrewThreads> crews, crews_of(plan, firmware, board));
+  PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan, crews));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
@@ -294,6 +306,8 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   Project project{
       .board = board, .main = main_of(firmware.layout), .board_sources = {}, .sources = {}, .limits = limits(plan)};
   project.board_sources = firmware.layout == Layout::zephyr ? std::vector<std::string>{"zephyr.c"} : board.files();
+  project.has_threads = !crews.empty();
+  if (project.has_threads) project.board_sources.emplace_back("engine_threads.c");
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
   project.storage_blocks = sizes.storage_blocks;
   PANTOUM_ASSIGN(ProjectFolder own, ProjectFolder::open(folder));
@@ -307,7 +321,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   made.push_back({"model/model.h", model_header(firmware.name, is_stored)});
   made.push_back({"model/model.c", text});
   made.push_back({"model/kernels.c", kernel_table(rows)});
-  made.push_back({"model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)});
+  made.push_back({"model/memory.c", memory_text(plan, crews, is_stored, firmware.check_blocks)});
   made.push_back({"model/run.json", run_json(firmware, board, sizes.arena, step, sample_bytes)});
   made.push_back({"model/samples.bin", std::move(sample_bytes)});
   made.push_back(

@@ -34,6 +34,7 @@ struct Samples {
 struct Firmware {
   std::string name;                        // of the model
   std::span<const std::byte> plan;         // a binary plan of the portable kernels
+  std::vector<int> engines = {};           // threads of each, for a plan of several
   const weights::SafetensorFile* weights;  // initial values of parameters, buffers and constants
   std::vector<BatchName> inputs;           // tensors of the batch: the model's inputs, then the targets
   std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
@@ -81,7 +82,7 @@ Result<void> check_layout(const std::string& folder, Layout layout);
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c
 // is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an
-// unknown target or board; E0291 the plan uses kernels that firmware does not have, or the weights lack a tensor of it;
+// unknown target or board; E0291 the plan uses kernels or engines that the target does not have, or the weights lack a tensor of it;
 // E0292 more RAM than the board has; E0901.
 Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
 

@@ -13,7 +13,9 @@
 #include "emit/model_tensors.h"
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
+#include "host/crews.h"
 #include "host/engine.h"
+#include "host/engine_threads.h"
 #include "runtime/plan_bytes.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
@@ -108,6 +110,7 @@ class Project {
 
   Result<void> read_run(const Json& run) {
     endurance_ = run.at("endurance");
+    threads_ = run.value("engines", std::vector<int>());
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
     for (const Json& each : run.at("groups")) groups_.push_back({each.at(0), each.at(1)});
     rates_.resize(groups_.size());
@@ -157,9 +160,20 @@ class Project {
     return {};
   }
 
+  // Threads and crews of a plan of several engines.
+  Result<const pt_engines*> start_engines() {
+    if (pt_plan_engines(&plan_) == 1) return nullptr;
+    PANTOUM_ASSIGN(const std::vector<host::CrewThreads> sizes, host::crew_threads(plan_, threads_));
+    PANTOUM_ASSIGN(crews_, host::Crews::create(sizes, &table_, nullptr));
+    PANTOUM_ASSIGN(engine_threads_, host::EngineThreads::create(pt_plan_engines(&plan_)));
+    engines_ = engine_threads_->interface(crews_.crews);
+    return &engines_;
+  }
+
   Result<void> start() {
     kernels_ = host_kernels();
     table_ = {kernels_.data(), kernels_.size()};
+    PANTOUM_ASSIGN(const pt_engines* engines, start_engines());
     PANTOUM_ASSIGN(arena_, host::Arena::map(plan_.arena_bytes, plan_.align_bytes));
     PANTOUM_ASSIGN(session_, host::Arena::map(pt_session_bytes(&plan_), 1));
     PANTOUM_ASSIGN(buffer_, host::Arena::map(PT_BLOCK_BYTES, 1));
@@ -182,7 +196,12 @@ class Project {
       PANTOUM_ASSIGN(disk_bytes_, host::Arena::map(uint64_t{count} * PT_BLOCK_BYTES, 1));
       pt_ram_disk_open(&disk_, static_cast<uint8_t*>(disk_bytes_.data()), count, &blocks_);
     }
-    const pt_memory memory{arena_.data(), session_.data(), static_cast<uint8_t*>(buffer_.data()), nullptr};
+    const pt_memory memory{.arena = arena_.data(),
+                           .session = session_.data(),
+                           .buffer = static_cast<uint8_t*>(buffer_.data()),
+                           .sums = nullptr,
+                           .engines = engines,
+                           .start = nullptr};
     return good(pt_trainer_open(&trainer_, &model_, &memory, count > 0 ? &blocks_ : nullptr), "opening it");
   }
 
@@ -195,6 +214,10 @@ class Project {
   std::vector<pt_group> groups_, rates_;
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
+  std::vector<int> threads_;  // of each engine
+  host::Crews crews_;
+  std::unique_ptr<host::EngineThreads> engine_threads_;
+  pt_engines engines_{};
   std::vector<pt_initial_value> contents_;
   BatchTensors batch_;
   InitialValues first_;

@@ -11,7 +11,9 @@
 #include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/norm_activation.h"
+#include "kernels/portable/pool_part.h"
 #include "runtime/plan_bytes.h"
+#include "runtime/session.h"
 
 namespace pantoum::emit {
 namespace {
@@ -219,10 +221,7 @@ class Model {
 
 }  // namespace
 
-Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
-  if (pt_plan_engines(&plan) > 1)
-    return fail("E0291", "the plan computes on several engines, and firmware has one", "plan",
-                "plan without --engines");
+Result<std::set<size_t>> kernels_used(const pt_plan& plan, std::span<const host::CrewThreads> crews) {
   std::set<size_t> rows;
   const pt_kernel_table* table = pt_portable_kernels();
   for (uint32_t op = 0; op < plan.op_count; ++op) {
@@ -236,7 +235,10 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
       return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",
                   "plan with --kernels portable, or for a device other than the host");
     const pt_scalars scalars = {1, 0, 0};
-    pt_call call = pt_call_of(&view, nullptr);
+    const auto crew = std::ranges::find(crews, view.engines, &host::CrewThreads::engines);
+    const pt_pool pool = {nullptr, crew == crews.end() ? 1 : crew->threads, nullptr};
+    pt_pool_part part;
+    pt_call call = pt_call_of(&view, pool.threads == 1 ? nullptr : pt_take_pool(&part, &pool, view.threads));
     call.scalars = &scalars;
     if (kernel->workspace_bytes != nullptr && kernel->workspace_bytes(&call) > view.workspace_bytes)
       return fail("E0291", "the plan is of several threads, whose kernels take less workspace than those of one",
@@ -281,15 +283,61 @@ std::string kernel_table(const std::set<size_t>& rows) {
   return text + "const pt_kernel_table pt_model_kernels = {kernels, sizeof kernels / sizeof kernels[0]};\n";
 }
 
-std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks) {
-  const bool checked = is_stored && check_blocks;
+namespace {
+
+// Bytes behind a session's tables, as pt_session_bytes counts them; in what the compiler computes for the target.
+std::string more_session_bytes(const pt_plan& plan) {
+  return fmt::format(" + 15 + (PT_QUEUES * sizeof(pt_queue) + 15) / 16 * 16 + ({0} * 5 + 15) / 16 * 16 + {1}",
+                     uint64_t{pt_plan_engines(&plan) + 1} * plan.tensor_count, pt_waits_bytes(&plan));
+}
+
+// The crews of a plan of several engines and the threads of both.
+std::string engines_text(const pt_plan& plan, std::span<const host::CrewThreads> crews) {
+  std::string teams, rows, pools;
+  for (const host::CrewThreads& each : crews) {
+    std::string pool = "NULL";
+    if (each.threads > 1) {
+      const size_t team = static_cast<size_t>(std::ranges::count(pools, '\n'));
+      teams += fmt::format("    PT_TEAM({}),\n", each.threads - 1);
+      pools += fmt::format("    {{&teams[{}], {}, pt_team_pool}},\n", team, each.threads);
+      pool = fmt::format("&pools[{}]", team);
+    }
+    rows += fmt::format("    {{{:#x}, &pt_model_kernels, {}}},\n", each.engines, pool);
+  }
+  std::string text = "\n/* The threads of sets of engines, beside that of the first engine of each. */\n";
+  if (!teams.empty())
+    text += fmt::format("static pt_team teams[] = {{\n{}}};\nstatic const pt_pool pools[] = {{\n{}}};\n", teams, pools);
+  // the caller computes as the first engine; a thread of the pager's is there where a program pages
+  const uint32_t threads = pt_plan_engines(&plan) - 1 + (plan.storage_bytes > 0 ? 1 : 0);
+  text += fmt::format(
+      R"(static const pt_crew crews[] = {{
+{0}}};
+static pt_engine_threads threads = PT_ENGINE_THREADS({1});
+static const pt_engines engines = {{&threads, crews, {2}, pt_engine_threads_run, pt_engine_threads_set,
+                                   pt_engine_threads_get, pt_engine_threads_wait}};
+
+static pt_status start(void) {{
+)",
+      rows, threads, crews.size());
+  if (teams.empty()) return text + "  return pt_team_start(&threads.team);\n}\n";
+  return text +
+         "  size_t team;\n  pt_status status = pt_team_start(&threads.team);\n"
+         "  for (team = 0; team < sizeof teams / sizeof teams[0] && status == PT_OK; ++team)\n"
+         "    status = pt_team_start(&teams[team]);\n  return status;\n}\n";
+}
+
+}  // namespace
+
+std::string memory_text(const pt_plan& plan, std::span<const host::CrewThreads> crews, bool is_stored,
+                        bool check_blocks) {
+  const bool checked = is_stored && check_blocks, several = !crews.empty();
   return fmt::format(
       R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
 #include "model.h"
 
-#include "runtime/session.h"
+{8}#include "runtime/session.h"
 
-enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {0} * 5 + {1} * 2 }};
+enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {0} * 5 + {1} * 2{9} }};
 
 #ifdef __ZEPHYR__
 static uint8_t arena[{3}] __attribute__((aligned({2})));
@@ -297,14 +345,16 @@ static uint8_t arena[{3}] __attribute__((aligned({2})));
 __attribute__((section(".arena"), aligned({2}), used)) static uint8_t arena[{3}];
 #endif
 static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
-{4}{5}
-const pt_memory pt_model_memory = {{arena, session, {6}, {7}}};
+{4}{5}{10}
+const pt_memory pt_model_memory = {{arena, session, {6}, {7}, {11}}};
 )",
       plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
       is_stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
                 : "",
       checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", std::max(1U, pt_plan_blocks(&plan))) : "",
-      is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
+      is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL", several ? "#include \"engine_threads.h\"\n" : "",
+      several ? more_session_bytes(plan) : "", several ? engines_text(plan, crews) : "",
+      several ? "&engines, start" : "NULL, NULL");
 }
 
 std::string model_header(const std::string& name, bool is_stored) {
@@ -328,6 +378,7 @@ extern const pt_sample_set pt_model_training, pt_model_test;
       base::c_comment(name), is_stored ? 1 : 0);
 }
 
+// Binary plans number queues as for as many engines as a plan can have.
 std::string limits(const pt_plan& plan) {
   bool has_costly_epilogue = false;
   unsigned operands = 10, attributes = 12, rank = 5;  // of every operator that the rules of operands speak of
@@ -343,8 +394,9 @@ std::string limits(const pt_plan& plan) {
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
   return fmt::format(
-      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_MAX_ENGINES=1 -DPT_NO_TEXT{}",
-      operands, attributes, rank, has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
+      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{} -DPT_NO_TEXT{}", operands,
+      attributes, rank, pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
+      has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 
 }  // namespace pantoum::emit

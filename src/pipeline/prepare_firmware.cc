@@ -234,7 +234,7 @@ Result<emit::FirmwareSizes> prepare_firmware(const PlannedStep& step, const Firm
   PANTOUM_TRY(emit::check_layout(options.folder, options.layout));
   PANTOUM_ASSIGN(const std::string contents, contents_path(options.folder));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(contents));
-  emit::Firmware firmware{.name = step.name, .plan = step.binary, .weights = &weights};
+  emit::Firmware firmware{.name = step.name, .plan = step.binary, .engines = step.engines, .weights = &weights};
   firmware.inputs = batch_names(step);
   firmware.features = feature_names(step);
   set_classes(step, firmware);

@@ -49,7 +49,7 @@ pt_status pt_bind_kernels(pt_session* session) {
   uint32_t op;
   pt_status status;
   for (op = 0; op < session->plan.op_count; ++op) {
-    const pt_scalars scalars = {1, 0, 0};
+    const pt_scalars scalars = {1, 0, 0, NULL, 0};
     const pt_kernel* kernel;
     pt_op_view view;
     pt_pool_part part;

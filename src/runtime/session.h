@@ -3,6 +3,10 @@
 
 #include "runtime/plan_bytes.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A transfer that was issued and not yet waited for. */
 typedef struct pt_flight {
   uint32_t ticket, tensor, at; /* at: units in the arena */
@@ -115,3 +119,7 @@ size_t pt_waits_bytes(const pt_plan* plan);
 /* Proves for every program: whatever durations come true, no two instructions that share bytes, one of which writes them, run at the same time, and no
  * instruction waits for a later one. PT_E_PLAN. `memory`: pt_waits_bytes, aligned for uint32_t. */
 pt_status pt_check_waits(pt_session* session, void* memory);
+
+#ifdef __cplusplus
+}
+#endif

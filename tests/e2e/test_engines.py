@@ -156,11 +156,6 @@ class Engines(House):
         self.assertTrue(self.train(self.model, *words))
         self.same_bits(self.train(self.model, *words, "--allow-numerics-change"), self.train(self.model, *words, "--allow-numerics-change"))
 
-    def test_firmware_of_several_engines_is_refused(self):
-        plan, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
-        self.assertGreater(len(self.engines_of(plan)), 1)
-        self.refuse(3, "E0291", "emit", path, "--target", "posix", "-o", self.path("firmware"))
-
     def test_what_names_no_engines_is_refused(self):
         for text in ("", "cpu0", "cpu0,", "gpu0,cpu1", "cpu0,cpu0", "cpu0-2,cpu2", "cpu1-0,cpu2", "cpu0;cpu1", "cpu-1,cpu0", "cpu0,cpu99999", ",".join(f"cpu{n}" for n in range(9))):
             with self.subTest(text):

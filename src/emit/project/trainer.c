@@ -89,7 +89,9 @@ static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   pt_blocks* blocks = trainer->blocks;
   const int is_paged = trainer->plan.storage_bytes != 0;
   const uint32_t journal_blocks = pt_journal_blocks(&trainer->plan, memory->sums != NULL);
-  if (memory->buffer == NULL || (is_paged && trainer->plan.staging_bytes < PT_BLOCK_BYTES)) return PT_E_ARGUMENT;
+  const int is_in_parts = trainer->plan.align_bytes != PT_BLOCK_BYTES; /* a transfer may begin or end inside a block */
+  if (memory->buffer == NULL || (is_paged && is_in_parts && trainer->plan.staging_bytes < PT_BLOCK_BYTES))
+    return PT_E_ARGUMENT;
   if (blocks->count < journal_blocks) return PT_E_FULL;
   trainer->pager.blocks = blocks;
   trainer->pager.first = PT_RECORD_BLOCKS;
@@ -115,6 +117,20 @@ static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
 }
 
+static pt_status open_session(pt_trainer* trainer, const pt_memory* memory, const pt_pager* pager) {
+  const pt_model* model = trainer->model;
+#if PT_MAX_ENGINES > 1
+  if (memory->engines != NULL) {
+    const pt_status status = memory->start == NULL ? PT_OK : memory->start();
+    return status != PT_OK ? status
+                           : pt_session_open_engines(&trainer->session, &trainer->plan, memory->session, memory->arena,
+                                                     model->rom, memory->engines, pager);
+  }
+#endif
+  return pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom, model->kernels,
+                         pager, NULL);
+}
+
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks) {
   pt_pager pager;
   pt_status status;
@@ -127,8 +143,7 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
   if (status != PT_OK) return status;
   place_staging(trainer, model->train);
   pager = pt_block_pager_interface(&trainer->pager);
-  status = pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom,
-                           model->kernels, blocks != NULL ? &pager : NULL, NULL);
+  status = open_session(trainer, memory, blocks != NULL ? &pager : NULL);
   return status == PT_OK ? go_on(trainer, memory) : status;
 }
 

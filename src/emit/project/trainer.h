@@ -83,16 +83,19 @@ typedef struct pt_trainer {
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
  * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs.
- * `sums`: pt_plan_blocks numbers, for blocks to be checked; else NULL. */
+ * `sums`: pt_plan_blocks numbers, for blocks to be checked; else NULL. `engines`: the threads of a plan of several; else
+ * NULL. `start` makes them, unless they are there; NULL: they are. */
 typedef struct pt_memory {
   void *arena, *session;
   uint8_t* buffer;
   uint32_t* sums;
+  const pt_engines* engines;
+  pt_status (*start)(void);
 } pt_memory;
 
 /* Opens the plan, and goes on where the storage's newest record says; a storage without one gets the model's first
  * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; the other errors of
- * pt_plan_open, pt_session_open and the storage. */
+ * pt_plan_open, pt_session_open, the storage and `start`. */
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
 /* Runs the backbone once for each sample and keeps what it gives, unless storage has it from an earlier run; nothing
  * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no space for so many samples. */
