@@ -363,7 +363,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = with_reserve(none, request.reserve);
-  if (!found) return Failure(with_source_of_times(found.error(), none, first.device));
+  if (!found) return Failure(with_source_of_times(found.error(), none, step.programs.front().graph.device));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
   if (several) PANTOUM_TRY(plan_on_engines(compiled, request, asked, misses_limits, whole_limit * kShareOnEngines));

@@ -135,6 +135,8 @@ class Engines(House):
         plan, path = self.plan(self.model, "--ram", "4MiB", *ENGINES, *limit)
         self.assertLessEqual(plan["predicted"]["time_s"], deadline)
         self.same_bits(self.train(self.model, "--ram", "4MiB", "--plan", path), self.train(self.model, "--ram", "4MiB", *PLANNED))
+        for limits in limit, ():
+            self.refuse(5, "E0301", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "20KiB", *ENGINES, *limits)
         below = ("--deadline", f"{two['bound']['time_s'] * 0.5e6:.3f}us")
         self.refuse(6, "E0302", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "4MiB", *ENGINES, *below)
 
