@@ -29,6 +29,27 @@ struct Use {  // the last access of some bytes by these engines, or by the pager
   double until = 0;
 };
 
+// From when on engines know that something has ended, and when it did: a hand-off lies between.
+struct Ended {
+  double known_s = 0, ended_s = 0;
+
+  void wait_for(const Ended& other) {
+    if (other.known_s > known_s) *this = other;
+  }
+};
+
+// The begin of a compute, as the waits that are looked at so far have it.
+struct Begin {
+  Ended at;
+  Wait why = Wait::kIssuer;
+
+  void wait_for(const Ended& other, Wait what) {
+    if (other.known_s <= at.known_s) return;
+    at = other;
+    why = what;
+  }
+};
+
 struct Block {  // a tensor's allocation
   int64_t at = 0, size = 0;
   double ready_s = 0;      // the bytes are valid from then on
@@ -82,7 +103,7 @@ class Arena {
   static constexpr int64_t kNobody = -1;
 
   // Checks that [at, at + size) is free, but for the block of `allowed`, and says from which second `who` may write it.
-  Result<double> claim(int64_t at, int64_t size, Engines who, int64_t allowed = kNobody) {
+  Result<Ended> claim(int64_t at, int64_t size, Engines who, int64_t allowed = kNobody) {
     if (at < 0 || at > kLargestOffset) return fail("E0801", fmt::format("offset {} is no byte offset", at));
     if (at % align_ != 0) return fail("E0801", fmt::format("offset {} is no multiple of {}", at, align_));
     if (size > 0) {
@@ -102,21 +123,21 @@ class Arena {
   }
 
   // From which second `who` may write the bytes, for all who had them and gave them back.
-  double given_back(int64_t at, int64_t size, Engines who) const {
-    double wait = 0;
+  Ended given_back(int64_t at, int64_t size, Engines who) const {
+    Ended wait;
     for (const InUse& used : in_use_)
-      if (overlap(at, size, used.at, used.size)) wait = std::max(wait, known(used.use, who));
+      if (overlap(at, size, used.at, used.size)) wait.wait_for(known(used.use, who));
     return wait;
   }
 
   // The same, for those who have used the tensor's bytes since it has them.
-  double free_from(size_t tensor, Engines who) const {
-    double wait = 0;
-    for (const Use& use : blocks_[tensor].uses) wait = std::max(wait, known(use, who));
+  Ended free_from(size_t tensor, Engines who) const {
+    Ended wait;
+    for (const Use& use : blocks_[tensor].uses) wait.wait_for(known(use, who));
     return wait;
   }
 
-  double valid_from(size_t tensor, Engines who) const {
+  Ended valid_from(size_t tensor, Engines who) const {
     return known({blocks_[tensor].maker, blocks_[tensor].ready_s}, who);
   }
 
@@ -161,8 +182,8 @@ class Arena {
     Use use;
   };
 
-  double known(const Use& use, Engines who) const {
-    return longest_ > 0 ? rounded_.sum(use.until, hand_offs_.between(use.who, who)) : use.until;
+  Ended known(const Use& use, Engines who) const {
+    return {longest_ > 0 ? rounded_.sum(use.until, hand_offs_.between(use.who, who)) : use.until, use.until};
   }
 
   std::vector<Block> blocks_;            // by tensor
@@ -467,11 +488,11 @@ class Replay {
       return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
                                 step.at.size()));
     const Engines who = engines_of(choice);
-    double begin = hand_over(who);
+    Begin begin = hand_over(who);
     PANTOUM_TRY(wait_for_inputs(op, choice, who, begin));
     std::vector<size_t> taken_over;
     PANTOUM_TRY(claim_outputs(op, choice, step, who, begin, taken_over));
-    const double end = rounded_.sum(begin, choice.time_s);
+    const double end = rounded_.sum(begin.at.known_s, choice.time_s);
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
       if (tensor(input).start != Home::kRom) arena_.block(input).use(who, end);
@@ -480,8 +501,8 @@ class Replay {
     hold_outputs(op, choice, step, who, end);
     keep_engines(who, end);
     end_s_ = std::max(end_s_, end);
-    span_.begin_s = begin;
-    span_.end_s = end;
+    span_.begin_s = begin.at.known_s, span_.end_s = end;
+    span_.why = begin.why, span_.ended_s = begin.at.ended_s;
     add_joules(choice.energy_j);
     if (recomputed) note(found_.used.recomputing);
     if (choice.numerics != op.choices.front().numerics) note(found_.used.numerics);
@@ -508,12 +529,14 @@ class Replay {
   }
 
   // The issuer hands an op over. Returns the second from which all of its engines are free for it.
-  double hand_over(Engines who) {
+  Begin hand_over(Engines who) {
     double launch = 0;
     for_each_engine(who, [&](size_t engine) { launch = std::max(launch, graph_.device.engines[engine].launch_s); });
     now_s_ = rounded_.sum(now_s_, launch);
-    double begin = now_s_;
-    for_each_engine(who, [&](size_t engine) { begin = std::max(begin, engine_free_s_[engine]); });
+    Begin begin{.at = {now_s_, now_s_}};
+    for_each_engine(who, [&](size_t engine) {
+      begin.wait_for({engine_free_s_[engine], engine_free_s_[engine]}, Wait::kEngines);
+    });
     return begin;
   }
 
@@ -532,18 +555,18 @@ class Replay {
     return graph_.device.idle_w + watts;
   }
 
-  Result<void> wait_for_inputs(const Op& op, const Choice& choice, Engines who, double& begin) {
+  Result<void> wait_for_inputs(const Op& op, const Choice& choice, Engines who, Begin& begin) {
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
       if (tensor(input).start == Home::kRom) continue;
       if (!arena_.holds(input)) return broken(fmt::format("{} needs {}, which is not in RAM", named(op), named(input)));
-      begin = std::max(begin, arena_.valid_from(input, who));
+      begin.wait_for(arena_.valid_from(input, who), Wait::kValue);
     }
     return {};
   }
 
   // Outputs, then the workspace; `taken_over` are the inputs whose bytes an output takes.
-  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, double& begin,
+  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, Begin& begin,
                              std::vector<size_t>& taken_over) {
     std::vector<Range> taken;
     for (size_t output = 0; output < choice.writes.size(); ++output) {
@@ -563,20 +586,21 @@ class Replay {
       return broken(
           fmt::format("{} needs {} bytes of workspace and the step places none", named(op), choice.workspace_bytes));
     const Range workspace{step.workspace_at, choice.workspace_bytes};
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(workspace.at, workspace.size, who));
-    begin = std::max(begin, free_from);
+    PANTOUM_ASSIGN(const Ended given_back, arena_.claim(workspace.at, workspace.size, who));
+    begin.wait_for(given_back, Wait::kBytes);
     return apart(workspace, taken, "the workspace overlaps an output");
   }
 
   // Recomputed where it is: the same bits. It waits for a page_out of them, too.
-  Result<void> rewrite(size_t index, Range range, Engines who, double& begin) {
+  Result<void> rewrite(size_t index, Range range, Engines who, Begin& begin) {
     const Block& block = arena_.block(index);
     if (block.at != range.at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
-    begin = std::max({begin, arena_.free_from(index, who), arena_.given_back(range.at, range.size, who)});
+    begin.wait_for(arena_.free_from(index, who), Wait::kBytes);
+    begin.wait_for(arena_.given_back(range.at, range.size, who), Wait::kBytes);
     return {};
   }
 
-  Result<void> claim_output(const Op& op, const Choice& choice, int position, Range range, Engines who, double& begin,
+  Result<void> claim_output(const Op& op, const Choice& choice, int position, Range range, Engines who, Begin& begin,
                             std::vector<size_t>& taken_over) {
     int64_t allowed = Arena::kNobody;
     for (const auto& [out, in] : pairs_of(choice, position)) {
@@ -590,11 +614,11 @@ class Replay {
       allowed = static_cast<int64_t>(source);
       if (!base::contains(taken_over, source)) taken_over.push_back(source);
       if (tensor(source).next != op.output(position)) note(found_.used.in_place);
-      begin = std::max(begin, arena_.free_from(source, who));
+      begin.wait_for(arena_.free_from(source, who), Wait::kBytes);
       break;
     }
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(range.at, range.size, who, allowed));
-    begin = std::max(begin, free_from);
+    PANTOUM_ASSIGN(const Ended given_back, arena_.claim(range.at, range.size, who, allowed));
+    begin.wait_for(given_back, Wait::kBytes);
     return {};
   }
 
@@ -643,10 +667,10 @@ class Replay {
     if (arena_.holds(index)) return broken(named(index) + " is paged in and in RAM already");
     if (step.at.size() != 1) return broken("a page_in has one offset");
     const int64_t size = tensor(index).bytes;
-    PANTOUM_ASSIGN(const double free_from, arena_.claim(step.at.front(), size, kPager));
+    PANTOUM_ASSIGN(const Ended given_back, arena_.claim(step.at.front(), size, kPager));
     Block& block = arena_.hold(index, step.at.front(), size);
     note_peak(0);
-    PANTOUM_ASSIGN(const double end, transfer(index, false, size, std::max(free_from, stored_s_[index])));
+    PANTOUM_ASSIGN(const double end, transfer(index, false, size, std::max(given_back.known_s, stored_s_[index])));
     block.ready_s = end;
     block.use(kPager, end);
     stored_busy_s_[index] = std::max(stored_busy_s_[index], end);

@@ -37,9 +37,15 @@ struct Found {  // what the plan really needs
   bool uses_storage = false;  // a tensor is there at some time
 };
 
+// What lets a compute begin at last. kIssuer: the issuer hands it over; kEngines: an engine that it takes has ended another op; kValue, kBytes: an
+// instruction that made an input, or used bytes that it writes, has ended.
+enum class Wait { kIssuer, kEngines, kValue, kBytes };
+
 // When one instruction ran. A compute that begins after its issue has waited; so has all that follows.
 struct Span {
   double issue_s = 0, begin_s = 0, end_s = 0;
+  Wait why = Wait::kIssuer;  // of a compute
+  double ended_s = 0;        // when that has ended: what lies between this and begin_s is a hand-off
 };
 
 // Replays every instruction. A compute that overwrites bytes in place, or recomputes in place, waits for a page_out of

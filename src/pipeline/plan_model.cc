@@ -234,6 +234,7 @@ Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, con
                                                 100 * (1 - several / one), problem::name_of(options.question.objective),
                                                 request.kernel_threads));
   plan.model = training.plan.model;
+  plan.one_engine = training.plan.predicted;
   training.plan = std::move(plan);
   training.cost = std::move(built);
   return {};
@@ -375,6 +376,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   keep_request(training.plan, compiled, request);
   if (reuse != nullptr && reuse->unplanned)
     compiled.unplanned = reuse->unplanned->figures, unplanned = *reuse->unplanned;
+  if (reuse != nullptr) training.plan.one_engine = reuse->one_engine;
   unplanned.figures = compiled.unplanned;
   training.plan.unplanned = std::move(unplanned);
   for (Program& program : compiled.programs) {

@@ -260,6 +260,7 @@ static void describe(JsonFields& fields, Plan& plan) {
   describe_opaque(fields, "x-model", plan.model);
   describe_opaque(fields, "x-request", plan.request);
   fields.rare("x-unplanned", plan.unplanned);
+  fields.rare("x-one-engine", plan.one_engine);
   fields.rare("x-certificate", plan.certificate);
   if (fields.has("x-lines", !plan.lines.empty())) fields.need("x-lines", plan.lines);
 }

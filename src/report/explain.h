@@ -75,6 +75,8 @@ struct Explanation {
 [[nodiscard]] nlohmann::ordered_json figures(const problem::Predicted& step);
 [[nodiscard]] nlohmann::ordered_json to_json(const Probe& probe);
 [[nodiscard]] nlohmann::ordered_json to_json(const Energy& energy);
+// Seconds that each engine of the device computes, and of several, by why it computes nothing (Idle).
+[[nodiscard]] nlohmann::ordered_json engine_times(const Explanation& why);
 [[nodiscard]] nlohmann::ordered_json to_json(const ComputedAgain& entry, const class Names& names);
 [[nodiscard]] nlohmann::ordered_json to_json(const Paged& entry, const Names& names);
 // All of it.

@@ -369,6 +369,27 @@ std::string words_of_op_kind(const std::string& kind) {
   return words.empty() ? kind : kind.substr(0, dot) + ": " + words;
 }
 
+// What each engine computes and what it waits for; what several of them bought.
+std::string engines_table(const Json& costs) {
+  Table table("Engines", {"engine", "computes", "waits for a value", "for bytes", "for a hand-off", "to be launched",
+                          "for its gang", "after its last op"});
+  table.rows(costs["engines"], kMostLines, [](const Json& each) -> Cells {
+    const Json& idle = each["idle_s"];
+    return {each["name"],
+            show_time(each["busy_s"]),
+            show_time(idle["value"]),
+            show_time(idle["bytes"]),
+            show_time(idle["hand_off"]),
+            show_time(idle["launch"]),
+            show_time(idle["gang"]),
+            show_time(idle["over"])};
+  });
+  std::string body = table.end();
+  if (costs.contains("one_engine_s"))
+    body += fmt::format("<p>On one engine of all threads the step takes {}.</p>\n", show_time(costs["one_engine_s"]));
+  return body;
+}
+
 std::string costs(const Json& report) {
   const Json& costs = report["costs"];
   const Json &time = costs["time"], &energy = costs["energy"], &transfers = costs["transfers"];
@@ -388,6 +409,7 @@ std::string costs(const Json& report) {
     body +=
         stacked("Transfers", {{"beside computing", hidden, 2}, {"beside nothing", std::max(0.0, seconds - hidden), 1}},
                 show_time);
+  if (costs.contains("engines")) body += engines_table(costs);
   body +=
       fmt::format("<p class='soft'>Times are {}. Energy is modelled.</p>\n", text(report["outcome"]["time_source"]));
   Table table("Where the time goes, by kind of op",

@@ -8,6 +8,7 @@
 
 #include "base/foreign_text.h"
 #include "base/json_reader.h"
+#include "base/lists.h"
 #include "plan/planner.h"
 #include "problem/cost_graph.h"
 #include "problem/objective_values.h"
@@ -215,14 +216,36 @@ class ReportWriter {
   [[nodiscard]] int64_t ticks(double seconds) const { return std::llround(seconds / tick_s_); }
 
   [[nodiscard]] Json schedule() const {
-    return {{"tick_s", tick_s_},
-            {"staging_bytes", plan_.graph.device.pager.staging_bytes},
-            {"phases", phases()},
-            {"ops", op_columns()},
-            {"tensors", tensor_columns()},
-            {"bars", bar_columns()},
-            {"computes", compute_columns()},
-            {"transfers", transfer_columns()}};
+    Json made{{"tick_s", tick_s_},
+              {"staging_bytes", plan_.graph.device.pager.staging_bytes},
+              {"phases", phases()},
+              {"ops", op_columns()},
+              {"tensors", tensor_columns()},
+              {"bars", bar_columns()},
+              {"computes", compute_columns()},
+              {"transfers", transfer_columns()}};
+    if (problem::several_engines(plan_.graph.device)) made["engines"] = engine_lanes();
+    return made;
+  }
+
+  // What each engine does: the computes that it takes, and when and why it does nothing.
+  [[nodiscard]] Json engine_lanes() const {
+    Json names = Json::array();
+    Columns takes{"engine", "compute"}, gaps{"engine", "why", "begin", "end"};
+    const std::vector<problem::Engine>& engines = plan_.graph.device.engines;
+    for (const problem::Engine& engine : engines) names.push_back(engine.name);
+    int64_t compute = 0;
+    for (const problem::Instruction& step : plan_.instructions) {
+      if (step.what != Do::kCompute) continue;
+      const problem::Op& op = plan_.graph.ops[op_at_.at(step.subject)];
+      const std::vector<std::string>& taken = op.choices.at(static_cast<size_t>(step.choice)).engines;
+      for (size_t engine = 0; engine < engines.size(); ++engine)
+        if (taken.empty() ? engine == 0 : base::contains(taken, engines[engine].name)) takes.row({engine, compute});
+      ++compute;
+    }
+    for (const Gap& gap : why_.timeline.gaps)
+      gaps.row({gap.engine, static_cast<int>(gap.why), ticks(gap.begin_s), ticks(gap.end_s)});
+    return {{"names", std::move(names)}, {"takes", std::move(takes).json()}, {"gaps", std::move(gaps).json()}};
   }
 
   // When the first computations of each phase begin and end.
@@ -328,17 +351,21 @@ class ReportWriter {
                      [](const Json& a, const Json& b) { return a["seconds"] > b["seconds"]; });
     double transfer_s = 0, hidden_s = 0;
     for (const Transfer& one : why_.timeline.transfers) transfer_s += one.end_s - one.begin_s, hidden_s += one.hidden_s;
-    return {{"time",
-             {{"first_s", std::max(0.0, why_.timeline.compute_s - again_s)},
-              {"again_s", again_s},
-              {"stall_s", why_.timeline.stall_s}}},
-            {"energy", to_json(why_.energy)},
-            {"transfers",
-             {{"count", why_.timeline.transfers.size()},
-              {"seconds", transfer_s},
-              {"hidden_s", hidden_s},
-              {"stall_s", why_.timeline.stall_s}}},
-            {"kinds", std::move(kinds)}};
+    Json made{{"time",
+               {{"first_s", std::max(0.0, why_.timeline.compute_s - again_s)},
+                {"again_s", again_s},
+                {"stall_s", why_.timeline.stall_s}}},
+              {"energy", to_json(why_.energy)},
+              {"transfers",
+               {{"count", why_.timeline.transfers.size()},
+                {"seconds", transfer_s},
+                {"hidden_s", hidden_s},
+                {"stall_s", why_.timeline.stall_s}}},
+              {"kinds", std::move(kinds)}};
+    if (!problem::several_engines(plan_.graph.device)) return made;
+    made["engines"] = engine_times(why_);
+    if (plan_.one_engine) made["one_engine_s"] = plan_.one_engine->time_s;
+    return made;
   }
 
   template <class Entry>

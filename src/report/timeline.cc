@@ -23,6 +23,7 @@ class Reader {
     for (const problem::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
     for (const problem::Op& op : plan.graph.ops) ops_[op.id] = &op;
     timeline_.busy_s.assign(plan.graph.device.engines.size(), 0);
+    free_s_.assign(plan.graph.device.engines.size(), 0);
   }
 
   Timeline read() {
@@ -35,6 +36,8 @@ class Reader {
       end = std::max(end, spans_[at].end_s);
       if (what == Do::kCompute || blocks()) now = spans_[at].end_s;
     }
+    for (size_t engine = 0; engine < free_s_.size(); ++engine)
+      if (timeline_.busy_s[engine] > 0) add_gap(engine, Idle::kOver, end, plan_.instructions.size());
     if (several_)
       timeline_.stall_s = end - computing();
     else
@@ -54,9 +57,22 @@ class Reader {
     const problem::Choice& choice = ops_.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
     const std::vector<problem::Engine>& engines = plan_.graph.device.engines;
     for (size_t engine = 0; engine < engines.size(); ++engine)
-      if (choice.engines.empty() ? engine == 0 : base::contains(choice.engines, engines[engine].name))
+      if (choice.engines.empty() ? engine == 0 : base::contains(choice.engines, engines[engine].name)) {
         timeline_.busy_s[engine] += span.end_s - span.begin_s;
+        add_gap(engine, kWhy[static_cast<size_t>(span.why)], span.ended_s, at);
+        add_gap(engine, Idle::kHandOff, span.begin_s, at);
+        free_s_[engine] = span.end_s;
+      }
     blame(span.begin_s, span.begin_s - span.issue_s);
+  }
+
+  static constexpr std::array kWhy{Idle::kLaunch, Idle::kGang, Idle::kValue, Idle::kBytes};  // by check::Wait
+
+  // The engine computes nothing until then.
+  void add_gap(size_t engine, Idle why, double until, size_t instruction) {
+    if (!several_ || until <= free_s_[engine]) return;
+    timeline_.gaps.push_back({engine, why, free_s_[engine], until, instruction});
+    free_s_[engine] = until;
   }
 
   void transfer(size_t at) {
@@ -113,10 +129,18 @@ class Reader {
   std::unordered_map<int64_t, const problem::Op*> ops_;
   std::unordered_map<double, size_t> ending_at_;  // second -> transfer
   std::vector<size_t> computes_;                  // instructions
+  std::vector<double> free_s_;                    // by engine: what it did until then is known
   Timeline timeline_;
 };
 
 }  // namespace
+
+std::array<double, kIdle.size()> Timeline::idle_s(size_t engine) const {
+  std::array<double, kIdle.size()> seconds{};
+  for (const Gap& gap : gaps)
+    if (gap.engine == engine) seconds[static_cast<size_t>(gap.why)] += gap.end_s - gap.begin_s;
+  return seconds;
+}
 
 Timeline timeline_of(const problem::Plan& plan, const std::vector<Span>& spans) {
   return Reader(plan, spans).read();

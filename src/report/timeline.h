@@ -5,6 +5,7 @@
 //                     hidden    hidden   stall
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,11 +32,27 @@ struct Transfer {
   double stall_s = 0;             // no op computes, because the step waits for this transfer
 };
 
+// Why an engine of several computes nothing: the issuer launches its next op only then; another engine of the op's gang is busy; an input is still
+// made, or arrives; bytes that it writes are still used; what it waited for has ended, and a hand-off lies between; there is no next op.
+enum class Idle { kLaunch, kGang, kValue, kBytes, kHandOff, kOver };
+inline constexpr std::array kIdle{"launch", "gang", "value", "bytes", "hand_off", "over"};  // by Idle
+
+struct Gap {
+  size_t engine = 0;  // of the device
+  Idle why = Idle::kOver;
+  double begin_s = 0, end_s = 0;
+  size_t instruction = 0;  // the compute that begins behind it; kOver: as many as there are
+};
+
 struct Timeline {
   std::vector<Transfer> transfers;  // in the order of issue
   double compute_s = 0;             // all computes
   double stall_s = 0;               // all stalls: the makespan less the time in which an engine computes
   std::vector<double> busy_s;       // by engine of the device: its computes
+  std::vector<Gap> gaps;            // of several engines: when those that the plan uses compute nothing; in the order of time for each
+
+  // Seconds by Idle.
+  [[nodiscard]] std::array<double, kIdle.size()> idle_s(size_t engine) const;
 };
 
 // `spans` are those of the checker for a plan that it accepts. Cost: linear in instructions and overlaps.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace pantoum::report {
 namespace {
@@ -66,6 +68,65 @@ TEST(Timeline, HidesNothingBehindAPagerThatBlocks) {
     EXPECT_DOUBLE_EQ(one.stall_s, 1);
     EXPECT_TRUE(one.computes.empty());
   }
+}
+
+// Ops of a second on two engines, a quarter of a second from one to the other; d takes the bytes of a, which c reads last; e takes both engines.
+//
+//   A   |  a  |...value....|hand-off|  c  |....gang.....|  e  |
+//   B   |value|hand-off|  b  |....bytes...|hand-off|  d  |  e  |
+problem::Plan two_engines(double launch_s) {
+  problem::Plan plan{.question = {.budget = 100}};
+  plan.graph.device.engines = {{.name = "A"}, {.name = "B", .launch_s = launch_s, .handoff_s = 0.25}};
+  for (int64_t tensor = 0; tensor < 5; ++tensor) plan.graph.tensors.push_back({.id = tensor, .bytes = 10});
+  const auto op = [&](int64_t id, std::vector<int64_t> inputs, std::vector<std::string> engines) {
+    problem::Choice choice{.time_s = 1, .writes = {0}};
+    choice.engines = std::move(engines);
+    for (size_t input = 0; input < inputs.size(); ++input) choice.reads.push_back(static_cast<int>(input));
+    plan.graph.ops.push_back({.id = id, .inputs = std::move(inputs), .outputs = {id}, .choices = {choice}});
+    plan.graph.order.push_back(id);
+  };
+  op(0, {}, {"A"});
+  op(1, {0}, {"B"});
+  op(2, {0, 1}, {"A"});
+  op(3, {}, {"B"});
+  op(4, {}, {"A", "B"});
+  plan.instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}},  {.what = Do::kCompute, .subject = 1, .at = {10}},
+                       {.what = Do::kCompute, .subject = 2, .at = {20}}, {.what = Do::kFree, .subject = 0},
+                       {.what = Do::kCompute, .subject = 3, .at = {0}},  {.what = Do::kCompute, .subject = 4, .at = {30}}};
+  plan.predicted = {-1, -1, std::nan(""), std::nan("")};
+  return plan;
+}
+
+std::vector<std::tuple<size_t, Idle, double, double>> gaps_of(const problem::Plan& plan) {
+  std::vector<check::Span> spans;
+  const auto found = check::replay(plan.graph, plan, plan.question, &spans);
+  EXPECT_TRUE(found) << found.error().message << " " << found.error().where;
+  const Timeline timeline = timeline_of(plan, spans);
+  std::vector<std::tuple<size_t, Idle, double, double>> gaps;
+  for (const Gap& gap : timeline.gaps) gaps.emplace_back(gap.engine, gap.why, gap.begin_s, gap.end_s);
+  std::ranges::sort(gaps);
+  for (size_t engine = 0; engine < 2; ++engine) {  // it computes, or there is a reason
+    double seconds = timeline.busy_s[engine];
+    for (const double idle : timeline.idle_s(engine)) seconds += idle;
+    EXPECT_DOUBLE_EQ(seconds, found->time_s);
+  }
+  return gaps;
+}
+
+TEST(Timeline, TellsWhyAnEngineComputesNothing) {
+  EXPECT_EQ(gaps_of(two_engines(0)), (std::vector<std::tuple<size_t, Idle, double, double>>{
+                                         {0, Idle::kGang, 3.5, 4.75},
+                                         {0, Idle::kValue, 1, 2.25},
+                                         {0, Idle::kHandOff, 2.25, 2.5},
+                                         {1, Idle::kValue, 0, 1},
+                                         {1, Idle::kBytes, 2.25, 3.5},
+                                         {1, Idle::kHandOff, 1, 1.25},
+                                         {1, Idle::kHandOff, 3.5, 3.75}}));
+}
+
+TEST(Timeline, TellsWhatAnIssuerThatLaunchesCosts) {
+  const auto gaps = gaps_of(two_engines(0.5));
+  EXPECT_NE(std::ranges::find(gaps, std::tuple<size_t, Idle, double, double>{1, Idle::kLaunch, 2.5, 4.25}), gaps.end());
 }
 
 }  // namespace

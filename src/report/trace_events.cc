@@ -38,6 +38,10 @@ class TraceWriter {
     const Timeline timeline = timeline_of(plan_, spans_);
     std::vector<Json> timed = computes();
     for (const Transfer& one : timeline.transfers) add_transfer(one, timed);
+    for (const Gap& gap : timeline.gaps)
+      timed.push_back(slice(std::string("idle: ") + kIdle[static_cast<size_t>(gap.why)], "idle",
+                            static_cast<int>(gap.engine) + 1, gap.begin_s, gap.end_s,
+                            {{"next_instruction", gap.instruction}}));
     add_memory(timed);
     std::stable_sort(timed.begin(), timed.end(),
                      [](const Json& a, const Json& b) { return a["ts"].get<double>() < b["ts"].get<double>(); });

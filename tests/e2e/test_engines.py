@@ -158,6 +158,33 @@ class Engines(House):
         self.assertTrue(self.train(self.model, *words))
         self.same_bits(self.train(self.model, *words, "--allow-numerics-change"), self.train(self.model, *words, "--allow-numerics-change"))
 
+    def test_what_several_engines_do_is_told(self):
+        """Every engine computes or has a reason not to, in explain, report and trace; what several bought."""
+        two, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
+        told = json.loads(self.succeed("explain", path, "--effort", 1, "--format", "json").stdout)["time"]
+        self.assertEqual([each["name"] for each in told["engines"]], ["cpu0", "cpu1", "memory"])
+        for each in told["engines"][:2]:
+            self.assertAlmostEqual(each["busy_s"] + sum(each["idle_s"].values()), told["makespan_s"], delta=1e-9 * told["makespan_s"])
+        self.assertGreater(sum(sum(each["idle_s"].values()) for each in told["engines"][:2]), 0)
+        self.assertEqual(two["x-one-engine"]["time_s"], told["one_engine_s"])
+        self.assertLess(told["makespan_s"], told["one_engine_s"])
+        text = self.succeed("explain", path, "--effort", 1).stdout
+        self.assertIn("cpu1 computes; waits ", text)
+        self.assertRegex(text, r"on one engine of all threads: \d+\.\d% less by several")
+        page, trace = self.path("page.html"), self.path("trace.json")
+        self.succeed("report", path, "--trace", trace, "-o", page)
+        with open(page) as file:
+            text = file.read()
+        self.assertIn('"names":["cpu0","cpu1","memory"]', text)
+        self.assertIn("On one engine of all threads the step takes", text)
+        with open(trace) as file:
+            events = json.load(file)["traceEvents"]
+        tracks = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+        for engine in told["engines"][:2]:
+            for why, seconds in engine["idle_s"].items():
+                found = sum(each["dur"] for each in events if each["ph"] == "X" and each["name"] == f"idle: {why}" and tracks[each["tid"]] == engine["name"])
+                self.assertAlmostEqual(found * 1e-6, seconds, delta=1e-9)
+
     def test_what_names_no_engines_is_refused(self):
         for text in ("", "cpu0", "cpu0,", "gpu0,cpu1", "cpu0,cpu0", "cpu0-2,cpu2", "cpu1-0,cpu2", "cpu0;cpu1", "cpu-1,cpu0", "cpu0,cpu99999", ",".join(f"cpu{n}" for n in range(9))):
             with self.subTest(text):

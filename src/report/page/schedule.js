@@ -5,6 +5,7 @@ const HOW = {start: 0, computed: 1, again: 2, read: 3, stored: 4, dropped: 5};
 const GROUPS = ['from the start', 'forward', 'backward', 'update'];
 const KINDS = ['parameter', 'optimizer state', 'input', 'activation', 'gradient'];
 const SMALL = 0.001;  // of the peak
+const OVER = 5;  // of why an engine computes nothing: no op of it follows
 
 class Schedule {
   constructor(box, data) {
@@ -80,7 +81,8 @@ class Schedule {
     this.width = this.sheet.clientWidth;
     const narrow = this.width < 560;
     this.gutter = narrow ? 84 : Math.min(230, this.width * 0.24);
-    this.lanes = this.data.transfers.tensor.length ? 3 : 1;
+    this.engines = this.data.engines ? this.data.engines.names : ['compute'];
+    this.lanes = this.engines.length + (this.data.transfers.tensor.length ? 2 : 0);
     this.top = 24 + this.lanes * 14 + 6;
     this.height = this.top + Math.max(120, Math.min(narrow ? 330 : 430, this.rows.length * 14)) + 4;
     const scale = window.devicePixelRatio || 1;
@@ -245,9 +247,9 @@ class Schedule {
   }
 
   drawLanes() {
-    const pen = this.pen, names = ['compute', 'page out', 'page in'], computes = this.data.computes, transfers = this.data.transfers;
+    const pen = this.pen, names = [...this.engines, 'page out', 'page in'], lanes = this.data.engines, computes = this.data.computes, transfers = this.data.transfers;
     pen.fillStyle = this.soft;
-    for (let lane = 0; lane < this.lanes; ++lane) pen.fillText(names[lane], 8, 24 + lane * 14 + 6);
+    for (let lane = 0; lane < this.lanes; ++lane) pen.fillText(names[lane], 8, 24 + lane * 14 + 6, this.gutter - 12);
     const slab = (lane, begin, end, fill) => {
       if (end < this.from || begin > this.until) return;
       const left = Math.max(this.gutter, this.x(begin)), right = Math.min(this.width, this.x(end));
@@ -255,9 +257,13 @@ class Schedule {
       pen.fillStyle = fill;
       pen.fillRect(left, 24 + lane * 14, Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0)), 11);
     };
-    computes.op.forEach((op, at) => slab(0, computes.begin[at], computes.end[at], computes.again[at] ? this.fills[HOW.again] : this.plain[HOW.computed]));
+    const compute = (lane, at) => slab(lane, computes.begin[at], computes.end[at], computes.again[at] ? this.fills[HOW.again] : this.plain[HOW.computed]);
+    if (lanes) {
+      lanes.takes.engine.forEach((engine, at) => compute(engine, lanes.takes.compute[at]));
+      lanes.gaps.engine.forEach((engine, at) => { if (lanes.gaps.why[at] !== OVER) slab(engine, lanes.gaps.begin[at], lanes.gaps.end[at], this.wait); });
+    } else computes.op.forEach((op, at) => compute(0, at));
     transfers.tensor.forEach((tensor, at) => {
-      slab(transfers.out[at] ? 1 : 2, transfers.begin[at], transfers.end[at], this.plain[HOW.read]);
+      slab(this.engines.length + (transfers.out[at] ? 0 : 1), transfers.begin[at], transfers.end[at], this.plain[HOW.read]);
       if (transfers.stall[at] > 0) slab(0, transfers.end[at] - transfers.stall[at], transfers.end[at], this.wait);
     });
   }
