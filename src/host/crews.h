@@ -25,7 +25,8 @@ struct Crews {
   std::vector<std::unique_ptr<ThreadPool>> pools;
 
   // `shared`, if it is not null, is the pool of the crews that have as many threads. E0905.
-  static Result<Crews> create(std::span<const CrewThreads> threads, const pt_kernel_table* kernels, const pt_pool* shared);
+  static Result<Crews> create(std::span<const CrewThreads> threads, const pt_kernel_table* kernels,
+                              const pt_pool* shared);
 };
 
 }  // namespace pantoum::host

@@ -90,9 +90,10 @@ problem::Plan two_engines(double launch_s) {
   op(2, {0, 1}, {"A"});
   op(3, {}, {"B"});
   op(4, {}, {"A", "B"});
-  plan.instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}},  {.what = Do::kCompute, .subject = 1, .at = {10}},
-                       {.what = Do::kCompute, .subject = 2, .at = {20}}, {.what = Do::kFree, .subject = 0},
-                       {.what = Do::kCompute, .subject = 3, .at = {0}},  {.what = Do::kCompute, .subject = 4, .at = {30}}};
+  plan.instructions = {
+      {.what = Do::kCompute, .subject = 0, .at = {0}},  {.what = Do::kCompute, .subject = 1, .at = {10}},
+      {.what = Do::kCompute, .subject = 2, .at = {20}}, {.what = Do::kFree, .subject = 0},
+      {.what = Do::kCompute, .subject = 3, .at = {0}},  {.what = Do::kCompute, .subject = 4, .at = {30}}};
   plan.predicted = {-1, -1, std::nan(""), std::nan("")};
   return plan;
 }
@@ -114,14 +115,14 @@ std::vector<std::tuple<size_t, Idle, double, double>> gaps_of(const problem::Pla
 }
 
 TEST(Timeline, TellsWhyAnEngineComputesNothing) {
-  EXPECT_EQ(gaps_of(two_engines(0)), (std::vector<std::tuple<size_t, Idle, double, double>>{
-                                         {0, Idle::kGang, 3.5, 4.75},
-                                         {0, Idle::kValue, 1, 2.25},
-                                         {0, Idle::kHandOff, 2.25, 2.5},
-                                         {1, Idle::kValue, 0, 1},
-                                         {1, Idle::kBytes, 2.25, 3.5},
-                                         {1, Idle::kHandOff, 1, 1.25},
-                                         {1, Idle::kHandOff, 3.5, 3.75}}));
+  EXPECT_EQ(gaps_of(two_engines(0)),
+            (std::vector<std::tuple<size_t, Idle, double, double>>{{0, Idle::kGang, 3.5, 4.75},
+                                                                   {0, Idle::kValue, 1, 2.25},
+                                                                   {0, Idle::kHandOff, 2.25, 2.5},
+                                                                   {1, Idle::kValue, 0, 1},
+                                                                   {1, Idle::kBytes, 2.25, 3.5},
+                                                                   {1, Idle::kHandOff, 1, 1.25},
+                                                                   {1, Idle::kHandOff, 3.5, 3.75}}));
 }
 
 TEST(Timeline, TellsWhatAnIssuerThatLaunchesCosts) {

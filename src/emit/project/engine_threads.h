@@ -30,8 +30,12 @@ typedef struct pt_engine_threads {
   pthread_cond_t changed;
   uint32_t counters[PT_COUNTERS];
 } pt_engine_threads;
-#define PT_ENGINE_THREADS(threads) \
-  { PT_TEAM(threads), PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0} }
+#define PT_ENGINE_THREADS(threads)                                           \
+  {                                                                          \
+    PT_TEAM(threads), PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, { \
+      0                                                                      \
+    }                                                                        \
+  }
 
 /* Makes the threads that are not there yet. PT_E_FULL: the system gives no more. */
 pt_status pt_team_start(pt_team* team);

@@ -30,7 +30,9 @@ static pt_status open(void) {
   pt_blocks blocks;
   pt_status status = PT_OK;
   if (PT_MODEL_STORAGE) status = board_storage(&blocks);
-  return status != PT_OK ? status : pt_trainer_open(&trainer, &pt_model_description, &pt_model_memory, PT_MODEL_STORAGE ? &blocks : NULL);
+  return status != PT_OK
+             ? status
+             : pt_trainer_open(&trainer, &pt_model_description, &pt_model_memory, PT_MODEL_STORAGE ? &blocks : NULL);
 }
 
 static pt_status write_weights(void) {
@@ -41,10 +43,13 @@ static pt_status write_weights(void) {
     static uint8_t bytes[1 << 20];
     const uint8_t* record = pt_tensor_record(&trainer.plan, tensor);
     pt_tensor_info info;
-    if (pt_load_u32(record + PT_TENSOR_PAIR) == PT_NOWHERE || (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) continue;
+    if (pt_load_u32(record + PT_TENSOR_PAIR) == PT_NOWHERE || (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0)
+      continue;
     status = pt_plan_tensor_info(&trainer.plan, tensor, &info);
     if (status == PT_OK && info.payload > sizeof bytes) status = PT_E_FULL;
-    if (status == PT_OK) status = pt_session_read(trainer.session, tensor, 0, bytes, (size_t)info.payload, trainer.journal.buffer, PT_BLOCK_BYTES);
+    if (status == PT_OK)
+      status = pt_session_read(trainer.session, tensor, 0, bytes, (size_t)info.payload, trainer.journal.buffer,
+                               PT_BLOCK_BYTES);
     if (status == PT_OK) fprintf(file, "%s %lu\n", info.name, (unsigned long)info.payload);
     if (status == PT_OK && fwrite(bytes, 1, (size_t)info.payload, file) != info.payload) status = PT_E_IO;
   }
