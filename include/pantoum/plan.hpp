@@ -204,9 +204,9 @@ void describe(Visitor& v, PlanOptions& o) {
                       .least = 1,
                       .most = 4096});
   v.field(o.engines, {.name = "engines",
-                      .help = "processors of each engine of the host: cpu, one engine of all threads; "
-                              "cpu0,cpu1 or cpu0-3,cpu4-7, engines that compute at the same time; behind "
-                              "them opencl0, the first OpenCL device",
+                      .help = "engines that compute at the same time: of the host, processors of each, as in "
+                              "cpu0,cpu1 or cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of "
+                              "another device, names of its profile, as in cpu,gpu; cpu: one of all threads",
                       .option = "--engines"});
   v.field(
       o.kernels,

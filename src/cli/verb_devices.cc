@@ -46,13 +46,21 @@ Json to_json(const cost::DeviceProfile& profile) {
                               {"flops_factor", level.flops_factor},
                               {"bytes_factor", level.bytes_factor},
                               {"active_w", level.active_w}});
+  json["other_engines"] = Json::array();
+  for (const cost::EngineProfile& engine : profile.engines)
+    json["other_engines"].push_back({{"name", engine.name},
+                                     {"compute", engine.is_modelled ? compute_json(engine.compute) : Json()},
+                                     {"idle_w", engine.idle_w},
+                                     {"launch_s", engine.launch_s},
+                                     {"handoff_s", engine.handoff_s},
+                                     {"same_bits", engine.same_bits}});
   json["sources"] = Json::object();
   for (const auto& [constant, source] : profile.sources) json["sources"][constant] = source;
   return json;
 }
 
-std::string compute_text(const cost::Compute& compute) {
-  std::string text = fmt::format("  compute    {:.4g} flop/s", compute.flops_per_s);
+std::string compute_text(const cost::Compute& compute, const std::string& name = "compute") {
+  std::string text = fmt::format("  {:<10} {:.4g} flop/s", name, compute.flops_per_s);
   if (compute.vector_lanes > 1) text += fmt::format(" in vectors of {}", compute.vector_lanes);
   if (compute.active_w > 0)
     text += fmt::format(", {:.4g} W (modelled)", compute.active_w);
@@ -78,6 +86,19 @@ std::string clocks_text(const cost::DeviceProfile& profile) {
   return text;
 }
 
+std::string engines_text(const cost::DeviceProfile& profile) {
+  std::string text;
+  for (const cost::EngineProfile& engine : profile.engines) {
+    const std::string name = "engine " + engine.name;
+    text += engine.is_modelled ? compute_text(engine.compute, name)
+                               : fmt::format("  {:<10} computes ops of which a table has its times\n", name);
+    text += fmt::format("  {:<10} launched in {}, known of after {}, {} bits; used where --engines names it\n", "",
+                        base::show_seconds(engine.launch_s), base::show_seconds(engine.handoff_s),
+                        engine.same_bits ? "the processor's" : "its own");
+  }
+  return text;
+}
+
 std::string sources_text(const cost::DeviceProfile& profile) {
   std::string text;
   for (const auto& [constant, source] : profile.sources)
@@ -94,7 +115,7 @@ std::string to_text(const cost::DeviceProfile& profile) {
                   base::show_bytes(device.ram_bytes), device.align_bytes);
   if (profile.rom_bytes > 0)
     text += fmt::format("  ROM        {}, read in place\n", base::show_bytes(profile.rom_bytes));
-  text += compute_text(profile.compute) + clocks_text(profile);
+  text += compute_text(profile.compute) + clocks_text(profile) + engines_text(profile);
   text += fmt::format("  storage    {}", mode_name(device.pager.mode));
   if (device.pager.mode != problem::PagerMode::kNone)
     text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)",

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <stop_token>
 #include <poll.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
+#include <stop_token>
 
 #include <algorithm>
 #include <array>
@@ -107,6 +107,7 @@ Result<int> exchange(const ProfileOptions& options) {
   std::vector<cost::ProfileRow> rows;
   if (!options.imported.empty()) {
     PANTOUM_ASSIGN(rows, cost::read_profile(options.imported, options.machine));
+    PANTOUM_TRY(cost::check_engines(rows, options.imported));
     std::error_code none;  // the store says so
     if (!options.step.plan.profile_store)
       std::filesystem::create_directories(std::filesystem::path(path).parent_path(), none);

@@ -141,8 +141,9 @@ class Reader {
 };
 
 void read_caches(Reader& compute_reader, const std::string& where, Compute& compute) {
+  const std::string cache_key = compute_reader.name_of("cache");
   for (const toml::table* table : compute_reader.tables("cache", kMostCaches)) {
-    Reader reader(*table, "compute.cache", where);
+    Reader reader(*table, cache_key, where);
     reader.allow({"bytes", "bytes_per_s"});
     CacheLevel cache;
     reader.bytes("bytes", cache.bytes);
@@ -150,15 +151,51 @@ void read_caches(Reader& compute_reader, const std::string& where, Compute& comp
     const bool is_nested = compute.caches.empty() || (cache.bytes > compute.caches.back().bytes &&
                                                       cache.bytes_per_s <= compute.caches.back().bytes_per_s);
     if (cache.bytes <= 0 || cache.bytes_per_s <= 0)
-      reader.refuse("'compute.cache' needs 'bytes' and 'bytes_per_s'", place(where, *table), "");
+      reader.refuse(fmt::format("'{}' needs 'bytes' and 'bytes_per_s'", cache_key), place(where, *table), "");
     else if (!is_nested || cache.bytes_per_s < compute.bytes_per_s)
-      reader.refuse("a larger memory is slower: 'compute.cache' is not in that order", place(where, *table),
-                    "write caches from the smallest to the largest, none slower than 'compute.bytes_per_s'");
+      reader.refuse(fmt::format("a larger memory is slower: '{}' is not in that order", cache_key),
+                    place(where, *table),
+                    fmt::format("write caches from the smallest to the largest, none slower than '{}'",
+                                compute_reader.name_of("bytes_per_s")));
     compute.caches.push_back(cache);
     compute_reader.take(reader);
   }
   if (!compute.caches.empty() && compute.bytes_per_s == 0)
-    compute_reader.refuse("'compute.cache' without 'compute.bytes_per_s'", where, "give the rate of RAM, too");
+    compute_reader.refuse(fmt::format("'{}' without '{}'", cache_key, compute_reader.name_of("bytes_per_s")), where,
+                          "give the rate of RAM, too");
+}
+
+// What the processor and the other engines have alike: rates and energy.
+void read_rates(Reader& reader, const toml::table& table, const std::string& where, Compute& compute,
+                bool needs_energy) {
+  const auto key = [&](std::string_view name) { return reader.name_of(name); };
+  double per_joule = 0, bytes_per_joule = 0;
+  reader.number("flops_per_s", compute.flops_per_s, true);
+  reader.number("flops_per_joule", per_joule, true);
+  reader.number("bytes_per_s", compute.bytes_per_s);
+  reader.number("bytes_per_joule", bytes_per_joule, true);
+  reader.number("op_overhead_s", compute.op_overhead_s);
+  reader.number("active_w", compute.active_w);
+  if (per_joule > 0) compute.joules_per_flop = 1 / per_joule;
+  if (bytes_per_joule > 0) compute.joules_per_byte = 1 / bytes_per_joule;
+  std::string roofline = "sum";
+  reader.text("roofline", roofline);
+  if (roofline != "sum" && roofline != "max")
+    reader.refuse(fmt::format("'{}' is '{}'", key("roofline"), roofline), place(where, table), "use sum or max");
+  compute.roofline = roofline == "max" ? Roofline::kMax : Roofline::kSum;
+  Bytes lanes = 1;
+  reader.whole("vector_lanes", lanes, 1);
+  constexpr Bytes kMostLanes = 4096;
+  if (lanes > kMostLanes)
+    reader.refuse(fmt::format("'{}' is more than {}", key("vector_lanes"), kMostLanes), place(where, table), "");
+  compute.vector_lanes = static_cast<int>(std::min(lanes, kMostLanes));
+  read_caches(reader, where, compute);
+  if (!reader.error() && compute.active_w > 0 && (per_joule > 0 || bytes_per_joule > 0))
+    reader.refuse(fmt::format("'{}' beside joules of operations or bytes", key("active_w")), place(where, table),
+                  "energy is seconds times 'active_w', or that of 'flops_per_joule' and 'bytes_per_joule': give one");
+  if (!reader.error() && per_joule == 0 && compute.active_w == 0 && needs_energy)
+    reader.refuse(fmt::format("no energy: give '{}' or '{}'", key("active_w"), key("flops_per_joule")),
+                  place(where, table), "");
 }
 
 void read_compute(Reader& root, const std::string& where, Compute& compute, bool has_clocks) {
@@ -167,36 +204,11 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
   Reader reader(*table, "compute", where);
   reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w",
                 "core_w", "roofline", "vector_lanes", "cache"});
-  double per_joule = 0, bytes_per_joule = 0;
-  reader.number("flops_per_s", compute.flops_per_s, true);
-  reader.number("flops_per_joule", per_joule, true);
-  reader.number("bytes_per_s", compute.bytes_per_s);
-  reader.number("bytes_per_joule", bytes_per_joule, true);
-  reader.number("op_overhead_s", compute.op_overhead_s);
-  reader.number("active_w", compute.active_w);
   reader.number("core_w", compute.core_w);
-  if (per_joule > 0) compute.joules_per_flop = 1 / per_joule;
-  if (bytes_per_joule > 0) compute.joules_per_byte = 1 / bytes_per_joule;
-  std::string roofline = "sum";
-  reader.text("roofline", roofline);
-  if (roofline != "sum" && roofline != "max")
-    reader.refuse(fmt::format("'compute.roofline' is '{}'", roofline), place(where, *table), "use sum or max");
-  compute.roofline = roofline == "max" ? Roofline::kMax : Roofline::kSum;
-  Bytes lanes = 1;
-  reader.whole("vector_lanes", lanes, 1);
-  constexpr Bytes kMostLanes = 4096;
-  if (lanes > kMostLanes)
-    reader.refuse(fmt::format("'compute.vector_lanes' is more than {}", kMostLanes), place(where, *table), "");
-  compute.vector_lanes = static_cast<int>(std::min(lanes, kMostLanes));
-  read_caches(reader, where, compute);
+  read_rates(reader, *table, where, compute, !has_clocks);
   if (!reader.error() && compute.core_w > 0 && compute.active_w == 0)
     reader.refuse("'compute.core_w' without 'compute.active_w'", place(where, *table),
                   "give the watts of one computing thread, too: core_w is what each further one adds");
-  if (!reader.error() && compute.active_w > 0 && (per_joule > 0 || bytes_per_joule > 0))
-    reader.refuse("'compute.active_w' beside joules of operations or bytes", place(where, *table),
-                  "energy is seconds times 'active_w', or that of 'flops_per_joule' and 'bytes_per_joule': give one");
-  if (!reader.error() && per_joule == 0 && compute.active_w == 0 && !has_clocks)
-    reader.refuse("no energy: give 'compute.active_w' or 'compute.flops_per_joule'", place(where, *table), "");
   root.take(reader);
 }
 
@@ -276,6 +288,35 @@ void read_clocks(Reader& root, const std::string& where, DeviceProfile& profile)
                 "with host = true, times are measured at the clock that the machine has: leave 'clock' or 'host' out");
 }
 
+void read_engines(Reader& root, const std::string& where, DeviceProfile& profile) {
+  std::set<std::string> names{kProcessor, kMemory};
+  for (const toml::table* table : root.tables("engine", kMostOtherEngines)) {
+    Reader reader(*table, "engine", where);
+    reader.allow({"name", "flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s",
+                  "active_w", "roofline", "vector_lanes", "cache", "idle_w", "launch_s", "handoff_s", "same_bits"});
+    EngineProfile engine;
+    reader.text("name", engine.name);
+    if (!is_level_name(engine.name) || !names.insert(engine.name).second)
+      reader.refuse("an engine has no name of its own", place(where, *table),
+                    "write name = \"gpu\": letters, digits, '.', '_', '-' and '+', 32 at most; 'cpu' is what "
+                    "'compute' is of, and 'memory' the bandwidth");
+    read_rates(reader, *table, where, engine.compute, true);
+    engine.is_modelled = table->contains("flops_per_s");
+    if (!engine.is_modelled && (engine.compute.bytes_per_s > 0 || engine.compute.op_overhead_s > 0))
+      reader.refuse(fmt::format("engine '{}' has rates without 'flops_per_s'", engine.name), place(where, *table),
+                    "give it too, or none of them: then the engine computes the ops of which a table has its times");
+    reader.number("idle_w", engine.idle_w);
+    reader.number("launch_s", engine.launch_s);
+    reader.number("handoff_s", engine.handoff_s);
+    reader.flag("same_bits", engine.same_bits);
+    root.take(reader);
+    profile.engines.push_back(std::move(engine));
+  }
+  if (profile.host && !profile.engines.empty())
+    root.refuse("'engine' in a profile of this machine", where,
+                "engines of this machine are processors: leave 'engine' out, and plan with --engines cpu0,cpu1");
+}
+
 // Plans choose the number of threads on this machine alone.
 void check_cores(Reader& root, const std::string& where, const DeviceProfile& profile) {
   if (profile.compute.core_w > 0 && !profile.host)
@@ -297,6 +338,21 @@ bool is_level_constant(const DeviceProfile& profile, const std::string& key) {
   return false;
 }
 
+// "engine.gpu.active_w", or "engine.gpu.cache[0].bytes"
+bool is_engine_constant(const toml::table& root, const std::string& key) {
+  const toml::array* engines = root.get_as<toml::array>("engine");
+  if (engines == nullptr) return false;
+  for (const toml::node& entry : *engines) {
+    const toml::table* engine = entry.as_table();
+    const std::string prefix = engine == nullptr ? "" : "engine." + (*engine)["name"].value_or(std::string()) + ".";
+    if (engine == nullptr || !key.starts_with(prefix)) continue;
+    const std::string field = key.substr(prefix.size());
+    bool is_table = false;
+    if (field != "name" && is_constant(*engine, field, is_table) && !is_table) return true;
+  }
+  return false;
+}
+
 void read_sources(Reader& root, const toml::table& whole, const std::string& where, DeviceProfile& profile) {
   const toml::table* table = root.table("sources", false);
   if (table == nullptr) return;
@@ -307,7 +363,8 @@ void read_sources(Reader& root, const toml::table& whole, const std::string& whe
     if (!text || text->empty())
       root.refuse(fmt::format("'sources.\"{}\"' is not a text", name), place(where, node),
                   "write the key with dots in quotation marks, as in \"pager.in.w\" = \"measured: by whom\"");
-    else if (!is_level_constant(profile, name) && (!is_constant(whole, name, is_table) || is_table))
+    else if (!is_level_constant(profile, name) && !is_engine_constant(whole, name) &&
+             (!is_constant(whole, name, is_table) || is_table))
       root.refuse(fmt::format("'sources' names '{}', which is no constant of this profile", name), place(where, node),
                   "");
     else
@@ -344,8 +401,8 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   }
   DeviceProfile profile;
   Reader root(table, "", where);
-  root.allow({"name", "description", "source", "host", "battery", "ram", "rom", "align_bytes", "idle_w", "compute", "pager",
-              "clock", "sources"});
+  root.allow({"name", "description", "source", "host", "battery", "ram", "rom", "align_bytes", "idle_w", "compute",
+              "pager", "clock", "engine", "sources"});
   root.text("name", profile.device.name);
   root.text("description", profile.description);
   root.text("source", profile.source);
@@ -358,6 +415,7 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   read_compute(root, where, profile.compute, table.contains("clock"));
   read_pager(root, where, profile.device.pager);
   read_clocks(root, where, profile);
+  read_engines(root, where, profile);
   check_cores(root, where, profile);
   read_sources(root, table, where, profile);
   if (profile.device.name.empty()) root.refuse("'name' is missing", where, "");
@@ -380,6 +438,12 @@ Result<DeviceProfile> load_device(const std::string& name_or_path) {
   return fail("E0270", fmt::format("no device profile is called '{}'", name_or_path), "--device",
               fmt::format("{}use one of {}, or a path that ends in .toml", base::hint_at(name_or_path, known),
                           fmt::join(known, ", ")));
+}
+
+std::vector<std::string> engine_names(const DeviceProfile& device) {
+  std::vector<std::string> names{kProcessor};
+  for (const EngineProfile& engine : device.engines) names.push_back(engine.name);
+  return names;
 }
 
 std::vector<std::string> device_names() {

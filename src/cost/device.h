@@ -42,24 +42,38 @@ struct ClockLevel {
   Watts active_w = 0;  // while an op computes, in addition to idle_w
 };
 
+// An engine beside the processor that `compute` is of: a GPU, an NPU, a second cluster of cores. All share the RAM.
+struct EngineProfile {
+  std::string name;
+  Compute compute = {};
+  bool is_modelled = false;  // it has flops_per_s; else it computes ops of which the store has times (device_engines.h)
+  bool same_bits = false;    // its kernels give the bits of the processor's
+  Watts idle_w = 0;          // while a plan uses it
+  Seconds launch_s = 0, handoff_s = 0;  // docs/design/semantics.md, "Several engines on one RAM"
+};
+
 struct DeviceProfile {
   Device device;
   Compute compute;
-  std::string description, source;      // where the constants come from
-  Bytes rom_bytes = 0;                  // of memory that kernels read in place (flash); 0: there is none
-  bool host = false;                    // the device is this machine, so times and storage speed can be measured
-  bool battery = false;                 // it runs on a battery, so plans minimize energy unless asked otherwise
-  std::vector<ClockLevel> clocks = {};  // empty: the device has the one clock of `compute`
+  std::string description, source;          // where the constants come from
+  Bytes rom_bytes = 0;                      // of memory that kernels read in place (flash); 0: there is none
+  bool host = false;                        // the device is this machine, so times and storage speed can be measured
+  bool battery = false;                     // it runs on a battery, so plans minimize energy unless asked otherwise
+  std::vector<ClockLevel> clocks = {};      // empty: the device has the one clock of `compute`
+  std::vector<EngineProfile> engines = {};  // beside "cpu", which is `compute`; a plan uses those that it is asked for
   std::map<std::string, std::string> sources =
       {};  // where a constant comes from, by its key ("pager.in.w"); some have none
 };
+
+inline constexpr const char* kProcessor = "cpu";  // the engine that `compute` is of
+inline constexpr const char* kMemory = "memory";  // an engine that stands for the bandwidth of memory
 
 // The word with which a constant's source begins, as in "measured: ...", says how sure it is.
 //   published  in a data sheet or a paper     derived  computed from such figures, as the source says
 //   measured   by whom the source names       assumed  of something like it, or a guess that the source explains
 inline constexpr const char* kSourceKinds[] = {"published", "measured", "derived", "assumed"};
 
-inline constexpr size_t kMostClockLevels = 16, kMostCaches = 8;
+inline constexpr size_t kMostClockLevels = 16, kMostCaches = 8, kMostOtherEngines = 7;
 inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;  // of a profile file
 
 // Reads a profile: one that is compiled in (the TOML files of devices/), by name, or the file at a path that ends in .toml.
@@ -68,6 +82,8 @@ inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;
 [[nodiscard]] Result<DeviceProfile> load_device(const std::string& name_or_path);
 [[nodiscard]] Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where);
 [[nodiscard]] std::vector<std::string> device_names();
+// "cpu", and the names of the other engines.
+[[nodiscard]] std::vector<std::string> engine_names(const DeviceProfile& device);
 // Returns the profiles that are compiled in: name and TOML text, ascending by name.
 [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& builtin_devices();
 

@@ -77,6 +77,88 @@ ram = "published: a sheet"
 "clock.24MHz.active_w" = "measured: by us"
 )";
 
+constexpr const char* kOfEngines = R"(
+name = "soc"
+ram = "1GiB"
+[compute]
+flops_per_s = 1e9
+active_w = 1
+[[engine]]
+name = "gpu"
+flops_per_s = 1e10
+bytes_per_s = 1e9
+active_w = 2
+idle_w = 0.5
+launch_s = 1e-5
+handoff_s = 2e-5
+[[engine.cache]]
+bytes = "1MiB"
+bytes_per_s = 1e10
+[[engine]]
+name = "npu"
+flops_per_joule = 1e9
+same_bits = true
+[sources]
+"engine.gpu.launch_s" = "measured: by us"
+"engine.gpu.cache[0].bytes" = "published: a sheet"
+)";
+
+TEST(Device, ReadsEngines) {
+  const auto profile = parse_device(kOfEngines, "soc.toml");
+  ASSERT_TRUE(profile) << to_text(profile.error());
+  ASSERT_EQ(profile->engines.size(), 2u);
+  const EngineProfile &gpu = profile->engines[0], &npu = profile->engines[1];
+  EXPECT_EQ(gpu.name, "gpu");
+  EXPECT_TRUE(gpu.is_modelled);
+  EXPECT_FALSE(gpu.same_bits);
+  EXPECT_EQ(gpu.compute.flops_per_s, 1e10);
+  ASSERT_EQ(gpu.compute.caches.size(), 1u);
+  EXPECT_EQ(gpu.idle_w, 0.5);
+  EXPECT_EQ(gpu.launch_s, 1e-5);
+  EXPECT_EQ(gpu.handoff_s, 2e-5);
+  EXPECT_FALSE(npu.is_modelled);
+  EXPECT_TRUE(npu.same_bits);
+  EXPECT_EQ(profile->sources.size(), 2u);
+  EXPECT_EQ(profile->device.engines.size(), 1u) << "a plan uses them where it is asked to";
+}
+
+TEST(Device, TellsWhatIsWrongWithEngines) {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = kOfEngines;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  std::string many = kOfEngines;
+  for (size_t engine = 0; engine < kMostOtherEngines; ++engine)
+    many.insert(many.find("[sources]"), "[[engine]]\nname = \"e" + std::to_string(engine) + "\"\nactive_w = 1\n");
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {with("\"npu\"", "\"gpu\""), "no name of its own"},
+      {with("\"npu\"", "\"cpu\""), "no name of its own"},
+      {with("\"npu\"", "\"memory\""), "no name of its own"},
+      {with("\"npu\"", "\"n,pu\""), "no name of its own"},
+      {with("name = \"npu\"", ""), "no name of its own"},
+      {with("flops_per_joule = 1e9", ""), "no energy: give 'engine.active_w'"},
+      {with("active_w = 2", "active_w = 2\nflops_per_joule = 1"), "'engine.active_w' beside"},
+      {with("same_bits = true", "bytes_per_s = 1"), "rates without 'flops_per_s'"},
+      {with("launch_s = 1e-5", "launch_s = -1e-5"), "'engine.launch_s'"},
+      {with("launch_s = 1e-5", "launch_s = nan"), "'engine.launch_s'"},
+      {with("handoff_s = 2e-5", "hand_off_s = 2e-5"), "unknown key 'engine.hand_off_s'"},
+      {with("= 1e10\n[[engine]]", "= 1e8\n[[engine]]"), "'engine.cache' is not in that order"},
+      {with("same_bits = true", "same_bits = 1"), "not true or false"},
+      {with("same_bits = true", "core_w = 1"), "unknown key 'engine.core_w'"},
+      {with("engine.gpu.launch_s", "engine.tpu.launch_s"), "no constant"},
+      {with("engine.gpu.launch_s", "engine.npu.launch_s"), "no constant"},
+      {with("engine.gpu.launch_s", "engine.gpu.name"), "no constant"},
+      {with("cache[0].bytes", "cache[1].bytes"), "no constant"},
+      {with("ram = \"1GiB\"", "ram = \"1GiB\"\nhost = true"), "'engine' in a profile of this machine"},
+      {many, "more than 7"}};
+  for (const auto& [text, message] : wrong) {
+    const auto profile = parse_device(text, "bad.toml");
+    ASSERT_FALSE(profile) << text;
+    EXPECT_EQ(profile.error().code, "E0271");
+    EXPECT_THAT(to_text(profile.error()), HasSubstr(message));
+  }
+}
+
 TEST(Device, ReadsCachesClockLevelsAndSources) {
   const auto profile = parse_device(kLeveled, "leveled.toml");
   ASSERT_TRUE(profile) << to_text(profile.error());

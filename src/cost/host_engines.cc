@@ -12,7 +12,6 @@
 namespace pantoum::cost {
 namespace {
 
-constexpr const char* kMemory = "memory";
 constexpr double kShareOfBandwidth = 0.5;
 constexpr int kMostProcessor = 4095;
 
@@ -47,13 +46,6 @@ std::vector<int> processors_of(std::string_view text) {
   return processors;
 }
 
-// Does the op move more than half of what memory can?
-bool is_of_memory(const Work& work, const Compute& compute, Seconds seconds) {
-  const bool fits_a_cache =
-      !compute.caches.empty() && work.footprint <= static_cast<double>(compute.caches.back().bytes);
-  return compute.bytes_per_s > 0 && !fits_a_cache && work.bytes > kShareOfBandwidth * compute.bytes_per_s * seconds;
-}
-
 // Reads "opencl" or "opencl1". None: the text is neither.
 std::optional<int> device_of(std::string_view text) {
   if (!text.starts_with("opencl")) return std::nullopt;
@@ -64,6 +56,11 @@ std::optional<int> device_of(std::string_view text) {
 }
 
 }  // namespace
+
+bool takes_memory(const Work& work, const std::vector<CacheLevel>& caches, double bytes_per_s, Seconds seconds) {
+  const bool fits_a_cache = !caches.empty() && work.footprint <= static_cast<double>(caches.back().bytes);
+  return bytes_per_s > 0 && !fits_a_cache && work.bytes > kShareOfBandwidth * bytes_per_s * seconds;
+}
 
 Result<std::vector<HostEngine>> parse_engines(const std::string& text, const std::string& where) {
   std::vector<HostEngine> engines;
@@ -127,7 +124,7 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
     choice.algorithm = way.kernel->algorithm_name;
     choice.numerics = way.kernel->numerics;
     choice.engines = {of_device};
-    if (is_of_memory(work, device.compute, way.seconds)) choice.engines.emplace_back(kMemory);
+    if (takes_memory(work, device.compute.caches, device.compute.bytes_per_s, way.seconds)) choice.engines.emplace_back(kMemory);
     choice.workspace_bytes = way.workspace;
     choice.time_s = way.seconds;
     if (like.time_s > 0) choice.energy_j *= way.seconds / like.time_s;
@@ -138,7 +135,7 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
     const size_t first = choices.size();
     for (size_t at = 0; at < first; ++at) {
       const Work work = work_of(graph, built.computed_as[op][at], choices[at].workspace_bytes, built.kernel_of[op][at]);
-      const bool of_memory = is_of_memory(work, device.compute, choices[at].time_s);
+      const bool of_memory = takes_memory(work, device.compute.caches, device.compute.bytes_per_s, choices[at].time_s);
       const problem::Choice plain = choices[at];
       const auto on = [&](std::vector<std::string> names) {
         problem::Choice choice = plain;

@@ -26,4 +26,8 @@ struct HostEngine {
 void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
                  const std::vector<HostEngine>& engines, Seconds hand_off, const std::vector<DeviceWay>& ways = {});
 
+// Does an op that takes so many seconds, on an engine with these caches, move more than half of what memory can?
+[[nodiscard]] bool takes_memory(const Work& work, const std::vector<CacheLevel>& caches, double bytes_per_s,
+                                Seconds seconds);
+
 }  // namespace pantoum::cost

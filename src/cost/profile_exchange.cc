@@ -11,11 +11,14 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
 #include "base/foreign_text.h"
+#include "base/lists.h"
+#include "cost/device.h"
 
 namespace pantoum::cost {
 namespace {
@@ -137,6 +140,9 @@ class RowReader {
     if (key.op.empty() || key.algorithm.empty() || key.operands.empty()) return "op, algorithm or operands is empty";
     if (!is_key(key)) return "it is no key of the store";
     if (!is_sample(sample)) return "its figures are no measurement: seconds above 0, low_s <= seconds <= high_s";
+    if (!keys_.insert(text_of(key)).second)
+      return fmt::format("a row before it is of the same op on engine '{}': each stands once",
+                         base::one_line(key.engine.substr(0, kMostTableColumns)));
     rows_.push_back({std::move(key), sample});
     return "";
   }
@@ -148,6 +154,7 @@ class RowReader {
   std::vector<std::string> names_;
   std::map<std::string, size_t> at_;
   std::vector<ProfileRow> rows_;
+  std::unordered_set<std::string> keys_;
 };
 
 // Reads the records of a CSV text, field by field. A quoted field may hold line ends.
@@ -258,6 +265,23 @@ Result<std::vector<ProfileRow>> read_profile(const std::string& path, const std:
     if (why.empty()) why = rows.add(fields);
   if (!why.empty()) return bad_row(path, reader.line(), why);
   return rows.take();
+}
+
+Result<void> check_engines(const std::vector<ProfileRow>& rows, const std::string& path) {
+  std::map<std::string, std::vector<std::string>> engines_of;
+  for (const auto& [name, text] : builtin_devices()) {
+    PANTOUM_ASSIGN(const DeviceProfile profile, parse_device(text, name));
+    if (!profile.host) engines_of.emplace(name, engine_names(profile));
+  }
+  for (const ProfileRow& row : rows) {
+    const auto device = engines_of.find(row.key.machine);
+    if (device == engines_of.end() || base::contains(device->second, row.key.engine)) continue;
+    const std::string engine = base::one_line(row.key.engine.substr(0, kMostTableColumns));
+    return fail("E0276", fmt::format("device '{}' has no engine '{}'", row.key.machine, engine), path,
+                fmt::format("it has {}; a profile of your own, under another name, may have others",
+                            fmt::join(device->second, ", ")));
+  }
+  return {};
 }
 
 Result<void> keep_profile(ProfileStore& store, const std::vector<ProfileRow>& rows) {

@@ -144,6 +144,33 @@ TEST_F(Exchange, RefusesTablesThatAreNone) {
   EXPECT_EQ(export_profile(*store_, path("t.sql")).error().code, "E0117");
 }
 
+TEST_F(Exchange, RefusesARowThatStandsTwice) {
+  const std::string head = "engine,op,algorithm,operands,attributes,threads,seconds\n";
+  const auto read = [&](const std::string& rows) { return read_profile(written("d.csv", head + rows), "m"); };
+  EXPECT_TRUE(read("cpu,o,a,z,|,1,1\ngpu,o,a,z,|,1,1\n,o,a,z,|,2,1\n,o,b,z,|,1,1\n"));
+  for (const char* again : {"cpu,o,a,z,|,1,1\n", "cpu,o,a,z,|,1,2\n", ",o,a,z,,,1\n"}) {
+    const auto refused = read(std::string("cpu,o,a,z,|,1,1\n") + again);
+    ASSERT_FALSE(refused) << again;
+    EXPECT_EQ(refused.error().code, "E0276");
+    EXPECT_TRUE(refused.error().where.ends_with("d.csv:3")) << refused.error().where;
+  }
+}
+
+TEST_F(Exchange, RefusesEnginesThatAKnownDeviceDoesNotHave) {
+  const auto checked = [](const std::string& machine, const std::string& engine) {
+    OpKey key = kKey;
+    key.machine = machine, key.engine = engine;
+    const auto done = check_engines({{kKey, some_sample()}, {key, some_sample()}}, "t.csv");
+    return done ? "" : done.error().code + " " + done.error().message;
+  };
+  EXPECT_EQ(checked("jetson-orin", "gpu"), "");
+  EXPECT_EQ(checked("jetson-orin", "cpu"), "");
+  EXPECT_EQ(checked("jetson-orin", "npu"), "E0276 device 'jetson-orin' has no engine 'npu'");
+  EXPECT_EQ(checked("m4", "gpu"), "E0276 device 'm4' has no engine 'gpu'");
+  EXPECT_EQ(checked("mine", "gpu"), "") << "a profile of one's own";
+  EXPECT_EQ(checked("host", "opencl"), "");
+}
+
 TEST_F(Exchange, ChecksEveryFieldOfARow) {
   const std::string longest(kMostField, 'x');
   const std::vector<std::pair<std::string, bool>> rows{{"m,cpu,o,a,z,|,1,1e-3,,1", true},

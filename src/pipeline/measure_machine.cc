@@ -46,6 +46,15 @@ Measure measure_of(const PlanRequest& request, bool host) {
   return host ? Measure::missing : settings.profile_store ? Measure::known : Measure::off;
 }
 
+Result<cost::EngineTimes> engine_times_of(const PlanRequest& request, const cost::DeviceProfile& device) {
+  if (measure_of(request, device.host) != Measure::known) return cost::EngineTimes();
+  const std::string path = request.settings.profile_store.value_or(request.measuring.cache_store);
+  std::error_code none;  // begin() has said so
+  if (path.empty() || !std::filesystem::exists(path, none)) return cost::EngineTimes();
+  PANTOUM_ASSIGN(const std::unique_ptr<cost::ProfileStore> store, cost::ProfileStore::open(path));
+  return cost::EngineTimes::read(*store, device.device.name);
+}
+
 MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels,
                                        const cost::DeviceProfile& device)
     : request_(request),

@@ -8,6 +8,7 @@
 
 #include "cost/device.h"
 #include "cost/device_engine.h"
+#include "cost/device_engines.h"
 #include "cost/measure.h"
 #include "cost/profile_store.h"
 #include "pipeline/measure_storage.h"
@@ -17,6 +18,10 @@ namespace pantoum::pipeline {
 
 // Returns the mode that `auto` stands for with this device and request.
 [[nodiscard]] Measure measure_of(const PlanRequest& request, bool host);
+
+// Returns the times that the store has of the device's engines beside its processor: none where nothing known is asked for. Errors as
+// MachineMeasurement::begin has them.
+[[nodiscard]] Result<cost::EngineTimes> engine_times_of(const PlanRequest& request, const cost::DeviceProfile& device);
 
 // One measurement. It begins before the cost graphs are made, and `tell` ends it. Its functions do nothing if nothing is to be measured.
 class MachineMeasurement {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/replay.h"
+#include "cost/device_engines.h"
 #include "host/engine_threads.h"
+#include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/device_engine.h"
 #include "pipeline/request_json.h"
@@ -173,14 +176,47 @@ Result<problem::Seconds> hand_off_of(const PlanRequest& request, const pt_pool& 
   return host::measure_hand_off(*threads, pool);
 }
 
-// The training step's graph on the request's engines. Measures the OpenCL device among them for `seconds` at most; none: its times are assumed.
-Result<cost::BuiltCostGraph> on_engines(Compiled& compiled, const PlanRequest& request, problem::Seconds hand_off,
+// The training step's graph on the host's engines. Measures the OpenCL device among them for `seconds` at most; none: its times are assumed.
+Result<cost::BuiltCostGraph> on_host_engines(Compiled& compiled, const PlanRequest& request, problem::Seconds hand_off,
                                         std::optional<problem::Seconds> seconds) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(const std::vector<cost::DeviceWay> ways, ways_on_device(compiled, request, device, seconds));
   cost::BuiltCostGraph built = compiled.training().cost;
   cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off, ways);
   return built;
+}
+
+std::string told(const cost::EngineOffer& offer, size_t ops) {
+  if (offer.modelled > 0) return fmt::format("{} modelled", offer.engine);
+  return fmt::format("{} measured for {} of {} ops", offer.engine, offer.measured, ops);
+}
+
+// E0117: an engine of which no time is known.
+Result<cost::BuiltCostGraph> on_profile_engines(const Program& program, const PlanRequest& request,
+                                                const cost::DeviceProfile& device) {
+  PANTOUM_ASSIGN(const cost::EngineTimes times, engine_times_of(request, device));
+  cost::BuiltCostGraph built = program.cost;
+  const size_t ops = built.graph.ops.size();
+  for (const cost::EngineOffer& offer :
+       cost::add_device_engines(built, program.graph, device, request.device_engines, times)) {
+    if (offer.measured + offer.modelled == 0)
+      return fail("E0117", fmt::format("no time of this model's ops is known on engine '{}'", offer.engine),
+                  "--engines",
+                  times.has(offer.engine)
+                      ? "the table has times of other ops or shapes (pantoum profile --export shows them)"
+                      : "the profile gives it no flops_per_s: import a table with a column 'engine' (pantoum profile "
+                        "--import), and name its store with --profile-store");
+    built.graph.device.costs_of += "; " + told(offer, ops);
+  }
+  return built;
+}
+
+// The training step's graph on the engines that were asked for; `left`: the seconds that planning has.
+Result<cost::BuiltCostGraph> on_engines(Compiled& compiled, const PlanRequest& request, problem::Seconds left) {
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  if (!device.host) return on_profile_engines(compiled.training(), request, device);
+  PANTOUM_ASSIGN(const problem::Seconds hand_off, hand_off_of(request, *compiled.kernels->pool()));
+  return on_host_engines(compiled, request, hand_off, kShareOfMeasuringDevice * left);
 }
 
 bool has_limits(const plan::Asked& asked) {
@@ -196,7 +232,12 @@ plan::Asked without_limits(plan::Asked asked) {
 // The training step's graph on the engines that a given plan is of, with the engines of the plan's choices.
 Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request, Compiled& compiled) {
   Program& training = compiled.training();
-  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_engines(compiled, request, 0, std::nullopt));
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  if (!device.host) {
+    (void)cost::take_device_engines(training.cost, given);  // another step is told later
+    return {};
+  }
+  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_host_engines(compiled, request, 0, std::nullopt));
   if (built.graph.ops.size() != given.ops.size()) return {};  // another step, which is told later
   for (size_t op = 0; op < given.ops.size(); ++op) {
     if (built.graph.ops[op].choices.size() != given.ops[op].choices.size()) return {};
@@ -212,9 +253,8 @@ Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request,
 Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, const plan::Asked& asked,
                              bool misses_limits, problem::Seconds left) {
   const Clock::time_point begin = Clock::now();
-  PANTOUM_ASSIGN(const problem::Seconds hand_off, hand_off_of(request, *compiled.kernels->pool()));
+  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_engines(compiled, request, left));
   Program& training = compiled.training();
-  PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_engines(compiled, request, hand_off, kShareOfMeasuringDevice * left));
   plan::PlanOptions options = asked.options;
   options.question = training.plan.question;
   options.question.deadline = asked.options.question.deadline;
@@ -222,17 +262,24 @@ Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, con
   options.time_limit = std::max(0.0, left - std::chrono::duration<double>(Clock::now() - begin).count());
   PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
   const double one = asked.value_of(training.plan), several = asked.value_of(plan);
-  const size_t count = request.engines.size();
-  if (!misses_limits && several > kWorthSeveralEngines * one) {
+  const bool of_host = request.device_engines.empty();
+  const std::string many = of_host ? fmt::format("{} engines", request.engines.size())
+                                   : fmt::format("engines {}", fmt::join(request.device_engines, ", "));
+  const std::string alone =
+      of_host ? fmt::format("one engine of {} threads", request.kernel_threads) : "the processor alone";
+  const double worth = of_host ? kWorthSeveralEngines : 1;  // a profile's times are no better on one engine
+  if (!misses_limits && several >= worth * one) {
     plan::hold_for_both(training.plan, plan.bound);
-    compiled.planning_notes.push_back(fmt::format(
-        "no plan on {} engines was found that costs {:.0f}% less than one on all {} threads: every op takes all", count,
-        100 * (1 - kWorthSeveralEngines), request.kernel_threads));
+    compiled.planning_notes.push_back(
+        of_host ? fmt::format(
+                      "no plan on {} was found that costs {:.0f}% less than one on all {} threads: every op takes all",
+                      many, 100 * (1 - worth), request.kernel_threads)
+                : fmt::format("no plan on {} was found that costs less than one on {}, which computes every op", many,
+                              alone));
     return {};
   }
-  compiled.planning_notes.push_back(fmt::format("{} engines: {:.1f}% less {} than on one engine of {} threads", count,
-                                                100 * (1 - several / one), problem::name_of(options.question.objective),
-                                                request.kernel_threads));
+  compiled.planning_notes.push_back(fmt::format("{}: {:.1f}% less {} than on {}", many, 100 * (1 - several / one),
+                                                problem::name_of(options.question.objective), alone));
   plan.model = training.plan.model;
   plan.one_engine = training.plan.predicted;
   training.plan = std::move(plan);
@@ -347,7 +394,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   PANTOUM_ASSIGN(asked.options, planner_options(first, request, compiled.unplanned));
   asked.options.time_limit = std::max(0.0, asked.options.time_limit - compiled.costing_s);
   const problem::Seconds whole_limit = asked.options.time_limit;
-  const bool several = !request.engines.empty() && reuse == nullptr;
+  const bool several = request.on_engines() && reuse == nullptr;
   if (several) asked.options.time_limit *= 1 - kShareOnEngines;
   std::optional<plan::Step> unlimited;
   if (several && has_limits(asked)) unlimited = step;

@@ -10,6 +10,7 @@
 #include "base/custom_operators.h"
 #include "base/nearest_name.h"
 #include "cost/device.h"
+#include "cost/device_engines.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/switches.h"
@@ -96,20 +97,35 @@ Names names_to_leave_out() {
   return names;
 }
 
-// The engines' threads are the kernels'.
+// The engines that a profile has beside its processor.
+static Result<void> take_device_engines(PlanRequest& request, const cost::DeviceProfile& device) {
+  PANTOUM_ASSIGN(request.device_engines, cost::parse_engine_names(request.settings.engines, device, "--engines"));
+  for (const std::string& name : request.device_engines) {
+    const auto engine = std::ranges::find(device.engines, name, &cost::EngineProfile::name);
+    if (engine != device.engines.end() && !engine->same_bits && !request.settings.allow_numerics_change)
+      return fail("E0117",
+                  fmt::format("engine '{}' rounds in its own way, so losses will differ in their last digits", name),
+                  "--engines", "allow it with --allow-numerics-change, or leave the engine out");
+  }
+  return {};
+}
+
+// The threads of the host's engines are the kernels'.
 static Result<void> take_engines(PlanRequest& request) {
-  PANTOUM_ASSIGN(request.engines, cost::parse_engines(request.settings.engines, "--engines"));
-  if (request.engines.empty()) return {};
-  if (request.device != "host")
-    return fail("E0117",
-                fmt::format("engines of processors are this machine's, and the device is '{}'", request.device),
-                "--engines", "leave out --engines or --device");
+  if (request.settings.engines == cost::kProcessor) return {};
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
+  if (device.host) {
+    PANTOUM_ASSIGN(request.engines, cost::parse_engines(request.settings.engines, "--engines"));
+  } else {
+    PANTOUM_TRY(take_device_engines(request, device));
+  }
   if (request.settings.planner != plan::kOwnPlanner)
     return fail("E0117", fmt::format("planner '{}' plans for one engine", request.settings.planner), "--engines",
                 "leave out --engines or --planner");
   if (!request.expression.empty() || request.options.question.objective == problem::Objective::kWeighted)
     return fail("E0117", "a formula as the objective is planned for one engine", "--engines",
                 "leave out --engines, or take --objective time, energy or edp");
+  if (!device.host) return {};
   int threads = 0;
   for (cost::HostEngine& engine : request.engines) {
     if (engine.name == "cpu") engine.threads = request.kernel_threads;

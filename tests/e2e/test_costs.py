@@ -119,9 +119,8 @@ class Profile(Costs):
         with open(self.path("m7.csv"), "w", newline="") as file:
             table = csv.writer(file)
             table.writerow(["op", "algorithm", "operands", "attributes", "threads", "seconds"])
-            for op in profile["ops"]:
-                for algorithm in {op["algorithm"], "compact", "reference"}:
-                    table.writerow([op["op"], algorithm, op["operands"], op["attributes"], 1, 7.0])
+            table.writerows({(op["op"], algorithm, op["operands"], op["attributes"], 1, 7.0) for op in profile["ops"]
+                             for algorithm in (op["algorithm"], "compact", "reference")})
         self.succeed("profile", "--import", self.path("m7.csv"), "--machine", "m7", "--profile-store", self.path("m7.db"))
         measured = json.loads(self.succeed(*plan, "--format", "json").stdout)
         self.assertIn("measured", measured["time_source"])

@@ -190,7 +190,7 @@ class Engines(House):
             with self.subTest(text):
                 self.refuse(2, "E0115", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", "--engines", text)
         self.refuse(2, "E0117", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", *ENGINES, "--threads", 3)
-        self.refuse(2, "E0117", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", *ENGINES, "--device", "m4")
+        self.refuse(2, "E0115", "plan", self.model, "--batch", BATCH, "--ram", "4MiB", *ENGINES, "--device", "m4")
 
 
 if __name__ == "__main__":

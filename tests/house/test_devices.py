@@ -24,7 +24,10 @@ def constants(table, path=""):
         name = f"{path}{key}"
         if not path and key in WORDS:
             continue
-        if name == "clock":
+        if name == "engine":
+            for engine in value:
+                yield from (field for field in constants(engine, f"engine.{engine['name']}.") if not field.endswith(".name"))
+        elif name == "clock":
             for level in value:
                 yield from (f"clock.{level['name']}.{field}" for field in level if field != "name")
         elif isinstance(value, dict):
@@ -57,9 +60,9 @@ class Devices(unittest.TestCase):
 
     def test_a_missing_or_vague_source_is_found(self):
         self.assertEqual(kinds(), ["published", "measured", "derived", "assumed"])
-        text = 'ram = "1MiB"\n[compute]\nactive_w = 1\n[[compute.cache]]\nbytes = "1KiB"\n[[clock]]\nname = "a"\nactive_w = 2\n'
+        text = 'ram = "1MiB"\n[compute]\nactive_w = 1\n[[compute.cache]]\nbytes = "1KiB"\n[[clock]]\nname = "a"\nactive_w = 2\n[[engine]]\nname = "g"\nidle_w = 3\n'
         self.assertEqual(faults(text, kinds()), ["no source for ram", "no source for compute.active_w", "no source for compute.cache[0].bytes",
-                                                 "no source for clock.a.active_w"])
+                                                 "no source for clock.a.active_w", "no source for engine.g.idle_w"])
         self.assertEqual(len(faults('ram = "1MiB"\n[sources]\nram = "somewhere"\n', kinds())), 1)
         self.assertEqual(len(faults('ram = "1MiB"\n[sources]\nram = "measured: "\n', kinds())), 1)
 
