@@ -229,7 +229,7 @@ class Failures(OpenCl):
                 self.assertIn(text, self.refuse(4, code, *words, *ENGINES).stderr)
         with self.fake():
             self.refuse(4, "E0413", *words, "--engines", "cpu,opencl7")
-            self.refuse(2, "E0117", *words, *ENGINES, "--device", "m4")
+            self.refuse(2, "E0115", *words, *ENGINES, "--device", "m4")
         self.refuse(2, "E0115", *words, "--engines", "opencl,cpu")
 
     def test_a_device_of_other_bits_needs_the_freedom(self):
