@@ -114,7 +114,7 @@ std::optional<Failure> refused_as_ram(std::string_view text, const std::string& 
   if (!what.ends_with("ram")) return std::nullopt;
   if (text == "auto")
     return fail("E0110", "'auto' is no number of bytes", what,
-                fmt::format("leave {} out, and the usual RAM is taken; `pantoum sweep --ram auto` plans for eight budgets", what));
+                fmt::format("leave {} out, and the usual RAM is taken; `pantoum sweep` takes auto", what));
   const std::optional<Quantity> first = split(text);
   if (!first || first->unit.find_first_of(",:") == std::string_view::npos || first->unit.starts_with(',')) return std::nullopt;
   return fail("E0110", fmt::format("'{}' are several budgets", text), what, "give one; `pantoum sweep` plans for several");

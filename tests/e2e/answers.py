@@ -61,7 +61,7 @@ ANSWERS = [
       for ram, part in (("20%:80%:4", "20%"), ("4MiB,50%", "50%"), ("64KiB:0.9:4", "90%"))],
     (11, f"sweep net.onnx {QUICK} -o swept --ram 64KiB:1MiB:0.5", 2, ["'0.5' is no number of budgets"], ["unplanned"]),
     *[(11, f"{words} --ram {ram}", 2, said, []) for words in (f"plan net.onnx {QUICK}", f"{TRAIN_ANY} --data images", PLANNED, "verify kept.json")
-      for ram, said in (("auto", ["'auto' is no number of bytes", "leave --ram out", "pantoum sweep --ram auto"]), ("2MiB,4MiB", ["are several budgets", "pantoum sweep"]),
+      for ram, said in (("auto", ["'auto' is no number of bytes", "leave --ram out", "`pantoum sweep` takes auto"]), ("2MiB,4MiB", ["are several budgets", "pantoum sweep"]),
                         ("2MiB:4MiB:3", ["are several budgets"]), ("0", ["as in 64KiB"]))],
     (11, "emit kept.json --target cortex-m0 --data images --ram 1e6GiB -o firmware", 3, [r"1000000\.00 GiB of RAM are asked for, and the board microbit has \S+ KiB"], ["bytes"]),
     (12, f"plan net.onnx {QUICK} --ram 1e6", 2, ["did you mean 1000000B"], ["1000000MiB", "1000000KiB"]),
