@@ -46,7 +46,7 @@ struct ClockLevel {
 struct EngineProfile {
   std::string name;
   Compute compute = {};
-  bool is_modelled = false;  // it has flops_per_s; else it computes ops of which the store has times (device_engines.h)
+  bool is_modelled = false;  // it has flops_per_s; else it computes ops of which the store has times (profile_engines.h)
   bool same_bits = false;    // its kernels give the bits of the processor's
   Watts idle_w = 0;          // while a plan uses it
   Seconds launch_s = 0, handoff_s = 0;  // docs/design/semantics.md, "Several engines on one RAM"

@@ -143,38 +143,20 @@ Result<void> Engine::make_crews(std::vector<int> threads, int opencl_device) {
   const uint32_t count = pt_plan_engines(&plan_);
   if (count <= 1) return {};
   PANTOUM_TRY(find_device_engine());
-  const auto is_device = [&](uint32_t engine) { return (device_engine_ >> engine & 1) != 0; };
   if (threads.empty()) {
     const uint32_t of_threads = std::max(1U, count - (device_engine_ != 0 ? 1 : 0));
     threads.assign(count, std::max(1, static_cast<int>(pool_->threads / of_threads)));
   }
-  if (threads.size() < count)
-    return fail("E0251", fmt::format("the plan computes on {} engines, and {} are given", count, threads.size()),
-                "--engines", "plan the model again for these engines");
+  for (size_t engine = 0; engine < std::min<size_t>(threads.size(), count); ++engine)
+    if ((device_engine_ >> engine & 1) != 0) threads[engine] = 0;
+  PANTOUM_ASSIGN(const std::vector<CrewThreads> crews, crew_threads(plan_, threads));
   if (device_engine_ != 0) PANTOUM_TRY(open_device(opencl_device));
   PANTOUM_ASSIGN(engine_threads_, EngineThreads::create(count));
   custom_kernels_.emplace();
-  for (uint32_t op = 0; op < plan_.op_count; ++op) {
-    pt_op_view view;
-    if (pt_decode_op(&plan_, op, &view) != PT_OK) return status_failure(PT_E_PLAN, "opening the plan");
-    if (std::ranges::find(crews_, view.engines, &pt_crew::engines) != crews_.end()) continue;
-    if (view.engines == device_engine_) {
-      crews_.push_back({view.engines, device_->table(), device_->pool()});
-      continue;
-    }
-    uint32_t all = 0;
-    for (uint32_t engine = 0; engine < count; ++engine)
-      if ((view.engines >> engine & 1) != 0 && !is_device(engine)) all += static_cast<uint32_t>(threads[engine]);
-    pt_crew crew{view.engines, kernels_, nullptr};
-    if (all == pool_->threads) {
-      crew.pool = pool_;
-    } else if (all > 1) {
-      PANTOUM_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(static_cast<int>(all)));
-      crew.pool = pool->interface();
-      crew_pools_.push_back(std::move(pool));
-    }
-    crews_.push_back(crew);
-  }
+  PANTOUM_ASSIGN(crews_, Crews::create(crews, kernels_, pool_));
+  for (pt_crew& crew : crews_.crews)
+    if (device_ != nullptr && crew.engines == device_engine_)
+      crew.kernels = device_->table(), crew.pool = device_->pool();
   return {};
 }
 
@@ -233,7 +215,7 @@ Result<void> Engine::start() {
 ComputingOf Engine::computing() const {
   if (engine_threads_ == nullptr) return [this](uint8_t) { return Computing{kernels_, pool_}; };
   return [this](uint8_t set) {
-    const auto crew = std::ranges::find(crews_, set, &pt_crew::engines);
+    const auto crew = std::ranges::find(crews_.crews, set, &pt_crew::engines);
     return Computing{crew->kernels, crew->pool};
   };
 }
@@ -243,7 +225,7 @@ pt_status Engine::open_session() {
   if (engine_threads_ == nullptr)
     return pt_session_open(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), kernels_, pager,
                            pool_);
-  const pt_engines engines = engine_threads_->interface(crews_);
+  const pt_engines engines = engine_threads_->interface(crews_.crews);
   return pt_session_open_engines(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), &engines, pager);
 }
 
@@ -255,7 +237,7 @@ pt_status Engine::preload_all() {
     uint32_t engine = 0;
     pt_status status = PT_OK;
   } load{this};
-  const pt_engines engines = engine_threads_->interface(crews_);
+  const pt_engines engines = engine_threads_->interface(crews_.crews);
   const uint32_t count = pt_plan_engines(&plan_);
   for (; load.engine < count && load.status == PT_OK; ++load.engine)
     engines.run(
@@ -277,7 +259,7 @@ void Engine::fetch_custom_error() {
     std::mutex guard;
     std::optional<Error> error;
   } found;
-  const pt_engines engines = engine_threads_->interface(crews_);
+  const pt_engines engines = engine_threads_->interface(crews_.crews);
   engines.run(
       engines.context, pt_plan_engines(&plan_),
       [](void* arg, uint32_t) {

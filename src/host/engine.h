@@ -12,6 +12,7 @@
 
 #include "base/custom_operators.h"
 #include "base/result.h"
+#include "host/crews.h"
 #include "host/engine_threads.h"
 #include "host/file_pager.h"
 #include "host/thread_pool.h"
@@ -151,8 +152,7 @@ class Engine {
   uint8_t device_engine_ = 0;                      // the bit of its engine
   std::unique_ptr<EngineThreads> engine_threads_;  // null: the plan is of one engine
   std::optional<base::OneCustomKernelAtATime> custom_kernels_;
-  std::vector<std::unique_ptr<ThreadPool>> crew_pools_;
-  std::vector<pt_crew> crews_;
+  Crews crews_;
   std::unique_ptr<FilePager> pager_;
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;

@@ -8,7 +8,7 @@
 
 #include "cost/device.h"
 #include "cost/device_engine.h"
-#include "cost/device_engines.h"
+#include "cost/profile_engines.h"
 #include "cost/measure.h"
 #include "cost/profile_store.h"
 #include "pipeline/measure_storage.h"

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/replay.h"
-#include "cost/device_engines.h"
+#include "cost/profile_engines.h"
 #include "host/engine_threads.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
@@ -198,7 +198,7 @@ Result<cost::BuiltCostGraph> on_profile_engines(const Program& program, const Pl
   cost::BuiltCostGraph built = program.cost;
   const size_t ops = built.graph.ops.size();
   for (const cost::EngineOffer& offer :
-       cost::add_device_engines(built, program.graph, device, request.device_engines, times)) {
+       cost::add_profile_engines(built, program.graph, device, request.profile_engines, times)) {
     if (offer.measured + offer.modelled == 0)
       return fail("E0117", fmt::format("no time of this model's ops is known on engine '{}'", offer.engine),
                   "--engines",
@@ -234,7 +234,7 @@ Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request,
   Program& training = compiled.training();
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   if (!device.host) {
-    (void)cost::take_device_engines(training.cost, given);  // another step is told later
+    (void)cost::take_profile_engines(training.cost, given);  // another step is told later
     return {};
   }
   PANTOUM_ASSIGN(cost::BuiltCostGraph built, on_host_engines(compiled, request, 0, std::nullopt));
@@ -262,9 +262,9 @@ Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, con
   options.time_limit = std::max(0.0, left - std::chrono::duration<double>(Clock::now() - begin).count());
   PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
   const double one = asked.value_of(training.plan), several = asked.value_of(plan);
-  const bool of_host = request.device_engines.empty();
+  const bool of_host = request.profile_engines.empty();
   const std::string many = of_host ? fmt::format("{} engines", request.engines.size())
-                                   : fmt::format("engines {}", fmt::join(request.device_engines, ", "));
+                                   : fmt::format("engines {}", fmt::join(request.profile_engines, ", "));
   const std::string alone =
       of_host ? fmt::format("one engine of {} threads", request.kernel_threads) : "the processor alone";
   const double worth = of_host ? kWorthSeveralEngines : 1;  // a profile's times are no better on one engine

@@ -77,7 +77,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
     step.opencl_device = engine.opencl.value_or(step.opencl_device);
   }
   if (problem::several_engines(training.cost.graph.device))  // threads stand for another device's engines
-    step.engines.resize(std::max(step.engines.size(), request.device_engines.size()), 1);
+    step.engines.resize(std::max(step.engines.size(), request.profile_engines.size()), 1);
   step.found = training.found;
   step.plan = std::move(training.plan);
   return step;

@@ -10,7 +10,7 @@
 #include "base/custom_operators.h"
 #include "base/nearest_name.h"
 #include "cost/device.h"
-#include "cost/device_engines.h"
+#include "cost/profile_engines.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/switches.h"
@@ -98,9 +98,9 @@ Names names_to_leave_out() {
 }
 
 // The engines that a profile has beside its processor.
-static Result<void> take_device_engines(PlanRequest& request, const cost::DeviceProfile& device) {
-  PANTOUM_ASSIGN(request.device_engines, cost::parse_engine_names(request.settings.engines, device, "--engines"));
-  for (const std::string& name : request.device_engines) {
+static Result<void> take_profile_engines(PlanRequest& request, const cost::DeviceProfile& device) {
+  PANTOUM_ASSIGN(request.profile_engines, cost::parse_engine_names(request.settings.engines, device, "--engines"));
+  for (const std::string& name : request.profile_engines) {
     const auto engine = std::ranges::find(device.engines, name, &cost::EngineProfile::name);
     if (engine != device.engines.end() && !engine->same_bits && !request.settings.allow_numerics_change)
       return fail("E0117",
@@ -117,7 +117,7 @@ static Result<void> take_engines(PlanRequest& request) {
   if (device.host) {
     PANTOUM_ASSIGN(request.engines, cost::parse_engines(request.settings.engines, "--engines"));
   } else {
-    PANTOUM_TRY(take_device_engines(request, device));
+    PANTOUM_TRY(take_profile_engines(request, device));
   }
   if (request.settings.planner != plan::kOwnPlanner)
     return fail("E0117", fmt::format("planner '{}' plans for one engine", request.settings.planner), "--engines",

@@ -61,7 +61,7 @@ struct PlanRequest {
   problem::Bytes reserve = 0;   // taken off the budget: the settings' and, with a graph, the batches made ahead
   int kernel_threads = 1;       // measured with; workspace sizes may depend on it
   std::vector<cost::HostEngine> engines = {};                        // of the host; empty: one
-  std::vector<std::string> device_engines = {};                      // of another device's profile; empty: one
+  std::vector<std::string> profile_engines = {};                      // of another device's profile; empty: one
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;  // of the host; devices have the portable ones
   std::shared_ptr<const problem::Plan> start = {};  // what settings.warm_start names; the options point to it
   RewriteOptions rewrite;
@@ -70,7 +70,7 @@ struct PlanRequest {
   int64_t batch = 0;  // samples of a step, once they are known
   Measuring measuring;
 
-  [[nodiscard]] bool on_engines() const { return !engines.empty() || !device_engines.empty(); }
+  [[nodiscard]] bool on_engines() const { return !engines.empty() || !profile_engines.empty(); }
   // Whether a pass of kPasses runs.
   [[nodiscard]] bool runs(std::string_view pass) const;
 };

@@ -1,4 +1,4 @@
-#include "cost/device_engines.h"
+#include "cost/profile_engines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ EngineTimes times_of(const std::vector<std::pair<OpKey, OpSample>>& rows) {
 TEST(DeviceEngines, OfferEveryOpByTheProfilesRates) {
   Built of;
   BuiltCostGraph built = of.alone;
-  const auto offers = add_device_engines(built, of.graph, of.device, {"cpu", "gpu", "big"}, {});
+  const auto offers = add_profile_engines(built, of.graph, of.device, {"cpu", "gpu", "big"}, {});
   ASSERT_EQ(offers.size(), 2U);
   const auto& engines = built.graph.device.engines;
   ASSERT_EQ(engines.size(), 4U);
@@ -141,7 +141,7 @@ TEST(DeviceEngines, AnEngineWithTimesComputesWhatATableHas) {
   EXPECT_FALSE(times.has("np"));
   EXPECT_FALSE(times.has("gpu"));
   BuiltCostGraph built = of.alone;
-  const auto offers = add_device_engines(built, of.graph, of.device, {"cpu", "npu"}, times);
+  const auto offers = add_profile_engines(built, of.graph, of.device, {"cpu", "npu"}, times);
   ASSERT_EQ(offers.size(), 1U);
   EXPECT_EQ(offers[0].measured, 1U);
   EXPECT_EQ(offers[0].modelled, 0U);
@@ -153,12 +153,12 @@ TEST(DeviceEngines, AnEngineWithTimesComputesWhatATableHas) {
   EXPECT_EQ(built.graph.ops[1].choices.size(), of.alone.graph.ops[1].choices.size());
   // Without times and without rates it computes nothing.
   built = of.alone;
-  const auto none = add_device_engines(built, of.graph, of.device, {"cpu", "npu"}, {});
+  const auto none = add_profile_engines(built, of.graph, of.device, {"cpu", "npu"}, {});
   EXPECT_EQ(none[0].measured + none[0].modelled, 0U);
   // A modelled engine with times of other shapes computes nothing either: peaks are no times beside measured ones.
   key.engine = "gpu", key.operands = "f32[1]->f32[1]";
   built = of.alone;
-  const auto others = add_device_engines(built, of.graph, of.device, {"cpu", "gpu"},
+  const auto others = add_profile_engines(built, of.graph, of.device, {"cpu", "gpu"},
                                          times_of({{key, {.seconds = 1, .low_s = 1, .high_s = 1}}}));
   EXPECT_EQ(others[0].measured + others[0].modelled, 0U);
 }
@@ -178,9 +178,9 @@ TEST(DeviceEngines, APlansGraphIsMadeAgainWithoutItsTable) {
   OpKey key = key_of(of, 1);
   key.engine = "npu";
   BuiltCostGraph built = of.alone, again = of.alone;
-  (void)add_device_engines(built, of.graph, of.device, {"cpu", "gpu", "npu"},
+  (void)add_profile_engines(built, of.graph, of.device, {"cpu", "gpu", "npu"},
                            times_of({{key, {.seconds = 1, .low_s = 1, .high_s = 1}}}));
-  ASSERT_TRUE(take_device_engines(again, built.graph));
+  ASSERT_TRUE(take_profile_engines(again, built.graph));
   EXPECT_EQ(problem::structure_hash(again.graph), problem::structure_hash(built.graph));
   EXPECT_EQ(again.kernel_of, built.kernel_of);
   EXPECT_EQ(again.threads_of, built.threads_of);
@@ -193,7 +193,7 @@ TEST(DeviceEngines, APlansGraphIsMadeAgainWithoutItsTable) {
       given.ops.pop_back();
     else
       given.ops[0].choices.back().algorithm = "nobodys@gpu";
-    EXPECT_FALSE(take_device_engines(same, given));
+    EXPECT_FALSE(take_profile_engines(same, given));
     EXPECT_EQ(problem::structure_hash(same.graph), problem::structure_hash(of.alone.graph));
   }
 }

@@ -38,12 +38,12 @@ struct EngineOffer {  // what an engine computes of a graph
 // Every kernel of an op is offered on each of them once, as ALGORITHM@ENGINE, of the class of numerics CLASS@ENGINE where the engine rounds in its own
 // way. The seconds are those of the table where it has times of this engine, and ops without one are not offered there; else the profile's.
 // The ops' first choices keep their places: a plan of the graph before is one of the graph after.
-[[nodiscard]] std::vector<EngineOffer> add_device_engines(BuiltCostGraph& built, const ir::Graph& graph,
+[[nodiscard]] std::vector<EngineOffer> add_profile_engines(BuiltCostGraph& built, const ir::Graph& graph,
                                                           const DeviceProfile& device,
                                                           const std::vector<std::string>& names,
                                                           const EngineTimes& times);
 
-// Gives the graph the engines and choices of `given`, which add_device_engines has made of the same graph. False, with the graph unchanged: of another.
-[[nodiscard]] bool take_device_engines(BuiltCostGraph& built, const CostGraph& given);
+// Gives the graph the engines and choices of `given`, which add_profile_engines has made of the same graph. False, with the graph unchanged: of another.
+[[nodiscard]] bool take_profile_engines(BuiltCostGraph& built, const CostGraph& given);
 
 }  // namespace pantoum::cost

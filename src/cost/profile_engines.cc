@@ -1,4 +1,4 @@
-#include "cost/device_engines.h"
+#include "cost/profile_engines.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -161,7 +161,7 @@ bool EngineTimes::has(const std::string& engine) const {
   return first != samples_.end() && first->first.starts_with(engine + "\x1f");
 }
 
-std::vector<EngineOffer> add_device_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
+std::vector<EngineOffer> add_profile_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
                                             const std::vector<std::string>& names, const EngineTimes& times) {
   std::vector<size_t> first;
   for (size_t op = 0; op < built.graph.ops.size(); ++op) {
@@ -185,7 +185,7 @@ std::vector<EngineOffer> add_device_engines(BuiltCostGraph& built, const ir::Gra
   return offers;
 }
 
-bool take_device_engines(BuiltCostGraph& built, const CostGraph& given) {
+bool take_profile_engines(BuiltCostGraph& built, const CostGraph& given) {
   BuiltCostGraph with = built;
   if (with.graph.ops.size() != given.ops.size()) return false;
   for (size_t op = 0; op < given.ops.size(); ++op) {
