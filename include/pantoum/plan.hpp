@@ -363,7 +363,7 @@ struct KnownPlans {
                                                               KnownPlans* known = nullptr);
 
 struct SweepOptions {
-  std::vector<Bytes> budgets = {};
+  std::vector<Bytes> budgets = {};  // empty: eight at most, in equal steps of whole KiB from the least RAM known to the unplanned peak
   std::vector<std::string> planners = {"pantoum"};
   PlanOptions plan = {};                   // its field ram is not used
   std::optional<std::string> folder = {};  // folder for CSV, JSON, SVG and the plans; nullopt: nothing is written

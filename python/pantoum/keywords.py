@@ -411,7 +411,8 @@ def sweep(
 
     Args:
         model: what is trained.
-        budgets: "64KiB:1MiB:16" (from, to, how many), "64KiB,1MiB", or a sequence of sizes.
+        budgets: "64KiB:1MiB:16" (from, to, how many), "64KiB,1MiB", a sequence of sizes, or "auto":
+            eight at most from the least RAM to the unplanned peak.
         planners: "pantoum", and methods of the literature to compare with: names of `pantoum sweep --help`.
         device: as in ``plan``.
         folder: where CSV, JSON, SVG and the plans are written (default: nowhere).

@@ -334,6 +334,17 @@ def verify(plan: Plan | PathLike) -> Verdict:
     return (plan if isinstance(plan, Plan) else Plan.load(plan)).verify()
 
 
+def _budget_counts(budgets: str | list[Any]) -> list[int]:
+    """Bytes of each budget; none for "auto". E0300: the list is empty."""
+    if budgets == "auto":
+        return []
+    if isinstance(budgets, str):
+        return _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
+    if not budgets:
+        raise UsageError("E0300", "there is no budget", "budgets", 'give one or more, or "auto"')
+    return [bytes_of(size, "budgets") for size in budgets]
+
+
 def sweep_budgets(
     model: Model,
     budgets: Any,
@@ -349,16 +360,12 @@ def sweep_budgets(
     if isinstance(budgets, Bytes):
         budgets = [budgets]
     if not isinstance(budgets, (str, Iterable)):
-        advice = 'give "64KiB:1MiB:16", or a list of sizes'
+        advice = 'give "auto", "64KiB:1MiB:16", or a list of sizes'
         raise UsageError("E0116", f"{budgets!r} are no budgets", "budgets", advice)
     if not isinstance(budgets, str):
         budgets = list(budgets)
     try:
-        counts = (
-            _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
-            if isinstance(budgets, str)
-            else [bytes_of(size, "budgets") for size in budgets]
-        )
+        counts = _budget_counts(budgets)
     except UsageError as error:
         given = re.split("[,:]", budgets) if isinstance(budgets, str) else budgets
         share = next((part for part in map(_share_in, given) if part is not None), None)

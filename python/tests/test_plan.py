@@ -155,6 +155,9 @@ def test_sweep(tmp_path: pathlib.Path, model: pantoum.Model) -> None:
     assert (tmp_path / "curve").is_dir()
     again = pantoum.sweep(model, ["60KiB", pantoum.KiB(30)], **MODELLED)
     assert [row.ram_bytes for row in again] == [30720, 61440]
+    usual = pantoum.sweep(model, "auto", **MODELLED)
+    assert 2 <= len(usual) <= 8
+    assert all(row.has_plan for row in usual)
     nothing: list[Any] = ["3:4", [], [0], "1KiB:2KiB:1"]
     for budgets in nothing:
         with pytest.raises(pantoum.UsageError):

@@ -131,7 +131,6 @@ Result<pipeline::SweepRequest> sweep_request(const Device& device, const SweepOp
       return fail("E0300", "a budget of no bytes", "SweepOptions::budgets", "give positive budgets");
     request.budgets.push_back(budget.count());
   }
-  if (request.budgets.empty()) return fail("E0300", "there is no budget", "SweepOptions::budgets", "give one or more");
   std::sort(request.budgets.begin(), request.budgets.end());
   request.budgets.erase(std::unique(request.budgets.begin(), request.budgets.end()), request.budgets.end());
   PANTOUM_ASSIGN(request.planners, plan::planners_named(options.planners));
@@ -167,7 +166,11 @@ Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& de
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
   request.plan.reserve += pipeline::prefetch_bytes(request.plan.settings.prefetch, compiled.training().graph);
-  return rows_of(pipeline::swept_graphs(std::move(compiled)), std::move(request));
+  const pipeline::SweptGraphs graphs = pipeline::swept_graphs(std::move(compiled));
+  if (request.budgets.empty()) {
+    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan));
+  }
+  return rows_of(graphs, std::move(request));
 }
 
 std::string version() {

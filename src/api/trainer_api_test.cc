@@ -419,6 +419,12 @@ TEST(DeployApi, SweepsBudgets) {
   EXPECT_FALSE(rows->front().has_plan);
   EXPECT_TRUE(rows->back().has_plan);
   EXPECT_LE((*rows)[2].energy_j, (*rows)[1].energy_j);
+  const Result<std::vector<SweepRow>> usual = sweep_budgets(model, device("host"), {.plan = quick()});
+  ASSERT_TRUE(usual) << to_text(usual.error());
+  ASSERT_GE(usual->size(), 2U);
+  EXPECT_LE(usual->size(), 8U);
+  EXPECT_TRUE(usual->front().has_plan);
+  EXPECT_GE(usual->back().ram_bytes, unplanned);
 }
 
 // The frozen part runs once; the samples that it ran on are read for their labels.
