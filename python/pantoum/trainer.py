@@ -43,10 +43,12 @@ _Self = TypeVar("_Self", bound="Trainer")
 
 
 def _shuffles_of(path: PathLike, otherwise: bool) -> bool:
-    """Whether the run of a checkpoint shuffles: from the metadata of the safetensors file. A file that has none is left
+    """Whether the run of a checkpoint shuffles: from the metadata of the safetensors file. What is no such file is left
     to the library, which refuses it.
     """
     try:
+        if isinstance(path, int) or not os.path.isfile(path):  # a number would be an open file, and a pipe would wait
+            return otherwise
         with open(path, "rb") as file:
             header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_HEADER)))
         return {"on": True, "off": False}[header["__metadata__"]["shuffle"]]
