@@ -278,10 +278,12 @@ Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, con
                               alone));
     return {};
   }
-  compiled.planning_notes.push_back(fmt::format("{}: {:.1f}% less {} than on {}", many, 100 * (1 - several / one),
-                                                problem::name_of(options.question.objective), alone));
+  compiled.planning_notes.push_back(
+      misses_limits ? fmt::format("{} meet the limits, which no plan on {} was found to meet", many, alone)
+                    : fmt::format("{}: {:.1f}% less {} than on {}", many, 100 * (1 - several / one),
+                                  problem::name_of(options.question.objective), alone));
   plan.model = training.plan.model;
-  plan.one_engine = training.plan.predicted;
+  if (!misses_limits) plan.one_engine = training.plan.predicted;
   training.plan = std::move(plan);
   training.cost = std::move(built);
   return {};

@@ -165,7 +165,7 @@ struct Plan {
   // (pipeline/request_json.h). "": a bare cost graph's.
   std::string model, request;
   std::optional<UnplannedStep> unplanned;  // to compare with; none: the one of `graph`
-  std::optional<Predicted> one_engine;     // of a plan of several: the best plan found that has every op on all of their threads
+  std::optional<Predicted> one_engine;     // of a plan of several: the best plan found of one; none where that misses the limits
 };
 
 // ---- refusals ----

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -356,10 +358,11 @@ std::string sums(const Explanation& why) {
     time.line(fmt::format("{}, of which no engine computes for {} ({})", show_time(why.found.time_s),
                           show_time(why.timeline.stall_s), source));
     for (size_t engine = 0; engine < device.engines.size(); ++engine) time.line(engine_text(why, engine));
-    if (why.plan.one_engine && why.plan.one_engine->time_s > 0)
-      time.line(fmt::format("{:>10}  on one engine of all threads: {:.1f}% less by several",
-                            show_time(why.plan.one_engine->time_s),
-                            100 * (1 - why.found.time_s / why.plan.one_engine->time_s)));
+    if (why.plan.one_engine && why.plan.one_engine->time_s > 0) {
+      const double less = 100 * (1 - why.found.time_s / why.plan.one_engine->time_s);
+      time.line(fmt::format("{:>10}  on one engine: {:.1f}% {} by several", show_time(why.plan.one_engine->time_s),
+                            std::abs(less), less < 0 ? "more" : "less"));
+    }
   } else {
     time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
                           show_time(why.timeline.compute_s), show_time(why.timeline.stall_s), source));

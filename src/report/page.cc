@@ -386,7 +386,7 @@ std::string engines_table(const Json& costs) {
   });
   std::string body = table.end();
   if (costs.contains("one_engine_s"))
-    body += fmt::format("<p>On one engine of all threads the step takes {}.</p>\n", show_time(costs["one_engine_s"]));
+    body += fmt::format("<p>On one engine the step takes {}.</p>\n", show_time(costs["one_engine_s"]));
   return body;
 }
 

@@ -134,6 +134,9 @@ class Engines(House):
         self.refuse(5, "E0301", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "4MiB", "--threads", "2", *limit)
         plan, path = self.plan(self.model, "--ram", "4MiB", *ENGINES, *limit)
         self.assertLessEqual(plan["predicted"]["time_s"], deadline)
+        self.assertNotIn("x-one-engine", plan)
+        said = self.succeed("plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "4MiB", *ENGINES, *limit, "-o", path)
+        self.assertIn("2 engines meet the limits, which no plan on one engine of 2 threads was found to meet", said.stdout + said.stderr)
         self.same_bits(self.train(self.model, "--ram", "4MiB", "--plan", path), self.train(self.model, "--ram", "4MiB", *PLANNED))
         for limits in limit, ():
             self.refuse(5, "E0301", "plan", self.model, "--batch", BATCH, *PLANNED, "--ram", "20KiB", *ENGINES, *limits)
@@ -170,13 +173,13 @@ class Engines(House):
         self.assertLess(told["makespan_s"], told["one_engine_s"])
         text = self.succeed("explain", path, "--effort", 1).stdout
         self.assertIn("cpu1 computes; waits ", text)
-        self.assertRegex(text, r"on one engine of all threads: \d+\.\d% less by several")
+        self.assertRegex(text, r"on one engine: \d+\.\d% less by several")
         page, trace = self.path("page.html"), self.path("trace.json")
         self.succeed("report", path, "--trace", trace, "-o", page)
         with open(page) as file:
             text = file.read()
         self.assertIn('"names":["cpu0","cpu1","memory"]', text)
-        self.assertIn("On one engine of all threads the step takes", text)
+        self.assertIn("On one engine the step takes", text)
         with open(trace) as file:
             events = json.load(file)["traceEvents"]
         tracks = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
