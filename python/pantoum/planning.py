@@ -309,19 +309,16 @@ def make_plan(model: Model, device: PathLike, options: Options, progress: Any) -
 
 
 def _share_in(ram: object) -> float | None:
-    """The percentage that was given as RAM: of "50%", 0.5 and "0.5". None: it is no share."""
-    found = re.fullmatch(r"(\d*\.?\d+|\d+\.)\s*(%?)", str(ram).strip()) if isinstance(ram, (str, float)) else None
-    share = float(found[1]) * (1 if found[2] else 100) if found else 0.0
-    return share if 0 < share <= 100 and found and (found[2] or share < 100) else None
+    """The share that was given as RAM: of "50%", 0.5 and "0.5". None: it is no share."""
+    text = str(ram).strip() if isinstance(ram, (str, float)) else ""
+    return _core.share_in(text) if text.isascii() else None
 
 
 def _share_refused(error: UsageError, share: float, model: Model, device: PathLike, options: Options) -> UsageError:
     """The refusal of a share as RAM, with what the unplanned step takes. Cost: it compiles the step once more."""
     asked = plan_options({**options, "ram": None, "measure": "off", "effort": 1})
     whole = _core.Plan.make(model._core, device_of(device), asked, None).facts()["unplanned_peak_bytes"]
-    part = Bytes(int(whole * share / 100))
-    advice = f"the unplanned step takes {_core.show_bytes(whole)}: {share:g}% of it is {_core.show_bytes(part)}"
-    return UsageError(error.code, error.message, error.where, advice)
+    return UsageError(error.code, error.message, error.where, _core.help_for_share(share, whole))
 
 
 def load_plan(path: PathLike, model: Model | None = None) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import numbers
 import os
@@ -37,23 +36,7 @@ from pantoum.options import Group
 from pantoum.planning import Plan
 from pantoum.quantities import Options, PathLike, structure_of
 
-_MOST_HEADER = 1 << 26
-
 _Self = TypeVar("_Self", bound="Trainer")
-
-
-def _shuffles_of(path: PathLike, otherwise: bool) -> bool:
-    """Whether the run of a checkpoint shuffles: from the metadata of the safetensors file. What is no such file is left
-    to the library, which refuses it.
-    """
-    try:
-        if isinstance(path, int) or not os.path.isfile(path):  # a number would be an open file, and a pipe would wait
-            return otherwise
-        with open(path, "rb") as file:
-            header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_HEADER)))
-        return {"on": True, "off": False}[header["__metadata__"]["shuffle"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return otherwise
 
 
 class TensorInfo(NamedTuple):
@@ -315,7 +298,7 @@ class Trainer(TrainerKeywords):
             InvalidInput: E0243 the file is of another model, plan, data set or order of samples; E0240, E0244 it is
                 damaged. Nothing has changed then.
         """
-        shuffles = _shuffles_of(path, self._shuffles)
+        shuffles = self._core.resume_point_shuffles(path)
         if self._names_order and shuffles != self._shuffles:
             advice = "leave shuffle out of pantoum.Trainer: the order goes on as it was"
             message = "the resume point shuffles the samples, and shuffle is False here"

@@ -9,6 +9,8 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "raise.h"
+#include "train/checkpoint.h"
+#include "weights/safetensors.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -362,6 +364,14 @@ void bind_trainer(nb::module_& module) {
             const Turn turn(self, true);
             const std::string file = path_of(path);
             without_gil([&] { return turn->resume(file); });
+          },
+          "path"_a.none())
+      .def(
+          "resume_point_shuffles",
+          [](PythonTrainer& self, nb::handle path) {
+            const Turn turn(self, false);
+            const weights::SafetensorFile file = value_of(weights::open_safetensors(path_of(path)));
+            return value_of(train::read_progress(file)).shuffle;
           },
           "path"_a.none())
       .def("tensors", &tensors, "name, dtype, shape, kind, in_ram")

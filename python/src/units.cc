@@ -1,9 +1,11 @@
 // Quantities as texts, paths, and fields that are set from words.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "bindings.h"
 #include "raise.h"
 
@@ -78,6 +80,8 @@ void bind_units(nb::module_& module) {
       "text"_a, "what"_a);
   module.def(
       "show_bytes", [](int64_t count) { return show(Bytes(count)); }, "count"_a);
+  module.def("share_in", [](const std::string& text) { return base::share_in(text); }, "text"_a);
+  module.def("help_for_share", &base::help_for_share, "share"_a, "whole"_a);
   module.def(
       "show_seconds", [](double seconds) { return show(Seconds(seconds)); }, "seconds"_a);
 }
