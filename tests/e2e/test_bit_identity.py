@@ -32,8 +32,8 @@ def drawing_model(path, draws):
     return path
 
 
-def recurrent_model(path):
-    """An LSTM over an image's rows, and a linear layer on its last state."""
+def recurrent_model(path, beside=False):
+    """An LSTM over an image's rows, and a linear layer on its last state; `beside`: and one on the image's pixels."""
     draw = random.Random(6)
 
     def weight(name, *dims):
@@ -41,7 +41,10 @@ def recurrent_model(path):
     made = [weight("w", 1, 96, 28), weight("r", 1, 96, 24), weight("b", 1, 192), weight("fc", 24, 10), onnx_tensor("one", (1,), [1], dtype=7),
             onnx_tensor("first", (1,), [0], dtype=7)]
     nodes = [onnx_node("Squeeze", ["x", "one"], ["image"]), onnx_node("Transpose", ["image"], ["rows"], perm=[1, 0, 2]),
-             onnx_node("LSTM", ["rows", "w", "r", "b"], ["", "h"]), onnx_node("Squeeze", ["h", "first"], ["last"]), onnx_node("MatMul", ["last", "fc"], ["y"])]
+             onnx_node("LSTM", ["rows", "w", "r", "b"], ["", "h"]), onnx_node("Squeeze", ["h", "first"], ["last"]), onnx_node("MatMul", ["last", "fc"], ["z" if beside else "y"])]
+    if beside:
+        made.append(weight("direct", 784, 10))
+        nodes += [onnx_node("Flatten", ["x"], ["flat"]), onnx_node("Tanh", ["flat"], ["t"]), onnx_node("MatMul", ["t", "direct"], ["d"]), onnx_node("Add", ["z", "d"], ["y"])]
     with open(path, "wb") as file:
         file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
     return path

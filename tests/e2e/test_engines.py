@@ -55,26 +55,30 @@ def make_data(folder, seed=3):
     return folder
 
 
-class Engines(House):
+class EngineSteps(House):
+    """Plans steps by modelled times, and trains."""
+
+    def plan(self, model, *more, batch=BATCH):
+        """The plan as JSON, and its file."""
+        path = self.path(f"plan{len(os.listdir(self.folder))}.json")
+        self.succeed("plan", model, "--batch", batch, *PLANNED, *more, "-o", path)
+        self.succeed("verify", path)
+        with open(path) as file:
+            return json.load(file), path
+
+    def train(self, model, *more, data=None):
+        path = self.path(f"trained{len(os.listdir(self.folder))}.safetensors")
+        self.succeed("train", model, "--batch", BATCH, "--data", data or self.data, "--epochs", 2, *more, "-o", path)
+        return tensors(path)
+
+
+class Engines(EngineSteps):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.data = make_data(os.path.join(cls.folder, "data"))
         cls.model = towers(os.path.join(cls.folder, "towers.onnx"), 12)
         cls.wide = towers(os.path.join(cls.folder, "wide.onnx"), 5, branches=4, seed=2)
-
-    def plan(self, model, *more):
-        """The plan as JSON, and its file."""
-        path = self.path(f"plan{len(os.listdir(self.folder))}.json")
-        self.succeed("plan", model, "--batch", BATCH, *PLANNED, *more, "-o", path)
-        self.succeed("verify", path)
-        with open(path) as file:
-            return json.load(file), path
-
-    def train(self, model, *more):
-        path = self.path(f"trained{len(os.listdir(self.folder))}.safetensors")
-        self.succeed("train", model, "--batch", BATCH, "--data", self.data, "--epochs", 2, *more, "-o", path)
-        return tensors(path)
 
     def engines_of(self, plan):
         ops = {op["id"]: op for op in plan["graph"]["ops"]}

@@ -1,6 +1,5 @@
 """Steps on processors and an OpenCL device: the bits of the processors, and what fails ends in an error that loses nothing."""
 import contextlib
-import json
 import math
 import os
 import random
@@ -8,8 +7,9 @@ import struct
 import subprocess
 import unittest
 
-from house import ALL_CASES, MODEL, PANTOUM, House, make_data, npy, onnx_model, onnx_node, onnx_tensor, some, tensors
-from test_engines import BATCH, PLANNED, WIDTH, towers
+from house import ALL_CASES, MODEL, PANTOUM, make_data, npy, onnx_model, onnx_node, onnx_tensor, some, tensors
+from test_bit_identity import recurrent_model
+from test_engines import BATCH, PLANNED, WIDTH, EngineSteps, towers
 from test_engines import make_data as make_rows
 
 ENGINES = ("--engines", "cpu,opencl")
@@ -58,27 +58,11 @@ def images(path, kind):
     return path
 
 
-def recurrent(path):
-    """An LSTM over an image's rows beside a linear layer on its pixels."""
-    draw = random.Random(6)
-
-    def weight(name, *dims):
-        return onnx_tensor(name, dims, [draw.gauss(0, 0.2) for _ in range(math.prod(dims))])
-    made = [weight("w", 1, 96, 28), weight("r", 1, 96, 24), weight("b", 1, 192), weight("fc", 24, 10), weight("direct", 784, 10), onnx_tensor("one", (1,), [1], dtype=7),
-            onnx_tensor("first", (1,), [0], dtype=7)]
-    nodes = [onnx_node("Squeeze", ["x", "one"], ["image"]), onnx_node("Transpose", ["image"], ["rows"], perm=[1, 0, 2]),
-             onnx_node("LSTM", ["rows", "w", "r", "b"], ["", "h"]), onnx_node("Squeeze", ["h", "first"], ["last"]), onnx_node("MatMul", ["last", "fc"], ["z"]),
-             onnx_node("Flatten", ["x"], ["flat"]), onnx_node("Tanh", ["flat"], ["t"]), onnx_node("MatMul", ["t", "direct"], ["d"]), onnx_node("Add", ["z", "d"], ["y"])]
-    with open(path, "wb") as file:
-        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
-    return path
-
-
-class OpenCl(House):
+class OpenCl(EngineSteps):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.rows = make_rows(os.path.join(cls.folder, "rows"))
+        cls.data = make_rows(os.path.join(cls.folder, "rows"))
         cls.images = make_data(os.path.join(cls.folder, "images"), 40)
         cls.towers = towers(os.path.join(cls.folder, "towers.onnx"), 12)
         cls.why_not = why_no_device()
@@ -92,18 +76,6 @@ class OpenCl(House):
         finally:
             for name, value in before.items():
                 os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
-
-    def plan(self, model, *more, batch=BATCH):
-        path = self.path(f"plan{len(os.listdir(self.folder))}.json")
-        self.succeed("plan", model, "--batch", batch, *PLANNED, *more, "-o", path)
-        self.succeed("verify", path)
-        with open(path) as file:
-            return json.load(file), path
-
-    def train(self, model, data, *more):
-        path = self.path(f"trained{len(os.listdir(self.folder))}.safetensors")
-        self.succeed("train", model, "--batch", BATCH, "--data", data, "--epochs", 2, *more, "-o", path)
-        return tensors(path)
 
     def on_device(self, plan):
         """How many computes are on the device, of how many."""
@@ -119,40 +91,40 @@ class Device(OpenCl):
             self.skipTest(self.why_not)
 
     def test_every_way_to_train_has_the_bits_of_the_processors(self):
-        families = [(self.towers, self.rows), *((images(self.path(kind + ".onnx"), kind), self.images) for kind in ("norm", "dropout", "pooled")),
-                    (recurrent(self.path("recurrent.onnx")), self.images), (MODEL, self.images)]
+        families = [(self.towers, self.data), *((images(self.path(kind + ".onnx"), kind), self.images) for kind in ("norm", "dropout", "pooled")),
+                    (recurrent_model(self.path("recurrent.onnx"), beside=True), self.images), (MODEL, self.images)]
         ways = ((), ("--optimizer", "adam"), ("--accumulate", "2"), ("--params-in", "aux"), ("--clip-norm", "0.5"))
         mixed, asked = 0, 0
         for model, data in some(families, 4):
             for way in some(ways, 1 if model != self.towers else 2):
                 one, _ = self.plan(model, "--ram", "16MiB", *way)
-                expected = self.train(model, data, "--ram", "16MiB", *PLANNED, *way)
+                expected = self.train(model, "--ram", "16MiB", *PLANNED, *way, data=data)
                 for ram in some((16 << 20, int(one["predicted"]["peak_bytes"] * 1.05)), 2 if model == self.towers else 1):
                     with self.subTest(os.path.basename(model), way=way, ram=ram):
                         plan, path = self.plan(model, "--ram", f"{ram}B", *ENGINES, *way)
                         self.assertLessEqual(plan["predicted"]["arena_bytes"], ram)
                         there, computes = self.on_device(plan)
                         asked, mixed = asked + 1, mixed + (0 < there < computes)
-                        self.same_bits(self.train(model, data, "--ram", f"{ram}B", *way, "--plan", path), expected)
+                        self.same_bits(self.train(model, "--ram", f"{ram}B", *way, "--plan", path, data=data), expected)
         self.assertGreaterEqual(mixed, asked // 2, f"too few of {asked} plans mix the engines")
 
     def test_a_mixed_plan_resumes_evaluates_and_gives_outputs(self):
         plan, path = self.plan(self.towers, "--ram", "4MiB", *ENGINES)
         self.assertGreater(self.on_device(plan)[0], 0)
         trained, checkpoint = self.path("whole.safetensors"), self.path("half.safetensors.checkpoint")
-        words = ("train", self.towers, "--batch", BATCH, "--data", self.rows, "--ram", "4MiB", "--plan", path)
+        words = ("train", self.towers, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", "--plan", path)
         self.succeed(*words, "--epochs", 1, "--checkpoint-every", 2, "-o", self.path("half.safetensors"))
         self.succeed(*words, "--epochs", 2, "--resume", checkpoint, "-o", trained)
-        expected = self.train(self.towers, self.rows, "--ram", "4MiB", *PLANNED)
+        expected = self.train(self.towers, "--ram", "4MiB", *PLANNED)
         self.same_bits(tensors(trained), expected)
         # A checkpoint of the device goes on without it.
         without = self.path("without.safetensors")
-        self.succeed("train", self.towers, "--batch", BATCH, "--data", self.rows, "--ram", "4MiB", *PLANNED, "--epochs", 2, "--resume", checkpoint, "-o", without)
+        self.succeed("train", self.towers, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", *PLANNED, "--epochs", 2, "--resume", checkpoint, "-o", without)
         self.same_bits(tensors(without), expected)
         outputs = []
         for by in path, self.plan(self.towers, "--ram", "4MiB")[1]:
             out = self.path(f"outputs{len(outputs)}.npy")
-            self.succeed("predict", by, "--weights", trained, "--data", self.rows, "-o", out)
+            self.succeed("predict", by, "--weights", trained, "--data", self.data, "-o", out)
             with open(out, "rb") as file:
                 outputs.append(file.read())
         self.assertEqual(*outputs)
@@ -182,7 +154,7 @@ class Device(OpenCl):
         if not ALL_CASES:
             self.skipTest("a minute: make e2e-long runs it")
         samples, width, found = 4096, 2048, []
-        rows = self.rows_of(samples)
+        rows = self.data_of(samples)
         for branches in 3, 3, 8:  # the first one has the driver compile its programs, which takes memory
             draw = random.Random(2)
             made, nodes, total = [], [], "o0"
@@ -240,7 +212,7 @@ class Failures(OpenCl):
     def test_a_plan_is_refused_where_its_device_is_gone(self):
         with self.fake():
             _, path = self.plan(self.towers, "--ram", "4MiB", *ENGINES)
-        words = ("train", self.towers, "--batch", BATCH, "--data", self.rows, "--ram", "4MiB", "--plan", path, "--epochs", 1, "-o", self.path("none.safetensors"))
+        words = ("train", self.towers, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", "--plan", path, "--epochs", 1, "-o", self.path("none.safetensors"))
         for told, code in (("no_device", "E0412"), ("compile", "E0413"), ("svm", "E0413"), ("kernel", "E0413")):
             with self.subTest(told), self.fake(told):
                 self.refuse(4, code, *words)
@@ -258,13 +230,13 @@ class Failures(OpenCl):
                 with self.subTest(told, way=way):
                     name = self.path(f"{told.split()[-1]}{len(way)}.safetensors")
                     # The bits are checked, the kernels prepared, two steps done, and the third is under way.
-                    words = ("train", self.towers, "--batch", BATCH, "--data", self.rows, "--ram", "4MiB", *way, "--plan", path, "--checkpoint-every", 1, "-o", name)
+                    words = ("train", self.towers, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", *way, "--plan", path, "--checkpoint-every", 1, "-o", name)
                     with self.fake(f"{told} after:{4 * kernels + 2}", PANTOUM_OPENCL_SECONDS="0.5"):
                         told_error = self.refuse(4, "E0414", *words, "--epochs", 2).stderr
                     self.assertIn(text, told_error)
                     self.assertFalse(os.path.exists(name))
                     # The checkpoint serves on processors alone.
-                    self.succeed("train", self.towers, "--batch", BATCH, "--data", self.rows, "--ram", "4MiB", *way, *PLANNED, "--epochs", 2, "--resume", name + ".checkpoint", "-o", name)
+                    self.succeed("train", self.towers, "--batch", BATCH, "--data", self.data, "--ram", "4MiB", *way, *PLANNED, "--epochs", 2, "--resume", name + ".checkpoint", "-o", name)
 
 
 if __name__ == "__main__":
