@@ -184,8 +184,9 @@ def plan(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
-        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
+        engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
+            cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
+            in cpu,gpu; cpu: one of all threads (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -308,8 +309,9 @@ def plan_cost_graph(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
-        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
+        engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
+            cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
+            in cpu,gpu; cpu: one of all threads (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -438,8 +440,9 @@ def sweep(
             differ in bits.
         warm_start: plan of the same step from which planning starts.
         threads: threads of kernels and planning (default: all cores).
-        engines: processors of each engine of the host: cpu, one engine of all threads; cpu0,cpu1 or cpu0-3,cpu4-7,
-            engines that compute at the same time; behind them opencl0, the first OpenCL device (default: "cpu").
+        engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
+            cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
+            in cpu,gpu; cpu: one of all threads (default: "cpu").
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
