@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "check/claims.h"
+#include "plan/earliest_finish.h"
+#include "plan/realize/engine_run.h"
 #include "plan/realize/realize.h"
 #include "testing/random_case.h"
 
@@ -65,6 +69,39 @@ TEST(EnginePlans, TakeWhatTheCheckerSays) {
     EXPECT_DOUBLE_EQ(predicted->time_s, found->time_s) << seed;
     EXPECT_DOUBLE_EQ(predicted->energy_j, found->energy_j) << seed;
     ++valid;
+  }
+  EXPECT_GT(valid, 500);
+}
+
+// A run that begins where a list differs from the kept one finds what a run from the start finds.
+TEST(EnginePlans, RunAListNearTheKeptOneAsFromItsStart) {
+  int valid = 0;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 20, .most_ops = 60, .engines = true});
+    const PlanOptions options = asked(graph, Objective::kTime);
+    const EngineModel model(graph, options.question);
+    EngineRun near(model), anew(model);
+    List now = earliest_finish(model);
+    std::mt19937_64 random(seed);
+    for (int step = 0; step < 200 && !now.empty(); ++step) {
+      List next = now;
+      const size_t at = random() % next.size();
+      if (random() % 2 == 0) std::swap(next[at], next[at + (at + 1 < next.size() ? 1 : 0)]);
+      if (random() % 8 == 0) next.insert(next.begin() + static_cast<std::ptrdiff_t>(at), next[random() % next.size()]);
+      if (random() % 8 == 0) next.erase(next.begin() + static_cast<std::ptrdiff_t>(random() % next.size()));
+      Entry& entry = next[random() % next.size()];
+      if (entry.what == Do::kCompute)
+        entry.way = static_cast<int32_t>(random() % model.ops[static_cast<size_t>(entry.subject)].ways.size());
+      entry.offset = static_cast<Entry::Offset>(random() % Entry::kOffsets);
+      const ListFigures one = near.run_near(next), other = anew.run(next);
+      ASSERT_EQ(one.valid, other.valid) << seed << ", step " << step;
+      if (!one.valid) continue;
+      EXPECT_EQ(one.arena_bytes, other.arena_bytes) << seed << ", step " << step;
+      EXPECT_EQ(one.seconds, other.seconds) << seed << ", step " << step;
+      EXPECT_EQ(one.joules, other.joules) << seed << ", step " << step;
+      if (random() % 2 == 0) near.keep(next), now = next;
+      ++valid;
+    }
   }
   EXPECT_GT(valid, 500);
 }

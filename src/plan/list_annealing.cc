@@ -20,6 +20,7 @@ constexpr double kCold = 1e-5;             // the same at the end of a round
 constexpr double kCooler = 0.67;           // a round begins as much colder than the one before
 constexpr double kCritical = 0.2;          // of the entries that are moved: on the chain that ends last
 constexpr double kEntry = 1e-3;            // share of the value that an entry costs: no list gets longer for nothing
+constexpr int kUnplaced = 15;              // lists in a row at most that are accepted without offsets
 constexpr int kReliefs = 3;                // tensors that a changed list may take out of RAM so that it fits
 
 class Random {
@@ -74,14 +75,17 @@ class ListAnnealing::State {
     best_cost_ = cost(best_);
   }
 
-  // One round of annealing, from the best list. `round`: of kAnnealingRounds.
+  // One round of annealing, from the best list. `round`: of kAnnealingRounds. Where RAM is ample few lists need offsets: some are accepted by what they cost
+  // at least, and the next one that is placed decides about all of them.
   void anneal(int round) {
     const int64_t most = options_.effort * kListsPerEffort / kAnnealingRounds;
     const Seconds begin = time_.elapsed(), end = begin + time_.left() / (kAnnealingRounds - round);
     const double of_an_op = 1 / static_cast<double>(model_.ops.size());
     const double warm = std::max(kWarm, of_an_op) * std::pow(kCooler, round);
-    List now = best_;
-    Cost now_cost = best_cost_;
+    List now = best_, placed = best_;
+    Cost now_cost = best_cost_, placed_cost = best_cost_;
+    int unplaced = 0;
+    may_be_unplaced_ = 0;
     double done = 0;
     for (int64_t count = 0; !options_.stop.stop_requested(); ++count) {
       if (options_.effort > 0)
@@ -94,16 +98,30 @@ class ListAnnealing::State {
       if (!change(next)) continue;
       const double temperature = best_cost_.value * warm * std::pow(kCold / warm, done);
       const double accepted = now_cost.guide - temperature * std::log(random_.unit());
-      if (!may_cost(next, accepted)) continue;
-      const Cost next_cost = cost(next);
-      if (next_cost.guide > accepted) continue;
-      now = std::move(next);
-      now_cost = next_cost;
+      const Cost least_cost = least(next, accepted);
+      if (least_cost.guide > accepted) continue;
+      if (unplaced < may_be_unplaced_ && !is_better(least_cost, best_cost_)) {
+        now = std::move(next);
+        now_cost = least_cost;
+        ++unplaced;
+        continue;
+      }
+      const Cost next_cost = cost_of(run_.run_near(next), model_, next.size());
+      if (next_cost.guide > accepted) {
+        may_be_unplaced_ /= 2;
+        if (std::exchange(unplaced, 0) > 0) now = placed, now_cost = placed_cost;
+        continue;
+      }
+      run_.keep(next);
+      now = placed = std::move(next);
+      now_cost = placed_cost = next_cost;
+      unplaced = 0;
+      may_be_unplaced_ = std::min(kUnplaced, may_be_unplaced_ + 1);
       if (is_better(now_cost, best_cost_)) best_ = now, best_cost_ = now_cost;
     }
   }
-  // Can the list cost so little, where its bytes do not matter or are given back in time?
-  bool may_cost(List& list, double accepted) {
+  // What the list costs at least: where its bytes do not matter, or are given back in time.
+  Cost least(List& list, double accepted) {
     ListFigures least = run_.least(list);
     if (least.valid && least.peak_bytes > model_.question.budget_bytes()) {
       ListFigures roomy = least;
@@ -115,7 +133,7 @@ class ListAnnealing::State {
         if (!least.valid || least.peak_bytes <= model_.question.budget_bytes()) break;
       }
     }
-    return cost_of(least, model_, list.size()).guide <= accepted;
+    return cost_of(least, model_, list.size());
   }
   void begin_with(const State& other) { best_ = other.best_, best_cost_ = other.best_cost_; }
 
@@ -142,6 +160,14 @@ class ListAnnealing::State {
     return may_page() ? page(list) : shift(list);
   }
 
+  // Finds when entries begin and end, without offsets where lists are accepted so. false: the list is not valid.
+  bool time_entries(const List& list) {
+    begins_.clear();
+    ends_.clear();
+    return (may_be_unplaced_ > 0 ? run_.least(list, &begins_, &ends_) : run_.run(list, nullptr, &begins_, &ends_))
+        .valid;
+  }
+
   // Any entry, or one on the chain of entries without idle time that ends last.
   size_t random_entry(const List& list) {
     if (random_.unit() >= kCritical || critical_.empty()) return random_.below(list.size());
@@ -151,9 +177,7 @@ class ListAnnealing::State {
   // Finds that chain, from its end: before an entry comes one of those that end when it begins.
   void find_critical(const List& list) {
     critical_.clear();
-    begins_.clear();
-    ends_.clear();
-    if (!run_.run(list, nullptr, &begins_, &ends_).valid) return;
+    if (!time_entries(list)) return;
     size_t at = static_cast<size_t>(std::ranges::max_element(ends_) - ends_.begin());
     while (true) {
       critical_.push_back(at);
@@ -215,8 +239,7 @@ class ListAnnealing::State {
 
   // Puts entries in the order in which they begin: what starts during a long op of the issuer then stands before it.
   bool sort_by_begin(List& list) {
-    begins_.clear();
-    if (!run_.run(list, nullptr, &begins_).valid) return false;
+    if (!time_entries(list)) return false;
     size_t first = 0, last = list.size();
     if (random_.unit() < 0.5) {
       first = random_.below(list.size());
@@ -355,14 +378,16 @@ class ListAnnealing::State {
 
   // Takes out a transfer, or a computation that stands twice or need not be.
   bool remove(List& list) {
+    computed_.assign(model_.ops.size(), 0);
+    for (const Entry& each : list)
+      if (each.what == Do::kCompute) ++computed_[static_cast<size_t>(each.subject)];
     const size_t first = random_.below(list.size());
     for (size_t step = 0; step < list.size(); ++step) {
       const size_t at = (first + step) % list.size();
       const Entry entry = list[at];
-      if (entry.what == Do::kCompute && !op(entry.subject).optional) {
-        const auto same = [&](const Entry& each) { return each.what == Do::kCompute && each.subject == entry.subject; };
-        if (std::ranges::count_if(list, same) < 2) continue;
-      }
+      if (entry.what == Do::kCompute && !op(entry.subject).optional &&
+          computed_[static_cast<size_t>(entry.subject)] < 2)
+        continue;
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
       const bool moved = entry.what == Do::kPageIn && random_.unit() < 0.7;
       if (moved && !model_.tensors[static_cast<size_t>(entry.subject)].ends_in_storage)
@@ -408,6 +433,9 @@ class ListAnnealing::State {
   const double enough_;
   EngineRun run_;
   Random random_;
+  int may_be_unplaced_ =
+      0;  // lists in a row: more where offsets made none worse than was accepted, fewer where they did
+  std::vector<int> computed_;  // by op, in a list
   std::vector<char> relieved_;
   std::vector<Seconds> begins_, ends_;  // by entry
   std::vector<size_t> critical_;        // entries

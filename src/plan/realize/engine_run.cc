@@ -25,6 +25,7 @@ EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan*
     hand_offs.push_back(engine.handoff_s);
   }
   longest_hand_off = std::ranges::max(hand_offs);
+  users = {0};
   for (const problem::Tensor& each : of.tensors) {
     tensor_of[each.id] = static_cast<int32_t>(tensors.size());
     tensors.push_back({.bytes = each.bytes,
@@ -66,47 +67,69 @@ EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan*
       for (const std::string& name : choice.engines) way.engines |= bit_of.at(name);
       for (size_t engine = 0; engine < hand_offs.size(); ++engine)
         if ((way.engines >> engine & 1) != 0) way.launch = std::max(way.launch, device.engines[engine].launch_s);
+      way.user = static_cast<size_t>(std::ranges::find(users, way.engines) - users.begin());
+      if (way.user == users.size()) users.push_back(way.engines);
       way.permitted = asked.freedoms.numerics || choice.numerics == each.choices.front().numerics;
     }
   }
   for (const int64_t id : of.order) order.push_back(op_of.at(id));
+  for (const Engines from : users)
+    for (const Engines to : users) {
+      Seconds longest = 0;
+      for (Engines apart = from == 0 || to == 0 ? 0 : from ^ to; apart != 0; apart &= apart - 1)
+        longest = std::max(longest, hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
+      hand_overs.push_back(longest);
+    }
 }
 
 namespace {
 
-struct Use {  // the last access of some bytes by these engines, or by the pager
-  Engines who = 0;
-  Seconds until = 0;
-};
+constexpr Seconds kNever = -1;  // of an access that was not
 
 struct Held {
   Bytes at = 0, size = 0;
+  Bytes behind = 0;  // the first aligned offset after its bytes
   Seconds ready = 0;
-  Engines maker = 0;
-  std::vector<Use> uses;
+  size_t maker = 0;  // of the model's users
   bool held = false;
-
-  void use(Engines who, Seconds until) {
-    for (Use& each : uses)
-      if (each.who == who) {
-        each.until = std::max(each.until, until);
-        return;
-      }
-    uses.push_back({who, until});
-  }
 };
 
+// Bytes that nobody holds, and their last access by one of the model's users.
 struct GivenBack {
   Bytes at, size;
-  Use use;
+  size_t user;
+  Seconds until;
+};
+
+struct Busy {  // bytes that nobody holds, and that are used until then
+  Bytes from, to;
+  Seconds until;
+};
+
+// What a run has come to between two entries.
+struct Moment {
+  std::vector<Held> blocks_;   // by tensor; the last: the staging buffer
+  std::vector<Seconds> uses_;  // by tensor and user: its last access of the bytes that the tensor has now
+  std::vector<int32_t> live_;  // tensors in RAM that have bytes, by offset
+  std::vector<GivenBack> given_back_;
+  size_t forget_above_ = 32;
+  std::vector<Seconds> engine_free_, stored_, busy_there_;  // stored_ < 0: not there
+  ListFigures figures_;
+  Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
+  Engines used_ = 0;
+  Bytes live_bytes_ = 0;
 };
 
 }  // namespace
 
-class EngineRun::State {
+class EngineRun::State : Moment {
  public:
   explicit State(const EngineModel& model)
-      : model_(model), device_(model.graph->device), blocks_(model.tensors.size() + 1) {
+      : model_(model),
+        device_(model.graph->device),
+        users_(model.users.size()),
+        span_(std::max<size_t>(8, model.ops.size() / 12)) {
+    blocks_.resize(model.tensors.size() + 1);
     for (const problem::Engine& engine : device_.engines) by_name_.emplace(engine.name, engine.idle_w);
     for (size_t op = 0; op < model.ops.size(); ++op) op_of_[model.graph->ops[op].id] = static_cast<int32_t>(op);
     for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
@@ -131,22 +154,11 @@ class EngineRun::State {
     plan_ = plan;
     reset();
     if (!find_ends(list)) return {};
-    hold_staging();
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
-      if (model_.tensors[tensor].start == Home::kRam) arrive(static_cast<int32_t>(tensor), initial_[tensor]);
-    note_peak(0);
-    free_after(0);
+    begin_list();
     for (size_t at = 0; at < list.size(); ++at) {
-      const Entry& entry = list[at];
-      offset_ = entry.offset;
-      const bool ran = entry.what == Do::kCompute   ? compute(entry, ends_[at + 1])
-                       : entry.what == Do::kPageOut ? list_page_out(entry.subject)
-                                                    : list_page_in(entry);
-      if (!ran) return {};
+      if (!pass(list[at], at)) return {};
       if (begins != nullptr) begins->push_back(begin_);
       if (ends != nullptr) ends->push_back(end_);
-      free_after(at + 1);
-      forget();
     }
     finish();
     figures_.valid = true;
@@ -154,8 +166,42 @@ class EngineRun::State {
     return figures_;
   }
 
+  ListFigures run_near(const List& list) {
+    plan_ = nullptr;
+    reset();
+    first_fresh_ = fresh_.reached = 0;
+    if (!find_ends(list)) return {};
+    first_fresh_ = std::min(kept_.reached, same_as_kept(list) / span_ + 1);
+    size_t at = 0;
+    if (first_fresh_ > 0) {
+      at = (first_fresh_ - 1) * span_;
+      static_cast<Moment&>(*this) = kept_.moments[first_fresh_ - 1];
+    } else {
+      begin_list();
+    }
+    for (; at < list.size(); ++at) {
+      if (const size_t moment = at / span_; at % span_ == 0 && moment >= first_fresh_) {
+        fresh_.reached = moment + 1;
+        fresh_.moments.resize(std::max(fresh_.moments.size(), fresh_.reached));
+        fresh_.moments[moment] = *this;
+      }
+      if (!pass(list[at], at)) return {};
+    }
+    finish();
+    figures_.valid = true;
+    return figures_;
+  }
+
+  void keep(const List& list) {
+    kept_.list = list;
+    kept_.ends.swap(ends_);
+    kept_.moments.resize(std::max(kept_.moments.size(), fresh_.reached));
+    for (size_t at = first_fresh_; at < fresh_.reached; ++at) std::swap(kept_.moments[at], fresh_.moments[at]);
+    kept_.reached = std::max(first_fresh_, fresh_.reached);
+  }
+
   // As run(), with ready_, maker_ and here_ in place of blocks.
-  ListFigures least(const List& list) {
+  ListFigures least(const List& list, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {
     reset_clocks();
     if (!find_ends(list)) return {};
     ready_.assign(model_.tensors.size(), 0);
@@ -174,6 +220,8 @@ class EngineRun::State {
       else
         pass_transfer(entry.subject, entry.what == Do::kPageOut);
       if (figures_.peak_bytes > before) figures_.peak_at = at;
+      if (begins != nullptr) begins->push_back(begin_);
+      if (ends != nullptr) ends->push_back(end_);
       leave_after(at + 1);
     }
     finish();
@@ -217,7 +265,8 @@ class EngineRun::State {
   const EngineModel::Tensor& tensor(int32_t number) const { return model_.tensors[index(number)]; }
 
   void reset() {
-    for (Held& block : blocks_) block.held = false, block.uses.clear();
+    for (Held& block : blocks_) block.held = false;
+    uses_.assign(blocks_.size() * users_, kNever);
     live_.clear();
     given_back_.clear();
     forget_above_ = 32;
@@ -234,6 +283,33 @@ class EngineRun::State {
     now_ = in_free_ = out_free_ = 0;
     used_ = 0;
     live_bytes_ = 0;
+  }
+
+  void begin_list() {
+    hold_staging();
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
+      if (model_.tensors[tensor].start == Home::kRam) arrive(static_cast<int32_t>(tensor), initial_[tensor]);
+    note_peak(0);
+    free_after(0);
+  }
+  bool pass(const Entry& entry, size_t at) {
+    offset_ = entry.offset;
+    const bool ran = entry.what == Do::kCompute   ? compute(entry, ends_[at + 1])
+                     : entry.what == Do::kPageOut ? list_page_out(entry.subject)
+                                                  : list_page_in(entry);
+    if (!ran) return false;
+    free_after(at + 1);
+    forget();
+    return true;
+  }
+
+  // The number of entries before which this list and the kept one are in the same state.
+  size_t same_as_kept(const List& list) const {
+    const size_t most = std::min(list.size(), kept_.list.size());
+    size_t same = 0;
+    while (same < most && ends_[same] == kept_.ends[same] && list[same] == kept_.list[same]) ++same;
+    while (same > 0 && ends_[same] != kept_.ends[same]) --same;
+    return same;
   }
 
   // ---- when tensors leave RAM -------------------------------------------------------------------
@@ -321,8 +397,9 @@ class EngineRun::State {
   void pass_compute(const EngineModel::Way& way, const std::vector<int32_t>& dying) {
     Seconds begin = hand_over(way);
     for (const int32_t read : way.reads)
-      begin = std::max(begin, known({maker_[index(read)], ready_[index(read)]}, way.engines));
+      begin = std::max(begin, known(maker_[index(read)], ready_[index(read)], way.user));
     const Seconds end = begin + way.seconds;
+    begin_ = begin, end_ = end;
     for (const int32_t written : way.writes) {
       for (const auto& [out, in] : way.overwrites) {
         if (out != written || here_[index(written)] != 0 || here_[index(in)] == 0) continue;
@@ -332,7 +409,7 @@ class EngineRun::State {
       }
       enter(written);
       ready_[index(written)] = end;
-      maker_[index(written)] = way.engines;
+      maker_[index(written)] = way.user;
     }
     note_peak(way.workspace);
     keep_engines(way.engines, end);
@@ -355,26 +432,36 @@ class EngineRun::State {
 
   // ---- bytes ------------------------------------------------------------------------------------
 
-  Seconds known(const Use& use, Engines who) const {
-    if (use.who == 0 || who == 0 || model_.longest_hand_off == 0) return use.until;
-    Seconds longest = 0;
-    for (Engines apart = use.who ^ who; apart != 0; apart &= apart - 1)
-      longest = std::max(longest, model_.hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
-    return use.until + longest;
-  }
+  // When `user` knows of an access by `by` that ends at `until`.
+  Seconds known(size_t by, Seconds until, size_t user) const { return until + model_.hand_overs[by * users_ + user]; }
 
-  Seconds given_back(Bytes at, Bytes size, Engines who) const {
+  Seconds given_back(Bytes at, Bytes size, size_t user) const {
     Seconds wait = 0;
     if (size == 0) return wait;
     for (const GivenBack& each : given_back_)
-      if (each.at < at + size && at < each.at + each.size) wait = std::max(wait, known(each.use, who));
+      if (each.at < at + size && at < each.at + each.size) wait = std::max(wait, known(each.user, each.until, user));
     return wait;
   }
 
-  Seconds free_from(int32_t number, Engines who) const {
+  Seconds* uses(int32_t number) { return &uses_[index(number) * users_]; }
+  void note_use(int32_t number, size_t user, Seconds until) {
+    Seconds& last = uses(number)[user];
+    last = std::max(last, until);
+  }
+  Seconds free_from(int32_t number, size_t user) {
     Seconds wait = 0;
-    for (const Use& use : blocks_[index(number)].uses) wait = std::max(wait, known(use, who));
+    for (size_t by = 0; by < users_; ++by)
+      if (const Seconds until = uses(number)[by]; until >= 0) wait = std::max(wait, known(by, until, user));
     return wait;
+  }
+  // Gives back the bytes of a tensor that is held no longer. An access that everybody knows of before another one is not kept.
+  void give_back(int32_t number) {
+    const Held& block = blocks_[index(number)];
+    const Seconds latest = *std::max_element(uses(number), uses(number) + users_);
+    for (size_t by = 0; by < users_; ++by)
+      if (const Seconds until = uses(number)[by];
+          until >= 0 && (until == latest || until + model_.longest_hand_off > latest))
+        given_back_.push_back({block.at, block.size, by, until});
   }
 
   void touch(Bytes at, Bytes size) {
@@ -388,9 +475,10 @@ class EngineRun::State {
     Held& block = blocks_[index(number)];
     block.at = at;
     block.size = tensor(number).bytes;
+    block.behind = base::round_up(at + block.size, model_.align);
     block.ready = 0;
     block.maker = 0;
-    block.uses.clear();
+    std::fill_n(uses(number), users_, kNever);
     block.held = true;
     touch(at, block.size);
     if (block.size == 0) return;
@@ -404,6 +492,7 @@ class EngineRun::State {
     touch(staging_at_, model_.staging);
     blocks_.back().at = staging_at_;
     blocks_.back().size = model_.staging;
+    blocks_.back().behind = base::round_up(staging_at_ + model_.staging, model_.align);
     live_.push_back(static_cast<int32_t>(blocks_.size() - 1));
   }
 
@@ -413,12 +502,12 @@ class EngineRun::State {
     live_bytes_ -= block.size;
     if (block.size == 0) return;
     live_.erase(std::ranges::find(live_, number));
-    for (const Use& use : block.uses) given_back_.push_back({block.at, block.size, use});
+    give_back(number);
   }
 
   void forget() {
     if (given_back_.size() <= forget_above_) return;
-    std::erase_if(given_back_, [&](const GivenBack& each) { return each.use.until + model_.longest_hand_off <= now_; });
+    std::erase_if(given_back_, [&](const GivenBack& each) { return each.until + model_.longest_hand_off <= now_; });
     forget_above_ = std::max<size_t>(32, 2 * given_back_.size());
   }
 
@@ -430,11 +519,15 @@ class EngineRun::State {
     Bytes gap = 0;
   };
 
-  // The offset of the entry's kind for `who`, who cannot begin before `begin`.
-  Bytes place(Bytes size, Engines who, Seconds begin, Bytes wanted) {
+  // The offset of the entry's kind for `user`, who cannot begin before `begin`.
+  Bytes place(Bytes size, size_t user, Seconds begin, Bytes wanted) {
     if (size == 0) return 0;
     const Bytes budget = model_.question.budget_bytes();
     if (wanted >= 0 && wanted + size <= budget && is_free(wanted, size)) return wanted;
+    busy_.clear();
+    for (const GivenBack& each : given_back_)
+      if (const Seconds until = known(each.user, each.until, user); until > begin)
+        busy_.push_back({each.at, each.at + each.size, until});
     for (const bool spare_homes : {true, false}) {
       Offer best;
       Bytes from = 0;
@@ -444,7 +537,7 @@ class EngineRun::State {
         while (spare_homes && home < homes_.size() && initial_[index(homes_[home])] < from) ++home;
         const bool at_home = spare_homes && home < homes_.size() && initial_[index(homes_[home])] < next_live;
         const Bytes to = at_home ? initial_[index(homes_[home])] : next_live;
-        offer(from, to, size, who, begin, best);
+        offer(from, to, size, begin, best);
         if (at_home) {
           from = std::max(from, base::round_up(to + tensor(homes_[home]).bytes, model_.align));
           ++home;
@@ -452,18 +545,17 @@ class EngineRun::State {
         }
         if (live == live_.size()) break;
         const Held& block = blocks_[index(live_[live++])];
-        from = std::max(from, base::round_up(block.at + block.size, model_.align));
+        from = std::max(from, block.behind);
       }
       if (best.at >= 0) return best.at;
     }
     Bytes top = 0;  // over the budget: the search goes back from there
-    for (const int32_t number : live_)
-      top = std::max(top, base::round_up(blocks_[index(number)].at + blocks_[index(number)].size, model_.align));
+    for (const int32_t number : live_) top = std::max(top, blocks_[index(number)].behind);
     return top;
   }
 
   // The gap's begin, places in it behind bytes that are still in use, and its end.
-  void offer(Bytes from, Bytes to, Bytes size, Engines who, Seconds begin, Offer& best) const {
+  void offer(Bytes from, Bytes to, Bytes size, Seconds begin, Offer& best) const {
     constexpr int kPlaces = 4;
     if (from + size > to) return;
     if (offset_ == Entry::Offset::kHighestOfAll) {
@@ -476,13 +568,11 @@ class EngineRun::State {
     for (int place = 0; place < kPlaces && at + size <= to; ++place) {
       Seconds wait = begin;
       Bytes behind = at;
-      for (const GivenBack& each : given_back_) {
+      for (const Busy& each : busy_) {
         if (any_wait) break;
-        if (each.at >= at + size || at >= each.at + each.size) continue;
-        const Seconds until = known(each.use, who);
-        if (until <= begin) continue;
-        wait = std::max(wait, until);
-        behind = std::max(behind, each.at + each.size);
+        if (each.from >= at + size || at >= each.to) continue;
+        wait = std::max(wait, each.until);
+        behind = std::max(behind, each.to);
       }
       const Offer made{at, wait, lowest ? 0 : to - from};
       if (best.at < 0 || made.wait < best.wait || (made.wait == best.wait && made.gap < best.gap)) best = made;
@@ -515,7 +605,7 @@ class EngineRun::State {
     for (const int32_t read : way.reads) {
       const Held& block = blocks_[index(read)];
       if (!block.held) return false;
-      begin = std::max(begin, known({block.maker, block.ready}, way.engines));
+      begin = std::max(begin, known(block.maker, block.ready, way.user));
     }
     places_.clear();
     taken_.clear();
@@ -527,8 +617,8 @@ class EngineRun::State {
     }
     Bytes workspace_at = -1;
     if (way.workspace > 0) {
-      workspace_at = place(way.workspace, way.engines, begin, entry.wanted[2]);
-      begin = std::max(begin, given_back(workspace_at, way.workspace, way.engines));
+      workspace_at = place(way.workspace, way.user, begin, entry.wanted[2]);
+      begin = std::max(begin, given_back(workspace_at, way.workspace, way.user));
     }
     end_compute(way, begin, workspace_at);
     if (plan_ != nullptr)
@@ -545,7 +635,7 @@ class EngineRun::State {
                   Seconds& begin) {
     Held& own = blocks_[index(written)];
     if (own.held) {  // pinned: computed again where it is
-      begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
+      begin = std::max({begin, free_from(written, way.user), given_back(own.at, own.size, way.user)});
       return own.at;
     }
     const EngineModel::Tensor& of = tensor(written);
@@ -557,15 +647,15 @@ class EngineRun::State {
       const bool may = successor || (model_.question.freedoms.in_place && !tensor(in).pinned);
       const bool ends = successor && tensor(in).pinned ? true : base::contains(dying, in);
       if (!source.held || !may || !ends || source.size < of.bytes || (home >= 0 && source.at != home)) continue;
-      begin = std::max({begin, free_from(in, way.engines), given_back(source.at, of.bytes, way.engines)});
+      begin = std::max({begin, free_from(in, way.user), given_back(source.at, of.bytes, way.user)});
       const Bytes at = source.at;
       take(in);
       arrive(written, at);
       return at;
     }
-    const Bytes at = home >= 0 ? home : place(of.bytes, way.engines, begin, wanted);
+    const Bytes at = home >= 0 ? home : place(of.bytes, way.user, begin, wanted);
     if (home >= 0 && !is_free(home, of.bytes)) return -1;
-    begin = std::max(begin, given_back(at, of.bytes, way.engines));
+    begin = std::max(begin, given_back(at, of.bytes, way.user));
     arrive(written, at);
     return at;
   }
@@ -588,22 +678,22 @@ class EngineRun::State {
   void end_compute(const EngineModel::Way& way, Seconds begin, Bytes workspace_at) {
     const Seconds end = begin + way.seconds;
     begin_ = begin, end_ = end;
-    for (const int32_t read : way.reads) blocks_[index(read)].use(way.engines, end);
+    for (const int32_t read : way.reads) note_use(read, way.user, end);
     for (const int32_t source : taken_) {
-      Held& block = blocks_[index(source)];
       live_.erase(std::ranges::find(live_, source));
-      for (const Use& use : block.uses) given_back_.push_back({block.at, block.size, use});
+      give_back(source);
     }
     for (const int32_t written : way.writes) {
       Held& block = blocks_[index(written)];
       block.ready = end;
-      block.maker = way.engines;
-      block.uses.assign(1, {way.engines, end});
+      block.maker = way.user;
+      std::fill_n(uses(written), users_, kNever);
+      note_use(written, way.user, end);
     }
     note_peak(way.workspace);
     if (way.workspace > 0) {
       figures_.arena_bytes = std::max(figures_.arena_bytes, workspace_at + way.workspace);
-      given_back_.push_back({workspace_at, way.workspace, {way.engines, end}});
+      given_back_.push_back({workspace_at, way.workspace, way.user, end});
     }
     keep_engines(way.engines, end);
     figures_.joules += way.joules;
@@ -632,7 +722,7 @@ class EngineRun::State {
     Held& block = blocks_[index(number)];
     const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
     const Seconds end = transfer(true, block.size, std::max(block.ready, slot_free));
-    block.use(0, end);
+    note_use(number, 0, end);
     store(number, end);
   }
 
@@ -642,7 +732,7 @@ class EngineRun::State {
     note_peak(0);
     Held& block = blocks_[index(number)];
     block.ready = transfer(false, block.size, std::max(wait, stored_[index(number)]));
-    block.use(0, block.ready);
+    note_use(number, 0, block.ready);
     busy_there_[index(number)] = std::max(busy_there_[index(number)], block.ready);
   }
 
@@ -709,12 +799,12 @@ class EngineRun::State {
     for (const int32_t read : way.reads) {
       const Held& block = blocks_[index(read)];
       if (!block.held) return false;
-      begin = std::max(begin, known({block.maker, block.ready}, way.engines));
+      begin = std::max(begin, known(block.maker, block.ready, way.user));
     }
     taken_.clear();
     for (size_t output = 0; output < way.writes.size(); ++output)
       issue_output(way, way.writes[output], step.at[output], begin, used);
-    if (way.workspace > 0) begin = std::max(begin, given_back(step.workspace_at, way.workspace, way.engines));
+    if (way.workspace > 0) begin = std::max(begin, given_back(step.workspace_at, way.workspace, way.user));
     end_compute(way, begin, step.workspace_at);
     return true;
   }
@@ -722,18 +812,18 @@ class EngineRun::State {
   void issue_output(const EngineModel::Way& way, int32_t written, Bytes at, Seconds& begin, Freedoms& used) {
     Held& own = blocks_[index(written)];
     if (own.held) {
-      begin = std::max({begin, free_from(written, way.engines), given_back(own.at, own.size, way.engines)});
+      begin = std::max({begin, free_from(written, way.user), given_back(own.at, own.size, way.user)});
       return;
     }
     for (const auto& [out, in] : way.overwrites) {
       const Held& source = blocks_[index(in)];
       if (out != written || !source.held || source.at != at || source.size == 0 || tensor(written).bytes == 0) continue;
       if (tensor(in).next != written) used.in_place = true;
-      begin = std::max(begin, free_from(in, way.engines));
+      begin = std::max(begin, free_from(in, way.user));
       take(in);
       break;
     }
-    begin = std::max(begin, given_back(at, tensor(written).bytes, way.engines));
+    begin = std::max(begin, given_back(at, tensor(written).bytes, way.user));
     arrive(written, at);
   }
 
@@ -765,6 +855,7 @@ class EngineRun::State {
 
   const EngineModel& model_;
   const problem::Device& device_;
+  const size_t users_;
   std::map<std::string, Watts> by_name_;  // engines; summed in this order, as the checker does
   std::unordered_map<int64_t, int32_t> op_of_, tensor_of_;
   std::vector<Bytes> initial_;  // by tensor: where it starts in a list's arena; -1: not in RAM
@@ -774,23 +865,24 @@ class EngineRun::State {
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
   std::vector<std::vector<int32_t>> ends_;           // by entry + 1
   std::vector<size_t> last_use_;                     // by tensor: entry + 1
-  std::vector<Held> blocks_;                         // by tensor; the last: the staging buffer
-  std::vector<int32_t> live_;                        // tensors in RAM that have bytes, by offset
-  std::vector<GivenBack> given_back_;
-  size_t forget_above_ = 32;
-  std::vector<Seconds> ready_;  // by tensor, in least(): as those of blocks
-  std::vector<Engines> maker_;
+  std::vector<Busy> busy_;                           // for the engines that ask, after they could begin
+  std::vector<Seconds> ready_;                       // by tensor, in least(): as those of blocks
+  std::vector<size_t> maker_;
   std::vector<char> here_;
-  std::vector<Seconds> engine_free_, stored_, busy_there_;  // stored_ < 0: not there
   std::vector<int> computed_;
   std::vector<int64_t> first_;
   std::vector<Bytes> places_;
   std::vector<int32_t> taken_;
-  ListFigures figures_;
   Seconds begin_ = 0, end_ = 0;  // of the last entry
-  Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
-  Engines used_ = 0;
-  Bytes live_bytes_ = 0;
+  // Where the kept list and the one that run_near() ran last came by.
+  struct Passed {
+    List list;
+    std::vector<std::vector<int32_t>> ends;
+    std::vector<Moment> moments;  // before every span_ entries
+    size_t reached = 0;           // moments
+  } kept_, fresh_;                // fresh_: moments alone
+  size_t first_fresh_ = 0;        // moments before it are those of the kept list
+  const size_t span_;
 };
 
 EngineRun::EngineRun(const EngineModel& model) : state_(std::make_unique<State>(model)) {}
@@ -800,8 +892,15 @@ ListFigures EngineRun::run(const List& list, Plan* plan, std::vector<Seconds>* b
   return state_->run(list, plan, begins, ends);
 }
 
-ListFigures EngineRun::least(const List& list) {
-  return state_->least(list);
+ListFigures EngineRun::run_near(const List& list) {
+  return state_->run_near(list);
+}
+void EngineRun::keep(const List& list) {
+  state_->keep(list);
+}
+
+ListFigures EngineRun::least(const List& list, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {
+  return state_->least(list, begins, ends);
 }
 
 std::optional<Predicted> EngineRun::predict(const Plan& plan, Freedoms* used) {

@@ -26,6 +26,7 @@ struct EngineModel {
     Seconds seconds = 0, launch = 0;
     Joules joules = 0;
     Engines engines = 0;
+    size_t user = 0;        // which of `users` these engines are
     bool permitted = true;  // of the numerics that the question allows
   };
   struct Op {
@@ -51,7 +52,9 @@ struct EngineModel {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
   std::vector<int32_t> order;  // ops
-  std::vector<Seconds> hand_offs;
+  std::vector<Engines> users;  // who uses bytes: the pager (no engine), and each set of engines that a choice names
+  std::vector<Seconds> hand_overs;  // from user a to user b: at a * users.size() + b
+  std::vector<Seconds> hand_offs;   // by engine
   Seconds longest_hand_off = 0;
   Bytes align = 1, staging = 0;
   const Plan* starts;
@@ -68,6 +71,8 @@ struct Entry {
   Offset offset = Offset::kTightest;
   // Offsets of the first two outputs, or of what is paged in, and of the workspace: taken where they are free; -1: none.
   std::array<Bytes, 3> wanted = {-1, -1, -1};
+
+  bool operator==(const Entry&) const = default;
 };
 using List = std::vector<Entry>;
 
@@ -91,9 +96,14 @@ class EngineRun {
   //   cost  near (entries) x (allocations that are live, or whose last use has not ended)
   ListFigures run(const List& list, Plan* plan = nullptr, std::vector<Seconds>* begins = nullptr,
                   std::vector<Seconds>* ends = nullptr);
+  // As run(list), in less time where the list begins as the one that was kept last.
+  ListFigures run_near(const List& list);
+  // Keeps what run_near(list), the last call of this object, went through.
+  void keep(const List& list);
   // A lower bound of what run() finds, without offsets: bytes are there when they are wanted. A list that is valid here may be invalid there.
+  //   begins, ends  as those of run()
   //   cost  near the number of entries and of what they read and write
-  ListFigures least(const List& list);
+  ListFigures least(const List& list, std::vector<Seconds>* begins = nullptr, std::vector<Seconds>* ends = nullptr);
   // Runs a plan with the offsets that it has. Overlaps are the placement's business.
   std::optional<Predicted> predict(const Plan& plan, Freedoms* used);
 
