@@ -78,6 +78,7 @@ struct PlanOptions {
   std::optional<int64_t> effort = {};
   std::optional<int> threads = {};
   std::string engines = "cpu";
+  bool gangs = true;
   bool paging = true, recomputing = true, in_place = true, reordering = true, allow_numerics_change = false,
        compact_activations = false;
   Kernels kernels = Kernels::automatic;
@@ -208,6 +209,9 @@ void describe(Visitor& v, PlanOptions& o) {
                               "cpu0,cpu1 or cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of "
                               "another device, names of its profile, as in cpu,gpu; cpu: one of all threads",
                       .option = "--engines"});
+  v.field(o.gangs, {.name = "gangs",
+                    .help = "every op on one of the engines: none takes several of the host's at once",
+                    .option = "--no-gangs"});
   v.field(
       o.kernels,
       {.name = "kernels", .help = "kernels of the host; auto: onednn where it is installed", .option = "--kernels"});

@@ -143,6 +143,7 @@ def plan(
     warm_start: PathLike | None = None,
     threads: int | None = None,
     engines: str = "cpu",
+    gangs: bool = True,
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -187,6 +188,7 @@ def plan(
         engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
             cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
             in cpu,gpu; cpu: one of all threads (default: "cpu").
+        gangs: False: every op on one of the engines: none takes several of the host's at once (default: True).
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -232,6 +234,7 @@ def plan(
         "warm_start": warm_start,
         "threads": threads,
         "engines": engines,
+        "gangs": gangs,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,
@@ -270,6 +273,7 @@ def plan_cost_graph(
     warm_start: PathLike | None = None,
     threads: int | None = None,
     engines: str = "cpu",
+    gangs: bool = True,
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -312,6 +316,7 @@ def plan_cost_graph(
         engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
             cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
             in cpu,gpu; cpu: one of all threads (default: "cpu").
+        gangs: False: every op on one of the engines: none takes several of the host's at once (default: True).
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -357,6 +362,7 @@ def plan_cost_graph(
         "warm_start": warm_start,
         "threads": threads,
         "engines": engines,
+        "gangs": gangs,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,
@@ -398,6 +404,7 @@ def sweep(
     warm_start: PathLike | None = None,
     threads: int | None = None,
     engines: str = "cpu",
+    gangs: bool = True,
     kernels: Literal["auto", "portable", "onednn"] = "auto",
     measure: Literal["off", "missing", "all", "auto", "known"] = "auto",
     profile_store: PathLike | None = None,
@@ -443,6 +450,7 @@ def sweep(
         engines: engines that compute at the same time: of the host, processors of each, as in cpu0,cpu1 or
             cpu0-3,cpu4-7, and behind them opencl0, the first OpenCL device; of another device, names of its profile, as
             in cpu,gpu; cpu: one of all threads (default: "cpu").
+        gangs: False: every op on one of the engines: none takes several of the host's at once (default: True).
         kernels: kernels of the host; auto: onednn where it is installed (default: "auto").
         measure: which times of operators and storage are measured on this machine: missing ones, all anew, none
             (known: those of the store), or off (default: "auto").
@@ -482,6 +490,7 @@ def sweep(
         "warm_start": warm_start,
         "threads": threads,
         "engines": engines,
+        "gangs": gangs,
         "kernels": kernels,
         "measure": measure,
         "profile_store": profile_store,

@@ -247,6 +247,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "max-time": ("max_time", ""),
     "measure": ("measure", ""),
     "metrics": ("metrics", ""),
+    "no-gangs": ("gangs", "False"),
     "no-inplace": ("in_place", "False"),
     "no-paging": ("paging", "False"),
     "no-remat": ("recomputing", "False"),

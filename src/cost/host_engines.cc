@@ -55,6 +55,11 @@ std::optional<int> device_of(std::string_view text) {
   return number >= 0 && text.empty() ? std::optional(number) : std::nullopt;
 }
 
+// Are the choice's engines several, without the bandwidth of memory?
+bool is_gang(const problem::Choice& choice) {
+  return std::ranges::count_if(choice.engines, [](const std::string& name) { return name != kMemory; }) > 1;
+}
+
 }  // namespace
 
 bool takes_memory(const Work& work, const std::vector<CacheLevel>& caches, double bytes_per_s, Seconds seconds) {
@@ -165,6 +170,28 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
     built.computed_as[way.op].push_back(built.computed_as[way.op][way.like]);
     built.threads_of[way.op].push_back(0);
   }
+}
+
+Result<void> take_out_gangs(BuiltCostGraph& built, bool other_bits) {
+  for (size_t op = 0; op < built.graph.ops.size(); ++op) {
+    std::vector<problem::Choice>& choices = built.graph.ops[op].choices;
+    for (size_t at = 0; at < choices.size(); ++at) {
+      if (!is_gang(choices[at])) continue;
+      size_t by = 0;
+      while (by < choices.size() && (is_gang(choices[by]) || built.kernel_of[op][by] != built.kernel_of[op][at] ||
+                                     choices[by].reads != choices[at].reads))
+        ++by;
+      if (by == choices.size() || (choices[by].numerics != choices[at].numerics && !other_bits))
+        return fail("E0117",
+                    fmt::format("op '{}' has no kernel '{}' of the same bits on one engine", built.graph.ops[op].name,
+                                choices[at].algorithm),
+                    "--no-gangs", "allow other bits with --allow-numerics-change, or leave out --no-gangs");
+      choices[at] = choices[by];
+      built.computed_as[op][at] = built.computed_as[op][by];
+      built.threads_of[op][at] = built.threads_of[op][by];
+    }
+  }
+  return {};
 }
 
 }  // namespace pantoum::cost

@@ -26,6 +26,11 @@ struct HostEngine {
 void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
                  const std::vector<HostEngine>& engines, Seconds hand_off, const std::vector<DeviceWay>& ways = {});
 
+// Takes the gangs out of what add_engines has made: in place of each choice on several engines stands the op's choice of the same kernel and operands on
+// one. The ops' choices keep their places.
+//   errors  E0117: an op has no such choice, or one of other bits, and `other_bits` is false
+[[nodiscard]] Result<void> take_out_gangs(BuiltCostGraph& built, bool other_bits);
+
 // Does an op that takes so many seconds, on an engine with these caches, move more than half of what memory can?
 [[nodiscard]] bool takes_memory(const Work& work, const std::vector<CacheLevel>& caches, double bytes_per_s,
                                 Seconds seconds);

@@ -85,6 +85,47 @@ TEST(HostEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
   EXPECT_EQ(cached.graph.ops[0].choices[0].engines, all);
 }
 
+TEST(HostEngines, OfferNoGangsWhereNoneAreWanted) {
+  const pt_kernel quick{}, small{};
+  const auto offered = [&](BuiltCostGraph built) {
+    ir::Graph graph;
+    ir::Op op;
+    op.kind = ir::Kind::k_add;
+    graph.values.assign(3, {});
+    for (ir::Value& value : graph.values) value.type = {ir::DType::kF32, {1 << 20}};
+    op.inputs = {0, 1};
+    op.outputs = {2};
+    graph.ops.push_back(op);
+    built.computed_as = {std::vector(built.threads_of[0].size(), op)};
+    DeviceProfile device;
+    device.compute.bytes_per_s = 20e6;
+    add_engines(built, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
+    return built;
+  };
+  BuiltCostGraph built = two_algorithms();
+  built.kernel_of = {{&quick, &small, &quick, &small}};
+  for (const size_t at : {2, 3}) built.graph.ops[0].choices[at].numerics = "of one";
+  built = offered(std::move(built));
+  BuiltCostGraph same_bits = built;
+  const Result<void> refused = take_out_gangs(same_bits, false);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code + " " + refused.error().where, "E0117 --no-gangs");
+  ASSERT_TRUE(take_out_gangs(built, true).has_value());
+  const auto& choices = built.graph.ops[0].choices;
+  ASSERT_EQ(choices.size(), 6U);
+  EXPECT_EQ(choices[0].time_s, 1.5);
+  EXPECT_EQ(choices[1].time_s, 3.0);
+  EXPECT_EQ(choices[0].engines, (std::vector<std::string>{"cpu0", "memory"}));
+  EXPECT_EQ(choices[1].engines, (std::vector<std::string>{"cpu0"}));
+  EXPECT_EQ(choices[4].engines, (std::vector<std::string>{"cpu1", "memory"}));
+  EXPECT_EQ(built.threads_of[0], std::vector<int>(6, 1));
+
+  BuiltCostGraph alone = two_algorithms();  // no kernel is offered on one thread
+  alone.graph.ops[0].choices.resize(2), alone.kernel_of[0].resize(2), alone.threads_of[0].resize(2);
+  alone = offered(std::move(alone));
+  EXPECT_FALSE(take_out_gangs(alone, true).has_value());
+}
+
 TEST(HostEngines, OfferADevicesKernelsBehindAllOthers) {
   ir::Graph graph;
   ir::Op op;

@@ -183,6 +183,7 @@ Result<cost::BuiltCostGraph> on_host_engines(Compiled& compiled, const PlanReque
   PANTOUM_ASSIGN(const std::vector<cost::DeviceWay> ways, ways_on_device(compiled, request, device, seconds));
   cost::BuiltCostGraph built = compiled.training().cost;
   cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off, ways);
+  if (!request.settings.gangs) PANTOUM_TRY(cost::take_out_gangs(built, request.settings.allow_numerics_change));
   return built;
 }
 

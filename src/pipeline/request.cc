@@ -112,6 +112,9 @@ static Result<void> take_profile_engines(PlanRequest& request, const cost::Devic
 
 // The threads of the host's engines are the kernels'.
 static Result<void> take_engines(PlanRequest& request) {
+  if (request.settings.engines == cost::kProcessor && !request.settings.gangs)
+    return fail("E0117", "one engine computes, and no op can take several", "--no-gangs",
+                "name several with --engines, or leave out --no-gangs");
   if (request.settings.engines == cost::kProcessor) return {};
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   if (device.host) {

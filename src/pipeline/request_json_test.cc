@@ -72,6 +72,7 @@ PlanOptions some_settings_of_engines() {
   PlanOptions settings = some_settings();
   settings.planner = PlanOptions().planner;
   settings.engines = "cpu0-1,cpu2";
+  settings.gangs = false;
   return settings;
 }
 
@@ -98,6 +99,7 @@ TEST(RequestJson, KeepsEverySetting) {
   EXPECT_EQ(read_model->path, "cnn.onnx");
   PlanOptions every = some_settings();
   every.engines = some_settings_of_engines().engines;
+  every.gangs = false;
   expect_none_is_default(every);
   const PlanRequest request = some_request();
   const std::string text = request_json(request);
@@ -181,6 +183,7 @@ TEST(PlanRequest, HasTheEnginesAndTheirThreads) {
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   EXPECT_EQ(request_json(*read), text);
   EXPECT_EQ(read->engines.size(), 2U);
+  EXPECT_FALSE(read->settings.gangs);
 }
 
 TEST(PlanRequest, IsRefusedByTheOption) {
@@ -191,6 +194,7 @@ TEST(PlanRequest, IsRefusedByTheOption) {
   EXPECT_EQ(refusal({.ram = Bytes(0)}), "E0300 --ram");
   EXPECT_EQ(refusal({.objective = "beauty"}), "E0117 --objective");
   EXPECT_EQ(refusal({.engines = "cpu0,cpu1", .planner = "poet"}), "E0117 --engines");
+  EXPECT_EQ(refusal({.gangs = false}), "E0117 --no-gangs");
   for (const char* formula : {"energy + 2 * time", "energy / time"})
     EXPECT_EQ(refusal({.objective = formula, .engines = "cpu0,cpu1"}), "E0117 --engines");
   EXPECT_EQ(refusal({.disable = {"gravity"}}), "E0115 --disable");

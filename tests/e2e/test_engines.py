@@ -112,6 +112,22 @@ class Engines(EngineSteps):
             checked = subprocess.run([sys.executable, CHECKER, graph, path], capture_output=True, text=True)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
+    def test_no_op_takes_several_engines_where_gangs_are_forbidden(self):
+        gangs = set()
+        for model in (self.model, self.wide):
+            for ram in ("4MiB", "80KiB"):
+                gangs |= {used for used in self.engines_of(self.plan(model, "--ram", ram, *ENGINES)[0]) if {"cpu0", "cpu1"} <= set(used)}
+                plan, path = self.plan(model, "--ram", ram, *ENGINES, "--no-gangs")
+                for used in self.engines_of(plan):
+                    self.assertEqual(len(set(used) - {"memory"}), 1, used)
+        self.assertTrue(gangs, "no plan has a gang")
+        self.assertLessEqual({("cpu0",), ("cpu1",)}, self.engines_of(self.plan(self.model, "--ram", "4MiB", *ENGINES, "--no-gangs")[0]))
+        budget = ("--ram", "4MiB")
+        _, path = self.plan(self.model, *budget, *ENGINES, "--no-gangs")
+        self.same_bits(self.train(self.model, *budget, "--plan", path), self.train(self.model, *budget, *PLANNED))
+        self.succeed("explain", path, "--effort", 1)
+        self.refuse(2, "E0117", "plan", self.model, "--batch", BATCH, *budget, "--no-gangs")
+
     def test_resume_evaluation_and_outputs(self):
         _, path = self.plan(self.model, "--ram", "4MiB", *ENGINES)
         trained, checkpoint = self.path("whole.safetensors"), self.path("half.safetensors.checkpoint")
@@ -164,6 +180,14 @@ class Engines(EngineSteps):
         words = ("--ram", "4MiB", "--measure", "off", "--effort", "1", *ENGINES)
         self.assertTrue(self.train(self.model, *words))
         self.same_bits(self.train(self.model, *words, "--allow-numerics-change"), self.train(self.model, *words, "--allow-numerics-change"))
+        path, words = self.path("apart.json"), ("plan", self.model, "--batch", BATCH, *words, "--no-gangs")
+        self.succeed(*words, "--allow-numerics-change", "-o", path)
+        with open(path) as file:
+            plan = json.load(file)
+        for used in self.engines_of(plan):
+            self.assertEqual(len(set(used) - {"memory"}), 1, used)
+        if any("@1t" in choice.get("numerics", "") for op in plan["graph"]["ops"] for choice in op["choices"]):
+            self.refuse(2, "E0117", *words)
 
     def test_what_several_engines_do_is_told(self):
         """Every engine computes or has a reason not to, in explain, report and trace; what several bought."""
