@@ -22,6 +22,8 @@ namespace pantoum::plan {
 namespace {
 
 constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine
+constexpr double kLimitShare = 0.3;    // of what is left: lists that meet one limit
+constexpr double kRounding = 1e-9;     // of a list's figures
 constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
 
 // ---- bounds -------------------------------------------------------------------------------------
@@ -263,11 +265,9 @@ std::optional<Plan> smallest_plan(const List& list, const EngineModel& model) {
   return best;
 }
 
-// The best of `best` and of lists annealed from `starts`.
-Result<Plan> search(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
-                    std::optional<Plan> best, std::vector<List> starts) {
-  const Proved proved = EngineProver(model, options, time).run();
-  const CostGraph& graph = *model.graph;
+// Lists that answer the model's question, annealed from `starts` until one costs no more than `enough`.
+std::vector<List> annealed(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
+                           std::vector<List> starts, double enough) {
   EngineRun run(model);
   const auto cost = [&](const List& list) { return cost_of(run.run(list), model, list.size()); };
   std::erase_if(starts, [&](const List& list) { return std::isinf(cost(list).value); });
@@ -277,7 +277,6 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
   const size_t threads = options.effort > 0    ? kChainsOfEffort
                          : options.threads > 0 ? static_cast<size_t>(options.threads)
                                                : std::max(1U, std::thread::hardware_concurrency());
-  const double enough = proved.value / std::max(1e-9, 1 - options.gap / 2);
   std::list<ListAnnealing> chains;
   for (size_t at = 0; at < threads && !starts.empty(); ++at)
     chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()], enough);
@@ -290,13 +289,55 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
     for (ListAnnealing& chain : chains)
       if (&chain != &leader) chain.begin_with(leader);
   }
+  std::vector<List> lists;
   for (const ListAnnealing& chain : chains) {
     if (!chain.best_cost().answers) continue;
-    List list = chain.best();
+    List& list = lists.emplace_back(chain.best());
     leave_out_needless(list, run, model);
-    if (std::optional<Plan> plan = smallest_plan(list, model)) keep_better(best, std::move(plan));
   }
-  if (!best) return fail("E0302", "no plan was found that meets the limits", graph.name);
+  return lists;
+}
+
+// Where nothing known meets the limits: adds lists that are annealed for the deadline alone, as if the question were for time, then for the energy limit,
+// then without limits, from the lists that are given: the plan of the question without limits is found again, with an effort.
+void add_lists_within_limits(std::vector<List>& starts, std::optional<Plan>& best, const EngineModel& model,
+                             const PlanOptions& options, const TimeLimit& time) {
+  EngineRun run(model);
+  const auto answers = [&](const List& list) { return cost_of(run.run(list), model, list.size()).answers; };
+  EngineModel of_limit = model;
+  Question& asked = of_limit.question;
+  const std::vector<List> first = starts;
+  const auto add = [&](Objective objective, double enough, const std::vector<List>& from) {
+    if (best || std::ranges::any_of(starts, answers)) return;
+    asked.objective = objective;
+    const TimeLimit part(kLimitShare * time.left());
+    for (const List& list : annealed(of_limit, options, part, from, enough)) {
+      std::optional<Plan> plan = smallest_plan(list, of_limit);
+      if (!plan) continue;
+      starts.push_back(list_of(*plan, *model.graph));
+      plan->question = model.question;
+      if (meets_limits(*plan)) keep_better(best, std::move(plan));
+    }
+  };
+  const std::optional<double>&deadline = model.question.deadline, &energy_limit = model.question.energy_limit;
+  asked.energy_limit.reset();
+  asked.deadline.reset();
+  if (deadline) add(Objective::kTime, *deadline * (1 - kRounding), starts);
+  asked.deadline = deadline;
+  if (energy_limit) add(Objective::kEnergy, *energy_limit * (1 - kRounding), starts);
+  asked.deadline.reset();
+  if (deadline || energy_limit) add(model.question.objective, 0, first);
+}
+
+// The best of `best` and of lists annealed from `starts`.
+Result<Plan> search(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
+                    std::optional<Plan> best, std::vector<List> starts) {
+  const Proved proved = EngineProver(model, options, time).run();
+  add_lists_within_limits(starts, best, model, options, time);
+  const double enough = proved.value / std::max(1e-9, 1 - options.gap / 2);
+  for (const List& list : annealed(model, options, time, std::move(starts), enough))
+    if (std::optional<Plan> plan = smallest_plan(list, model)) keep_better(best, std::move(plan));
+  if (!best) return fail("E0302", "no plan was found that meets the limits", model.graph->name);
   best->method = "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
   best->solver_seconds = options.effort > 0 ? 0 : time.elapsed();
   finish(*best, proved, options);

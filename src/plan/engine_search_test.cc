@@ -106,6 +106,49 @@ TEST(EnginePlans, RunAListNearTheKeptOneAsFromItsStart) {
   EXPECT_GT(valid, 500);
 }
 
+// The plan of the graph with all choices on one engine.
+Result<Plan> on_one_engine(CostGraph graph, const PlanOptions& options) {
+  graph.device.engines.resize(1);
+  for (problem::Op& op : graph.ops)
+    for (Choice& choice : op.choices) choice.engines.clear();
+  return make_plan(graph, options);
+}
+
+// A limit that the plan without it meets is no reason to find none: planned alone, and beside a plan of one engine.
+TEST(EnginePlans, MeetLimitsThatAPlanWithoutThemMeets) {
+  constexpr double kRounding = 1e-9;
+  constexpr Objective kObjectives[] = {Objective::kTime, Objective::kEnergy, Objective::kEdp};
+  int asked_for = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 6, .most_ops = 14, .engines = true});
+    for (const bool beside : {false, true}) {
+      const auto answer = [&](const PlanOptions& options) -> Result<Plan> {
+        if (!beside) return make_plan(graph, options);
+        PlanOptions without = options;
+        without.question.deadline.reset();
+        without.question.energy_limit.reset();
+        PANTOUM_ASSIGN(const Plan one, on_one_engine(graph, without));
+        return plan_beside_one_engine(graph, one, options);
+      };
+      for (const Objective objective : kObjectives) {
+        const Result<Plan> known = answer(asked(graph, objective));
+        if (!known) continue;
+        for (const bool in_time : {true, false}) {
+          PlanOptions options = asked(graph, objective);
+          Question& question = options.question;
+          (in_time ? question.deadline : question.energy_limit) =
+              (in_time ? known->predicted.time_s : known->predicted.energy_j) * (1 + kRounding);
+          const Result<Plan> plan = answer(options);
+          ++asked_for;
+          EXPECT_TRUE(plan.has_value()) << seed << " beside " << beside << " objective " << static_cast<int>(objective)
+                                        << " in time " << in_time << ' ' << to_text(plan.error());
+        }
+      }
+    }
+  }
+  EXPECT_GT(asked_for, 80);
+}
+
 // Two chains of three ops, which either engine runs in a second.
 CostGraph two_chains() {
   CostGraph graph;
