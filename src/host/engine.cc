@@ -84,6 +84,7 @@ void Engine::Free::operator()(void* memory) const {
 
 Engine::~Engine() {
   pager_.reset();  // ends transfers before the arena is unmapped
+  if (device_ != nullptr && device_->is_lost()) rom_.leave();
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const EngineOptions& options) {
@@ -131,7 +132,8 @@ Result<void> Engine::find_device_engine() {
 
 Result<void> Engine::open_device(int number) {
   PANTOUM_ASSIGN(opencl::Found found, opencl::find_device(number));
-  PANTOUM_ASSIGN(device_, opencl::Engine::open(std::move(found.library), found.device, {.arena_bytes = plan_.arena_bytes}));
+  PANTOUM_ASSIGN(device_,
+                 opencl::Engine::open(std::move(found.library), found.device, {.arena_bytes = plan_.arena_bytes}));
   if (plan_.align_bytes % device_->align_bytes() == 0) return {};
   return fail("E0251",
               fmt::format("the plan aligns to {} bytes, and the OpenCL device wants {}", plan_.align_bytes,
@@ -167,10 +169,10 @@ void* Engine::arena() const {
 // Makes the failure of the device, if it failed, what status_failure tells on this thread.
 void Engine::keep_device_error() const {
   if (device_ == nullptr || device_->failure().empty()) return;
-  base::keep_custom_error(
-      fail("E0414", "the OpenCL device failed: " + device_->failure(), device_->device().name,
-           "go on from the last checkpoint (--resume, or a new trainer that resumes), on a plan without this engine if it fails again")
-          .error());
+  base::keep_custom_error(fail("E0414", "the OpenCL device failed: " + device_->failure(), device_->device().name,
+                               "go on from the last checkpoint (--resume, or a new trainer that resumes), on a plan "
+                               "without this engine if it fails again")
+                              .error());
 }
 
 Failure Engine::failure_of(pt_status status, const std::string& what) const {
@@ -223,8 +225,7 @@ ComputingOf Engine::computing() const {
 pt_status Engine::open_session() {
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
   if (engine_threads_ == nullptr)
-    return pt_session_open(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), kernels_, pager,
-                           pool_);
+    return pt_session_open(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), kernels_, pager, pool_);
   const pt_engines engines = engine_threads_->interface(crews_.crews);
   return pt_session_open_engines(&session_, &plan_, session_memory_.get(), arena(), rom_.data(), &engines, pager);
 }

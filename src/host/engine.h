@@ -70,6 +70,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena();
   void* data() const { return data_; }
+  // Keeps the memory for ever: a device may still read it.
+  void leave() { data_ = nullptr; }
   // Allows or forbids writing. E0906 the system refuses.
   Result<void> protect(bool writable);
 
@@ -157,7 +159,7 @@ class Engine {
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;  // none where the device gives it
-  Arena rom_;  // tensors that kernels read in place; writable only during write()
+  Arena rom_;    // tensors that kernels read in place; writable only during write()
   pt_session* session_ = nullptr;
   std::mutex observing_;
   void (*observer_)(void* context, const pt_event* event) = nullptr;

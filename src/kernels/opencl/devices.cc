@@ -84,13 +84,15 @@ Result<Found> find_device(int number) {
   const std::string where = fmt::format("opencl{}", number);
   const char* const help = "`pantoum doctor` lists the devices: name another, or leave the engine out";
   if (number < 0 || static_cast<size_t>(number) >= devices.size())
-    return fail("E0413", fmt::format("OpenCL has {} device{} here, which are counted from 0", devices.size(),
-                                     devices.size() == 1 ? "" : "s"),
+    return fail("E0413",
+                devices.size() == 1 ? "OpenCL has one device here, opencl0"
+                                    : fmt::format("OpenCL has {} devices here, opencl0 to opencl{}", devices.size(),
+                                                  devices.size() - 1),
                 where, help);
   const Device& device = devices[static_cast<size_t>(number)];
   if (!device.refusal.empty())
-    return fail("E0413", fmt::format("the OpenCL device {} cannot be an engine: {}", device.name, device.refusal), where,
-                help);
+    return fail("E0413", fmt::format("the OpenCL device {} cannot be an engine: {}", device.name, device.refusal),
+                where, help);
   return Found{*std::move(library), device};
 }
 

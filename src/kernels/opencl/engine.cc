@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/opencl/bit_check.h"
+#include "base/foreign_text.h"
 #include "kernels/opencl/programs.h"
 
 extern "C" {
@@ -71,6 +71,19 @@ void run_here(void* /*context*/, size_t count, void (*body)(void*, size_t, size_
   body(arg, 0, count);
 }
 
+// What the variable says, or a minute.
+Result<double> wait_seconds() {
+  constexpr const char* kVariable = "PANTOUM_OPENCL_SECONDS";
+  constexpr double kUsual = 60, kMost = 86400;
+  const char* const told = std::getenv(kVariable);
+  if (told == nullptr || *told == '\0') return kUsual;
+  char* end = nullptr;
+  const double seconds = std::strtod(told, &end);
+  if (*end == '\0' && seconds > 0 && seconds <= kMost) return seconds;
+  return fail("E0111", fmt::format("'{}' is no number of seconds over 0, up to {}", base::one_line(told), kMost),
+              kVariable, "give the seconds that an operator may take on the device, as in 60, or unset the variable");
+}
+
 // Has the call a form that the row's kernels compute?
 bool fits(const Row& row, const pt_call& call) {
   const bool joins = row.op == PT_OP_concat, splits = row.op == PT_OP_split;
@@ -87,10 +100,6 @@ Engine::Engine(std::shared_ptr<const Library> library, const Device& device, con
     : library_(std::move(library)), cl_(*library_), device_(device), options_(options) {
   if (options_.by_host_pointer) device_.sharing = Sharing::kHostPointer;
   pool_ = {this, 1, run_here};
-  constexpr double kWaitSeconds = 60;
-  const char* const told = std::getenv("PANTOUM_OPENCL_SECONDS");
-  if (options_.wait_seconds <= 0 && told != nullptr) options_.wait_seconds = std::strtod(told, nullptr);
-  if (!(options_.wait_seconds > 0)) options_.wait_seconds = kWaitSeconds;
 }
 
 Engine::~Engine() {
@@ -101,6 +110,7 @@ Engine::~Engine() {
     if (program != nullptr) (void)cl_.ReleaseProgram(program);
   if (lost_) {  // releasing a queue may wait for what never ends
     keep_for_ever(allocated_);
+    keep_for_ever(bit_check_.release());
     return;
   }
   if (queue_ != nullptr) (void)cl_.ReleaseCommandQueue(queue_);
@@ -122,9 +132,16 @@ Result<std::unique_ptr<Engine>> Engine::open(std::shared_ptr<const Library> libr
   };
   if (!device.refusal.empty()) return refused(device.refusal);
   if (options.arena_bytes > device.largest_allocation)
-    return refused(fmt::format("the arena has {} bytes, and the device allocates at most {} at a time",
-                               options.arena_bytes, device.largest_allocation));
-  std::unique_ptr<Engine> engine(new Engine(std::move(library), device, options));
+    return refused(
+        fmt::format("the arena has {} bytes, and the device allocates at most {} at a time: plan within --ram {}B",
+                    options.arena_bytes, device.largest_allocation, device.largest_allocation));
+  EngineOptions known = options;
+  if (known.wait_seconds <= 0) {
+    const Result<double> seconds = wait_seconds();
+    if (!seconds) return Failure(seconds.error());
+    known.wait_seconds = *seconds;
+  }
+  std::unique_ptr<Engine> engine(new Engine(std::move(library), device, known));
   for (Result<void> (Engine::*step)() :
        {&Engine::connect, &Engine::make_arena, &Engine::check_mapping, &Engine::check_bits}) {
     const Result<void> done = (engine.get()->*step)();
@@ -177,11 +194,12 @@ Result<void> Engine::check_mapping() {
 }
 
 Result<void> Engine::check_bits() {
-  BitCheck test;
+  bit_check_ = std::make_unique<BitCheck>();
   const Row row{PT_OP_add, PT_F32, Source::kCheck, false, "", nullptr, nullptr};
-  const pt_call call = test.call(&pool_);
-  if (!start(row, call, {{"op_check", test.pairs()}}) || wait() != PT_OK) return fail("E0413", failure_);
-  portable_ = device_.divides_exactly && test.holds(device_.has_doubles);
+  const pt_call call = bit_check_->call(&pool_);
+  if (!start(row, call, {{"op_check", bit_check_->pairs()}}) || wait() != PT_OK) return fail("E0413", failure_);
+  portable_ = device_.divides_exactly && bit_check_->holds(device_.has_doubles);
+  bit_check_.reset();
   return {};
 }
 
@@ -413,6 +431,24 @@ pt_status Engine::wait() {
       failed("the device maps other memory than the arena's");
   release_call();
   return failure_.empty() ? PT_OK : PT_E_STATE;
+}
+
+std::optional<double> Engine::launch_seconds() {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kWarmUp = 8, kTries = 65;
+  pt_tensor one{};
+  one.data = arena_, one.rank = 1, one.dims[0] = 1;
+  pt_call call{};
+  call.inputs = call.outputs = &one, call.input_count = call.output_count = 1, call.pool = &pool_;
+  const Row row{PT_OP_relu, PT_F32, Source::kElements, false, "", nullptr, nullptr};
+  std::vector<double> tries;
+  for (size_t round = 0; round < kWarmUp + kTries; ++round) {
+    const auto begin = Clock::now();
+    if (!start(row, call, {{"op_relu", 1}}) || wait() != PT_OK) return std::nullopt;
+    if (round >= kWarmUp) tries.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  std::ranges::nth_element(tries, tries.begin() + kTries / 2);
+  return tries[kTries / 2];
 }
 
 // The kernels' programs are compiled when a session asks for workspaces, so that a failure is told before the first step.

@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/opencl/bit_check.h"
 #include "kernels/opencl/devices.h"
 #include "kernels/opencl/rows.h"
 
@@ -17,8 +19,8 @@ constexpr uint8_t kEngine = 1;
 
 struct EngineOptions {
   uint64_t arena_bytes = 0;
-  uint8_t engine = kEngine;      // of the kernels' keys
-  // An operator that runs longer counts as lost; 0: what the variable PANTOUM_OPENCL_SECONDS says, or 60.
+  uint8_t engine = kEngine;  // of the kernels' keys
+  // An operator that runs longer counts as lost; 0: what the variable PANTOUM_OPENCL_SECONDS says, or a minute.
   double wait_seconds = 0;
   bool by_host_pointer = false;  // shares the arena as devices without fine-grained shared virtual memory do
 };
@@ -28,10 +30,11 @@ struct EngineOptions {
 // one call at a time is under way. Between a wait and the next submit the arena is the host's.
 //
 // After a failure every later call returns PT_E_STATE, and `failure` says what happened. Where the device may still compute (it did not end in
-// time), its arena is never freed.
+// time), its arena is never freed; memory outside it that operands lie in must not be freed either.
 class Engine {
  public:
-  // Errors: E0413 the device is refused (why), has no room for the arena, gives other memory than the arena's, or fails at its first program.
+  // Errors: E0413 the device is refused (why), has no room for the arena, gives other memory than the arena's, or fails at its first program; E0111
+  // what the variable PANTOUM_OPENCL_SECONDS says is no time.
   static Result<std::unique_ptr<Engine>> open(std::shared_ptr<const Library> library, const Device& device,
                                               const EngineOptions& options);
   ~Engine();
@@ -48,6 +51,11 @@ class Engine {
   // Do the kernels give the bits of the portable ones? They are of their classes of numerics then, else of the class "opencl".
   bool has_portable_bits() const { return portable_; }
   const std::string& failure() const { return failure_; }
+  // May the device still compute, after a failure?
+  bool is_lost() const { return lost_; }
+  // The seconds from submitting an operator of one element until its end is known, as they are in the time of every kernel: the median of some tries.
+  // None: the device fails. Uses the arena's first bytes.
+  std::optional<double> launch_seconds();
 
   // For the rows' kernels.
   pt_status submit(const Row& row, const pt_call& call);
@@ -101,7 +109,8 @@ class Engine {
   pt_kernel_table table_{};
   pt_pool pool_{};
   bool portable_ = false;
-  bool lost_ = false;  // the device may still compute
+  bool lost_ = false;                    // the device may still compute
+  std::unique_ptr<BitCheck> bit_check_;  // while its operands may be in use
   std::string failure_;
   std::vector<Range> ranges_;  // of the call under way
   Event last_ = nullptr;       // its last command
