@@ -191,6 +191,18 @@ Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& option
   return opened;
 }
 
+Json sample_json(const cost::OpSample& sample) {
+  return {{"seconds", sample.seconds},
+          {"low_s", sample.low_s},
+          {"high_s", sample.high_s},
+          {"warm_s", sample.warm_s ? Json(*sample.warm_s) : Json()},
+          {"runs", sample.runs},
+          {"workspace_bytes", sample.workspace_bytes},
+          {"joules", sample.joules ? Json(*sample.joules) : Json()},
+          {"meter", sample.meter},
+          {"settled", cost::is_settled(sample)}};
+}
+
 Json to_json(const cost::FoundKernel& found) {
   Json json{{"op", found.key.op},
             {"algorithm", found.key.algorithm},
@@ -203,16 +215,27 @@ Json to_json(const cost::FoundKernel& found) {
     json["modelled_s"] = found.modelled_s;
     return json;
   }
-  const cost::OpSample& sample = *found.sample;
-  json.update({{"seconds", sample.seconds},
-               {"low_s", sample.low_s},
-               {"high_s", sample.high_s},
-               {"warm_s", sample.warm_s ? Json(*sample.warm_s) : Json()},
-               {"runs", sample.runs},
-               {"workspace_bytes", sample.workspace_bytes},
-               {"joules", sample.joules ? Json(*sample.joules) : Json()},
-               {"meter", sample.meter},
-               {"settled", cost::is_settled(sample)}});
+  json.update(sample_json(*found.sample));
+  return json;
+}
+
+Json to_json(const pipeline::DeviceAnswer& device) {
+  Json json{{"engine", device.engine},
+            {"name", device.name},
+            {"launch_s", device.launch_s ? Json(*device.launch_s) : Json()},
+            {"kernels", device.times.kernels},
+            {"known", device.times.known},
+            {"measured_now", device.times.now}};
+  json["ops"] = Json::array();
+  for (const cost::DeviceKernel& found : device.times.found) {
+    Json op{{"op", found.key.op},
+            {"operands", found.key.operands},
+            {"attributes", found.key.attributes},
+            {"ops", found.ops},
+            {"processors_s", found.beside_s}};
+    if (found.sample) op.update(sample_json(*found.sample));
+    json["ops"].push_back(std::move(op));
+  }
   return json;
 }
 
@@ -234,6 +257,8 @@ Json to_json(const pipeline::Profiled& profiled) {
   for (const pipeline::StorageSpeed& speed : profiled.storage)
     json["storage"].push_back(
         {{"bytes", speed.bytes}, {"depth", speed.depth}, {"in_s", speed.in_s}, {"out_s", speed.out_s}});
+  if (profiled.hand_off_s) json["hand_off_s"] = *profiled.hand_off_s;
+  if (profiled.device) json["device"] = to_json(*profiled.device);
   if (!profiled.steps) return json;
   json["steps"] = {{"predicted_s", profiled.predicted_s},
                    {"predicted_j", profiled.plan->predicted.energy_j},
@@ -271,6 +296,36 @@ std::string row_of(const cost::FoundKernel& found, double all) {
   return text + fmt::format("{} {}  {}\n", found.key.op, found.key.algorithm, base::one_line(found.key.operands));
 }
 
+std::string row_of(const cost::DeviceKernel& found) {
+  const double many = static_cast<double>(found.ops);
+  std::string text = fmt::format("{:>4.0f} x {:>12} ", many, base::show_seconds(found.beside_s));
+  if (!found.sample) return text + fmt::format("{:>9} {:>6} {:>6}", "-", "", "");
+  const cost::OpSample& sample = *found.sample;
+  const double width = 100 * std::max(sample.high_s - sample.seconds, sample.seconds - sample.low_s) / sample.seconds;
+  return text + fmt::format("{:>9} +-{:>4.1f}% {:>5}", base::show_seconds(sample.seconds), width, sample.runs);
+}
+
+// What the engines beside the first take.
+std::string engines_text(const pipeline::Profiled& profiled, int64_t top) {
+  if (!profiled.hand_off_s) return "";
+  std::string text = fmt::format("engines  hand-off {}", base::show_seconds(*profiled.hand_off_s));
+  if (!profiled.device) return text + "\n";
+  const pipeline::DeviceAnswer& device = *profiled.device;
+  if (device.launch_s)
+    text += fmt::format("; a launch on {} takes {}, in each of its times", device.engine,
+                        base::show_seconds(*device.launch_s));
+  text += fmt::format("\n{:<8} {}: {} kernels: {} known, {} measured now\n", device.engine, base::one_line(device.name),
+                      device.times.kernels, device.times.known, device.times.now);
+  if (device.times.found.empty()) return text;
+  text += " ops   on processors    median  95%    runs kernel\n";
+  for (size_t at = 0; at < std::min(device.times.found.size(), static_cast<size_t>(top)); ++at) {
+    const cost::DeviceKernel& found = device.times.found[at];
+    text += fmt::format("{} {} {}  {}\n", row_of(found), found.key.op, found.key.algorithm,
+                        base::one_line(found.key.operands));
+  }
+  return text;
+}
+
 std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
   const cost::MeasuredCosts& costs = profiled.costs;
   double all = 0;
@@ -284,6 +339,7 @@ std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
   int64_t shown = 0;
   for (const cost::FoundKernel& found : costs.found)
     if (found.times > 0 && shown++ < top) text += row_of(found, all);
+  text += engines_text(profiled, top);
   for (const pipeline::StorageSpeed& speed : profiled.storage)
     text += fmt::format("storage  {:>9} in queues of {}: in {:>9} ({:.3g} MB/s), out {:>9} ({:.3g} MB/s)\n",
                         base::show_bytes(speed.bytes), speed.depth, base::show_seconds(speed.in_s),

@@ -73,7 +73,8 @@ class Construction {
       if (graph_.ops[op].kind != ir::Kind::k_alias) add_op(static_cast<ir::OpId>(op));
     if (!gone_.empty())
       return fail("E0404", "some ops have no kernel of the class of numerics that they have to keep", graph_.name,
-                  "use the kernels (--kernels) that it was trained with, or begin anew with its weights (--weights)",
+                  "give the plan (--plan) or the kernels (--kernels) that it was trained with, or begin anew with its "
+                  "weights (--weights)",
                   gone_);
     if (!missing_.empty())
       return fail("E0404", "no kernel for some operators of the training step", graph_.name,
@@ -159,7 +160,8 @@ class Construction {
     if (entry.choices.empty() && kept != options_.classes.end())
       gone_.push_back(fmt::format("{} ({})", op.name, kept->second));
     else if (entry.choices.empty())
-      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(graph_, op))));
+      missing_.push_back(
+          fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(graph_, op))));
     for (const ir::Alternative& other : op.alternatives) {
       ir::Op as = op;
       as.kind = other.kind, as.inputs = other.inputs, as.attrs = other.attrs;

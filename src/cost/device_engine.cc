@@ -12,7 +12,7 @@ namespace pantoum::cost {
 namespace {
 
 constexpr const char* kEngine = "opencl";  // of the store's keys
-constexpr Seconds kMostSlice = 10e-3;
+constexpr Seconds kMostSlice = 10e-3, kSettlingSlice = 0.1;
 
 bool is_same_computation(const ir::Op& a, const ir::Op& b) {
   return a.kind == b.kind && a.inputs == b.inputs && a.attrs == b.attrs;
@@ -41,39 +41,47 @@ class Times {
     bench_.use_memory(memory, align);
   }
 
-  std::optional<Seconds> of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
-    OpKey key = op_key(graph, op, kernel, 1, limits_.machine);
+  // `way` has the seconds of the choice that it is like.
+  std::optional<Seconds> of(const ir::Graph& graph, const ir::Op& op, const DeviceWay& way) {
+    OpKey key = op_key(graph, op, *way.kernel, 1, limits_.machine);
     key.engine = kEngine;
-    const auto [entry, is_new] = found_.try_emplace(text_of(key));
-    if (!is_new) return entry->second;
-    ++times_.kernels;
-    entry->second = look_up(key);
-    if (!entry->second) entry->second = measure(key, graph, op, kernel);
-    if (entry->second) times_.least = times_.least > 0 ? std::min(times_.least, *entry->second) : *entry->second;
-    return entry->second;
+    const auto [entry, is_new] = at_.try_emplace(text_of(key), times_.found.size());
+    if (is_new) add(std::move(key), graph, op, way);
+    DeviceKernel& found = times_.found[entry->second];
+    ++found.ops;
+    return found.sample ? std::optional(found.sample->seconds) : std::nullopt;
   }
 
   DeviceTimes take() { return std::move(times_); }
 
  private:
-  std::optional<Seconds> look_up(const OpKey& key) {
+  void add(OpKey key, const ir::Graph& graph, const ir::Op& op, const DeviceWay& way) {
+    ++times_.kernels;
+    std::optional<OpSample> sample = look_up(key);
+    if (sample)
+      ++times_.known;
+    else
+      sample = measure(key, graph, op, *way.kernel);
+    if (sample) times_.least = times_.least > 0 ? std::min(times_.least, sample->seconds) : sample->seconds;
+    times_.found.push_back({std::move(key), 0, way.seconds, std::move(sample)});
+  }
+
+  std::optional<OpSample> look_up(const OpKey& key) {
     if (limits_.anew || store_ == nullptr) return std::nullopt;
     const Result<std::optional<OpSample>> known = store_->find_op(key);
     if (!known) return leave_store(known.error()), std::nullopt;
-    if (!*known) return std::nullopt;
-    ++times_.known;
-    return (*known)->seconds;
+    return *known && limits_.settle && !is_settled(**known) ? std::nullopt : *known;
   }
 
-  std::optional<Seconds> measure(const OpKey& key, const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
+  std::optional<OpSample> measure(const OpKey& key, const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
     if (!can_measure_ || limits_.stop.stop_requested() || KernelBench::Clock::now() >= deadline_) return std::nullopt;
-    const std::optional<OpSample> sample =
-        bench_.measure(graph, op, kernel, {.slice = kMostSlice, .deadline = deadline_});
+    std::optional<OpSample> sample = bench_.measure(
+        graph, op, kernel, {.slice = limits_.settle ? kSettlingSlice : kMostSlice, .deadline = deadline_});
     if (!sample) return std::nullopt;
     ++times_.now;
     if (store_ != nullptr)
       if (const Result<void> kept = store_->put_op(key, *sample); !kept) leave_store(kept.error());
-    return sample->seconds;
+    return sample;
   }
 
   void leave_store(const Error& error) {
@@ -88,7 +96,7 @@ class Times {
   KernelBench::Clock::time_point deadline_ =
       KernelBench::Clock::now() + std::chrono::duration_cast<KernelBench::Clock::duration>(
                                       std::chrono::duration<double>(std::clamp(limits_.seconds, 0.0, 1e6)));
-  std::unordered_map<std::string, std::optional<Seconds>> found_;
+  std::unordered_map<std::string, size_t> at_;  // in times_.found
   DeviceTimes times_;
 };
 
@@ -117,8 +125,7 @@ std::vector<DeviceWay> ways_on(const DeviceKernels& kernels, const ir::Graph& gr
 }
 
 DeviceTimes measure_ways(std::vector<DeviceWay>& ways, const ir::Graph& graph, const BuiltCostGraph& built,
-                         std::span<std::byte> memory, Bytes align, ProfileStore& store,
-                         const MeasuringLimits& limits) {
+                         std::span<std::byte> memory, Bytes align, ProfileStore& store, const MeasuringLimits& limits) {
   Times times(store, limits, memory, align);
   std::vector<DeviceWay*> heaviest;
   for (DeviceWay& way : ways)
@@ -128,7 +135,7 @@ DeviceTimes measure_ways(std::vector<DeviceWay>& ways, const ir::Graph& graph, c
   std::vector<double> slower;
   std::vector<DeviceWay*> unknown;
   for (DeviceWay* const way : heaviest) {
-    const std::optional<Seconds> seconds = times.of(graph, built.computed_as[way->op][way->like], *way->kernel);
+    const std::optional<Seconds> seconds = times.of(graph, built.computed_as[way->op][way->like], *way);
     if (!seconds) {
       unknown.push_back(way);
       continue;

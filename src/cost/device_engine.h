@@ -13,8 +13,8 @@ namespace pantoum::cost {
 struct DeviceKernels {
   const pt_kernel_table* table = nullptr;
   const pt_pool* pool = nullptr;  // that its kernels are asked with
-  uint16_t algorithm = 0;  // of all of them
-  uint8_t engine = 0;      // of their keys
+  uint16_t algorithm = 0;         // of all of them
+  uint8_t engine = 0;             // of their keys
 };
 
 // The device computes an op as one of the op's choices does, by a kernel of its own.
@@ -31,15 +31,24 @@ struct DeviceWay {
                                              const BuiltCostGraph& built,
                                              const std::map<std::string, std::string>& classes);
 
+// One kernel of the device on some shapes.
+struct DeviceKernel {
+  OpKey key;
+  int64_t ops = 0;                      // of the graph that it can compute
+  Seconds beside_s = 0;                 // of the choice that its first way is like
+  std::optional<OpSample> sample = {};  // none: its time is assumed
+};
+
 struct DeviceTimes {
   size_t kernels = 0, known = 0, now = 0;  // of all; times of the store; times measured by this call
   Seconds least = 0;                       // that a kernel took: the launch is in every time. 0: none is known
+  std::vector<DeviceKernel> found = {};    // those whose class of numerics may be chosen, the heaviest first
   std::optional<Error> store_failure = {};
 };
 
 // Sets the seconds of the ways: those of the store, or measured on operands in `memory`, the heaviest first, and kept. A way that was not measured is
 // assumed to be slower than the choice that it is like by as much as those that were, in the middle. `limits`: seconds, anew,
-// pool, numerics, machine and stop.
+// pool, numerics, settle, machine and stop.
 [[nodiscard]] DeviceTimes measure_ways(std::vector<DeviceWay>& ways, const ir::Graph& graph,
                                        const BuiltCostGraph& built, std::span<std::byte> memory, Bytes align,
                                        ProfileStore& store, const MeasuringLimits& limits);

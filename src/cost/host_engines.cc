@@ -24,10 +24,13 @@ int take_number(std::string_view& text) {
   return number;
 }
 
-Failure no_engines(const std::string& what, const std::string& where) {
+Failure no_engines(const std::string& what, const std::string& where, const std::string& meant = "") {
+  const std::string hint = meant.empty() ? "" : fmt::format("did you mean {}? ", meant);
   return fail("E0115", what, where,
-              "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7; cpu is all of them, and opencl0 behind "
-              "them the first OpenCL device");
+              hint +
+                  "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7; cpu is all of them, and "
+                  "opencl0 behind "
+                  "them the first OpenCL device");
 }
 
 // Returns the processors of "cpu2" or "cpu0-3"; empty: the text is neither.
@@ -60,6 +63,14 @@ bool is_gang(const problem::Choice& choice) {
   return std::ranges::count_if(choice.engines, [](const std::string& name) { return name != kMemory; }) > 1;
 }
 
+// The engine that the text is in another case, or between spaces; empty: none.
+std::string engine_meant_by(const std::string& text) {
+  std::string meant;
+  for (const char letter : text)
+    if (letter != ' ') meant += static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+  return meant == "cpu" || device_of(meant) || !processors_of(meant).empty() ? meant : "";
+}
+
 }  // namespace
 
 bool takes_memory(const Work& work, const std::vector<CacheLevel>& caches, double bytes_per_s, Seconds seconds) {
@@ -75,13 +86,15 @@ Result<std::vector<HostEngine>> parse_engines(const std::string& text, const std
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
     if (const std::optional<int> device = device_of(name)) {
-      if (engines.empty()) return no_engines(fmt::format("the first engine is '{}', and no processors", name), where);
+      if (engines.empty())
+        return no_engines(fmt::format("the first engine is '{}', and no processors", name), where, "cpu," + name);
       if (std::exchange(has_device, true)) return no_engines("two engines are OpenCL devices", where);
       engines.push_back({fmt::format("opencl{}", *device), 0, device});
       continue;
     }
     const std::vector<int> processors = processors_of(name);
-    if (processors.empty() && name != "cpu") return no_engines(fmt::format("'{}' is no engine", name), where);
+    if (processors.empty() && name != "cpu")
+      return no_engines(fmt::format("'{}' is no engine", name), where, engine_meant_by(name));
     if (has_all || (name == "cpu" && !taken.empty()))
       return no_engines("'cpu' is all processors, and others are named beside it", where);
     has_all = name == "cpu";
@@ -129,7 +142,8 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
     choice.algorithm = way.kernel->algorithm_name;
     choice.numerics = way.kernel->numerics;
     choice.engines = {of_device};
-    if (takes_memory(work, device.compute.caches, device.compute.bytes_per_s, way.seconds)) choice.engines.emplace_back(kMemory);
+    if (takes_memory(work, device.compute.caches, device.compute.bytes_per_s, way.seconds))
+      choice.engines.emplace_back(kMemory);
     choice.workspace_bytes = way.workspace;
     choice.time_s = way.seconds;
     if (like.time_s > 0) choice.energy_j *= way.seconds / like.time_s;

@@ -233,7 +233,8 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan, std::span<const host:
     const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr)
       return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",
-                  "plan with --kernels portable, or for a device other than the host");
+                  "plan with --kernels portable and without an OpenCL device in --engines, or for a device other than "
+                  "the host");
     const pt_scalars scalars = {1, 0, 0};
     const auto crew = std::ranges::find(crews, view.engines, &host::CrewThreads::engines);
     const pt_pool pool = {nullptr, crew == crews.end() ? 1 : crew->threads, nullptr};
@@ -393,10 +394,9 @@ std::string limits(const pt_plan& plan) {
     const int64_t activation = view.ints[size_t{view.int_count} - PT_EPILOGUE_ATTRS + PT_EPILOGUE_ACTIVATION];
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
-  return fmt::format(
-      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{} -DPT_NO_TEXT{}", operands,
-      attributes, rank, pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
-      has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
+  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{} -DPT_NO_TEXT{}",
+                     operands, attributes, rank, pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
+                     has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 
 }  // namespace pantoum::emit

@@ -159,7 +159,7 @@ class Engine {
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;  // none where the device gives it
-  Arena rom_;    // tensors that kernels read in place; writable only during write()
+  Arena rom_;  // tensors that kernels read in place; writable only during write()
   pt_session* session_ = nullptr;
   std::mutex observing_;
   void (*observer_)(void* context, const pt_event* event) = nullptr;

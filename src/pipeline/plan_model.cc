@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 
 #include "artifact/compile_program.h"
 #include "base/json_text.h"
@@ -11,10 +12,9 @@
 #include "check/claims.h"
 #include "check/replay.h"
 #include "cost/profile_engines.h"
-#include "host/engine_threads.h"
+#include "pipeline/device_engine.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/device_engine.h"
 #include "pipeline/request_json.h"
 #include "pipeline/reserve.h"
 #include "pipeline/training_data.h"
@@ -165,24 +165,16 @@ constexpr double kShareOnEngines = 0.5;  // of the time limit
 // Of the plan of one engine: predicted steps of several were up to a tenth too short.
 constexpr double kWorthSeveralEngines = 0.92;
 
-constexpr problem::Seconds kAssumedHandOff = 2e-5;  // where nothing is measured
-
 constexpr double kShareOfMeasuringDevice = 0.4;  // of the time for several engines
-
-Result<problem::Seconds> hand_off_of(const PlanRequest& request, const pt_pool& pool) {
-  if (request.settings.measure == Measure::off) return kAssumedHandOff;
-  PANTOUM_ASSIGN(const std::unique_ptr<host::EngineThreads> threads,
-                 host::EngineThreads::create(static_cast<uint32_t>(request.engines.size())));
-  return host::measure_hand_off(*threads, pool);
-}
 
 // The training step's graph on the host's engines. Measures the OpenCL device among them for `seconds` at most; none: its times are assumed.
 Result<cost::BuiltCostGraph> on_host_engines(Compiled& compiled, const PlanRequest& request, problem::Seconds hand_off,
-                                        std::optional<problem::Seconds> seconds) {
+                                             std::optional<problem::Seconds> seconds) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
-  PANTOUM_ASSIGN(const std::vector<cost::DeviceWay> ways, ways_on_device(compiled, request, device, seconds));
+  PANTOUM_ASSIGN(const std::optional<DeviceAnswer> answer, ask_device(compiled, request, device, seconds));
   cost::BuiltCostGraph built = compiled.training().cost;
-  cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off, ways);
+  cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off,
+                    answer ? answer->ways : std::vector<cost::DeviceWay>());
   if (!request.settings.gangs) PANTOUM_TRY(cost::take_out_gangs(built, request.settings.allow_numerics_change));
   return built;
 }
@@ -249,6 +241,18 @@ Result<void> take_engines_of(const CostGraph& given, const PlanRequest& request,
   return {};
 }
 
+bool uses_device(const problem::Plan& plan, const CostGraph& graph, const std::vector<cost::HostEngine>& engines) {
+  std::unordered_map<int64_t, const problem::Op*> ops;
+  for (const problem::Op& op : graph.ops) ops.emplace(op.id, &op);
+  return std::ranges::any_of(plan.instructions, [&](const problem::Instruction& each) {
+    if (each.what != problem::Do::kCompute) return false;
+    const std::vector<std::string>& of = ops.at(each.subject)->choices[static_cast<size_t>(each.choice)].engines;
+    return std::ranges::any_of(engines, [&](const cost::HostEngine& engine) {
+      return engine.opencl && std::ranges::count(of, engine.name) > 0;
+    });
+  });
+}
+
 // Moves ops of the planned training step to other engines. The plan of one engine stays where that gains too little. Where it misses the limits of
 // `asked`, only a plan that meets them takes its place: else E0302.
 Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, const plan::Asked& asked,
@@ -262,6 +266,17 @@ Result<void> plan_on_engines(Compiled& compiled, const PlanRequest& request, con
   options.question.energy_limit = asked.options.question.energy_limit;
   options.time_limit = std::max(0.0, left - std::chrono::duration<double>(Clock::now() - begin).count());
   PANTOUM_ASSIGN(problem::Plan plan, plan::plan_beside_one_engine(built.graph, training.plan, options));
+  PANTOUM_ASSIGN(const Bytes largest, largest_arena_of(request.engines));
+  if (plan.predicted.arena_bytes > largest && uses_device(plan, built.graph, request.engines)) {
+    const std::string why =
+        fmt::format("the OpenCL device allocates at most {} at a time, and the arena of a plan that uses it has {}",
+                    base::show_bytes(largest), base::show_bytes(plan.predicted.arena_bytes));
+    const std::string help = fmt::format("--ram {}B or less leaves room for a plan on the device", largest);
+    if (misses_limits) return fail("E0413", why, "--engines", help);
+    compiled.planning_notes.push_back(
+        fmt::format("{}: every op takes all {} threads; {}", why, request.kernel_threads, help));
+    return {};
+  }
   const double one = asked.value_of(training.plan), several = asked.value_of(plan);
   const bool of_host = request.profile_engines.empty();
   const std::string many = of_host ? fmt::format("{} engines", request.engines.size())

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -16,14 +17,28 @@
 
 namespace pantoum::pipeline {
 
+namespace {
+
+// Measures what takes time beside the processors' kernels.
+Result<void> profile_engines(Compiled& compiled, const PlanRequest& request, Profiled& profiled) {
+  PANTOUM_ASSIGN(profiled.hand_off_s, hand_off_of(request, *compiled.kernels->pool()));
+  PANTOUM_ASSIGN(const cost::DeviceProfile profile, cost::load_device(request.device));
+  PANTOUM_ASSIGN(profiled.device,
+                 ask_device(compiled, request, profile, std::numeric_limits<problem::Seconds>::infinity()));
+  return {};
+}
+
+}  // namespace
+
 Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& request, plan::Infeasible* infeasible) {
   Profiled profiled;
   PlanRequest planning = request.plan;
   if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, planning.rewrite));
   if (request.steps == 0) planning.rewrite.search = false;  // nothing is planned
   PANTOUM_ASSIGN(Compiled compiled, compile_model(model, planning));
-  profiled.warnings = std::move(compiled.warnings);
   profiled.time_source = problem::time_source(compiled.training().cost.graph.device);
+  if (planning.engines.size() > 1) PANTOUM_TRY(profile_engines(compiled, planning, profiled));
+  profiled.warnings = std::move(compiled.warnings);
   if (request.storage) {
     PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = planning.settings.page_file.value_or(""),
                                                     .encrypt = planning.settings.page_encryption}));
@@ -34,6 +49,7 @@ Result<Profiled> profile_model(const ModelRequest& model, const ProfileRequest& 
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
                                                          .page_file = planning.settings.page_file.value_or(""),
                                                          .encrypt = planning.settings.page_encryption,
+                                                         .engines = planning.engines,
                                                          .stop = request.plan.options.stop,
                                                          .next = request.next_step,
                                                          .done = request.step_done}));
@@ -98,10 +114,15 @@ Result<StepTimes> time_steps(const Compiled& compiled, const TimingRequest& requ
   PANTOUM_ASSIGN(const artifact::BinaryPlan binary,
                  artifact::compile_programs({{program.kind.name, "", program.graph, program.cost, program.plan}}));
   PANTOUM_ASSIGN(std::vector<std::byte> bytes, artifact::encode(binary));
-  PANTOUM_ASSIGN(const auto engine, host::Engine::open(std::move(bytes), {.page_file = request.page_file,
-                                                                          .encrypt = request.encrypt,
-                                                                          .kernels = compiled.kernels->table(),
-                                                                          .pool = compiled.kernels->pool()}));
+  host::EngineOptions options{.page_file = request.page_file,
+                              .encrypt = request.encrypt,
+                              .kernels = compiled.kernels->table(),
+                              .pool = compiled.kernels->pool()};
+  for (const cost::HostEngine& each : request.engines) {
+    options.engines.push_back(each.opencl ? 0 : each.threads);
+    options.opencl_device = each.opencl.value_or(options.opencl_device);
+  }
+  PANTOUM_ASSIGN(const auto engine, host::Engine::open(std::move(bytes), options));
   PANTOUM_TRY(engine->start());
   PANTOUM_ASSIGN(const std::vector<Feed> feeds, fill(*engine, program.graph));
   const auto turn = compiled.kernels->turn();
