@@ -1,7 +1,6 @@
 // Steps in two halves: Trainer::gradients and Trainer::update.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <cstring>
 #include <limits>
@@ -87,7 +86,8 @@ TEST(SplitUpdate, GivesTheBitsOfTheFusedStep) {
   for (const Optimizer& optimizer : optimizers)
     for (const int64_t accumulate : {1, 3})
       for (const double clip_norm : {0.0, 0.3}) {
-        ModelOptions model{.optimizer = optimizer, .accumulate = accumulate};
+        ModelOptions model{
+            .optimizer = optimizer, .accumulate = accumulate};
         if (clip_norm > 0) model.clip_value = clip_norm / 3, model.clip_norm = clip_norm;
         const Contents fused = trained(planned(model), 4);
         model.split_update = true;
@@ -111,57 +111,6 @@ TEST(SplitUpdate, GivesTheSameBitsInEveryBudget) {
       EXPECT_EQ(trained(tight, 4), expected) << percent;
     }
   }
-}
-
-// Two branches, so that two engines have work at the same time.
-Result<std::string> branches() {
-  ModelBuilder net("branches", {.seed = 5});
-  const Tensor x = net.input("x", {1, kImage, kImage});
-  std::vector<Tensor> ends;
-  for (const std::string branch : {"a", "b"}) {
-    Tensor at = net.flatten(x);
-    for (int layer = 0; layer < 6; ++layer)
-      at = net.relu(net.linear(at, {.features = 64, .name = branch + std::to_string(layer)}));
-    ends.push_back(at);
-  }
-  net.output("logits", net.linear(net.add(ends[0], ends[1]), {.features = kImageClasses, .name = "head"}));
-  return net.onnx();
-}
-
-bool computes_on(const Plan& plan, const std::string& engine) {
-  const auto json = nlohmann::json::parse(plan.to_json());
-  for (const auto& each : json.at("instructions")) {
-    if (each.at("do") != "compute") continue;
-    for (const auto& op : json.at("graph").at("ops"))
-      if (op.at("id") == each.at("op") &&
-          op.at("choices").at(each.at("choice").get<size_t>()).value("engine", "") == engine)
-        return true;
-  }
-  return false;
-}
-
-TEST(SplitUpdate, HasTheSameBitsOnProcessorsAndADevice) {
-  PlanOptions alone = quick(), several = quick();
-  alone.threads.reset(), several.threads.reset();
-  several.engines = "cpu,opencl0";
-  bool on_device = false;
-  for (const int64_t accumulate : {1, 2})
-    for (const bool split : {false, true}) {
-      const ModelOptions options{.batch = kBatch,
-                                 .optimizer = Adam{},
-                                 .clip_norm = 0.5,
-                                 .accumulate = accumulate,
-                                 .split_update = split,
-                                 .params_in = ParamsIn::aux};
-      const Model model = Model::from_onnx(branches().value(), options).value();
-      const Result<Plan> mixed = Plan::make(model, device("host"), several);
-      if (!mixed && mixed.error().code == "E0412") GTEST_SKIP() << to_text(mixed.error());
-      ASSERT_TRUE(mixed) << to_text(mixed.error());
-      on_device = on_device || computes_on(*mixed, "opencl0");
-      EXPECT_EQ(trained(*mixed, 3), trained(Plan::make(model, device("host"), alone).value(), 3))
-          << accumulate << " " << split;
-    }
-  EXPECT_TRUE(on_device);
 }
 
 TEST(SplitUpdate, TellsEachGradientOnceWhenItIsFinal) {
