@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/json_text.h"
 #include "report/page_files.h"
@@ -39,12 +40,15 @@ void put(std::string& page, std::string_view slot, std::string_view value) {
   if (at != std::string::npos) page.replace(at, slot.size(), value);
 }
 
-// A name may go on in the next line behind the marks that part it.
+// A name may go on in the next line behind the marks that part it, a number behind no point; an option stays in one line.
 std::string breakable(const std::string& name) {
+  const std::string text = html_text(name);
+  if (text.starts_with('-')) return fmt::format("<span class='word'>{}</span>", text);
   std::string made;
-  for (const char letter : html_text(name)) {
-    made += letter;
-    if (letter == '/' || letter == '.' || letter == '_') made += "<wbr>";
+  for (size_t at = 0; at < text.size(); ++at) {
+    made += text[at];
+    const bool digit_follows = at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0;
+    if (text[at] == '/' || text[at] == '_' || ((text[at] == '.' || text[at] == ',') && !digit_follows)) made += "<wbr>";
   }
   return made;
 }
@@ -67,7 +71,7 @@ void Table::row(const Cells& cells, const char* mark) {
   made_ += *mark == '\0' ? "<tr>" : fmt::format("<tr class='{}'>", mark);
   for (size_t at = 0; at < cells.size(); ++at)
     made_ += at == 0 ? fmt::format("<th scope='row' title='{}'>{}</th>", html_text(cells[at]), breakable(cells[at]))
-                     : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'", html_text(cells[at]));
+                     : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'", words_[at] ? breakable(cells[at]) : html_text(cells[at]));
   made_ += "</tr>\n";
 }
 

@@ -81,6 +81,24 @@
       });
       return [...faults];
     },
+    // Words of tables, and options of commands there, that go on in the next line.
+    brokenWords() {
+      const faults = new Set(), walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), range = document.createRange();
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        if (!node.parentElement.closest('td, th') || !seen(node.parentElement)) continue;
+        for (const {0: word, index} of node.textContent.matchAll(/^--[\w-]+|[a-z]+/gi)) {
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          if (new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) faults.add(word);
+        }
+      }
+      return [...faults];
+    },
+    // Boxes that scroll to the side and do not show it.
+    unseenScrolling() {
+      return [...document.querySelectorAll('main *')].filter(each => seen(each) && each.scrollWidth > each.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(each).overflowX) && !/gradient/.test(getComputedStyle(each).backgroundImage))
+        .map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 40)}`);
+    },
     // Letters of a picture that lie outside of it.
     cutOff() {
       return [...document.querySelectorAll('svg text')].filter(seen).filter(each => {

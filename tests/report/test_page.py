@@ -126,6 +126,35 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.run_in_page("document.documentElement.scrollWidth"), width)
                 self.check("outside", "overprints", "cutOff")
 
+    def test_words_of_tables_stay_whole_and_wide_tables_show_that_they_go_on(self):
+        for path, width in itertools.product((self.whole, self.bare, self.compared), (360, 390, 768, 1280)):
+            with self.subTest(page=os.path.basename(path), width=width):
+                self.open(path, width)
+                self.run_in_page("document.querySelectorAll('details').forEach(each => each.open = true)")
+                self.check("brokenWords", "unseenScrolling")
+        self.run_in_page("Object.assign(document.querySelector('#table th[title=\"--augment\"]').style, {display: 'block', minWidth: 0, width: '2rem', whiteSpace: 'normal'})")
+        self.run_in_page("document.querySelectorAll('.word').forEach(each => each.className = '')")
+        self.run_in_page("document.querySelector('#table .scroll').style.background = 'none'; document.querySelector('#table table').style.width = '2000px'")
+        self.assertIn("--augment", self.run_in_page("checks.brokenWords()"))
+        self.assertEqual(len(self.run_in_page("checks.unseenScrolling()")), 1)
+
+    def test_the_peak_of_the_schedule_can_be_read_on_bars(self):
+        """Around the letters of the label the dots are the paper's, not those of the bars that lie below."""
+        label = """(() => {
+          const canvas = document.querySelector('.sheet canvas'), pen = canvas.getContext('2d'), style = getComputedStyle(document.documentElement);
+          const far = (dots, at, name) => Math.max(...[1, 3, 5].map((from, part) => Math.abs(dots[4 * at + part] - parseInt(style.getPropertyValue(name).trim().slice(from, from + 2), 16))));
+          const lowest = pen.getImageData(0, canvas.height - 2, canvas.width, 1).data;
+          const line = [...Array(canvas.width).keys()].reduce((best, x) => far(lowest, x, '--s1') < far(lowest, best, '--s1') ? x : best);
+          const dots = pen.getImageData(line + 4, canvas.height - 14, 26, 12).data, all = [...Array(dots.length / 4).keys()];
+          const share = name => all.filter(at => far(dots, at, name) < 6).length / all.length;
+          return [share('--s0'), share('--paper')];
+        })()"""
+        for scheme in SCHEMES:
+            self.open(self.whole, 1280, scheme)
+            bars, paper = self.run_in_page(label)
+            self.assertLess(bars, 0.1)
+            self.assertGreater(paper, 0.4)
+
     def test_letters_on_letters_are_found(self):
         self.open(self.bare)
         self.run_in_page("document.querySelector('h1').style.marginBottom = '-30px'; document.querySelector('svg.chart.wide .title').setAttribute('y', 40)")

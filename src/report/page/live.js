@@ -60,7 +60,7 @@ class LiveList {
     const row = (name, kind, bytes) => {
       const made = add(this.body, 'tr');
       const title = add(made, 'th', {scope: 'row'});
-      for (const part of name.split(/(?<=[./_])/)) { title.append(part); add(title, 'wbr'); }
+      for (const part of name.split(/(?<=[/_])|(?<=[.,])(?!\d)/)) { title.append(part); add(title, 'wbr'); }
       add(made, 'td', {}, kind);
       add(made, 'td', {class: 'n'}, showBytes(bytes));
     };

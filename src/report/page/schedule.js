@@ -274,8 +274,14 @@ class Schedule {
     if (x < this.gutter || x > this.width) return;
     this.pen.fillStyle = this.wait;
     this.pen.fillRect(x - 0.5, 20, 1.5, this.height - 20);
-    this.pen.textAlign = x > this.width - 50 ? 'right' : 'left';
-    this.pen.fillText('peak', x + (x > this.width - 50 ? -4 : 4), this.height - 8);
+    const right = x > this.width - 50, place = ['peak', x + (right ? -5 : 5), this.height - 8];
+    this.pen.textAlign = right ? 'right' : 'left';
+    this.pen.strokeStyle = this.paper;
+    this.pen.lineWidth = 5;
+    this.pen.lineJoin = 'round';
+    this.pen.strokeText(...place);  // a rim, as bars may lie below
+    this.pen.fillStyle = this.ink;
+    this.pen.fillText(...place);
     this.pen.textAlign = 'left';
   }
 
