@@ -12,6 +12,9 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pages  # noqa: E402
 
+sys.path.append(os.path.join(pages.ROOT, "tests", "report"))
+import browser  # noqa: E402
+
 MKDOCS = os.path.join(pages.ROOT, "build", "docs-venv", "bin", "mkdocs")
 RESOURCE = re.compile(r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)=[\"']?(https?:|//)|"
                       r"<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|preconnect|icon|manifest|prefetch|dns-prefetch))[^>]*?href=[\"']?(https?:|//)|"
@@ -68,6 +71,19 @@ class Site(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 load = RESOURCE.search(file.read())
             self.assertIsNone(load, f"{os.path.relpath(path, self.folder)}: {load and load.group()[:120]}")
+
+    @unittest.skipUnless(browser.find(), "no Chromium (apt-get install chromium): the site is not looked at")
+    def test_it_is_light_or_dark_as_the_system_asks(self):
+        """At the first visit, and at the next ones after the system has changed."""
+        window = browser.Browser()
+        scheme = """new Promise(done => { const until = Date.now() + 20000, wanted = %r;
+          const ask = () => document.body.dataset.mdColorScheme === wanted || Date.now() > until ? done(document.body.dataset.mdColorScheme) : setTimeout(ask, 50); ask(); })"""
+        try:
+            for system, wanted in (("dark", "slate"), ("light", "default"), ("dark", "slate")):
+                window.open(os.path.join(self.folder, "index.html"), 1280, system)
+                self.assertEqual(window.run(scheme % wanted), wanted)
+        finally:
+            window.close()
 
     def test_links_and_pictures_lead_somewhere(self):
         for path in self.files(".html"):
