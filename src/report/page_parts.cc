@@ -40,7 +40,8 @@ void put(std::string& page, std::string_view slot, std::string_view value) {
   if (at != std::string::npos) page.replace(at, slot.size(), value);
 }
 
-// A name may go on in the next line behind the marks that part it, a number behind no point; an option stays in one line.
+// A name may go on in the next line behind the marks that part it, a number does not behind its point; an option stays
+// in one line.
 std::string breakable(const std::string& name) {
   const std::string text = html_text(name);
   if (text.starts_with('-')) return fmt::format("<span class='word'>{}</span>", text);
@@ -71,7 +72,8 @@ void Table::row(const Cells& cells, const char* mark) {
   made_ += *mark == '\0' ? "<tr>" : fmt::format("<tr class='{}'>", mark);
   for (size_t at = 0; at < cells.size(); ++at)
     made_ += at == 0 ? fmt::format("<th scope='row' title='{}'>{}</th>", html_text(cells[at]), breakable(cells[at]))
-                     : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'", words_[at] ? breakable(cells[at]) : html_text(cells[at]));
+                     : fmt::format("<td{}>{}</td>", words_[at] ? "" : " class='n'",
+                                   words_[at] ? breakable(cells[at]) : html_text(cells[at]));
   made_ += "</tr>\n";
 }
 
