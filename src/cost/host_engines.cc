@@ -29,8 +29,7 @@ Failure no_engines(const std::string& what, const std::string& where, const std:
   return fail("E0115", what, where,
               hint +
                   "name the processors of each engine, as in cpu0,cpu1 or cpu0-3,cpu4-7; cpu is all of them, and "
-                  "opencl0 behind "
-                  "them the first OpenCL device");
+                  "opencl0 behind them the first OpenCL device");
 }
 
 // Returns the processors of "cpu2" or "cpu0-3"; empty: the text is neither.
