@@ -98,7 +98,7 @@ TEST(HostEngines, OfferNoGangsWhereNoneAreWanted) {
     graph.ops.push_back(op);
     built.computed_as = {std::vector(built.threads_of[0].size(), op)};
     DeviceProfile device;
-    device.compute.bytes_per_s = 20e6;
+    device.compute.bytes_per_s = 12e6;
     add_engines(built, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5);
     return built;
   };

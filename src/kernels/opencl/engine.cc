@@ -10,7 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/foreign_text.h"
 #include "kernels/opencl/programs.h"
 
 extern "C" {
@@ -80,7 +79,7 @@ Result<double> wait_seconds() {
   char* end = nullptr;
   const double seconds = std::strtod(told, &end);
   if (*end == '\0' && seconds > 0 && seconds <= kMost) return seconds;
-  return fail("E0111", fmt::format("'{}' is no number of seconds over 0, up to {}", base::one_line(told), kMost),
+  return fail("E0111", fmt::format("the limit on the device is no number of seconds over 0, up to {}", kMost),
               kVariable, "give the seconds that an operator may take on the device, as in 60, or unset the variable");
 }
 
