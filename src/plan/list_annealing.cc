@@ -13,7 +13,7 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr int64_t kListsPerEffort = 2000;  // of a chain
+constexpr int64_t kListsPerEffort = 3000;  // of a chain
 constexpr double kOverBudget = 4;          // cost of each share of the budget that the arena exceeds it by
 constexpr double kWarm = 0.01;             // share of the value by which a list may be worse at first, and is accepted
 constexpr double kCold = 1e-5;             // the same at the end of a round

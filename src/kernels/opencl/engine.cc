@@ -19,7 +19,8 @@ extern "C" {
 namespace pantoum::opencl {
 namespace {
 
-constexpr size_t kGroup = 64;  // work items of a group; one size, as drivers compile a kernel for each
+constexpr double kGraceSeconds = 1;  // of an operator that did not end in time, before the engine is gone
+constexpr size_t kGroup = 64;        // work items of a group; one size, as drivers compile a kernel for each
 
 Engine* engine_of(const pt_call* call) {
   return call->pool != nullptr ? static_cast<Engine*>(call->pool->context) : nullptr;
@@ -103,6 +104,10 @@ Engine::Engine(std::shared_ptr<const Library> library, const Device& device, con
 
 Engine::~Engine() {
   if (last_ != nullptr) (void)wait();
+  if (lost_ && last_ != nullptr) {  // it may end late: a driver that computes while the process ends may crash
+    lost_ = false;                  // poll() finds out anew
+    if (!ends_within(kGraceSeconds)) lost_ = true;
+  }
   release_call();
   for (const auto& [name, kernel] : kernels_) (void)cl_.ReleaseKernel(kernel);
   for (const auto& [source, program] : programs_)
@@ -411,19 +416,26 @@ bool Engine::poll() {
   return state == kComplete;
 }
 
-pt_status Engine::wait() {
+// Does the call under way end in so many seconds, or fail?
+bool Engine::ends_within(double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   for (int64_t round = 0; last_ != nullptr && !poll(); ++round) {
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.wait_seconds) {
-      lost_ = true;
-      failed(fmt::format("the device did not end within {} seconds", options_.wait_seconds));
-      break;
-    }
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds) return false;
     if (round < 64)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(round, 500)));
+  }
+  return true;
+}
+
+pt_status Engine::wait() {
+  if (lost_) return PT_E_STATE;
+  if (!ends_within(options_.wait_seconds)) {
+    lost_ = true;
+    failed(fmt::format("the device did not end within {} seconds", options_.wait_seconds));
+    return PT_E_STATE;
   }
   for (const Range& range : ranges_)
     if (range.in_arena && range.mapped != nullptr && range.mapped != range.begin && failure_.empty())

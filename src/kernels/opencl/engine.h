@@ -91,6 +91,7 @@ class Engine {
   bool map_back();
   bool start(const Row& row, const pt_call& call, const std::vector<Launch>& launches);
   bool poll();
+  bool ends_within(double seconds);
   void release_call();
   // Remembers the first failure; returns false.
   bool failed(const std::string& what, Status status = 0);
