@@ -11,7 +11,8 @@ namespace pantoum::plan {
 // list.
 //   errors  those of make_plan. E0301 only where the graph alone proves it; E0304 if a program is to share its arena with
 //           others
-//   cost    options.time_limit, or 3,000 lists for each unit of options.effort; one thread for each of options.threads
+//   cost    options.time_limit, or 3,000 lists for each unit of options.effort, and as many up to three times more where nothing known meets the
+//           limits; one thread for each of options.threads
 Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
                               const PlanMaker& serial);
 

@@ -433,8 +433,8 @@ class ListAnnealing::State {
   const double enough_;
   EngineRun run_;
   Random random_;
-  int may_be_unplaced_ =
-      0;  // lists in a row: more where offsets made none worse than was accepted, fewer where they did
+  // Lists in a row that may be accepted without offsets: more where offsets cost nothing, fewer where they did.
+  int may_be_unplaced_ = 0;
   std::vector<int> computed_;  // by op, in a list
   std::vector<char> relieved_;
   std::vector<Seconds> begins_, ends_;  // by entry

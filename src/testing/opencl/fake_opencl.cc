@@ -22,6 +22,7 @@
 
 #include "kernels/opencl/api.h"
 #include "kernels/opencl/rows.h"
+#include "testing/opencl/told.h"
 
 extern "C" {
 #include "kernels/portable/real_math.h"
@@ -31,17 +32,11 @@ using namespace pantoum::opencl;
 
 namespace {
 
-std::atomic<int> started{0};
-
 bool told(const std::string& word) {
-  const char* const words = std::getenv("FAKE_OPENCL");
-  return words != nullptr && (" " + std::string(words) + " ").find(" " + word + " ") != std::string::npos;
+  return pantoum::opencl::told("FAKE_OPENCL", word);
 }
-// Has the word's time come?
 bool told_by_now(const std::string& word) {
-  const char* const words = std::getenv("FAKE_OPENCL");
-  const char* const after = words != nullptr ? std::strstr(words, "after:") : nullptr;
-  return told(word) && (after == nullptr || started > std::atoi(after + 6));
+  return pantoum::opencl::told_by_now("FAKE_OPENCL", word);
 }
 
 std::mutex guard;

@@ -13,21 +13,17 @@
 #include <string>
 
 #include "kernels/opencl/api.h"
+#include "testing/opencl/told.h"
 
 using namespace pantoum::opencl;
 
 namespace {
 
-std::atomic<int> started{0};
-
 bool told(const std::string& word) {
-  const char* const words = std::getenv("SHIM_OPENCL");
-  return words != nullptr && (" " + std::string(words) + " ").find(" " + word + " ") != std::string::npos;
+  return pantoum::opencl::told("SHIM_OPENCL", word);
 }
 bool told_by_now(const std::string& word) {
-  const char* const words = std::getenv("SHIM_OPENCL");
-  const char* const after = words != nullptr ? std::strstr(words, "after:") : nullptr;
-  return told(word) && (after == nullptr || started > std::atoi(after + 6));
+  return pantoum::opencl::told_by_now("SHIM_OPENCL", word);
 }
 
 // The other library's function.
