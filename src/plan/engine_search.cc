@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine
 constexpr double kLimitShare = 0.3;    // of what is left: lists that meet one limit
-constexpr double kRounding = 1e-9;     // of a list's figures
+constexpr double kLimitMargin = 1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
 constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
 
 // ---- bounds -------------------------------------------------------------------------------------
@@ -322,9 +322,9 @@ void add_lists_within_limits(std::vector<List>& starts, std::optional<Plan>& bes
   const std::optional<double>&deadline = model.question.deadline, &energy_limit = model.question.energy_limit;
   asked.energy_limit.reset();
   asked.deadline.reset();
-  if (deadline) add(Objective::kTime, *deadline * (1 - kRounding), starts);
+  if (deadline) add(Objective::kTime, *deadline * (1 - kLimitMargin), starts);
   asked.deadline = deadline;
-  if (energy_limit) add(Objective::kEnergy, *energy_limit * (1 - kRounding), starts);
+  if (energy_limit) add(Objective::kEnergy, *energy_limit * (1 - kLimitMargin), starts);
   asked.deadline.reset();
   if (deadline || energy_limit) add(model.question.objective, 0, first);
 }
