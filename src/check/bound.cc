@@ -181,7 +181,7 @@ Result<ProvedBounds> prove_from(const Plan& plan, const PricedCosts* costs) {
 
 Result<ProvedBounds> prove_bounds(const Plan& plan) {
   PANTOUM_TRY(problem::validate(plan.graph));
-  const PricedCosts costs = priced_costs(plan.graph, plan.question.freedoms);
+  const PricedCosts costs = priced_costs(plan.graph, plan.question.freedoms, plan.question.budget_bytes());
   return prove_from(plan, &costs);
 }
 

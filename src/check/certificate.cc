@@ -575,7 +575,7 @@ Result<double> check_certificate(const CostGraph& graph, const Certificate& cert
     return certificate.cases.empty() ? prove_rows(rows, certificate) : prove_cases(rows, certificate);
   };
   double total = 0;
-  if (problem::several_engines(graph.device)) {
+  if (problem::has_queues(graph)) {
     PANTOUM_TRY(EngineRows::check_order(graph, certificate));
     EngineRows rows(graph, certificate);
     PANTOUM_ASSIGN(total, prove(rows));

@@ -184,7 +184,7 @@ std::optional<double> allowed(const Question& question, Objective of) {
 
 // Read off the cost graph: of any order.
 double least_of(const Refusal& refusal) {
-  const LeastCosts least = least_costs(refusal.graph, refusal.question.freedoms);
+  const LeastCosts least = least_costs(refusal.graph, refusal.question.freedoms, refusal.question.budget_bytes());
   return refusal.of == Objective::kTime     ? least.time_s
          : refusal.of == Objective::kEnergy ? least.energy_j
                                             : static_cast<double>(least.ram_bytes);

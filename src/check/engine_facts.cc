@@ -28,11 +28,11 @@ double least_way(const EngineOp& op, const Of& of) {
 
 }  // namespace
 
-EngineFacts::EngineFacts(const CostGraph& graph, const Freedoms& freedoms)
+EngineFacts::EngineFacts(const CostGraph& graph, const Freedoms& freedoms, int64_t budget)
     : blocks_(graph.device.pager.mode == PagerMode::kSync) {
   for (const problem::Engine& engine : graph.device.engines) hand_offs_.push_back(engine.handoff_s);
   add_tensors(graph);
-  add_ops(graph, freedoms);
+  add_ops(graph, freedoms, budget);
   find_what_runs(graph);
   find_heads();
   find_tails();
@@ -44,17 +44,74 @@ void EngineFacts::add_tensors(const CostGraph& graph) {
   for (const Tensor& each : graph.tensors) {
     Stored& tensor = tensors_.emplace_back();
     if (each.start == Home::kAux) tensor.earliest = transfer(pager, pager.in, each.bytes);
-    if (pages) tensor.through = kLow.sum(transfer(pager, pager.out, each.bytes), transfer(pager, pager.in, each.bytes));
+    if (!pages) continue;
+    tensor.into = transfer(pager, pager.out, each.bytes);
+    tensor.back = transfer(pager, pager.in, each.bytes);
   }
 }
 
-void EngineFacts::add_ops(const CostGraph& graph, const Freedoms& freedoms) {
+namespace {
+
+// Seconds and joules of a choice, with what it streams.
+void add_costs(const Pager& pager, const Choice& choice, EngineWay& way) {
+  const Stream& stream = choice.stream;
+  way.seconds = choice.time_s;
+  way.joules = choice.energy_j;
+  if (!stream.any()) return;
+  double both = 0;
+  const auto add = [&](const Link& link, int64_t bytes, int64_t transfers) {
+    if (bytes == 0) return;
+    const double latency = kLow.product(static_cast<double>(transfers), link.latency_s);
+    const double seconds = kLow.sum(latency, kLow.quotient(bytes, link.bytes_per_s));
+    both = kLow.sum(both, seconds);
+    way.joules = kLow.sum(way.joules, kLow.product(seconds, link.w));
+  };
+  add(pager.in, stream.bytes_in, stream.transfers_in);
+  add(pager.out, stream.bytes_out, stream.transfers_out);
+  const bool beside = pager.mode == PagerMode::kAsync && stream.async_s;
+  way.seconds = beside ? *stream.async_s : kLow.sum(way.seconds, both);
+}
+
+// The bytes that a choice takes at least while it runs: the staging buffer, what it reads and writes whole, less what an output
+// may take over, and its workspace. Rounded up to the alignment, but for the topmost block.
+int64_t working_set(const CostGraph& graph, const Op& op, const Choice& choice,
+                    const std::unordered_map<int64_t, int32_t>& tensor_of) {
+  constexpr int64_t kEnough = int64_t{1} << 61;
+  const int64_t align = std::max<int64_t>(1, graph.device.align_bytes);
+  std::vector<int64_t> held;
+  const auto tensor = [&](int64_t id) -> const Tensor& { return graph.tensors[static_cast<size_t>(tensor_of.at(id))]; };
+  for (const int position : choice.reads)
+    if (choice.reads_whole(position) && tensor(op.input(position)).start != Home::kRom)
+      held.push_back(op.input(position));
+  for (const int position : choice.writes) {
+    const auto overwrites = [&](const auto& pair) { return pair.first == position; };
+    if (choice.writes_whole(position) && std::ranges::none_of(choice.overwrites, overwrites))
+      held.push_back(op.output(position));
+  }
+  base::make_set(held);
+  const auto add = [&](int64_t sum, int64_t bytes) {
+    return std::min(kEnough, sum + std::min(kEnough, base::round_up(bytes, align)));
+  };
+  int64_t bytes = add(0, choice.workspace_bytes);
+  for (const int64_t each : held) bytes = add(bytes, tensor(each).bytes);
+  return bytes + graph.device.pager.staging_bytes - (align - 1);
+}
+
+}  // namespace
+
+void EngineFacts::add_ops(const CostGraph& graph, const Freedoms& freedoms, int64_t budget) {
   std::unordered_map<int64_t, int32_t> tensor_of;
   std::unordered_map<int64_t, const Op*> op_of;
   std::map<std::string, uint64_t> bit_of;
   const std::vector<problem::Engine>& engines = graph.device.engines;
   for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor)
     tensor_of.emplace(graph.tensors[tensor].id, static_cast<int32_t>(tensor));
+  ends_there_.assign(tensors_.size(), false);
+  for (size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
+    const Tensor& each = graph.tensors[tensor];
+    if (each.end == Home::kAux) ends_there_[tensor] = true;
+    if (each.next >= 0 && each.start == Home::kAux) ends_there_[static_cast<size_t>(tensor_of.at(each.next))] = true;
+  }
   for (const Op& op : graph.ops) op_of.emplace(op.id, &op);
   for (size_t engine = 0; engine < engines.size(); ++engine) bit_of[engines[engine].name] = uint64_t{1} << engine;
   for (const int64_t id : graph.order) {
@@ -62,9 +119,26 @@ void EngineFacts::add_ops(const CostGraph& graph, const Freedoms& freedoms) {
     EngineOp& op = ops_.emplace_back();
     for (const int64_t output : of.outputs)
       tensors_[static_cast<size_t>(tensor_of.at(output))].maker = static_cast<int32_t>(ops_.size()) - 1;
+    const auto permitted = [&](const Choice& choice) {
+      return freedoms.numerics || choice.numerics == of.choices.front().numerics;
+    };
+    const auto fits = [&](const Choice& choice) {
+      const Stream& stream = choice.stream;
+      if (stream.any() && graph.device.pager.mode == PagerMode::kNone) return false;
+      if (stream.in_place && !freedoms.one_slot) return false;
+      const bool pages = std::ranges::any_of(stream.out, [&](int position) {
+        return !ends_there_[static_cast<size_t>(tensor_of.at(of.output(position)))];
+      });
+      return (freedoms.paging || !pages) && working_set(graph, of, choice, tensor_of) <= budget;
+    };
+    const bool any_fits =
+        std::ranges::any_of(of.choices, [&](const Choice& choice) { return permitted(choice) && fits(choice); });
     for (const Choice& choice : of.choices) {
-      if (!freedoms.numerics && choice.numerics != of.choices.front().numerics) continue;
-      EngineWay& way = op.ways.emplace_back(EngineWay{.seconds = choice.time_s, .joules = choice.energy_j});
+      if (!permitted(choice) || (any_fits && !fits(choice))) continue;
+      EngineWay& way = op.ways.emplace_back();
+      add_costs(graph.device.pager, choice, way);
+      for (const int position : choice.stream.in) way.streams_in.push_back(tensor_of.at(of.input(position)));
+      for (const int position : choice.stream.out) way.streams_out.push_back(tensor_of.at(of.output(position)));
       for (const int position : choice.reads)
         if (const int32_t read = tensor_of.at(of.input(position));
             graph.tensors[static_cast<size_t>(read)].start != Home::kRom)
@@ -81,17 +155,9 @@ void EngineFacts::add_ops(const CostGraph& graph, const Freedoms& freedoms) {
 // What is not optional, what must be there at the end, and what makes what these read.
 void EngineFacts::find_what_runs(const CostGraph& graph) {
   std::unordered_map<int64_t, const Op*> op_of;
-  std::unordered_map<int64_t, int32_t> tensor_of;
   for (const Op& op : graph.ops) op_of.emplace(op.id, &op);
   for (size_t at = 0; at < ops_.size(); ++at) ops_[at].runs = !op_of.at(graph.order[at])->optional;
-  for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor)
-    tensor_of.emplace(graph.tensors[tensor].id, static_cast<int32_t>(tensor));
-  std::vector<bool> ends_there(tensors_.size(), false), read_there(tensors_.size(), false);
-  for (size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
-    const Tensor& each = graph.tensors[tensor];
-    if (each.end == Home::kAux) ends_there[tensor] = true;
-    if (each.next >= 0 && each.start == Home::kAux) ends_there[static_cast<size_t>(tensor_of.at(each.next))] = true;
-  }
+  std::vector<bool> read_there(tensors_.size(), false);
   for (size_t at = ops_.size(); at-- > 0;) {
     EngineOp& op = ops_[at];
     if (!op.runs) continue;
@@ -100,7 +166,8 @@ void EngineFacts::find_what_runs(const CostGraph& graph) {
       std::erase_if(always, [&](int32_t read) { return !base::contains(way.reads, read); });
     for (const int32_t read : always) {
       const int32_t maker = tensors_[static_cast<size_t>(read)].maker;
-      read_there[static_cast<size_t>(read)] = true;
+      const auto streams = [&](const EngineWay& way) { return base::contains(way.streams_in, read); };
+      if (std::ranges::none_of(op.ways, streams)) read_there[static_cast<size_t>(read)] = true;
       if (maker < 0 || base::contains(op.before, maker)) continue;
       ops_[static_cast<size_t>(maker)].runs = true;
       op.before.push_back(maker);
@@ -117,8 +184,12 @@ void EngineFacts::find_what_runs(const CostGraph& graph) {
       moved_.joules = kLow.sum(moved_.joules, kLow.product(seconds, link.w));
       return seconds;
     };
+    const int32_t maker = tensors_[tensor].maker;
+    const bool streamed = maker >= 0 && std::ranges::any_of(op(maker).ways, [&](const EngineWay& way) {
+                            return base::contains(way.streams_out, static_cast<int32_t>(tensor));
+                          });
     if (starts_there && read_there[tensor]) add(pager.in, moved_.in_s);
-    if (!starts_there && ends_there[tensor]) tensors_[tensor].out = add(pager.out, moved_.out_s);
+    if (!starts_there && ends_there_[tensor] && !streamed) tensors_[tensor].out = add(pager.out, moved_.out_s);
   }
 }
 
@@ -129,15 +200,24 @@ double EngineFacts::hand_off(uint64_t one, uint64_t other) const {
   return most;
 }
 
-// No choice on these engines can read it earlier: some choice made it, and it came from there or through storage.
-double EngineFacts::arrival(const Stored& tensor, int32_t number, uint64_t engines) const {
-  if (tensor.maker < 0) return tensor.earliest;
+// From the end of one computation to when another can have the tensor that it made, at least. Storage costs no hand-off.
+double EngineFacts::delay(const EngineWay& made, const EngineWay& way, int32_t tensor) const {
+  const Stored& stored = tensors_[static_cast<size_t>(tensor)];
+  const bool from_storage = base::contains(way.streams_in, tensor),
+             to_storage = base::contains(made.streams_out, tensor);
+  if (from_storage) return to_storage ? 0 : stored.into;
+  if (to_storage) return stored.back;
+  return std::min(hand_off(made.engines, way.engines), kLow.sum(stored.into, stored.back));
+}
+
+// The choice cannot read the tensor earlier.
+double EngineFacts::arrival(int32_t tensor, const EngineWay& way) const {
+  const Stored& stored = tensors_[static_cast<size_t>(tensor)];
+  if (stored.maker < 0) return base::contains(way.streams_in, tensor) ? 0 : stored.earliest;
   double first = HUGE_VAL;
-  for (const EngineWay& made : op(tensor.maker).ways) {
-    if (!base::contains(made.writes, number)) continue;
-    const double delay = std::min(hand_off(made.engines, engines), tensor.through);
-    first = std::min(first, kLow.sum(kLow.sum(made.begin, made.seconds), delay));
-  }
+  for (const EngineWay& made : op(stored.maker).ways)
+    if (base::contains(made.writes, tensor))
+      first = std::min(first, kLow.sum(kLow.sum(made.begin, made.seconds), delay(made, way, tensor)));
   return std::isinf(first) ? 0 : first;
 }
 
@@ -145,8 +225,7 @@ void EngineFacts::find_heads() {
   for (EngineOp& op : ops_) {
     for (EngineWay& way : op.ways) {
       way.begin = way.launch;
-      for (const int32_t read : way.reads)
-        way.begin = std::max(way.begin, arrival(tensors_[static_cast<size_t>(read)], read, way.engines));
+      for (const int32_t read : way.reads) way.begin = std::max(way.begin, arrival(read, way));
     }
     op.head = least_way(op, [](const EngineWay& way) { return way.begin; });
     if (op.runs)
@@ -158,11 +237,10 @@ void EngineFacts::find_heads() {
 double EngineFacts::wait(int32_t from, const EngineWay& way) const {
   double least = HUGE_VAL;
   for (const EngineWay& made : op(from).ways) {
-    double through = HUGE_VAL;  // of what it reads
+    double soonest = HUGE_VAL;  // of what it reads
     for (const int32_t written : made.writes)
-      if (base::contains(way.reads, written))
-        through = std::min(through, tensors_[static_cast<size_t>(written)].through);
-    least = std::min({least, hand_off(made.engines, way.engines), through});
+      if (base::contains(way.reads, written)) soonest = std::min(soonest, delay(made, way, written));
+    least = std::min(least, std::isinf(soonest) ? hand_off(made.engines, way.engines) : soonest);
   }
   return std::isinf(least) ? 0 : least;
 }

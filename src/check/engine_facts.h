@@ -1,4 +1,4 @@
-// What is true of every plan of a device with several engines, whatever its order: the facts that bounds of its seconds are
+// What is true of every plan of a graph with several engines or with streams, whatever its order: the facts that bounds of its seconds are
 // made from. Derived from the cost graph alone. All figures are rounded down.
 //
 // Of an op that must run, one computation stands for it: that which ends first. What it reads was made by computations that
@@ -12,12 +12,13 @@
 
 namespace pantoum::check {
 
-struct EngineWay {  // a choice that is permitted
-  double seconds = 0, joules = 0;
-  double launch = 0;     // of the issuer, to hand the op over
-  uint64_t engines = 0;  // a bit each; the issuer is the lowest
-  double begin = 0;      // no computation by this choice begins earlier
-  std::vector<int32_t> reads, writes;
+struct EngineWay {                     // a choice that is permitted, and that fits the budget
+  double seconds = 0, joules = 0;      // with the transfers of its streams
+  double launch = 0;                   // of the issuer, to hand the op over
+  uint64_t engines = 0;                // a bit each; the issuer is the lowest
+  double begin = 0;                    // no computation by this choice begins earlier
+  std::vector<int32_t> reads, writes;  // streamed ones too
+  std::vector<int32_t> streams_in, streams_out;
 
   bool takes(int32_t engine) const { return (engines >> engine & 1) != 0; }
 };
@@ -32,8 +33,9 @@ struct EngineOp {
 
 class EngineFacts {
  public:
-  // The graph has passed problem::validate. Cost: reads times the choices of the op that makes what is read.
-  EngineFacts(const CostGraph& graph, const Freedoms& freedoms);
+  // The graph has passed problem::validate. Of an op of which no choice fits the budget, all are looked at.
+  // Cost: reads times the choices of the op that makes what is read.
+  EngineFacts(const CostGraph& graph, const Freedoms& freedoms, int64_t budget = INT64_MAX);
 
   // In the order of the graph.
   const std::vector<EngineOp>& ops() const { return ops_; }
@@ -63,21 +65,23 @@ class EngineFacts {
  private:
   struct Stored {
     int32_t maker = -1;
-    double earliest = 0;        // of what no op makes
-    double through = HUGE_VAL;  // to storage and back
-    double out = 0;             // it must end in storage and does not start there
+    double earliest = 0;                      // of what no op makes
+    double into = HUGE_VAL, back = HUGE_VAL;  // storage: a transfer of its own
+    double out = 0;  // it must end in storage, does not start there, and no choice streams it there
   };
   void add_tensors(const CostGraph& graph);
-  void add_ops(const CostGraph& graph, const Freedoms& freedoms);
+  void add_ops(const CostGraph& graph, const Freedoms& freedoms, int64_t budget);
   void find_what_runs(const CostGraph& graph);
   void find_heads();
   void find_tails();
   double hand_off(uint64_t one, uint64_t other) const;
-  double arrival(const Stored& tensor, int32_t number, uint64_t engines) const;
+  double delay(const EngineWay& made, const EngineWay& way, int32_t tensor) const;
+  double arrival(int32_t tensor, const EngineWay& way) const;
   std::vector<bool> reached(int32_t from, std::vector<int32_t> EngineOp::*next) const;
 
   std::vector<EngineOp> ops_;
   std::vector<Stored> tensors_;
+  std::vector<bool> ends_there_;  // by tensor: in storage
   std::vector<double> hand_offs_;
   Moved moved_;
   double longest_ = 0;

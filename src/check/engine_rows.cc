@@ -19,7 +19,7 @@ double part(double a, double b) {
 }  // namespace
 
 EngineRows::EngineRows(const CostGraph& graph, const Certificate& certificate)
-    : facts_(graph, certificate.question.freedoms),
+    : facts_(graph, certificate.question.freedoms, certificate.question.budget_bytes()),
       asked_(certificate),
       pager_(graph.device.pager),
       engines_(graph.device.engines),

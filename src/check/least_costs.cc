@@ -21,7 +21,8 @@ int64_t add(int64_t bytes, int64_t more) {
 
 class Accountant {
  public:
-  Accountant(const CostGraph& graph, const Freedoms& freedoms) : graph_(graph), free_(freedoms) {
+  Accountant(const CostGraph& graph, const Freedoms& freedoms, int64_t budget)
+      : graph_(graph), free_(freedoms), budget_(budget) {
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       always_read_.push_back(always_read(graph.ops[op]));
@@ -36,26 +37,37 @@ class Accountant {
   }
 
   PricedCosts priced() const {
-    const bool several = problem::several_engines(graph_.device);
+    if (queues_) return priced_queues();
     std::vector<std::vector<PricedCosts::Costs>> ways;
     for (const Op& op : graph_.ops) {
       if (op.optional) continue;
       std::vector<PricedCosts::Costs>& of_op = ways.emplace_back();
-      for (const Choice& choice : op.choices) {
-        const double idle = several ? idling_beside(choice) : idling(choice.time_s);
-        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idle), several ? 0 : choice.time_s});
-      }
+      for (const Choice& choice : op.choices)
+        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idling(choice.time_s)), choice.time_s});
     }
     PricedCosts::Costs beside = must_move();
-    if (several)
-      beside.seconds = least_makespan(EngineFacts(graph_, free_));
-    else if (graph_.device.pager.mode != PagerMode::kSync)
-      beside.seconds = 0;
+    if (graph_.device.pager.mode != PagerMode::kSync) beside.seconds = 0;
     beside.joules = down_.sum(beside.joules, idling(beside.seconds));
     return {std::move(ways), beside};
   }
 
  private:
+  // Ops run side by side: their seconds are not added.
+  PricedCosts priced_queues() const {
+    const EngineFacts facts(graph_, free_, budget_);
+    std::unordered_map<int64_t, const Op*> op_of;
+    for (const Op& op : graph_.ops) op_of.emplace(op.id, &op);
+    std::vector<std::vector<PricedCosts::Costs>> ways;
+    for (size_t at = 0; at < facts.ops().size(); ++at) {
+      if (op_of.at(graph_.order[at])->optional) continue;
+      std::vector<PricedCosts::Costs>& of_op = ways.emplace_back();
+      for (const EngineWay& way : facts.ops()[at].ways) of_op.push_back({down_.sum(way.joules, idling_beside(way)), 0});
+    }
+    PricedCosts::Costs beside{.joules = facts.moved().joules, .seconds = least_makespan(facts)};
+    beside.joules = down_.sum(beside.joules, idling(beside.seconds));
+    return {std::move(ways), beside};
+  }
+
   const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
   int64_t size_of(size_t index) const {
     return base::round_up(tensor(index).bytes, std::max<int64_t>(1, graph_.device.align_bytes));
@@ -65,11 +77,12 @@ class Accountant {
     return free_.numerics || choice.numerics == op.choices.front().numerics;
   }
 
-  // Without what is in rom.
+  // Without what is in rom, and what is streamed.
   std::set<size_t> reads(const Op& op, const Choice& choice) const {
     std::set<size_t> read;
     for (const int position : choice.reads)
-      if (tensor(input(op, position)).start != Home::kRom) read.insert(input(op, position));
+      if (tensor(input(op, position)).start != Home::kRom && choice.reads_whole(position))
+        read.insert(input(op, position));
     return read;
   }
 
@@ -124,13 +137,11 @@ class Accountant {
   }
 
   // The idle power of an engine counts at least while a choice takes it.
-  double idling_beside(const Choice& choice) const {
+  double idling_beside(const EngineWay& way) const {
     double watts = 0;
-    for (const problem::Engine& engine : graph_.device.engines)
-      if (choice.engines.empty() ? &engine == &graph_.device.engines.front()
-                                 : base::contains(choice.engines, engine.name))
-        watts = down_.sum(watts, engine.idle_w);
-    return down_.product(watts, choice.time_s);
+    for (size_t engine = 0; engine < graph_.device.engines.size(); ++engine)
+      if (way.takes(static_cast<int32_t>(engine))) watts = down_.sum(watts, graph_.device.engines[engine].idle_w);
+    return down_.product(watts, way.seconds);
   }
 
   // Joules.
@@ -183,7 +194,8 @@ class Accountant {
     const Op& op = graph_.ops[index];
     std::set<size_t> held = reads(op, choice);
     for (const int position : choice.writes)
-      if (source_of(op, choice, position) == kNobody) held.insert(tensor_of_.at(op.output(position)));
+      if (choice.writes_whole(position) && !takes_over(op, choice, position))
+        held.insert(tensor_of_.at(op.output(position)));
     int64_t bytes = base::round_up(choice.workspace_bytes, std::max<int64_t>(1, graph_.device.align_bytes));
     for (const size_t each : held) bytes = add(bytes, size_of(each));
     return add(add(bytes, staying_beside(held)), leaving_beside(index, held, pinned));
@@ -209,17 +221,22 @@ class Accountant {
     return bytes;
   }
 
-  // The input whose bytes an output may take over; the last pair counts.
-  size_t source_of(const Op& op, const Choice& choice, int position) const {
-    int source = -1;
-    for (const auto& [out, in] : choice.overwrites)
-      if (out == position) source = in;
-    if (source < 0) return kNobody;
-    const Tensor& from = tensor(input(op, source));
-    const int64_t target = op.output(position);
-    const bool allowed = from.next == target || (free_.in_place && !from.pinned);
-    const bool fits = from.start != Home::kRom && tensor(tensor_of_.at(target)).bytes <= from.bytes;
-    return allowed && fits ? input(op, source) : kNobody;
+  // May the output take over the input's bytes in RAM? Where there are several queues any of an output's pairs counts, else
+  // the last.
+  bool may_take(const Op& op, const Choice& choice, std::pair<int, int> pair) const {
+    const auto [out, in] = pair;
+    const auto names_it = [&](const auto& each) { return each.first == out; };
+    const auto last = std::find_if(choice.overwrites.rbegin(), choice.overwrites.rend(), names_it);
+    if (!choice.reads_whole(in) || (!queues_ && *last != pair)) return false;
+    const Tensor& from = tensor(input(op, in));
+    const bool allowed = from.next == op.output(out) || (free_.in_place && !from.pinned);
+    return allowed && from.start != Home::kRom && tensor(tensor_of_.at(op.output(out))).bytes <= from.bytes;
+  }
+
+  bool takes_over(const Op& op, const Choice& choice, int position) const {
+    return std::ranges::any_of(choice.overwrites, [&](const std::pair<int, int>& pair) {
+      return pair.first == position && may_take(op, choice, pair);
+    });
   }
 
   // Tensors whose bytes are taken until the end, by the tensor or its successor, go to stay_of_. The others are
@@ -255,9 +272,9 @@ class Accountant {
     std::unordered_map<size_t, size_t> takers;
     for (const Op& op : graph_.ops)
       for (const Choice& choice : op.choices)
-        for (const auto& [out, in] : choice.overwrites)
-          if (const size_t source = source_of(op, choice, out); source != kNobody && permitted(op, choice))
-            takers[source] = tensor_of_.at(op.output(out));
+        for (const std::pair<int, int>& pair : choice.overwrites)
+          if (permitted(op, choice) && may_take(op, choice, pair))
+            takers[input(op, pair.second)] = tensor_of_.at(op.output(pair.first));
     return takers;
   }
 
@@ -288,6 +305,8 @@ class Accountant {
 
   const CostGraph& graph_;
   const Freedoms& free_;
+  const int64_t budget_;
+  const bool queues_ = problem::has_queues(graph_);
   const double idle_w_ = problem::idle_watts(graph_);
   const Rounded down_{Rounding::kDown};
   std::unordered_map<int64_t, size_t> tensor_of_;
@@ -300,12 +319,12 @@ class Accountant {
 
 }  // namespace
 
-LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms) {
-  return Accountant(graph, freedoms).run();
+LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms, int64_t budget) {
+  return Accountant(graph, freedoms, budget).run();
 }
 
-PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms) {
-  return Accountant(graph, freedoms).priced();
+PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms, int64_t budget) {
+  return Accountant(graph, freedoms, budget).priced();
 }
 
 namespace {

@@ -55,11 +55,12 @@ struct LeastCosts {
   int64_t ram_bytes = 0;
 };
 
-// Returns the least costs of plans with these freedoms; budget and limits are not asked. The graph has passed
-// problem::validate. Cost: pinned tensors times ops.
-LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms);
+// Returns the least costs of plans with these freedoms; limits are not asked, and the budget only where there are several
+// engines or streams: choices that do not fit it are left out. The graph has passed problem::validate. Cost: pinned tensors
+// times ops.
+LeastCosts least_costs(const CostGraph& graph, const Freedoms& freedoms, int64_t budget = INT64_MAX);
 
 // Returns the costs of ops and transfers, which can be summed at any prices.
-PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms);
+PricedCosts priced_costs(const CostGraph& graph, const Freedoms& freedoms, int64_t budget = INT64_MAX);
 
 }  // namespace pantoum::check

@@ -337,7 +337,7 @@ class Replay {
         plan_(plan),
         spans_(spans),
         rounded_(rounding),
-        extended_(problem::several_engines(graph.device)),
+        extended_(problem::has_queues(graph)),
         arena_(graph.tensors.size(), graph.device, rounded_),
         slots_(graph, plan.storage, plan.question.freedoms.one_slot) {
     in_storage_.assign(graph.tensors.size(), false);
@@ -484,21 +484,25 @@ class Replay {
     const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
     const bool recomputed = computed_[known->second];
     if (recomputed && !op.recompute) return broken(named(op) + " may not be recomputed");
-    if (step.at.size() != choice.writes.size())
-      return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
+    const std::vector<int> writes = whole_outputs(choice);
+    if (step.at.size() != writes.size())
+      return broken(fmt::format("{} writes {} tensors in RAM and the step has {} offsets", named(op), writes.size(),
                                 step.at.size()));
     const Engines who = engines_of(choice);
     Begin begin = hand_over(who);
     PANTOUM_TRY(wait_for_inputs(op, choice, who, begin));
+    PANTOUM_TRY(wait_for_streams(op, choice, begin));
     std::vector<size_t> taken_over;
-    PANTOUM_TRY(claim_outputs(op, choice, step, who, begin, taken_over));
-    const double end = rounded_.sum(begin.at.known_s, choice.time_s);
+    PANTOUM_TRY(claim_outputs(op, choice, writes, step, who, begin, taken_over));
+    PANTOUM_ASSIGN(const double seconds, run_seconds(choice));
+    const double end = rounded_.sum(begin.at.known_s, seconds);
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
-      if (tensor(input).start != Home::kRom) arena_.block(input).use(who, end);
+      if (tensor(input).start != Home::kRom && choice.reads_whole(position)) arena_.block(input).use(who, end);
     }
     for (const size_t source : taken_over) arena_.release(source);
-    hold_outputs(op, choice, step, who, end);
+    hold_outputs(op, choice, writes, step, who, end);
+    settle_streams(op, choice, end);
     keep_engines(who, end);
     end_s_ = std::max(end_s_, end);
     span_.begin_s = begin.at.known_s, span_.end_s = end;
@@ -558,19 +562,125 @@ class Replay {
   Result<void> wait_for_inputs(const Op& op, const Choice& choice, Engines who, Begin& begin) {
     for (const int position : choice.reads) {
       const size_t input = index_of(op.input(position));
-      if (tensor(input).start == Home::kRom) continue;
+      if (tensor(input).start == Home::kRom || !choice.reads_whole(position)) continue;
       if (!arena_.holds(input)) return broken(fmt::format("{} needs {}, which is not in RAM", named(op), named(input)));
       begin.wait_for(arena_.valid_from(input, who), Wait::kValue);
     }
     return {};
   }
 
+  static std::vector<int> whole_outputs(const Choice& choice) {
+    std::vector<int> whole = choice.writes;
+    std::erase_if(whole, [&](int position) { return !choice.writes_whole(position); });
+    return whole;
+  }
+
+  // ---- streams ----------------------------------------------------------------------------------
+
+  // What is streamed in is in storage, and what is streamed out is nowhere; the slots of both are free for it.
+  Result<void> wait_for_streams(const Op& op, const Choice& choice, Begin& begin) {
+    if (choice.stream.any() && graph_.device.pager.mode == PagerMode::kNone)
+      return broken(named(op) + " streams, and the device has no auxiliary storage");
+    for (const int position : choice.stream.in) {
+      const size_t input = index_of(op.input(position));
+      if (tensor(input).start == Home::kRom)
+        return broken(fmt::format("{} streams {}, which is read in place", named(op), named(input)));
+      if (!in_storage_[input])
+        return broken(fmt::format("{} streams {}, which is not in storage", named(op), named(input)));
+      begin.wait_for({stored_s_[input], stored_s_[input]}, Wait::kValue);
+    }
+    for_each_channel(choice.stream, [&](double& free_s) { begin.wait_for({free_s, free_s}, Wait::kEngines); });
+    std::vector<size_t> written;
+    for (const int position : choice.stream.out) {
+      const size_t output = index_of(op.output(position));
+      if (arena_.holds(output)) return broken(fmt::format("{} streams {}, which is in RAM", named(op), named(output)));
+      if (in_storage_[output])
+        return broken(fmt::format("{} streams {}, which is in storage already", named(op), named(output)));
+      PANTOUM_TRY(check_shared_slots(op, choice, position));
+      PANTOUM_ASSIGN(const double slot_free, take_slot(output, written));
+      begin.wait_for({slot_free, slot_free}, Wait::kBytes);
+      if (!must_end_in_storage_[output]) note(found_.used.paging);
+      written.push_back(output);
+    }
+    return {};
+  }
+
+  // An op that reads a slot and writes it has the pair in `overwrites`; one that writes parts has the slot of what it leaves.
+  Result<void> check_shared_slots(const Op& op, const Choice& choice, int position) const {
+    const auto slot_of = [&](int64_t id) {
+      const auto place = plan_.storage.find(id);
+      return place == plan_.storage.end() ? -1 : place->second;
+    };
+    const int64_t output = op.output(position);
+    const auto overwrites = [&](int64_t source) {
+      return std::ranges::any_of(choice.overwrites, [&](const auto& pair) {
+        return op.output(pair.first) == output && op.input(pair.second) == source;
+      });
+    };
+    for (const int in : choice.stream.in)
+      if (slot_of(op.input(in)) == slot_of(output) && !overwrites(op.input(in)))
+        return broken(
+            fmt::format("{} reads tensor {} in storage where it writes tensor {}, and its choice does not "
+                        "overwrite",
+                        named(op), op.input(in), output));
+    if (!choice.stream.in_place) return {};
+    for (const auto& [out, in] : choice.overwrites)
+      if (out == position && slot_of(op.input(in)) != slot_of(output))
+        return broken(fmt::format("{} writes parts of tensor {}, which has to have the slot of tensor {}", named(op),
+                                  output, op.input(in)));
+    return {};
+  }
+
+  // A choice that streams runs so long, its transfers included; their bytes and joules are added.
+  Result<double> run_seconds(const Choice& choice) {
+    const Stream& stream = choice.stream;
+    if (!stream.any()) return choice.time_s;
+    const Pager& pager = graph_.device.pager;
+    const auto moving = [&](const Link& link, int64_t bytes, int64_t transfers) {
+      if (bytes == 0) return 0.0;
+      const double seconds = rounded_.sum(rounded_.product(static_cast<double>(transfers), link.latency_s),
+                                          rounded_.quotient(bytes, link.bytes_per_s));
+      add_joules(rounded_.product(seconds, link.w));
+      return seconds;
+    };
+    const double in = moving(pager.in, stream.bytes_in, stream.transfers_in);
+    const double out = moving(pager.out, stream.bytes_out, stream.transfers_out);
+    PANTOUM_TRY(count_moved(stream.bytes_in, found_.bytes_in));
+    PANTOUM_TRY(count_moved(stream.bytes_out, found_.bytes_out));
+    const bool beside = pager.mode == PagerMode::kAsync && stream.async_s;
+    return beside ? *stream.async_s : rounded_.sum(choice.time_s, rounded_.sum(in, out));
+  }
+
+  static Result<void> count_moved(int64_t moved, int64_t& bytes) {
+    if (__builtin_add_overflow(bytes, moved, &bytes)) return broken("more than 2^63 bytes are transferred");
+    return {};
+  }
+
+  // The channels on which a choice moves bytes are kept to its end.
+  template <class Visit>
+  void for_each_channel(const Stream& stream, const Visit& visit) {
+    const bool two = graph_.device.pager.full_duplex;
+    if (!stream.in.empty() || (!two && !stream.out.empty())) visit(in_free_s_);
+    if (two && !stream.out.empty()) visit(out_free_s_);
+  }
+
+  void settle_streams(const Op& op, const Choice& choice, double end) {
+    for (const int position : choice.stream.in) {
+      double& busy = stored_busy_s_[index_of(op.input(position))];
+      busy = std::max(busy, end);
+    }
+    for (const int position : choice.stream.out) store(index_of(op.output(position)), end);
+    for_each_channel(choice.stream, [&](double& free_s) { free_s = end; });
+  }
+
+  // ---- outputs ----------------------------------------------------------------------------------
+
   // Outputs, then the workspace; `taken_over` are the inputs whose bytes an output takes.
-  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, Begin& begin,
-                             std::vector<size_t>& taken_over) {
+  Result<void> claim_outputs(const Op& op, const Choice& choice, const std::vector<int>& writes,
+                             const Instruction& step, Engines who, Begin& begin, std::vector<size_t>& taken_over) {
     std::vector<Range> taken;
-    for (size_t output = 0; output < choice.writes.size(); ++output) {
-      const int position = choice.writes[output];
+    for (size_t output = 0; output < writes.size(); ++output) {
+      const int position = writes[output];
       const size_t index = index_of(op.output(position));
       const Range range{step.at[output], tensor(index).bytes};
       if (arena_.holds(index)) {
@@ -637,9 +747,10 @@ class Replay {
     return {};
   }
 
-  void hold_outputs(const Op& op, const Choice& choice, const Instruction& step, Engines who, double end) {
-    for (size_t output = 0; output < choice.writes.size(); ++output) {
-      const size_t index = index_of(op.output(choice.writes[output]));
+  void hold_outputs(const Op& op, const Choice& choice, const std::vector<int>& writes, const Instruction& step,
+                    Engines who, double end) {
+    for (size_t output = 0; output < writes.size(); ++output) {
+      const size_t index = index_of(op.output(writes[output]));
       Block& block =
           arena_.holds(index) ? arena_.block(index) : arena_.hold(index, step.at[output], tensor(index).bytes);
       block.ready_s = end;
@@ -701,8 +812,7 @@ class Replay {
     span_.begin_s = begin;
     span_.end_s = end;
     add_joules(rounded_.product(seconds, link.w));
-    int64_t& bytes = out ? found_.bytes_out : found_.bytes_in;
-    if (__builtin_add_overflow(bytes, moved, &bytes)) return broken("more than 2^63 bytes are transferred");
+    PANTOUM_TRY(count_moved(moved, out ? found_.bytes_out : found_.bytes_in));
     end_s_ = std::max(end_s_, end);
     if (pager.mode == PagerMode::kSync) now_s_ = end;
     StorageUse& use = uses_[index];
@@ -726,10 +836,12 @@ class Replay {
   }
 
   // The tensor is written to its slot. Returns the second from which that may be; a tensor whose `next` it is may lose
-  // the slot to it.
-  Result<double> take_slot(size_t index) {
+  // the slot to it. `beside`: what the same op has written before, which loses nothing.
+  Result<double> take_slot(size_t index, const std::vector<size_t>& beside = {}) {
     if (!extended_) return 0.0;
     PANTOUM_ASSIGN(const std::optional<size_t> lost, slots_.take(index));
+    if (lost && base::contains(beside, *lost))
+      return fail("E0804", fmt::format("{} and {} share bytes in storage", named(*lost), named(index)), "storage");
     double wait = in_storage_[index] ? stored_busy_s_[index] : 0;
     if (lost) {
       wait = std::max(wait, stored_busy_s_[*lost]);
@@ -755,8 +867,8 @@ class Replay {
   const Plan& plan_;
   std::vector<Span>* spans_;
   const Rounded rounded_;
-  const bool extended_;  // several engines: storage has slots
-  Span span_;  // of the instruction that is being issued
+  const bool extended_;  // several engines, or streams: storage has slots
+  Span span_;            // of the instruction that is being issued
   std::unordered_map<int64_t, size_t> tensor_of_, op_of_;
   std::map<std::string, size_t> engine_of_;
   std::vector<double> engine_free_s_;  // by engine

@@ -37,8 +37,9 @@ struct Found {  // what the plan really needs
   bool uses_storage = false;  // a tensor is there at some time
 };
 
-// What lets a compute begin at last. kIssuer: the issuer hands it over; kEngines: an engine that it takes has ended another op; kValue, kBytes: an
-// instruction that made an input, or used bytes that it writes, has ended.
+// What lets a compute begin at last. kIssuer: the issuer hands it over; kEngines: an engine that it takes, or a channel
+// through which it streams, is free; kValue, kBytes: an instruction that made an input, or used bytes that it writes, has
+// ended.
 enum class Wait { kIssuer, kEngines, kValue, kBytes };
 
 // When one instruction ran. A compute that begins after its issue has waited; so has all that follows.

@@ -31,6 +31,7 @@ using problem::Question;
 using problem::Refusal;
 using problem::Rule;
 using problem::Status;
+using problem::Stream;
 using problem::Tensor;
 using problem::Variable;
 

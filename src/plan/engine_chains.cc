@@ -24,7 +24,8 @@ EngineChains::EngineChains(const EngineModel& from)
       ops(from.order.size()),
       blocks(from.graph->device.pager.mode == PagerMode::kSync),
       position_of_(from.ops.size(), -1),
-      through_(from.tensors.size(), HUGE_VAL),
+      into_(from.tensors.size(), HUGE_VAL),
+      back_(from.tensors.size(), HUGE_VAL),
       out_(from.tensors.size(), 0),
       first_(from.tensors.size(), 0) {
   for (size_t at = 0; at < from.order.size(); ++at)
@@ -41,11 +42,14 @@ void EngineChains::add_what_runs() {
     if (!ops[at].runs) continue;
     const std::vector<EngineModel::Way>& ways = of(static_cast<int32_t>(at)).ways;
     const auto first = std::ranges::find_if(ways, &EngineModel::Way::permitted);
-    std::vector<int32_t> always = first->reads;
+    std::vector<int32_t> always = first->inputs;
     for (const EngineModel::Way& way : ways)
-      if (way.permitted) std::erase_if(always, [&](int32_t each) { return !base::contains(way.reads, each); });
+      if (way.permitted) std::erase_if(always, [&](int32_t each) { return !base::contains(way.inputs, each); });
     for (const int32_t each : always) {
-      read[static_cast<size_t>(each)] = true;
+      const auto streams = [&](const EngineModel::Way& way) {
+        return way.permitted && base::contains(way.streams_in, each);
+      };
+      if (std::ranges::none_of(ways, streams)) read[static_cast<size_t>(each)] = true;
       const int32_t maker = model.tensors[static_cast<size_t>(each)].maker;
       if (maker < 0) continue;
       const int32_t made_at = position_of_[static_cast<size_t>(maker)];
@@ -64,10 +68,15 @@ void EngineChains::add_transfers(const std::vector<bool>& read) {
     const EngineModel::Tensor& each = model.tensors[tensor];
     const Seconds in = problem::transfer_seconds(pager, pager.in, each.bytes);
     const Seconds out = problem::transfer_seconds(pager, pager.out, each.bytes);
-    if (pager.mode != PagerMode::kNone) through_[tensor] = in + out;
+    if (pager.mode != PagerMode::kNone) into_[tensor] = out, back_[tensor] = in;
+    const auto streams = [&](const EngineModel::Way& way) {
+      return way.permitted && base::contains(way.streams_out, static_cast<int32_t>(tensor));
+    };
+    const bool streamed =
+        each.maker >= 0 && std::ranges::any_of(model.ops[static_cast<size_t>(each.maker)].ways, streams);
     if (each.start == Home::kAux) first_[tensor] = in;
     if (each.start == Home::kAux && read[tensor]) moved_in += in, moved += in * pager.in.w;
-    if (each.start != Home::kAux && each.ends_in_storage)
+    if (each.start != Home::kAux && each.ends_in_storage && !streamed)
       out_[tensor] = out, moved_out += out, moved += out * pager.out.w;
   }
 }
@@ -79,15 +88,22 @@ Seconds EngineChains::hand_off(Engines one, Engines other) const {
   return most;
 }
 
-Seconds EngineChains::arrival(int32_t tensor, Engines engines) const {
+Seconds EngineChains::delay(const EngineModel::Way& made, const EngineModel::Way& way, int32_t tensor) const {
+  const bool from_storage = base::contains(way.streams_in, tensor),
+             to_storage = base::contains(made.streams_out, tensor);
+  const Seconds into = into_[static_cast<size_t>(tensor)], back = back_[static_cast<size_t>(tensor)];
+  if (from_storage) return to_storage ? 0 : into;
+  return to_storage ? back : std::min(hand_off(made.engines, way.engines), into + back);
+}
+
+Seconds EngineChains::arrival(int32_t tensor, const EngineModel::Way& reader) const {
   const int32_t maker = model.tensors[static_cast<size_t>(tensor)].maker;
-  if (maker < 0) return first_[static_cast<size_t>(tensor)];
+  if (maker < 0) return base::contains(reader.streams_in, tensor) ? 0 : first_[static_cast<size_t>(tensor)];
   const EngineModel::Op& op = model.ops[static_cast<size_t>(maker)];
   const Op& made = ops[static_cast<size_t>(position_of_[static_cast<size_t>(maker)])];
   const double first = least_choice(op, [&](size_t way) {
-    if (!base::contains(op.ways[way].writes, tensor)) return HUGE_VAL;
-    const Seconds delay = std::min(hand_off(op.ways[way].engines, engines), through_[static_cast<size_t>(tensor)]);
-    return made.begin[way] + op.ways[way].seconds + delay;
+    if (!base::contains(op.ways[way].outputs, tensor)) return HUGE_VAL;
+    return made.begin[way] + op.ways[way].seconds + delay(op.ways[way], reader, tensor);
   });
   return std::isinf(first) ? 0 : first;
 }
@@ -98,7 +114,7 @@ void EngineChains::add_heads() {
     const EngineModel::Op& own = of(static_cast<int32_t>(at));
     for (const EngineModel::Way& way : own.ways) {
       Seconds& begin = op.begin.emplace_back(way.launch);
-      for (const int32_t read : way.reads) begin = std::max(begin, arrival(read, way.engines));
+      for (const int32_t read : way.inputs) begin = std::max(begin, arrival(read, way));
     }
     op.head = least_choice(own, [&](size_t way) { return op.begin[way]; });
     op.end = least_choice(own, [&](size_t way) { return op.begin[way] + own.ways[way].seconds; });
@@ -110,7 +126,7 @@ void EngineChains::add_tails() {
     Op& op = ops[at];
     for (const EngineModel::Way& way : of(static_cast<int32_t>(at)).ways)
       if (way.permitted)
-        for (const int32_t written : way.writes) op.tail = std::max(op.tail, out_[static_cast<size_t>(written)]);
+        for (const int32_t written : way.outputs) op.tail = std::max(op.tail, out_[static_cast<size_t>(written)]);
     for (const int32_t next : op.after) {
       const EngineModel::Op& reader = of(next);
       op.tail = std::max(op.tail, least_choice(reader, [&](size_t way) {
@@ -125,10 +141,10 @@ Seconds EngineChains::wait(int32_t from, const EngineModel::Way& way) const {
   const EngineModel::Op& maker = of(from);
   const double least = least_choice(maker, [&](size_t at) {
     const EngineModel::Way& made = maker.ways[at];
-    Seconds delay = hand_off(made.engines, way.engines);
-    for (const int32_t written : made.writes)
-      if (base::contains(way.reads, written)) delay = std::min(delay, through_[static_cast<size_t>(written)]);
-    return delay;
+    Seconds soonest = HUGE_VAL;
+    for (const int32_t written : made.outputs)
+      if (base::contains(way.inputs, written)) soonest = std::min(soonest, delay(made, way, written));
+    return std::isinf(soonest) ? hand_off(made.engines, way.engines) : soonest;
   });
   return std::isinf(least) ? 0 : least;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/realize/engine_run.h"
+#include "plan/realize/engine_model.h"
 
 namespace pantoum::plan {
 
@@ -43,12 +43,14 @@ struct EngineChains {
   void add_heads();
   void add_tails();
   Seconds hand_off(Engines one, Engines other) const;
-  Seconds arrival(int32_t tensor, Engines engines) const;
+  // From the end of one computation to when another can have the tensor that it made, at least.
+  Seconds delay(const EngineModel::Way& made, const EngineModel::Way& way, int32_t tensor) const;
+  Seconds arrival(int32_t tensor, const EngineModel::Way& reader) const;
   std::vector<bool> reached(int32_t from, std::vector<int32_t> Op::*next) const;
 
   std::vector<int32_t> position_of_;  // by op of the model
-  std::vector<Seconds> through_, out_,
-      first_;  // by tensor: to storage and back; its last transfer; from storage at the begin
+  std::vector<Seconds> into_, back_, out_,
+      first_;  // by tensor: to storage; from there; its last transfer; at the begin
 };
 
 }  // namespace pantoum::plan

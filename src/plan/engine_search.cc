@@ -10,21 +10,31 @@
 #include <unordered_map>
 
 #include "base/lists.h"
+#include "base/round_up.h"
 #include "base/units.h"
+#include "plan/bound/bounds.h"
 #include "plan/bound/edp_bound.h"
 #include "plan/earliest_finish.h"
 #include "plan/engine_bound.h"
 #include "plan/list_annealing.h"
 #include "plan/realize/engine_run.h"
 #include "plan/realize/realize.h"
+#include "plan/stream_lists.h"
 
 namespace pantoum::plan {
 namespace {
 
+constexpr const char* kMethod =
+    "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
+constexpr const char* kStreamMethod = "streams: what stays in RAM, annealing of lists with their offsets";
 constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine
 constexpr double kLimitShare = 0.3;    // of what is left: lists that meet one limit
-constexpr double kLimitMargin = 1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
-constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
+constexpr double kLimitMargin =
+    1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
+constexpr size_t kChainsOfEffort = 2;        // with an effort, whatever the machine has
+constexpr double kStreamShare = 0.5;         // of what is left: lists of a graph with streams, by what stays
+constexpr int kShrinks = 5;                  // of the budget, until such a list has offsets in it
+constexpr int64_t kMovesPerEffort = 10'000;  // of that search, each time
 
 // ---- bounds -------------------------------------------------------------------------------------
 
@@ -119,6 +129,11 @@ class EngineProver {
 
 // ---- lists --------------------------------------------------------------------------------------
 
+size_t chains_of(const PlanOptions& options) {
+  if (options.effort > 0) return kChainsOfEffort;
+  return options.threads > 0 ? static_cast<size_t>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
+}
+
 // The list of a plan.
 List list_of(const Plan& plan, const CostGraph& graph) {
   std::unordered_map<int64_t, int32_t> op_of, tensor_of;
@@ -139,6 +154,40 @@ List list_of(const Plan& plan, const CostGraph& graph) {
 }
 
 // ---- plans --------------------------------------------------------------------------------------
+
+// Nobody plans a graph with streams for one engine: searches for lists by what stays in RAM, one for each thread, in less and less of the
+// budget until their bytes have offsets in it.
+std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& options, const TimeLimit& time) {
+  const Seconds begin = time.elapsed(), share = kStreamShare * time.left() / kShrinks;
+  std::vector<List> lists(chains_of(options));
+  const auto search = [&](size_t thread) {
+    StreamLists by_stays(model);
+    EngineRun run(model);
+    Bytes capacity = model.question.budget_bytes();
+    for (int tried = 0; tried < kShrinks && capacity > 0; ++tried) {
+      const Seconds until = begin + share * (tried + 1);
+      const auto done = [&](int64_t moves) {
+        if (options.stop.stop_requested()) return 1.0;
+        if (options.effort > 0)
+          return static_cast<double>(moves) / static_cast<double>(options.effort * kMovesPerEffort);
+        return 1 - (until - time.elapsed()) / share;
+      };
+      List list = by_stays.find(model.question.objective, capacity, thread + 1, done);
+      const ListFigures figures = run.run(list);
+      const Bytes over = figures.valid ? figures.arena_bytes - model.question.budget_bytes() : 0;
+      if (figures.valid) lists[thread] = std::move(list);
+      if (!figures.valid || over <= 0) break;
+      capacity -= base::round_up(over, model.align);
+    }
+    if (lists[thread].empty()) lists[thread] = by_stays.leanest();
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (size_t thread = 0; thread < lists.size(); ++thread) workers.emplace_back(search, thread);
+  }
+  std::erase_if(lists, &List::empty);
+  return lists;
+}
 
 // The graph with all choices on one engine, which runs them one after the other.
 CostGraph on_one_engine(const CostGraph& graph) {
@@ -212,6 +261,69 @@ std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& option
   return plans;
 }
 
+// The plan of a list in the smallest arena, of some that are tried, in which it is no worse.
+std::optional<Plan> smallest_plan(const List& list, const EngineModel& model) {
+  constexpr int kTries = 12;
+  EngineModel tight = model;
+  EngineRun run(tight);
+  std::optional<Plan> best;
+  Bytes least = 0;
+  for (int at = 0; at <= kTries; ++at) {
+    if (best) tight.question.budget = least + (best->predicted.arena_bytes - least) / 2;
+    Plan plan{.question = model.question, .graph = *model.graph};
+    const ListFigures figures = run.run(list, &plan);
+    plan.predicted = {.peak_bytes = figures.peak_bytes,
+                      .arena_bytes = figures.arena_bytes,
+                      .time_s = figures.seconds,
+                      .energy_j = figures.joules};
+    const bool fits = figures.valid && figures.arena_bytes <= tight.question.budget_bytes();
+    if (!best && !fits) return std::nullopt;
+    if (!best || (fits && figures.seconds <= best->predicted.time_s && figures.joules <= best->predicted.energy_j))
+      best = std::move(plan), least = std::max(least, best->predicted.peak_bytes);
+    else
+      least = tight.question.budget_bytes();
+  }
+  return best;
+}
+
+// The graph with what its choices hold whole in RAM alone.
+CostGraph without_streams(const CostGraph& graph) {
+  CostGraph whole = graph;
+  for (Op& op : whole.ops)
+    for (Choice& choice : op.choices) {
+      std::erase_if(choice.overwrites, [&](const auto& pair) { return !choice.writes_whole(pair.first); });
+      std::erase_if(choice.reads, [&](int position) { return !choice.reads_whole(position); });
+      std::erase_if(choice.writes, [&](int position) { return !choice.writes_whole(position); });
+      choice.stream = {};
+    }
+  return whole;
+}
+
+// What is known where no plan of a graph with streams fits: its least working set, and the leanest list.
+Infeasible least_streamed(const CostGraph& graph, const PlanOptions& options) {
+  Infeasible known;
+  const CostGraph whole = without_streams(graph);
+  const WorkingSet least = least_ram(make_model(whole, options));
+  known.min_ram_bound_bytes = known.order_ram_bound_bytes = least.bytes;
+  known.why = least.why;
+  Question any = options.question;
+  any.budget.reset();
+  any.deadline.reset();
+  any.energy_limit.reset();
+  const EngineModel model(graph, any);
+  if (const List list = StreamLists(model).leanest(); !list.empty()) {
+    if (std::optional<Plan> plan = smallest_plan(list, model)) {
+      plan->question.budget = plan->predicted.arena_bytes;
+      plan->method = kStreamMethod;
+      known.min_ram_bytes = plan->predicted.arena_bytes;
+      known.without_limits = options.question.deadline || options.question.energy_limit;
+      known.min_plan = std::move(plan);
+    }
+  }
+  known.refusal = refusal_of(graph, options, known);
+  return known;
+}
+
 Failure limits_missed(const Plan& plan) {
   return fail("E0302",
               fmt::format("no plan was found that meets the limits; the best one found takes {} and {}",
@@ -240,31 +352,6 @@ void leave_out_needless(List& list, EngineRun& run, const EngineModel& model) {
   }
 }
 
-// The plan of a list in the smallest arena, of some that are tried, in which it is no worse.
-std::optional<Plan> smallest_plan(const List& list, const EngineModel& model) {
-  constexpr int kTries = 12;
-  EngineModel tight = model;
-  EngineRun run(tight);
-  std::optional<Plan> best;
-  Bytes least = 0;
-  for (int at = 0; at <= kTries; ++at) {
-    if (best) tight.question.budget = least + (best->predicted.arena_bytes - least) / 2;
-    Plan plan{.question = model.question, .graph = *model.graph};
-    const ListFigures figures = run.run(list, &plan);
-    plan.predicted = {.peak_bytes = figures.peak_bytes,
-                      .arena_bytes = figures.arena_bytes,
-                      .time_s = figures.seconds,
-                      .energy_j = figures.joules};
-    const bool fits = figures.valid && figures.arena_bytes <= tight.question.budget_bytes();
-    if (!best && !fits) return std::nullopt;
-    if (!best || (fits && figures.seconds <= best->predicted.time_s && figures.joules <= best->predicted.energy_j))
-      best = std::move(plan), least = std::max(least, best->predicted.peak_bytes);
-    else
-      least = tight.question.budget_bytes();
-  }
-  return best;
-}
-
 // Lists that answer the model's question, annealed from `starts` until one costs no more than `enough`.
 std::vector<List> annealed(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
                            std::vector<List> starts, double enough) {
@@ -274,11 +361,8 @@ std::vector<List> annealed(const EngineModel& model, const PlanOptions& options,
   std::ranges::stable_sort(starts, is_better, cost);
   if (!starts.empty() && cost(starts.front()).answers)
     std::erase_if(starts, [&](const List& list) { return !cost(list).answers; });
-  const size_t threads = options.effort > 0    ? kChainsOfEffort
-                         : options.threads > 0 ? static_cast<size_t>(options.threads)
-                                               : std::max(1U, std::thread::hardware_concurrency());
   std::list<ListAnnealing> chains;
-  for (size_t at = 0; at < threads && !starts.empty(); ++at)
+  for (size_t at = 0; at < chains_of(options) && !starts.empty(); ++at)
     chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()], enough);
   for (int round = 0; round < kAnnealingRounds && !chains.empty(); ++round) {
     {
@@ -338,7 +422,7 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
   for (const List& list : annealed(model, options, time, std::move(starts), enough))
     if (std::optional<Plan> plan = smallest_plan(list, model)) keep_better(best, std::move(plan));
   if (!best) return fail("E0302", "no plan was found that meets the limits", model.graph->name);
-  best->method = "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
+  best->method = model.streams ? kStreamMethod : kMethod;
   best->solver_seconds = options.effort > 0 ? 0 : time.elapsed();
   finish(*best, proved, options);
   return std::move(*best);
@@ -358,11 +442,17 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
     if (infeasible != nullptr) *infeasible = std::move(beyond);
     return refused;
   }
-  std::optional<Error> none;
-  const std::vector<Plan> plans = serial_plans(graph, options, serial, infeasible, none);
-  if (plans.empty()) return Failure(*std::move(none));
   std::optional<Plan> best;
-  std::vector<List> starts{earliest_finish(model)};
+  std::vector<List> starts;
+  std::vector<Plan> plans;
+  if (model.streams) {
+    starts = streamed_lists(model, options, time);
+  } else {
+    std::optional<Error> none;
+    plans = serial_plans(graph, options, serial, infeasible, none);
+    if (plans.empty()) return Failure(*std::move(none));
+    starts = {earliest_finish(model)};
+  }
   for (const Plan& plan : plans) {
     if (meets_limits(plan)) keep_better(best, plan);
     starts.push_back(list_of(plan, graph));
@@ -373,8 +463,12 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
       starts.push_back(list_of(*options.warm_start, graph));
   }
   Result<Plan> found = search(model, options, time, std::move(best), std::move(starts));
-  if (!found) return limits_missed(plans.front());
-  return found;
+  if (found) return found;
+  if (!model.streams) return limits_missed(plans.front());
+  Infeasible known = least_streamed(graph, options);
+  Failure missed(infeasibility_report(graph.name, options, known));
+  if (infeasible != nullptr) *infeasible = std::move(known);
+  return missed;
 }
 
 Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options) {
@@ -398,8 +492,28 @@ void hold_for_both(Plan& plan, const problem::Bound& other) {
   set_gap(plan, bound_of(plan).value_or(0));
 }
 
+namespace {
+
+// A graph with streams, with all the RAM that it takes: what is read again stays there.
+Result<Plan> unplanned_streams(const CostGraph& graph, const PlanOptions& options) {
+  Question any{.objective = options.question.objective, .freedoms = options.question.freedoms};
+  const EngineModel model(graph, any);
+  const auto done = [](int64_t moves) { return static_cast<double>(moves) / kMovesPerEffort; };
+  const List list = StreamLists(model).find(any.objective, any.budget_bytes(), 1, done);
+  std::optional<Plan> plan = smallest_plan(list, model);
+  if (!plan)
+    return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name,
+                "check 'end', 'next' and 'recompute' in the cost graph");
+  plan->question.budget = plan->predicted.arena_bytes;
+  plan->method = kStreamMethod;
+  return std::move(*plan);
+}
+
+}  // namespace
+
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(Plan plan, unplanned(on_one_engine(graph), options));
+  const bool streams = EngineModel(graph, {}).streams;
+  PANTOUM_ASSIGN(Plan plan, streams ? unplanned_streams(graph, options) : unplanned(on_one_engine(graph), options));
   Question question = plan.question;
   plan = moved_to(std::move(plan), graph, question);
   const EngineModel model(graph, question);

@@ -21,7 +21,8 @@ constexpr double kCooler = 0.67;           // a round begins as much colder than
 constexpr double kCritical = 0.2;          // of the entries that are moved: on the chain that ends last
 constexpr double kEntry = 1e-3;            // share of the value that an entry costs: no list gets longer for nothing
 constexpr int kUnplaced = 15;              // lists in a row at most that are accepted without offsets
-constexpr int kReliefs = 3;                // tensors that a changed list may take out of RAM so that it fits
+constexpr double kStays = 0.03;  // of the moves, with streams: to let a tensor stay in RAM from one use to the next
+constexpr int kReliefs = 3;      // tensors that a changed list may take out of RAM so that it fits
 
 class Random {
  public:
@@ -60,6 +61,94 @@ Cost cost_of(const ListFigures& figures, const EngineModel& model, size_t entrie
   return {value, answers, value * (1 + kEntry * static_cast<double>(entries))};
 }
 
+namespace {
+
+// Where a tensor is, as a list goes.
+struct Whereabouts {
+  bool in_ram = false, stored = false;
+  size_t read_back = SIZE_MAX, written = SIZE_MAX;  // its last page_in and page_out that nobody has used yet
+};
+
+}  // namespace
+
+bool mend_transfers(List& list, const EngineModel& model) {
+  std::vector<Whereabouts> tensors(model.tensors.size());
+  for (size_t at = 0; at < tensors.size(); ++at) {
+    tensors[at].in_ram = model.tensors[at].start == Home::kRam;
+    tensors[at].stored = model.tensors[at].start == Home::kAux;
+  }
+  List mended;
+  std::vector<char> needless;
+  const auto add = [&](const Entry& entry) {
+    mended.push_back(entry);
+    needless.push_back(0);
+    return mended.size() - 1;
+  };
+  const auto drop = [&](size_t& entry) {
+    if (entry != SIZE_MAX) needless[entry] = 1;
+    entry = SIZE_MAX;
+  };
+  const auto page_in = [&](int32_t number, const Entry& entry) {
+    Whereabouts& of = tensors[static_cast<size_t>(number)];
+    if (!of.stored || model.tensors[static_cast<size_t>(number)].pinned) return false;
+    drop(of.read_back);
+    of.written = SIZE_MAX;
+    of.in_ram = true;
+    of.read_back = add(entry);
+    return true;
+  };
+  const auto page_out = [&](int32_t number, const Entry& entry) {
+    Whereabouts& of = tensors[static_cast<size_t>(number)];
+    if (!of.in_ram) return false;
+    if (of.stored) return true;
+    of.read_back = SIZE_MAX;
+    of.stored = true;
+    of.written = add(entry);
+    return true;
+  };
+  for (const Entry& entry : list) {
+    if (entry.what == Do::kPageIn) {
+      (void)page_in(entry.subject, entry);
+    } else if (entry.what == Do::kPageOut) {
+      (void)page_out(entry.subject, entry);
+    } else {
+      const EngineModel::Way& way = model.ops[static_cast<size_t>(entry.subject)].ways[static_cast<size_t>(entry.way)];
+      for (const int32_t read : way.reads) {
+        if (!tensors[static_cast<size_t>(read)].in_ram && !page_in(read, {Do::kPageIn, read, 0})) return false;
+        tensors[static_cast<size_t>(read)].read_back = SIZE_MAX;
+      }
+      for (const int32_t read : way.streams_in) {
+        if (!tensors[static_cast<size_t>(read)].stored && !page_out(read, {Do::kPageOut, read, 0})) return false;
+        tensors[static_cast<size_t>(read)].written = SIZE_MAX;
+      }
+      for (const int32_t written : way.streams_out) {
+        Whereabouts& of = tensors[static_cast<size_t>(written)];
+        if (of.stored) return false;
+        drop(of.read_back);
+        of.in_ram = false;
+        of.stored = true;
+      }
+      for (const int32_t written : way.writes) {
+        drop(tensors[static_cast<size_t>(written)].read_back);
+        tensors[static_cast<size_t>(written)].in_ram = true;
+      }
+      add(entry);
+    }
+  }
+  for (size_t at = 0; at < tensors.size(); ++at) {
+    const EngineModel::Tensor& of = model.tensors[at];
+    const auto number = static_cast<int32_t>(at);
+    if (of.ends_in_storage && !tensors[at].stored && !page_out(number, {Do::kPageOut, number, 0})) return false;
+    if (of.ends_in_ram && !tensors[at].in_ram && !page_in(number, {Do::kPageIn, number, 0})) return false;
+    if (!of.ends_in_ram) drop(tensors[at].read_back);
+    if (!of.ends_in_storage) drop(tensors[at].written);
+  }
+  list.clear();
+  for (size_t at = 0; at < mended.size(); ++at)
+    if (needless[at] == 0) list.push_back(mended[at]);
+  return true;
+}
+
 class ListAnnealing::State {
  public:
   // `enough`: a value within the gap that is asked for; the chain ends there.
@@ -96,6 +185,7 @@ class ListAnnealing::State {
       if (count % 16 == 0) find_critical(now);
       List next = now;
       if (!change(next)) continue;
+      if (model_.streams && !mend_transfers(next, model_)) continue;
       const double temperature = best_cost_.value * warm * std::pow(kCold / warm, done);
       const double accepted = now_cost.guide - temperature * std::log(random_.unit());
       const Cost least_cost = least(next, accepted);
@@ -156,6 +246,7 @@ class ListAnnealing::State {
     if (kind < 0.77) return swap_choices(list);
     if (kind < 0.82) return move_bytes(list);
     if (kind < 0.88) return model_.question.freedoms.recomputing ? recompute(list) : shift(list);
+    if (kind < 0.94 - kStays && model_.streams) return let_stay(list);
     if (kind < 0.94) return remove(list);
     return may_page() ? page(list) : shift(list);
   }
@@ -203,14 +294,61 @@ class ListAnnealing::State {
                                       : entry.what == Do::kPageOut && entry.subject == tensor;
   }
 
+  // Does the entry read the tensor in storage?
+  bool fetches(const Entry& entry, int32_t tensor) const {
+    return entry.what == Do::kCompute ? base::contains(way(entry).streams_in, tensor)
+                                      : entry.what == Do::kPageIn && entry.subject == tensor;
+  }
+
   // Does the later entry need what the earlier one makes, or take its place?
   bool depends(const Entry& earlier, const Entry& later) const {
     if (earlier.what == Do::kCompute) {
       if (later.what == Do::kCompute && later.subject == earlier.subject) return true;
-      return std::ranges::any_of(way(earlier).writes, [&](int32_t tensor) { return reads(later, tensor); });
+      const EngineModel::Way& made = way(earlier);
+      return std::ranges::any_of(made.writes, [&](int32_t tensor) { return reads(later, tensor); }) ||
+             std::ranges::any_of(made.streams_out, [&](int32_t tensor) { return fetches(later, tensor); });
     }
     if (earlier.what == Do::kPageIn) return reads(later, earlier.subject);
-    return later.what == Do::kPageIn && later.subject == earlier.subject;
+    return fetches(later, earlier.subject);
+  }
+
+  // A tensor stays in RAM from one use to the next: who made or read it there and who reads it next take ways that have it whole, and it is
+  // not read back in between.
+  bool let_stay(List& list) {
+    const size_t at = random_.below(list.size());
+    if (list[at].what != Do::kCompute) return false;
+    const std::vector<int32_t>& inputs = way(list[at]).inputs;
+    if (inputs.empty()) return false;
+    const int32_t tensor = inputs[random_.below(inputs.size())];
+    size_t before = at;
+    while (before-- > 0) {
+      const Entry& entry = list[before];
+      if (entry.what == Do::kPageIn && entry.subject == tensor) break;
+      if (entry.what != Do::kCompute) continue;
+      if (base::contains(way(entry).outputs, tensor) || base::contains(way(entry).inputs, tensor)) break;
+    }
+    if (before > list.size()) return false;
+    const auto have_whole = [&](size_t place) {
+      Entry& entry = list[place];
+      if (entry.what != Do::kCompute) return true;
+      const auto whole = [&](const EngineModel::Way& of) {
+        return of.permitted && (base::contains(of.reads, tensor) || base::contains(of.writes, tensor));
+      };
+      const std::vector<EngineModel::Way>& ways = op(entry.subject).ways;
+      if (whole(ways[static_cast<size_t>(entry.way)])) return true;
+      const size_t first = random_.below(ways.size());
+      for (size_t step = 0; step < ways.size(); ++step)
+        if (const size_t each = (first + step) % ways.size(); whole(ways[each])) {
+          entry.way = static_cast<int32_t>(each);
+          return true;
+        }
+      return false;
+    };
+    if (!have_whole(before) || !have_whole(at)) return false;
+    for (size_t each = at; each-- > before + 1;)
+      if (list[each].what == Do::kPageIn && list[each].subject == tensor)
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(each));
+    return true;
   }
 
   // Moves an entry, or some that follow one another, near by more often than far, as far as what they read and who reads

@@ -22,6 +22,10 @@ inline bool is_better(const Cost& a, const Cost& b) {
   return a.answers != b.answers ? a.answers : a.value < b.value;
 }
 
+// Adds transfers without which a list is not valid: what is read in RAM comes there, what is streamed goes to storage. Takes out transfers of which
+// nobody makes use. false: the list cannot be mended so.
+bool mend_transfers(List& list, const EngineModel& model);
+
 inline constexpr int kAnnealingRounds = 8;  // each begins with the best list of all chains
 
 // One chain of neighbours. Deterministic by its seed where lists are counted.

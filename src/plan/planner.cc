@@ -96,7 +96,7 @@ std::optional<Plan> plan_in_time(const CostGraph& graph, const PlanOptions& opti
 Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
-  if (problem::several_engines(graph.device)) return plan_for_engines(graph, options, infeasible, plan_of);
+  if (problem::has_queues(graph)) return plan_for_engines(graph, options, infeasible, plan_of);
   const TimeLimit time(options.time_limit);
   PlanOptions rest = options;
   if (rest.warm_start != nullptr && structure_hash(rest.warm_start->graph) != structure_hash(graph))
@@ -177,7 +177,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
 }
 
 Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
-  if (problem::several_engines(graph.device)) return unplanned_on_engines(graph, options);
+  if (problem::has_queues(graph)) return unplanned_on_engines(graph, options);
   PlanOptions all = options;
   all.question.budget.reset();
   all.effort = 1;

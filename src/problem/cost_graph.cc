@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/lists.h"
+#include "base/round_up.h"
 
 namespace pantoum::problem {
 namespace {
@@ -173,6 +174,7 @@ class Validator {
       return fail(kCode, "a cost is negative, not finite or too large", named(op));
     if (choice.workspace_bytes < 0 || choice.workspace_bytes > most_workspace_)
       return fail(kCode, "a workspace is negative, or takes more than 2^53 bytes with all tensors", named(op));
+    PANTOUM_TRY(stream(op, choice, *reads, *writes));
     for (size_t at = 0; at < choice.engines.size(); ++at) {
       const std::string& name = choice.engines[at];
       if (std::ranges::find(graph_.device.engines, name, &Engine::name) == graph_.device.engines.end())
@@ -181,6 +183,66 @@ class Validator {
           choice.engines.begin() + static_cast<std::ptrdiff_t>(at))
         return fail(kCode, fmt::format("a choice lists the engine \"{}\" twice", name), named(op));
     }
+    return {};
+  }
+
+  Result<void> stream(const Op& op, const Choice& choice, const std::vector<bool>& reads,
+                      const std::vector<bool>& writes) const {
+    const Stream& stream = choice.stream;
+    if (!stream.any())
+      return stream == Stream() ? Result<void>{} : fail(kCode, "a stream moves bytes of no input or output", named(op));
+    const auto known = [](const std::vector<int>& positions, const std::vector<bool>& of) {
+      const auto seen = listed(positions, of.size());
+      return seen && std::ranges::all_of(positions, [&](int position) { return lists(of, position); });
+    };
+    if (!known(stream.in, reads) || !known(stream.out, writes))
+      return fail(kCode, "a choice streams a position that it does not read or write, or that stands twice", named(op));
+    const Pager& pager = graph_.device.pager;
+    const auto whole_blocks = [&](Bytes bytes, int64_t transfers, bool any) {
+      return byte_count(bytes) && transfers >= 0 && bytes % pager.block_bytes == 0 &&
+             transfers <= bytes / pager.block_bytes && (bytes > 0) == any && (transfers > 0) == any;
+    };
+    if (!whole_blocks(stream.bytes_in, stream.transfers_in, !stream.in.empty()) ||
+        !whole_blocks(stream.bytes_out, stream.transfers_out, !stream.out.empty()))
+      return fail(kCode, "a stream does not move whole blocks, or less than a block in each transfer", named(op));
+    for (const auto& [out, in] : choice.overwrites)
+      if (base::contains(stream.out, out) != base::contains(stream.in, in))
+        return fail(kCode, fmt::format("output {} overwrites input {}, and one of the two is streamed", out, in),
+                    named(op));
+    PANTOUM_TRY(stream_outputs(op, choice));
+    return stream_seconds(op, choice);
+  }
+
+  // Each is written whole, or in part over an input.
+  Result<void> stream_outputs(const Op& op, const Choice& choice) const {
+    const Stream& stream = choice.stream;
+    Bytes least = 0;
+    for (const int position : stream.out) {
+      const auto over = std::ranges::find(choice.overwrites, position, &std::pair<int, int>::first);
+      if (stream.in_place && over == choice.overwrites.end())
+        return fail(kCode, fmt::format("a stream writes parts of output {}, which overwrites no input", position),
+                    named(op));
+      least += base::round_up(tensor_of_.at(op.output(position))->bytes, graph_.device.pager.block_bytes);
+    }
+    if (stream.in_place ? stream.out.empty() : stream.bytes_out < least)
+      return fail(kCode, fmt::format("a stream writes {} bytes, and its outputs have {}", stream.bytes_out, least),
+                  named(op));
+    return {};
+  }
+
+  Result<void> stream_seconds(const Op& op, const Choice& choice) const {
+    constexpr double kRounding = 1e-9;
+    const Pager& pager = graph_.device.pager;
+    const std::optional<Seconds>& async_s = choice.stream.async_s;
+    if (!async_s || pager.mode == PagerMode::kNone) return {};
+    const ChoiceCosts costs = costs_of(pager, choice);
+    const Seconds both = costs.seconds_in + costs.seconds_out;
+    const Seconds moving = pager.full_duplex ? std::max(costs.seconds_in, costs.seconds_out) : both;
+    if (!quantity(*async_s) || *async_s < std::max(choice.time_s, moving) * (1 - kRounding) ||
+        *async_s > (choice.time_s + both) * (1 + kRounding))
+      return fail(kCode,
+                  fmt::format("async_s is {} s; computing takes {} s and moving {} s", *async_s, choice.time_s, moving),
+                  named(op), "give no less than either, and no more than both in turn");
     return {};
   }
 
@@ -307,6 +369,13 @@ void add_choice(const Choice& choice, Hasher& hash) {
   }
   hash.add_all(choice.reads);
   hash.add_all(choice.writes);
+  const Stream& stream = choice.stream;
+  if (!stream.any()) return;
+  hash.add_all(stream.in);
+  hash.add_all(stream.out);
+  for (const int64_t moved :
+       {stream.bytes_in, stream.transfers_in, stream.bytes_out, stream.transfers_out, int64_t{stream.in_place}})
+    hash.add(moved);
 }
 
 }  // namespace
@@ -318,10 +387,31 @@ uint64_t engines_of(const Device& device, const Choice& choice) {
   return set;
 }
 
+bool has_queues(const CostGraph& graph) {
+  const auto streams = [](const Choice& choice) { return choice.stream.any(); };
+  return several_engines(graph.device) ||
+         std::ranges::any_of(graph.ops, [&](const Op& op) { return std::ranges::any_of(op.choices, streams); });
+}
+
+ChoiceCosts costs_of(const Pager& pager, const Choice& choice) {
+  const Stream& stream = choice.stream;
+  const auto moving = [](const Link& link, Bytes bytes, int64_t transfers) {
+    return bytes == 0 ? 0
+                      : static_cast<double>(transfers) * link.latency_s + static_cast<double>(bytes) / link.bytes_per_s;
+  };
+  ChoiceCosts costs;
+  costs.seconds_in = moving(pager.in, stream.bytes_in, stream.transfers_in);
+  costs.seconds_out = moving(pager.out, stream.bytes_out, stream.transfers_out);
+  const Seconds in_turn = choice.time_s + (costs.seconds_in + costs.seconds_out);
+  costs.seconds = pager.mode == PagerMode::kAsync ? stream.async_s.value_or(in_turn) : in_turn;
+  costs.joules = choice.energy_j + costs.seconds_in * pager.in.w + costs.seconds_out * pager.out.w;
+  return costs;
+}
+
 Watts idle_watts(const CostGraph& graph) {
   const Device& device = graph.device;
   const bool used = std::ranges::any_of(graph.ops, [](const Op& op) { return !op.optional; });
-  return device.idle_w + (used && !several_engines(device) ? device.engines.front().idle_w : 0);
+  return device.idle_w + (used && !has_queues(graph) ? device.engines.front().idle_w : 0);
 }
 
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes) {

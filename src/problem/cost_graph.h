@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/lists.h"
 #include "base/quantities.h"
 #include "base/result.h"
 
@@ -66,6 +68,18 @@ struct Tensor {
   int64_t next = -1;  // id of the successor; -1: none
 };
 
+// What a choice reads from storage and writes to it, slice by slice, through its workspace.
+struct Stream {
+  std::vector<int> in, out;           // positions of inputs and outputs; the others are whole in RAM
+  Bytes bytes_in = 0, bytes_out = 0;  // moved in one run of the op, each pass counted; whole blocks
+  int64_t transfers_in = 0, transfers_out = 0;
+  std::optional<Seconds> async_s;  // of the op, where transfers run beside computing; none: they do not
+  bool in_place = false;           // what is not written of an output stays; it has the slot of an input
+
+  bool any() const { return !in.empty() || !out.empty(); }
+  bool operator==(const Stream&) const = default;
+};
+
 struct Choice {
   std::string algorithm = "only";
   std::string numerics;
@@ -75,6 +89,11 @@ struct Choice {
   Bytes workspace_bytes = 0;
   std::vector<std::pair<int, int>> overwrites;  // (output position, input position)
   std::vector<int> reads, writes;               // positions; filled in full when the file leaves them out
+  Stream stream;                                // any() is false: the choice streams nothing
+
+  // Is the input, or the output, at this position whole in RAM while the choice runs?
+  bool reads_whole(int position) const { return !base::contains(stream.in, position); }
+  bool writes_whole(int position) const { return !base::contains(stream.out, position); }
 };
 
 struct Op {
@@ -107,11 +126,21 @@ inline bool several_engines(const Device& device) {
   return device.engines.size() > 1;
 }
 
+// Is the graph one of several engines, or does a choice stream? Its plans are of one list over several queues.
+bool has_queues(const CostGraph& graph);
+
 // The watts that the makespan costs on a device of one engine: an engine that no op has to use is off.
 Watts idle_watts(const CostGraph& graph);
 
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
 Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
+
+// Seconds and joules of a choice that streams, with its transfers, as semantics.md has them. Without streams: its own.
+struct ChoiceCosts {
+  Seconds seconds = 0, seconds_in = 0, seconds_out = 0;  // seconds_in, seconds_out: of its transfers alone
+  Joules joules = 0;
+};
+ChoiceCosts costs_of(const Pager& pager, const Choice& choice);
 
 // Says where a plan's seconds come from, for figures: "measured 83%, modelled by profile host 17%; storage measured"
 // if some were measured, else "modelled". The text may come from a stranger's file.
@@ -126,7 +155,8 @@ inline std::string time_and_energy_source(const Device& device) {
 }
 
 // E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
-// negative, engines have different names and the first one no launch_s, a choice's engines exist, some choice of the first one's numerics writes all outputs, a pinned tensor's next is no
+// negative, engines have different names and the first one no launch_s, a choice's engines exist, some choice of the first one's numerics writes all outputs, a stream moves whole blocks and
+// every output whole and takes no less than computing or moving, a pinned tensor's next is no
 // larger than the tensor, no choice overwrites a pinned tensor with another than its next, and `order` is a
 // topological order of all ops (optional ones included) in which every input is there when it is read.
 Result<void> validate(const CostGraph& graph);

@@ -55,6 +55,18 @@ void describe_positions(JsonFields& fields, const char* key, std::vector<int>& p
   });
 }
 
+void describe_stream(JsonFields& fields, Stream& stream) {
+  fields.rare("in", stream.in, {});
+  fields.rare("out", stream.out, {});
+  fields.rare("bytes_in", stream.bytes_in, 0);
+  fields.rare("transfers_in", stream.transfers_in, 0);
+  fields.rare("bytes_out", stream.bytes_out, 0);
+  fields.rare("transfers_out", stream.transfers_out, 0);
+  fields.rare("async_s", stream.async_s);
+  fields.rare("in_place", stream.in_place, false);
+  if (fields.reads() && !stream.any()) fields.wrong("a stream names no input and no output");
+}
+
 void describe_choice(JsonFields& fields, Choice& choice, const Op& op) {
   fields.may("algorithm", choice.algorithm);
   fields.rare("numerics", choice.numerics, {});
@@ -66,6 +78,8 @@ void describe_choice(JsonFields& fields, Choice& choice, const Op& op) {
     fields.need_by("overwrites", choice.overwrites, read_overwrites);
   describe_positions(fields, "reads", choice.reads, op.inputs.size());
   describe_positions(fields, "writes", choice.writes, op.outputs.size());
+  if (fields.has("stream", choice.stream.any()))
+    fields.part("stream", [&](JsonFields& part) { describe_stream(part, choice.stream); });
 }
 
 // `positions`: inputs and outputs of all choices read so far.

@@ -12,76 +12,6 @@
 
 namespace pantoum::plan {
 
-EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan* places)
-    : graph(&of), question(asked), starts(places) {
-  const problem::Device& device = of.device;
-  std::unordered_map<int64_t, int32_t> tensor_of, op_of;
-  std::map<std::string, Engines> bit_of;
-  const Bytes block = std::max<Bytes>(1, device.pager.block_bytes);
-  align = std::max<Bytes>(1, device.align_bytes);
-  staging = device.pager.staging_bytes;
-  for (const problem::Engine& engine : device.engines) {
-    bit_of[engine.name] = Engines{1} << hand_offs.size();
-    hand_offs.push_back(engine.handoff_s);
-  }
-  longest_hand_off = std::ranges::max(hand_offs);
-  users = {0};
-  for (const problem::Tensor& each : of.tensors) {
-    tensor_of[each.id] = static_cast<int32_t>(tensors.size());
-    tensors.push_back({.bytes = each.bytes,
-                       .slot = base::round_up(each.bytes, block),
-                       .start = each.start,
-                       .pinned = each.pinned,
-                       .ends_in_ram = each.end == Home::kRam,
-                       .ends_in_storage = each.end == Home::kAux});
-  }
-  for (size_t at = 0; at < tensors.size(); ++at) {
-    const problem::Tensor& each = of.tensors[at];
-    const bool ends_there = each.next >= 0 || each.end == Home::kRam;
-    const int32_t heir = each.next >= 0 ? tensor_of.at(each.next) : static_cast<int32_t>(at);
-    if (each.next >= 0) tensors[at].next = heir;
-    if (each.start == Home::kRam && ends_there) {
-      tensors[static_cast<size_t>(heir)].ends_in_ram = true;
-      tensors[static_cast<size_t>(heir)].home = static_cast<int32_t>(at);
-    }
-    if (each.start == Home::kAux && each.next >= 0) tensors[static_cast<size_t>(heir)].ends_in_storage = true;
-  }
-  for (const problem::Op& each : of.ops) {
-    op_of[each.id] = static_cast<int32_t>(ops.size());
-    Op& op = ops.emplace_back(Op{.ways = {}, .again = each.recompute, .optional = each.optional});
-    for (const int64_t output : each.outputs)
-      tensors[static_cast<size_t>(tensor_of.at(output))].maker = static_cast<int32_t>(ops.size()) - 1;
-    for (const Choice& choice : each.choices) {
-      Way& way = op.ways.emplace_back();
-      for (const int position : choice.reads)
-        if (const int32_t read = tensor_of.at(each.input(position));
-            tensors[static_cast<size_t>(read)].start != Home::kRom)
-          way.reads.push_back(read);
-      for (const int position : choice.writes) way.writes.push_back(tensor_of.at(each.output(position)));
-      for (const auto& [out, in] : choice.overwrites)
-        way.overwrites.emplace_back(tensor_of.at(each.output(out)), tensor_of.at(each.input(in)));
-      way.workspace = choice.workspace_bytes;
-      way.seconds = choice.time_s;
-      way.joules = choice.energy_j;
-      way.engines = choice.engines.empty() ? 1 : 0;
-      for (const std::string& name : choice.engines) way.engines |= bit_of.at(name);
-      for (size_t engine = 0; engine < hand_offs.size(); ++engine)
-        if ((way.engines >> engine & 1) != 0) way.launch = std::max(way.launch, device.engines[engine].launch_s);
-      way.user = static_cast<size_t>(std::ranges::find(users, way.engines) - users.begin());
-      if (way.user == users.size()) users.push_back(way.engines);
-      way.permitted = asked.freedoms.numerics || choice.numerics == each.choices.front().numerics;
-    }
-  }
-  for (const int64_t id : of.order) order.push_back(op_of.at(id));
-  for (const Engines from : users)
-    for (const Engines to : users) {
-      Seconds longest = 0;
-      for (Engines apart = from == 0 || to == 0 ? 0 : from ^ to; apart != 0; apart &= apart - 1)
-        longest = std::max(longest, hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
-      hand_overs.push_back(longest);
-    }
-}
-
 namespace {
 
 constexpr Seconds kNever = -1;  // of an access that was not
@@ -142,8 +72,10 @@ class EngineRun::State : Moment {
       initial_[tensor] = model.starts != nullptr ? model.starts->initial.at(model.graph->tensors[tensor].id) : top;
       top = base::round_up(top + model.tensors[tensor].bytes, model.align);
     }
-    for (const EngineModel::Tensor& tensor : model.tensors)
+    for (const EngineModel::Tensor& tensor : model.tensors) {
+      slot_of_.push_back(tensor.slot_of);
       if (tensor.home >= 0) homes_.push_back(tensor.home);
+    }
     std::ranges::sort(homes_, {}, [&](int32_t home) { return initial_[index(home)]; });
     homes_.erase(std::unique(homes_.begin(), homes_.end()), homes_.end());
   }
@@ -235,6 +167,7 @@ class EngineRun::State : Moment {
   std::optional<Predicted> predict(const Plan& plan, Freedoms* used) {
     plan_ = nullptr;
     reset();
+    find_slots(plan);
     if (model_.staging > 0) touch(plan.staging_at, model_.staging);
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       if (model_.tensors[tensor].start == Home::kAux) store(static_cast<int32_t>(tensor), 0);
@@ -328,9 +261,8 @@ class EngineRun::State : Moment {
     for (size_t at = 0; at < list.size(); ++at) {
       const Entry& entry = list[at];
       if (entry.what == Do::kPageOut) {
-        if (last_use_[index(entry.subject)] == kNowhere) return false;
+        if (last_use_[index(entry.subject)] == kNowhere || !takes_slot(entry.subject)) return false;
         use(entry.subject, at);
-        stored_[index(entry.subject)] = 0;
       } else if (entry.what == Do::kPageIn) {
         if (stored_[index(entry.subject)] < 0 || tensor(entry.subject).pinned) return false;
         make(entry.subject, at);
@@ -347,6 +279,7 @@ class EngineRun::State : Moment {
           if (last_use_[index(read)] == kNowhere) return false;
           use(read, at);
         }
+        if (!streams(way, at)) return false;
         for (const int32_t written : way.writes) make(written, at);
       }
     }
@@ -362,6 +295,29 @@ class EngineRun::State : Moment {
     computed_.assign(computed_.size(), 0);
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
       stored_[tensor] = model_.tensors[tensor].start == Home::kAux ? 0 : -1;
+    return true;
+  }
+
+  // In find_ends(): what is streamed in is in storage, and what is streamed out is nowhere and goes there.
+  bool streams(const EngineModel::Way& way, size_t entry) {
+    for (const int32_t read : way.streams_in)
+      if (stored_[index(read)] < 0) return false;
+    for (const int32_t written : way.streams_out) {
+      size_t& last = last_use_[index(written)];
+      if (stored_[index(written)] >= 0 || !takes_slot(written)) return false;
+      if (last == kNowhere) continue;
+      if (tensor(written).pinned || last == entry + 1) return false;
+      ends_[last].push_back(written);
+      last = kNowhere;
+    }
+    return true;
+  }
+  // In find_ends(): the tensor is written to its slot. false: its heir has the slot.
+  bool takes_slot(int32_t number) {
+    const EngineModel::Tensor& of = tensor(number);
+    if (of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0) return false;
+    stored_[index(number)] = 0;
+    if (of.slot_of >= 0) stored_[index(of.slot_of)] = -1;
     return true;
   }
 
@@ -398,8 +354,10 @@ class EngineRun::State : Moment {
     Seconds begin = hand_over(way);
     for (const int32_t read : way.reads)
       begin = std::max(begin, known(maker_[index(read)], ready_[index(read)], way.user));
+    if (way.streams()) begin = std::max(begin, streams_ready(way));
     const Seconds end = begin + way.seconds;
     begin_ = begin, end_ = end;
+    if (way.streams()) settle_streams(way, end);
     for (const int32_t written : way.writes) {
       for (const auto& [out, in] : way.overwrites) {
         if (out != written || here_[index(written)] != 0 || here_[index(in)] == 0) continue;
@@ -419,7 +377,7 @@ class EngineRun::State : Moment {
   void pass_transfer(int32_t number, bool out) {
     const Bytes size = tensor(number).bytes;
     if (out) {
-      const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
+      const Seconds slot_free = take_slot(number);
       store(number, transfer(true, size, std::max(ready_[index(number)], slot_free)));
       return;
     }
@@ -607,6 +565,7 @@ class EngineRun::State : Moment {
       if (!block.held) return false;
       begin = std::max(begin, known(block.maker, block.ready, way.user));
     }
+    if (way.streams()) begin = std::max(begin, streams_ready(way));
     places_.clear();
     taken_.clear();
     for (const int32_t written : way.writes) {
@@ -678,6 +637,7 @@ class EngineRun::State : Moment {
   void end_compute(const EngineModel::Way& way, Seconds begin, Bytes workspace_at) {
     const Seconds end = begin + way.seconds;
     begin_ = begin, end_ = end;
+    if (way.streams()) settle_streams(way, end);
     for (const int32_t read : way.reads) note_use(read, way.user, end);
     for (const int32_t source : taken_) {
       live_.erase(std::ranges::find(live_, source));
@@ -699,6 +659,35 @@ class EngineRun::State : Moment {
     figures_.joules += way.joules;
   }
 
+  // ---- streams ----------------------------------------------------------------------------------
+
+  // When what is streamed in is in storage, and the slots of what is streamed out and the channels are free. The slots are taken.
+  Seconds streams_ready(const EngineModel::Way& way) {
+    Seconds ready = 0;
+    for (const int32_t read : way.streams_in) ready = std::max(ready, stored_[index(read)]);
+    for (const int32_t written : way.streams_out) ready = std::max(ready, take_slot(written));
+    if (way.moves_in) ready = std::max(ready, in_free_);
+    if (way.moves_out) ready = std::max(ready, out_free_);
+    return ready;
+  }
+
+  void settle_streams(const EngineModel::Way& way, Seconds end) {
+    for (const int32_t read : way.streams_in) busy_there_[index(read)] = std::max(busy_there_[index(read)], end);
+    for (const int32_t written : way.streams_out) store(written, end);
+    if (way.moves_in) in_free_ = end;
+    if (way.moves_out) out_free_ = end;
+  }
+
+  // The tensor is written to its slot, which a tensor whose next it is may lose. Returns when the slot is free.
+  Seconds take_slot(int32_t number) {
+    Seconds free_s = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
+    const int32_t old = slot_of_[index(number)];
+    if (old < 0 || stored_[index(old)] < 0) return free_s;
+    free_s = std::max(free_s, busy_there_[index(old)]);
+    stored_[index(old)] = -1;
+    return free_s;
+  }
+
   // ---- transfers --------------------------------------------------------------------------------
 
   Seconds transfer(bool out, Bytes size, Seconds earliest) {
@@ -717,10 +706,9 @@ class EngineRun::State : Moment {
 
   void store(int32_t number, Seconds from) { stored_[index(number)] = busy_there_[index(number)] = from; }
 
-  // Each tensor has a slot of its own: nobody waits for another's.
   void page_out(int32_t number) {
     Held& block = blocks_[index(number)];
-    const Seconds slot_free = stored_[index(number)] < 0 ? 0 : busy_there_[index(number)];
+    const Seconds slot_free = take_slot(number);
     const Seconds end = transfer(true, block.size, std::max(block.ready, slot_free));
     note_use(number, 0, end);
     store(number, end);
@@ -782,6 +770,18 @@ class EngineRun::State : Moment {
     return true;
   }
 
+  // Whose slots the plan's tensors take.
+  void find_slots(const Plan& plan) {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
+      const int32_t heir = model_.tensors[tensor].next;
+      if (heir < 0 || model_.tensors[tensor].bytes == 0) continue;
+      const auto old = plan.storage.find(model_.graph->tensors[tensor].id);
+      const auto taker = plan.storage.find(model_.graph->tensors[index(heir)].id);
+      const bool shared = old != plan.storage.end() && taker != plan.storage.end() && old->second == taker->second;
+      if (shared) slot_of_[index(heir)] = static_cast<int32_t>(tensor);
+    }
+  }
+
   bool issue_compute(const Instruction& step, Freedoms& used) {
     const auto known_op = op_of_.find(step.subject);
     if (known_op == op_of_.end()) return false;
@@ -801,6 +801,11 @@ class EngineRun::State : Moment {
       if (!block.held) return false;
       begin = std::max(begin, known(block.maker, block.ready, way.user));
     }
+    for (const int32_t read : way.streams_in)
+      if (stored_[index(read)] < 0) return false;
+    for (const int32_t written : way.streams_out)
+      if (!tensor(written).ends_in_storage) used.paging = true;
+    if (way.streams()) begin = std::max(begin, streams_ready(way));
     taken_.clear();
     for (size_t output = 0; output < way.writes.size(); ++output)
       issue_output(way, way.writes[output], step.at[output], begin, used);
@@ -845,7 +850,16 @@ class EngineRun::State : Moment {
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       const int64_t id = model_.graph->tensors[tensor].id;
       if (initial_[tensor] >= 0) plan.initial[id] = initial_[tensor];
-      if (stored_[tensor] < 0) continue;
+      const EngineModel::Tensor& of = model_.tensors[tensor];
+      const bool lost = of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0;
+      if ((stored_[tensor] < 0 && !lost) || of.slot_of >= 0) continue;
+      plan.storage[id] = top;
+      if (lost) plan.storage[model_.graph->tensors[index(of.slot_heir)].id] = top;
+      top += of.slot;
+    }
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {  // whose old one was never in storage
+      const int64_t id = model_.graph->tensors[tensor].id;
+      if (stored_[tensor] < 0 || plan.storage.contains(id)) continue;
       plan.storage[id] = top;
       top += model_.tensors[tensor].slot;
     }
@@ -858,8 +872,9 @@ class EngineRun::State : Moment {
   const size_t users_;
   std::map<std::string, Watts> by_name_;  // engines; summed in this order, as the checker does
   std::unordered_map<int64_t, int32_t> op_of_, tensor_of_;
-  std::vector<Bytes> initial_;  // by tensor: where it starts in a list's arena; -1: not in RAM
-  std::vector<int32_t> homes_;  // tensors whose first place is needed at the end, by offset
+  std::vector<Bytes> initial_;    // by tensor: where it starts in a list's arena; -1: not in RAM
+  std::vector<int32_t> homes_;    // tensors whose first place is needed at the end, by offset
+  std::vector<int32_t> slot_of_;  // by tensor: whose slot it takes; -1: it has its own
   Bytes staging_at_ = 0;
   Plan* plan_ = nullptr;
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs

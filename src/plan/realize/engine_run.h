@@ -1,64 +1,15 @@
-// Lists of several engines: what one takes, and the offsets that make its ops wait least.
+// Lists of several queues: what one takes, and the offsets that make its ops wait least.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "plan/simulate/indices.h"
+#include "plan/realize/engine_model.h"
 
 namespace pantoum::plan {
-
-// A set of engines, a bit each in the order of the device. The pager is none of them.
-using Engines = uint64_t;
-
-// The cost graph with tensors, ops and engines by index.
-struct EngineModel {
-  struct Way {                                            // a choice
-    std::vector<int32_t> reads;                           // without what is in rom
-    std::vector<int32_t> writes;                          // in the order of the choice's "writes"
-    std::vector<std::pair<int32_t, int32_t>> overwrites;  // tensors: output, input
-    Bytes workspace = 0;
-    Seconds seconds = 0, launch = 0;
-    Joules joules = 0;
-    Engines engines = 0;
-    size_t user = 0;        // which of `users` these engines are
-    bool permitted = true;  // of the numerics that the question allows
-  };
-  struct Op {
-    std::vector<Way> ways;
-    bool again = true;  // may be recomputed
-    bool optional = false;
-  };
-  struct Tensor {
-    Bytes bytes = 0, slot = 0;  // slot: whole blocks of the storage
-    Home start = Home::kNone;
-    bool pinned = false;
-    bool ends_in_ram = false, ends_in_storage = false;
-    int32_t home = -1;  // it has to end where this tensor started; -1: anywhere
-    int32_t next = -1;
-    int32_t maker = -1;  // the op that writes it
-  };
-
-  // `starts`: a plan that says where tensors start and where the staging buffer is; null: one behind the other.
-  EngineModel(const CostGraph& graph, const Question& question, const Plan* starts = nullptr);
-
-  const CostGraph* graph;
-  Question question;
-  std::vector<Tensor> tensors;
-  std::vector<Op> ops;
-  std::vector<int32_t> order;  // ops
-  std::vector<Engines> users;  // who uses bytes: the pager (no engine), and each set of engines that a choice names
-  std::vector<Seconds> hand_overs;  // from user a to user b: at a * users.size() + b
-  std::vector<Seconds> hand_offs;   // by engine
-  Seconds longest_hand_off = 0;
-  Bytes align = 1, staging = 0;
-  const Plan* starts;
-};
 
 // A list without offsets and frees: a tensor leaves RAM after its last use before it is made or read again.
 struct Entry {

@@ -413,7 +413,7 @@ class PlanRunner {
 }  // namespace
 
 std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken, Freedoms* used) {
-  if (problem::several_engines(graph.device)) return EngineRun(EngineModel(graph, plan.question)).predict(plan, used);
+  if (problem::has_queues(graph)) return EngineRun(EngineModel(graph, plan.question)).predict(plan, used);
   PlanRunner runner(graph, plan, taken);
   const std::optional<Predicted> predicted = runner.run();
   if (used != nullptr) *used = runner.used();
