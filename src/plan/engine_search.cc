@@ -31,9 +31,11 @@ constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine
 constexpr double kLimitShare = 0.3;    // of what is left: lists that meet one limit
 constexpr double kLimitMargin =
     1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
-constexpr size_t kChainsOfEffort = 2;        // with an effort, whatever the machine has
-constexpr double kStreamShare = 0.5;         // of what is left: lists of a graph with streams, by what stays
-constexpr int kShrinks = 5;                  // of the budget, until such a list has offsets in it
+constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
+constexpr double kStreamShare = 0.5;   // of what is left: lists of a graph with streams, by what stays
+constexpr int kShrinks = 5;            // of the budget, until such a list has offsets in it
+constexpr Bytes kLeastShrink = 200;    // the least part of it
+constexpr int64_t kPlacingSteps = 100'000;
 constexpr int64_t kMovesPerEffort = 10'000;  // of that search, each time
 
 // ---- bounds -------------------------------------------------------------------------------------
@@ -173,11 +175,11 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
         return 1 - (until - time.elapsed()) / share;
       };
       List list = by_stays.find(model.question.objective, capacity, thread + 1, done);
-      const ListFigures figures = run.run(list);
-      const Bytes over = figures.valid ? figures.arena_bytes - model.question.budget_bytes() : 0;
-      if (figures.valid) lists[thread] = std::move(list);
-      if (!figures.valid || over <= 0) break;
-      capacity -= base::round_up(over, model.align);
+      const std::optional<Bytes> over = run.place(list, share, options.effort > 0 ? kPlacingSteps : 0);
+      if (!over) break;
+      lists[thread] = std::move(list);
+      if (*over == 0) break;
+      capacity -= std::max(base::round_up(*over, model.align), capacity / kLeastShrink);
     }
     if (lists[thread].empty()) lists[thread] = by_stays.leanest();
   };

@@ -59,8 +59,7 @@ void note_least(const std::optional<Infeasible::Least>& least, const char* what,
 // Returns what the user can ask for instead.
 std::string help_of(const PlanOptions& options, const Infeasible& known) {
   std::string help;
-  if (known.min_ram_bytes > options.question.budget_bytes())
-    help = ram_option(known.min_ram_bytes + options.reserved);
+  if (known.min_ram_bytes > options.question.budget_bytes()) help = ram_option(known.min_ram_bytes + options.reserved);
   const bool enough = !known.without_limits && !help.empty();
   const auto add = [&](const char* what) {
     help += (help.empty() ? "" : enough ? " or " : " and ") + std::string(what);
@@ -287,11 +286,11 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
                            : fmt::format("no plan was found for {}{} within the limits", unit.written(), limits);
   std::string least;
   if (known.min_plan)
-    least = fmt::format("the least known{} is {}",
-                        known.without_limits ? ", whatever time and energy it takes," : "",
+    least = fmt::format("the least known{} is {}", known.without_limits ? ", whatever time and energy it takes," : "",
                         unit.up(whole(known.min_ram_bytes)));
   if (!known.without_limits && known.min_ram_bound_bytes > 0)
-    least += fmt::format("{}below {} nothing fits", least.empty() ? "" : "; ", unit.down(whole(known.min_ram_bound_bytes)));
+    least +=
+        fmt::format("{}below {} nothing fits", least.empty() ? "" : "; ", unit.down(whole(known.min_ram_bound_bytes)));
   if (!proved && proved_for_one_order(options, known))
     error.message += ": it is proved of the planned order of first computations that there is none, and not of others";
   if (proved && limits.empty() && !least.empty())
@@ -300,7 +299,8 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
     error.notes.push_back("of RAM, " + least);
   error.where = graph;
   if (options.reserved > 0)
-    error.notes.push_back(fmt::format("{} of it are the reserve, with batches made ahead", base::show_bytes(options.reserved)));
+    error.notes.push_back(
+        fmt::format("{} of it are the reserve, with batches made ahead", base::show_bytes(options.reserved)));
   if (known.order_ram_bound_bytes > known.min_ram_bound_bytes)
     error.notes.push_back(
         fmt::format("below {} there is none that first computes the ops in the planned order; of "

@@ -66,6 +66,7 @@ class StreamLists::Search {
     int32_t tensor = 0;
     int32_t before = -1, after = -1;  // gaps; -1: none
     bool made = false;                // by this op
+    bool first = false;               // made by this op, or there from the start and not used before
   };
   struct Costs {
     Joules joules = 0;
@@ -156,6 +157,7 @@ class StreamLists::Search {
         if (gaps_[index(gap)].to == position) operand.before = gap;
         if (gaps_[index(gap)].from == position) operand.after = gap;
       }
+      operand.first = made || (operand.before >= 0 && gaps_[index(operand.before)].from == -1);
     });
   }
 
@@ -227,12 +229,10 @@ class StreamLists::Search {
         }
         if (!base::contains(way.writes, number)) return std::nullopt;
         if (!taken_over(position, way, number)) bytes += size(number);
-        if (must_be_stored(number)) {
-          if (!stores()) return std::nullopt;
-          add_transfer(number, true, costs);
-        }
+        if (must_be_stored(number)) add_transfer(number, true, costs);
         continue;
       }
+      if (operand.first && must_be_stored(number)) add_transfer(number, true, costs);
       if (base::contains(way.streams_in, number)) {
         if (in || out) return std::nullopt;
         continue;
@@ -336,8 +336,8 @@ class StreamLists::Search {
       const Gap& gap = gaps_[index(number)];
       for (int32_t at = std::max(0, gap.from); at <= std::min(gap.to, static_cast<int32_t>(ops_.size()) - 1); ++at)
         positions_.push_back(at);
-      if (gaps_of_[index(gap.tensor)].front() != number)
-        positions_.push_back(std::max(0, gaps_[index(gaps_of_[index(gap.tensor)].front())].from));  // its maker
+      const Gap& first = gaps_[index(gaps_of_[index(gap.tensor)].front())];
+      positions_.push_back(first.from >= 0 ? first.from : first.to);  // where it goes to storage
     }
     base::make_set(positions_);
     for (const int32_t at : positions_) {
@@ -362,7 +362,7 @@ class StreamLists::Search {
       }
       made.push_back({Do::kCompute, ops_[at], choices_[at].way});
       for (const Operand& operand : operands_[at])
-        if (operand.made && base::contains(way.writes, operand.tensor) && must_be_stored(operand.tensor))
+        if (operand.first && !base::contains(way.streams_out, operand.tensor) && must_be_stored(operand.tensor))
           made.push_back({Do::kPageOut, operand.tensor, 0});
     }
     return made;

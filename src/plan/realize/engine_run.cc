@@ -9,6 +9,7 @@
 
 #include "base/lists.h"
 #include "base/round_up.h"
+#include "place/place.h"
 
 namespace pantoum::plan {
 
@@ -130,6 +131,45 @@ class EngineRun::State : Moment {
     kept_.moments.resize(std::max(kept_.moments.size(), fresh_.reached));
     for (size_t at = first_fresh_; at < fresh_.reached; ++at) std::swap(kept_.moments[at], fresh_.moments[at]);
     kept_.reached = std::max(first_fresh_, fresh_.reached);
+  }
+
+  // ---- offsets of a list at once ----------------------------------------------------------------
+
+  std::optional<Bytes> place(List& list, double seconds, int64_t steps) {
+    reset();
+    if (!find_ends(list)) return std::nullopt;
+    Stays stays{.entries = list.size(), .of = std::vector<size_t>(model_.tensors.size(), kNowhere)};
+    stays.all.push_back({.end = stays.end(), .size = model_.staging, .fixed = staging_at_});
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
+      if (model_.tensors[tensor].start == Home::kRam) hold(static_cast<int32_t>(tensor), 0, stays);
+    end_stays(0, stays);
+    std::vector<std::array<size_t, 3>> wanted(list.size(), {kNowhere, kNowhere, kNowhere});
+    for (size_t at = 0; at < list.size(); ++at) {
+      const Entry& entry = list[at];
+      if (entry.what == Do::kPageIn) wanted[at][0] = hold(entry.subject, at + 1, stays);
+      if (entry.what == Do::kCompute) {
+        const EngineModel::Way& way = model_.ops[index(entry.subject)].ways[index(entry.way)];
+        for (size_t output = 0; output < way.writes.size(); ++output) {
+          const size_t made = hold_output(way, way.writes[output], at + 1, stays);
+          if (output < 2) wanted[at][output] = made;
+        }
+        if (way.workspace > 0) {
+          wanted[at][2] = stays.all.size();
+          stays.all.push_back(
+              {.begin = static_cast<int64_t>(at) + 1, .end = static_cast<int64_t>(at) + 2, .size = way.workspace});
+        }
+      }
+      end_stays(at + 1, stays);
+    }
+    place::Shortfall missing;
+    const Bytes budget = model_.question.budget_bytes();
+    const Result<place::Placement> placed = place::place(
+        stays.all, {.align = model_.align, .budget = budget, .seconds = seconds, .steps = steps}, &missing);
+    if (!placed) return std::max<Bytes>(model_.align, missing.arena_bytes - budget);
+    for (size_t at = 0; at < list.size(); ++at)
+      for (size_t each = 0; each < 3; ++each)
+        list[at].wanted[each] = wanted[at][each] == kNowhere ? -1 : placed->at[wanted[at][each]];
+    return 0;
   }
 
   // As run(), with ready_, maker_ and here_ in place of blocks.
@@ -319,6 +359,54 @@ class EngineRun::State : Moment {
     stored_[index(number)] = 0;
     if (of.slot_of >= 0) stored_[index(of.slot_of)] = -1;
     return true;
+  }
+
+  // What a list holds in RAM, from the start (0) or an entry (its position + 1) on.
+  struct Stays {
+    size_t entries = 0;
+    std::vector<size_t> of;  // by tensor: its allocation now, or kNowhere
+    std::vector<place::Allocation> all = {};
+    int64_t end() const { return static_cast<int64_t>(entries) + 2; }
+  };
+
+  size_t hold(int32_t number, size_t from, Stays& stays) const {
+    const int32_t home = from == 0 ? number : tensor(number).home;
+    stays.of[index(number)] = stays.all.size();
+    place::Allocation made{.begin = static_cast<int64_t>(from), .end = stays.end(), .size = tensor(number).bytes};
+    if (home >= 0) made.fixed = initial_[index(home)];
+    stays.all.push_back(made);
+    return stays.of[index(number)];
+  }
+
+  // An output takes over the bytes of an input, as output_at() has it, or has bytes of its own.
+  size_t hold_output(const EngineModel::Way& way, int32_t written, size_t from, Stays& stays) const {
+    if (stays.of[index(written)] != kNowhere && tensor(written).pinned) return stays.of[index(written)];
+    size_t source = kNowhere;
+    for (const auto& [out, in] : way.overwrites) {
+      const size_t held = stays.of[index(in)];
+      if (out != written || held == kNowhere || tensor(written).bytes == 0 || source != kNowhere) continue;
+      const bool successor = tensor(in).next == written;
+      const bool may = successor || (model_.question.freedoms.in_place && !tensor(in).pinned);
+      const bool ends = (successor && tensor(in).pinned) || base::contains(ends_[from], in);
+      const int32_t home = tensor(written).home;
+      const bool there = home < 0 || stays.all[held].fixed == initial_[index(home)];
+      if (!may || !ends || !there || tensor(in).bytes < tensor(written).bytes) continue;
+      source = held;
+      stays.of[index(in)] = kNowhere;
+    }
+    const size_t made = hold(written, from, stays);
+    if (source == kNowhere) return made;
+    place::Allocation& old = stays.all[source];
+    old.end = static_cast<int64_t>(from);
+    if (old.group < 0) old.group = static_cast<int32_t>(source);
+    stays.all[made].group = old.group;
+    return made;
+  }
+
+  void end_stays(size_t entry, Stays& stays) const {
+    for (const int32_t number : ends_[entry])
+      if (const size_t held = std::exchange(stays.of[index(number)], kNowhere); held != kNowhere)
+        stays.all[held].end = static_cast<int64_t>(entry) + 1;
   }
 
   void use(int32_t number, size_t entry) { last_use_[index(number)] = entry + 1; }
@@ -912,6 +1000,10 @@ ListFigures EngineRun::run_near(const List& list) {
 }
 void EngineRun::keep(const List& list) {
   state_->keep(list);
+}
+
+std::optional<Bytes> EngineRun::place(List& list, double seconds, int64_t steps) {
+  return state_->place(list, seconds, steps);
 }
 
 ListFigures EngineRun::least(const List& list, std::vector<Seconds>* begins, std::vector<Seconds>* ends) {

@@ -55,6 +55,11 @@ class EngineRun {
   //   begins, ends  as those of run()
   //   cost  near the number of entries and of what they read and write
   ListFigures least(const List& list, std::vector<Seconds>* begins = nullptr, std::vector<Seconds>* ends = nullptr);
+  // Looks for offsets of all that the list holds in RAM, whatever waits they make, and lets the entries want them.
+  //   seconds, steps  of the placement, as place::PlaceOptions has them
+  //   returns         0, or by how many bytes at least the arena exceeds the budget with the best offsets found; nothing: the list is
+  //                   not valid
+  std::optional<Bytes> place(List& list, double seconds, int64_t steps);
   // Runs a plan with the offsets that it has. Overlaps are the placement's business.
   std::optional<Predicted> predict(const Plan& plan, Freedoms* used);
 
