@@ -484,7 +484,7 @@ class Replay {
     const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
     const bool recomputed = computed_[known->second];
     if (recomputed && !op.recompute) return broken(named(op) + " may not be recomputed");
-    const std::vector<int> writes = whole_outputs(choice);
+    const std::vector<int> writes = choice.whole_writes();
     if (step.at.size() != writes.size())
       return broken(fmt::format("{} writes {} tensors in RAM and the step has {} offsets", named(op), writes.size(),
                                 step.at.size()));
@@ -569,12 +569,6 @@ class Replay {
     return {};
   }
 
-  static std::vector<int> whole_outputs(const Choice& choice) {
-    std::vector<int> whole = choice.writes;
-    std::erase_if(whole, [&](int position) { return !choice.writes_whole(position); });
-    return whole;
-  }
-
   // ---- streams ----------------------------------------------------------------------------------
 
   // What is streamed in is in storage, and what is streamed out is nowhere; the slots of both are free for it.
@@ -647,6 +641,9 @@ class Replay {
     const double out = moving(pager.out, stream.bytes_out, stream.transfers_out);
     PANTOUM_TRY(count_moved(stream.bytes_in, found_.bytes_in));
     PANTOUM_TRY(count_moved(stream.bytes_out, found_.bytes_out));
+    found_.streamed_in += stream.bytes_in;
+    found_.streamed_out += stream.bytes_out;
+    found_.counts.streams += 1;
     const bool beside = pager.mode == PagerMode::kAsync && stream.async_s;
     return beside ? *stream.async_s : rounded_.sum(choice.time_s, rounded_.sum(in, out));
   }

@@ -11,6 +11,7 @@ namespace pantoum::check {
 
 struct Counts {
   int64_t compute = 0, recompute = 0, page_in = 0, page_out = 0, free = 0;
+  int64_t streams = 0;  // computes that stream
 };
 
 // The interval in which the exact value lies: sums rounded down and up.
@@ -30,7 +31,8 @@ struct Found {  // what the plan really needs
   int64_t peak_bytes = 0, arena_bytes = 0;
   double time_s = 0, energy_j = 0;
   Counts counts;
-  int64_t bytes_in = 0, bytes_out = 0;
+  int64_t bytes_in = 0, bytes_out = 0;        // from storage and to it
+  int64_t streamed_in = 0, streamed_out = 0;  // of these, by computes that stream
   bool keeps_order = true;
   Interval time, energy;  // around time_s and energy_j
   FreedomsUsed used;

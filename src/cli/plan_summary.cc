@@ -119,8 +119,11 @@ std::string to_text(const PlanSummary& summary) {
                       base::show_bytes(summary.unplanned.peak_bytes));
   if (summary.ram_of_profile) text += ram_of_profile(summary);
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
-                      base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
-                      found.counts.page_in);
+                      base::show_bytes(found.bytes_out - found.streamed_out), found.counts.page_out,
+                      base::show_bytes(found.bytes_in - found.streamed_in), found.counts.page_in);
+  if (found.counts.streams > 0)
+    text += fmt::format("         {} computes stream: {} to storage, {} from it\n", found.counts.streams,
+                        base::show_bytes(found.streamed_out), base::show_bytes(found.streamed_in));
   text +=
       by_time ? fmt::format("         {} a step (time {}), unplanned {}\n", base::show_seconds(found.time_s),
                             base::one_line(problem::time_source(plan.graph.device)),

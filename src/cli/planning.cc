@@ -92,6 +92,13 @@ settings::Fields plan_fields(StepAsked& asked) {
   return with_share(settings::fields_of(asked.plan), asked.share);
 }
 
+void add_cost_graph(Verb& verb, StepAsked& asked) {
+  verb.add_option("--costgraph", asked.costgraph, "a bare cost graph in place of a model");
+  verb.add_flag("--one-slot", asked.one_slot,
+                "with --costgraph: the result of an update may take its parameter's place in storage; a step that fails then "
+                "loses both");
+}
+
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without) {
   verb.add_settings(settings::fields_of(asked.options), without);
   verb.add_settings(settings::fields_of(asked.device), without);
@@ -177,7 +184,11 @@ problem::Bytes unplanned_peak(const problem::Plan& plan) {
 Result<pipeline::PlanRequest> plan_of(const StepAsked& asked, const std::string& usual_objective) {
   if (asked.share) return Failure(asked.share->refused(unplanned_peak(asked).value_or(0)));
   PANTOUM_TRY(pipeline::check_model_options(asked.options));
+  if (asked.one_slot && asked.costgraph.empty())
+    return fail("E0119", "--one-slot is a freedom of cost graphs whose choices stream", "--one-slot",
+                "give a cost graph with --costgraph, or leave out --one-slot");
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(asked.device.name, asked.plan, usual_objective));
+  request.options.question.freedoms.one_slot = asked.one_slot;
   if (!asked.plan.profile_store) request.measuring.cache_store = default_profile_store();
   return request;
 }

@@ -39,6 +39,7 @@ struct Share {
 struct StepAsked {
   std::string model;  // its path
   std::string costgraph;  // in place of a model; "": none
+  bool one_slot = false;  // of a cost graph: the freedom of that name
   ModelOptions options;
   Device device;
   PlanOptions plan;
@@ -61,6 +62,8 @@ struct StepAsked {
 // The settings of the plan; RAM that is given as a share is put into asked.share.
 [[nodiscard]] settings::Fields plan_fields(StepAsked& asked);
 
+// Adds --costgraph, and what goes with it alone.
+void add_cost_graph(Verb& verb, StepAsked& asked);
 // Adds the settings of model, device and plan, except those named in `without`.
 void add_step_settings(Verb& verb, StepAsked& asked, const std::vector<std::string>& without = {});
 // Adds --plan. With it, all settings start with the values of the plan, and check_beside_plan() checks the options that are given in addition. Calls

@@ -104,7 +104,7 @@ void add_plan(CommandLine& line) {
   auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
   verb.add_option("MODEL", options->step.model, "an ONNX model");
-  verb.add_option("--costgraph", options->step.costgraph, "a bare cost graph in place of a model");
+  add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
   verb.add_option(

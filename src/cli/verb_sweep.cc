@@ -124,7 +124,7 @@ void add_sweep(CommandLine& line) {
   auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
   verb.add_option("MODEL", options->step.model, "an ONNX model");
-  verb.add_option("--costgraph", options->step.costgraph, "a bare cost graph in place of a model");
+  add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
       .required()
       .is(Kind::kFolder);

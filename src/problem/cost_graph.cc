@@ -387,10 +387,19 @@ uint64_t engines_of(const Device& device, const Choice& choice) {
   return set;
 }
 
+std::vector<int> Choice::whole_writes() const {
+  std::vector<int> whole = writes;
+  std::erase_if(whole, [&](int position) { return !writes_whole(position); });
+  return whole;
+}
+
+bool streams(const CostGraph& graph) {
+  const auto any = [](const Choice& choice) { return choice.stream.any(); };
+  return std::ranges::any_of(graph.ops, [&](const Op& op) { return std::ranges::any_of(op.choices, any); });
+}
+
 bool has_queues(const CostGraph& graph) {
-  const auto streams = [](const Choice& choice) { return choice.stream.any(); };
-  return several_engines(graph.device) ||
-         std::ranges::any_of(graph.ops, [&](const Op& op) { return std::ranges::any_of(op.choices, streams); });
+  return several_engines(graph.device) || streams(graph);
 }
 
 ChoiceCosts costs_of(const Pager& pager, const Choice& choice) {

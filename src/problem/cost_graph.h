@@ -94,6 +94,8 @@ struct Choice {
   // Is the input, or the output, at this position whole in RAM while the choice runs?
   bool reads_whole(int position) const { return !base::contains(stream.in, position); }
   bool writes_whole(int position) const { return !base::contains(stream.out, position); }
+  // The positions of the outputs that the choice writes whole in RAM: a plan has an offset for each.
+  std::vector<int> whole_writes() const;
 };
 
 struct Op {
@@ -126,7 +128,10 @@ inline bool several_engines(const Device& device) {
   return device.engines.size() > 1;
 }
 
-// Is the graph one of several engines, or does a choice stream? Its plans are of one list over several queues.
+// Does a choice stream?
+bool streams(const CostGraph& graph);
+
+// Is the graph one of several engines, or of streams? Its plans are of one list over several queues.
 bool has_queues(const CostGraph& graph);
 
 // The watts that the makespan costs on a device of one engine: an engine that no op has to use is off.

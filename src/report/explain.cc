@@ -88,6 +88,33 @@ std::vector<Paged> paged(const Timeline& timeline, Energy& energy) {
   return found;
 }
 
+std::vector<Streamed> streamed(const problem::Plan& plan, Energy& energy) {
+  std::unordered_map<int64_t, const problem::Op*> ops;
+  for (const problem::Op& op : plan.graph.ops) ops[op.id] = &op;
+  std::map<int64_t, Streamed> by_op;
+  for (const problem::Instruction& step : plan.instructions) {
+    if (step.what != problem::Do::kCompute) continue;
+    const problem::Choice& choice = ops.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
+    if (!choice.stream.any()) continue;
+    const problem::ChoiceCosts costs = problem::costs_of(plan.graph.device.pager, choice);
+    Streamed& entry = by_op[step.subject];
+    entry.op = step.subject;
+    entry.algorithm = choice.algorithm;
+    entry.workspace_bytes = std::max(entry.workspace_bytes, choice.workspace_bytes);
+    entry.bytes_in += choice.stream.bytes_in;
+    entry.bytes_out += choice.stream.bytes_out;
+    entry.transfers += choice.stream.transfers_in + choice.stream.transfers_out;
+    entry.seconds += costs.seconds;
+    entry.moving_s += costs.seconds_in + costs.seconds_out;
+    entry.energy_j += costs.joules - choice.energy_j;
+    energy.paging_j += costs.joules - choice.energy_j;
+  }
+  std::vector<Streamed> found;
+  for (const auto& [op, entry] : by_op) found.push_back(entry);
+  std::ranges::stable_sort(found, std::greater(), &Streamed::moving_s);
+  return found;
+}
+
 }  // namespace
 
 bool Explanation::ram_binds() const {
@@ -114,6 +141,7 @@ Explanation explain(const CheckedPlan& checked, NextBytes next) {
   }
   why.again = computed_again(plan, why.energy);
   why.paged = paged(why.timeline, why.energy);
+  why.streamed = streamed(plan, why.energy);
   problem::Watts idle_w = plan.graph.device.idle_w;
   for (size_t engine = 0; engine < why.timeline.busy_s.size(); ++engine)
     if (why.timeline.busy_s[engine] > 0) idle_w += plan.graph.device.engines[engine].idle_w;
@@ -258,6 +286,19 @@ Json to_json(const Paged& entry, const Names& names) {
           {"energy_j", entry.energy_j}};
 }
 
+Json to_json(const Streamed& entry, const Names& names) {
+  return {{"op", entry.op},
+          {"name", names.op(entry.op)},
+          {"algorithm", entry.algorithm},
+          {"workspace_bytes", entry.workspace_bytes},
+          {"bytes_in", entry.bytes_in},
+          {"bytes_out", entry.bytes_out},
+          {"transfers", entry.transfers},
+          {"seconds", entry.seconds},
+          {"moving_s", entry.moving_s},
+          {"energy_j", entry.energy_j}};
+}
+
 Json to_json(const Explanation& why) {
   const Names names(why.plan.graph);
   Json energy{{"total_j", why.found.energy_j}};
@@ -275,6 +316,7 @@ Json to_json(const Explanation& why) {
       {"energy", std::move(energy)},
       {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
       {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
+      {"streamed", list_of(why.streamed, [&](const Streamed& entry) { return to_json(entry, names); })},
       {"transfers", transfers(why, names)},
       {"next_bytes", next(why)},
       {"unplanned", figures(why.next.unplanned)}};
@@ -393,6 +435,17 @@ std::string paged_text(const Explanation& why, const Names& names) {
   return section.text();
 }
 
+std::string streamed_text(const Explanation& why, const Names& names) {
+  Section section("streams");
+  section.list(why.streamed, [&](const Streamed& entry) {
+    return fmt::format("{:>10} {:>10}  of it {} moving  {} in, {} out, {} transfers  workspace {}  {} ({})",
+                       show_energy(entry.energy_j), show_time(entry.seconds), show_time(entry.moving_s),
+                       show_bytes(entry.bytes_in), show_bytes(entry.bytes_out), entry.transfers,
+                       show_bytes(entry.workspace_bytes), names.op(entry.op), entry.algorithm);
+  });
+  return section.text();
+}
+
 std::string hidden_by(const Transfer& one, const Explanation& why, const Names& names) {
   if (one.computes.empty()) return "beside nothing";
   const auto longest = std::max_element(one.computes.begin(), one.computes.end(),
@@ -443,7 +496,7 @@ std::string next_text(const Explanation& why) {
 std::string to_text(const Explanation& why) {
   const Names names(why.plan.graph);
   return binds_text(why, names) + at_peak_text(why, names) + sums(why) + again_text(why, names) + paged_text(why, names) +
-         stalls(why, names) + next_text(why);
+         streamed_text(why, names) + stalls(why, names) + next_text(why);
 }
 
 }  // namespace pantoum::report

@@ -48,7 +48,16 @@ struct Paged {
   double seconds = 0, hidden_s = 0, stall_s = 0, energy_j = 0;
 };
 
-struct Energy {  // the step's, in parts
+struct Streamed {  // an op whose choice streams; figures of all its computations
+  int64_t op = 0;
+  std::string algorithm;
+  problem::Bytes workspace_bytes = 0;
+  problem::Bytes bytes_in = 0, bytes_out = 0;
+  int64_t transfers = 0;
+  double seconds = 0, moving_s = 0, energy_j = 0;  // of the op with its transfers; of its transfers alone, both
+};
+
+struct Energy {  // the step's, in parts; paging_j: of all that goes to storage and comes from it
   double first_j = 0, again_j = 0, paging_j = 0, idle_j = 0;
 };
 
@@ -60,6 +69,7 @@ struct Explanation {
   Timeline timeline;
   std::vector<ComputedAgain> again;  // dearest first
   std::vector<Paged> paged;          // dearest first
+  std::vector<Streamed> streamed;    // dearest first
   Energy energy;
   NextBytes next;
   [[nodiscard]] bool ram_binds() const;       // returns whether the step would cost less if it retained everything
@@ -79,6 +89,7 @@ struct Explanation {
 [[nodiscard]] nlohmann::ordered_json engine_times(const Explanation& why);
 [[nodiscard]] nlohmann::ordered_json to_json(const ComputedAgain& entry, const class Names& names);
 [[nodiscard]] nlohmann::ordered_json to_json(const Paged& entry, const Names& names);
+[[nodiscard]] nlohmann::ordered_json to_json(const Streamed& entry, const Names& names);
 // All of it.
 [[nodiscard]] nlohmann::ordered_json to_json(const Explanation& why);
 

@@ -47,8 +47,9 @@ class Lives {
     for (const int position : choice.reads) use(op.inputs[static_cast<size_t>(position)], op.id);
     const bool again = !computed_.insert(op.id).second;
     for (const auto& [output, input] : choice.overwrites) take_over(op, choice, step, output, input, span.begin_s);
-    for (size_t written = 0; written < choice.writes.size(); ++written) {
-      const int64_t tensor = op.outputs[static_cast<size_t>(choice.writes[written])];
+    const std::vector<int> writes = choice.whole_writes();
+    for (size_t written = 0; written < writes.size(); ++written) {
+      const int64_t tensor = op.output(writes[written]);
       if (open_.contains(tensor)) continue;  // recomputed in place, beside one that is missed
       come_back(tensor, How::kDropped, span.begin_s);
       open({.tensor = tensor, .how = again ? How::kRecomputed : How::kComputed, .begin_s = span.begin_s, .by = op.id});
@@ -59,9 +60,10 @@ class Lives {
   void take_over(const problem::Op& op, const problem::Choice& choice, const problem::Instruction& step, int output,
                  int input, double now) {
     const int64_t source = op.inputs[static_cast<size_t>(input)];
-    const auto written = std::find(choice.writes.begin(), choice.writes.end(), output);
-    if (written == choice.writes.end() || !open_.contains(source)) return;
-    if (offset_[source] == step.at.at(static_cast<size_t>(written - choice.writes.begin()))) close(source, now);
+    const std::vector<int> writes = choice.whole_writes();
+    const auto written = std::ranges::find(writes, output);
+    if (written == writes.end() || !open_.contains(source)) return;
+    if (offset_[source] == step.at.at(static_cast<size_t>(written - writes.begin()))) close(source, now);
   }
 
   void use(int64_t tensor, int64_t op) {

@@ -211,8 +211,9 @@ class Tracer {
       if (found != at_.end() && found->second == offset_of(choice, instruction, output) && bytes_[source] > 0)
         leave(source);
     }
-    for (size_t written = 0; written < choice.writes.size(); ++written)
-      enter(op.outputs[static_cast<size_t>(choice.writes[written])], instruction.at.at(written));
+    const std::vector<int> writes = choice.whole_writes();
+    for (size_t written = 0; written < writes.size(); ++written)
+      enter(op.output(writes[written]), instruction.at.at(written));
     point.ram_bytes = now_ + choice.workspace_bytes;
   }
 
@@ -225,16 +226,16 @@ class Tracer {
     const problem::Op& op = *ops_.at(instruction.subject);
     const problem::Choice& choice = op.choices.at(static_cast<size_t>(instruction.choice));
     for (const int position : choice.writes)
-      if (op.outputs[static_cast<size_t>(position)] == tensor) return Role::kWritten;
+      if (op.output(position) == tensor) return Role::kWritten;
     for (const int position : choice.reads)
-      if (op.inputs[static_cast<size_t>(position)] == tensor) return Role::kRead;
+      if (op.input(position) == tensor && choice.reads_whole(position)) return Role::kRead;
     return Role::kHeld;
   }
 
   static problem::Bytes offset_of(const problem::Choice& choice, const problem::Instruction& instruction, int output) {
-    const auto position = std::find(choice.writes.begin(), choice.writes.end(), output);
-    return position == choice.writes.end() ? -1
-                                           : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
+    const std::vector<int> writes = choice.whole_writes();
+    const auto position = std::ranges::find(writes, output);
+    return position == writes.end() ? -1 : instruction.at.at(static_cast<size_t>(position - writes.begin()));
   }
 
   std::unordered_map<int64_t, problem::Bytes> bytes_, at_;

@@ -77,7 +77,11 @@ std::vector<NamedPlanner> planners() {
       {"pantoum-remat-only", "the same without paging", without(&Freedoms::paging)}};
   for (const Baseline& baseline : baselines())
     all.push_back({baseline.name, baseline.source,
-                   [make = baseline.plan](const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+                   [make = baseline.plan, name = baseline.name](const CostGraph& graph, const PlanOptions& options,
+                                                               Infeasible* infeasible) -> Result<Plan> {
+                     if (problem::streams(graph))
+                       return fail("E0304", fmt::format("{} does not apply: some choices stream from storage", name),
+                                   graph.name, "use another --planner; pantoum takes every graph");
                      return weighted_or_plain(
                          graph, options, infeasible,
                          [&](const CostGraph& of, const PlanOptions& with, Infeasible*) { return make(of, with); });
@@ -113,8 +117,9 @@ CostGraph with_seconds_worth(const CostGraph& graph, const Slope& slope) {
   CostGraph shifted = graph;
   for (Op& op : shifted.ops) {
     double slowest = 0;
-    for (const Choice& choice : op.choices) slowest = std::max(slowest, choice.time_s);
-    for (Choice& choice : op.choices) choice.energy_j = joule * choice.energy_j + worth * (slowest - choice.time_s);
+    const auto seconds = [&](const Choice& choice) { return problem::costs_of(graph.device.pager, choice).seconds; };
+    for (const Choice& choice : op.choices) slowest = std::max(slowest, seconds(choice));
+    for (Choice& choice : op.choices) choice.energy_j = joule * choice.energy_j + worth * (slowest - seconds(choice));
   }
   shifted.device.pager.in.w *= joule;
   shifted.device.pager.out.w *= joule;

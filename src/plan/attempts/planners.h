@@ -16,7 +16,8 @@ struct NamedPlanner {
 // Pantoum's own planner, the only one that chooses among several graphs.
 inline constexpr const char* kOwnPlanner = "pantoum";
 
-// Returns all planners: Pantoum's own, its ablations, and planners of the literature.
+// Returns all planners: Pantoum's own, its ablations, and planners of the literature. These give E0304 for a graph whose
+// choices stream.
 std::vector<NamedPlanner> planners();
 
 // Returns the planners with these names, in the order of planners(). E0115: a name is unknown.

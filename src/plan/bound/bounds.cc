@@ -334,7 +334,7 @@ Leanest leanest_of(const Model& model, const OpModel& op, const std::vector<Tena
   return leanest;
 }
 
-// The names and sizes of the largest tensors that the choice reads or writes.
+// The names and sizes of the largest tensors that the choice reads or writes; of one that holds none whole, its workspace.
 std::string largest_of(const Model& model, const ChoiceModel& choice) {
   std::vector<TensorIndex> held(choice.reads);
   held.insert(held.end(), choice.writes.begin(), choice.writes.end());
@@ -348,6 +348,7 @@ std::string largest_of(const Model& model, const ChoiceModel& choice) {
         names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
                              static_cast<double>(tensor.size) / 1024);
   }
+  if (names.empty()) names = fmt::format("{:.1f} KiB of workspace", static_cast<double>(choice.workspace) / 1024);
   return names;
 }
 

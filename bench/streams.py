@@ -1,0 +1,113 @@
+"""Asks the reference questions of ops that stream: out/bench/streams.json (docs/design/semantics.md).
+
+A reference row's figure is the plan's value over the best one known; where none is known, over the table's lower bound. It holds if the plan is accepted
+by `pantoum verify` and by the reference checker, and if the ratio is at most 1 (proved optimal) or 1.02; where none is known, if there is a plan. A bound
+row's figure is the bound that the plan proves over the best value known; it holds at 1. `least` is the RAM below which it is proved that nothing fits, beside that of a
+known plan; `curve` plans every budget from there to the unplanned peak and holds if more RAM never costs more. `exhaustive` asks the tests against every
+plan of tiny graphs.
+usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT]
+"""
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import gtest_counts
+from table import Table
+
+EXACT = 1e-9
+NETWORK = "resnet18-cifar-momentum"
+MOST_LEAST_BYTES = 24 << 10
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+def add_question(table, args, row, folder):
+    name = f"{row['costgraph'].split('.')[0]}@{row['ram_bytes']}"
+    if not table.wants(f"reference {name}"):
+        return None
+    best = row["best_known"] and float(row["best_known"])
+    most = 1 + EXACT if row["status"] == "optimal" else 1.02
+    target = "a plan" if not best else "optimal" if row["status"] == "optimal" else f"ratio <= {most}"
+    graph, out = os.path.join(args.streams, row["costgraph"]), os.path.join(folder, "plan.json")
+    words = [args.pantoum, "plan", "--costgraph", graph, "--ram", row["ram_bytes"] + "B", "--objective", row["objective"], "--time-limit", f"{args.time_limit}s", "-o", out]
+    done = run(*words, *(["--one-slot"] if row["one_slot"] == "yes" else []))
+    if done.returncode != 0:
+        table.add(f"reference {name}", 0.0, "", target, False, f"no plan: {done.stderr.strip().splitlines()[0]}")
+        return None
+    with open(out) as file:
+        plan = json.load(file)
+    figure = "energy_j" if row["objective"] == "energy" else "time_s"
+    value, bound = plan["predicted"][figure], plan["bound"][figure]
+    checker = [sys.executable, os.path.join(args.reference, "tools", "check_plan.py"), graph, out, "--ram", row["ram_bytes"]]
+    accepted = all(run(*each).returncode == 0 for each in ([args.pantoum, "verify", out], checker))
+    ratio = value / (best or float(row["lower_bound"]))
+    note = f"{row['status']}; gap {plan['solver']['gap']:.2%}" + ("" if accepted else "; a checker refuses the plan")
+    table.add(f"reference {name}", ratio, "", target, accepted and (not best or ratio <= most), note)
+    if best:
+        table.add(f"bound {name}", bound / best, "", "bound <= 1", bound <= best * (1 + EXACT))
+    return {"value": value, "bound": bound, "best_known": best or None, "accepted": accepted}
+
+
+def add_network(table, args, raw, folder):
+    graph = os.path.join(args.streams, f"{NETWORK}.costgraph.json")
+    known = json.loads(run(args.pantoum, "plan", "--costgraph", graph, "--ram", "1KiB", "--format", "json").stdout)
+    least, proved = known["min_ram_bytes"], known["min_ram_bound_bytes"]
+    raw["least"] = {"known": least, "proved": proved}
+    if table.wants(f"least {NETWORK}"):
+        table.add(f"least {NETWORK}", least, "B", f"<= {MOST_LEAST_BYTES}", least <= MOST_LEAST_BYTES, f"below {proved} bytes it is proved that nothing fits")
+    if not table.wants("curve"):
+        return
+    budgets = [least, 24 << 10, 32 << 10, 48 << 10, 64 << 10, 96 << 10, 128 << 10, 192 << 10, 256 << 10, 384 << 10, 512 << 10, 1 << 20, 2 << 20]
+    done = run(args.pantoum, "sweep", "--costgraph", graph, "--ram", ",".join(f"{each}B" for each in budgets), "--time-limit", f"{args.time_limit}s", "-o", folder)
+    if done.returncode != 0:
+        return table.add("curve", 0.0, "", "plans", False, done.stderr.strip().splitlines()[0])
+    with open(os.path.join(folder, "sweep.json")) as file:
+        rows = json.load(file)["rows"]
+    joules = [row["energy_j"] for row in rows]
+    raw["curve"] = [{"ram_bytes": row["ram_bytes"], "energy_j": row["energy_j"], "time_s": row["time_s"]} for row in rows]
+    falls = all(later <= earlier * (1 + EXACT) for earlier, later in zip(joules, joules[1:]))
+    table.add("curve", joules[0] / joules[-1], "", "more RAM never costs more", falls, f"{joules[0]:.4g} J in {budgets[0]} bytes to {joules[-1]:.4g} J in {budgets[-1]}")
+
+
+def add_exhaustive(table, args, raw):
+    for name, counts, held in gtest_counts.tests(args.plan_test, "StreamExhaustiveSearch.*", True):
+        raw[name] = counts
+        known = max(1, counts["known"])
+        table.add("exhaustive", counts["equal"] / known, "", "no bound above, no false refusal", held,
+                  f"share of {known} optima that the plan is; {counts['asked']} graphs, {counts['refused']} refused, {counts['optimal']} proved")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--plan-test", required=True)
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--time-limit", type=float, default=10)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    args.streams = os.path.join(args.reference, "anchors", "streams")
+    table, raw = Table(args.only), {}
+    questions = os.path.join(args.streams, "reference.csv")
+    if os.path.exists(questions):
+        with tempfile.TemporaryDirectory() as folder, open(questions) as file:
+            for row in csv.DictReader(file):
+                raw[f"{row['costgraph']}@{row['ram_bytes']}"] = add_question(table, args, row, folder)
+            add_network(table, args, raw, os.path.join(folder, "sweep"))
+    else:
+        table.skip("reference", f"no {questions}")
+    if table.wants("exhaustive"):
+        add_exhaustive(table, args, raw)
+    out = os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench")
+    os.makedirs(out, exist_ok=True)
+    with open(os.path.join(out, "streams.json"), "w") as file:
+        json.dump({"rows": table.rows, "raw": raw}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
