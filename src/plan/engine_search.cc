@@ -301,11 +301,16 @@ CostGraph without_streams(const CostGraph& graph) {
   return whole;
 }
 
-// What is known where no plan of a graph with streams fits: its least working set, and the leanest list.
-Infeasible least_streamed(const CostGraph& graph, const PlanOptions& options) {
-  Infeasible known;
+// The largest working set, each op under its leanest choice: what it streams takes no RAM beside its workspace.
+WorkingSet least_working_set(const CostGraph& graph, const PlanOptions& options) {
   const CostGraph whole = without_streams(graph);
-  const WorkingSet least = least_ram(make_model(whole, options));
+  return least_ram(make_model(whole, options));
+}
+
+// Why no plan of a graph with streams fits: its least working set, and the leanest list.
+Failure no_streamed_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+  Infeasible known;
+  const WorkingSet least = least_working_set(graph, options);
   known.min_ram_bound_bytes = known.order_ram_bound_bytes = least.bytes;
   known.why = least.why;
   Question any = options.question;
@@ -323,7 +328,9 @@ Infeasible least_streamed(const CostGraph& graph, const PlanOptions& options) {
     }
   }
   known.refusal = refusal_of(graph, options, known);
-  return known;
+  Failure missed(infeasibility_report(graph.name, options, known));
+  if (infeasible != nullptr) *infeasible = std::move(known);
+  return missed;
 }
 
 Failure limits_missed(const Plan& plan) {
@@ -448,6 +455,8 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   std::vector<List> starts;
   std::vector<Plan> plans;
   if (model.streams) {
+    if (options.question.budget_bytes() < least_working_set(graph, options).bytes)
+      return no_streamed_plan(graph, options, infeasible);
     starts = streamed_lists(model, options, time);
   } else {
     std::optional<Error> none;
@@ -467,10 +476,7 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   Result<Plan> found = search(model, options, time, std::move(best), std::move(starts));
   if (found) return found;
   if (!model.streams) return limits_missed(plans.front());
-  Infeasible known = least_streamed(graph, options);
-  Failure missed(infeasibility_report(graph.name, options, known));
-  if (infeasible != nullptr) *infeasible = std::move(known);
-  return missed;
+  return no_streamed_plan(graph, options, infeasible);
 }
 
 Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options) {

@@ -16,6 +16,7 @@ constexpr OptionRow kOptionRows[] = {
     {"LOG", kLog, "input"},
     {"DIR", kProject, "input"},
     {"--costgraph", kCostGraph, "research", research},
+    {"--one-slot", kText, "research", research},
     {"--import", kText, "input", more},
     {"--machine", kText, "input", more},
     {"--export", kText, "output"},
