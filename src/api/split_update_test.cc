@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "api/fixture.h"
@@ -86,8 +87,7 @@ TEST(SplitUpdate, GivesTheBitsOfTheFusedStep) {
   for (const Optimizer& optimizer : optimizers)
     for (const int64_t accumulate : {1, 3})
       for (const double clip_norm : {0.0, 0.3}) {
-        ModelOptions model{
-            .optimizer = optimizer, .accumulate = accumulate};
+        ModelOptions model{.optimizer = optimizer, .accumulate = accumulate};
         if (clip_norm > 0) model.clip_value = clip_norm / 3, model.clip_norm = clip_norm;
         const Contents fused = trained(planned(model), 4);
         model.split_update = true;
@@ -110,6 +110,35 @@ TEST(SplitUpdate, GivesTheSameBitsInEveryBudget) {
       EXPECT_LE(trainer.usage().arena_bytes, static_cast<uint64_t>(options.ram->count())) << "of all programs";
       EXPECT_EQ(trained(tight, 4), expected) << percent;
     }
+  }
+}
+
+// How many computes of the step a device runs.
+size_t on_device(const Plan& plan) {
+  const nlohmann::json json = nlohmann::json::parse(plan.to_json());
+  size_t computes = 0;
+  for (const nlohmann::json& step : json["instructions"])
+    if (step["do"] == "compute") {
+      const nlohmann::json& choice =
+          json["graph"]["ops"][step["op"].get<size_t>()]["choices"][step["choice"].get<size_t>()];
+      computes += choice.contains("engine") && choice["engine"] == "opencl0" ? 1 : 0;
+    }
+  return computes;
+}
+
+TEST(SplitUpdate, GivesTheSameBitsOnADeviceToo) {
+  PlanOptions options = quick();
+  options.engines = "cpu,opencl0";
+  for (const int64_t accumulate : {1, 2}) {
+    const ModelOptions model{
+        .batch = kBatch, .optimizer = Adam{}, .clip_norm = 1, .accumulate = accumulate, .split_update = true};
+    const Contents expected = trained(planned(model), 4);
+    const Result<Plan> mixed =
+        Plan::make(Model::from_onnx(image_net().value(), model).value(), device("host"), options);
+    if (!mixed && mixed.error().code == "E0412") GTEST_SKIP() << mixed.error().message;
+    ASSERT_TRUE(mixed) << to_text(mixed.error());
+    EXPECT_GT(on_device(*mixed), 0U);
+    EXPECT_EQ(trained(*mixed, 4), expected) << accumulate;
   }
 }
 
