@@ -3,7 +3,7 @@
 A reference row's figure is the plan's value over the best one known; where none is known, over the table's lower bound. It holds if the plan is accepted
 by `pantoum verify` and by the reference checker, and if the ratio is at most 1 (proved optimal) or 1.02; where none is known, if there is a plan. A bound
 row's figure is the bound that the plan proves over the best value known; it holds at 1. `least` is the RAM below which it is proved that nothing fits, beside that of a
-known plan; `curve` plans every budget from there to the unplanned peak and holds if more RAM never costs more. `exhaustive` asks the tests against every
+known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
 plan of tiny graphs.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT]
 """
@@ -69,10 +69,12 @@ def add_network(table, args, raw, folder):
         return table.add("curve", 0.0, "", "plans", False, done.stderr.strip().splitlines()[0])
     with open(os.path.join(folder, "sweep.json")) as file:
         rows = json.load(file)["rows"]
-    joules = [row["energy_j"] for row in rows]
-    raw["curve"] = [{"ram_bytes": row["ram_bytes"], "energy_j": row["energy_j"], "time_s": row["time_s"]} for row in rows]
-    falls = all(later <= earlier * (1 + EXACT) for earlier, later in zip(joules, joules[1:]))
-    table.add("curve", joules[0] / joules[-1], "", "more RAM never costs more", falls, f"{joules[0]:.4g} J in {budgets[0]} bytes to {joules[-1]:.4g} J in {budgets[-1]}")
+    raw["curve"] = [{"ram_bytes": row["ram_bytes"], "time_s": row["time_s"]} for row in rows]
+    before = float("inf")
+    for row in rows:
+        joules = row["energy_j"]
+        table.add(f"curve {NETWORK}@{row['ram_bytes']}", joules, "J", "no more than with less RAM", joules <= before * (1 + EXACT), f"{row['time_s']:.4g} s, gap {row['gap']:.2%}")
+        before = joules
 
 
 def add_exhaustive(table, args, raw):
@@ -97,7 +99,8 @@ def main():
     if os.path.exists(questions):
         with tempfile.TemporaryDirectory() as folder, open(questions) as file:
             for row in csv.DictReader(file):
-                raw[f"{row['costgraph']}@{row['ram_bytes']}"] = add_question(table, args, row, folder)
+                if answer := add_question(table, args, row, folder):
+                    raw[f"{row['costgraph']}@{row['ram_bytes']}"] = answer
             add_network(table, args, raw, os.path.join(folder, "sweep"))
     else:
         table.skip("reference", f"no {questions}")

@@ -82,6 +82,14 @@ def port(results):
     return table(["calibrated step", "engines", "PORT-M", "sum of the lesser", "plan", "at 0.7 of the peak", "at 0.5", "bound"], lines)
 
 
+def streams(results):
+    """ResNet-18's step by its RAM where every op may stream, modelled on m4."""
+    values = values_of(results)
+    lines = [[f"{row['ram_bytes'] / 1024:.3g} KiB", f"{values['curve resnet18-cifar-momentum@' + str(row['ram_bytes'])]:.4g} J", f"{row['time_s']:.4g} s"]
+             for row in results["raw"]["curve"]]
+    return table(["RAM", "energy of a step", "time of a step"], lines)
+
+
 def measured(results):
     return "\n".join(f"* {run['date']}, {run['machine']}: `{run['command']}`" + (f" ({run['note']})" if run.get("note") else "") for run in results["measured"])
 
@@ -89,7 +97,7 @@ def measured(results):
 # A table's name on the page, the file of its rows, and what makes it.
 TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "step-times": ("runtime.json", step_times),
           "inside": ("runtime.json", inside), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
-          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port)}
+          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port), "streams": ("streams.json", streams)}
 
 
 def page(text, read):

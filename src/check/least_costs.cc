@@ -224,13 +224,13 @@ class Accountant {
   // May the output take over the input's bytes in RAM? Where there are several queues any of an output's pairs counts, else
   // the last.
   bool may_take(const Op& op, const Choice& choice, std::pair<int, int> pair) const {
-    const auto [out, in] = pair;
-    const auto names_it = [&](const auto& each) { return each.first == out; };
+    const auto names_it = [&](const auto& each) { return each.first == pair.first; };
     const auto last = std::find_if(choice.overwrites.rbegin(), choice.overwrites.rend(), names_it);
-    if (!choice.reads_whole(in) || (!queues_ && *last != pair)) return false;
-    const Tensor& from = tensor(input(op, in));
-    const bool allowed = from.next == op.output(out) || (free_.in_place && !from.pinned);
-    return allowed && from.start != Home::kRom && tensor(tensor_of_.at(op.output(out))).bytes <= from.bytes;
+    if (!choice.reads_whole(pair.second) || (!queues_ && *last != pair)) return false;
+    const Tensor& from = tensor(input(op, pair.second));
+    const int64_t output = op.output(pair.first);
+    const bool allowed = from.next == output || (free_.in_place && !from.pinned);
+    return allowed && from.start != Home::kRom && tensor(tensor_of_.at(output)).bytes <= from.bytes;
   }
 
   bool takes_over(const Op& op, const Choice& choice, int position) const {

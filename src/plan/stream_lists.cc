@@ -14,13 +14,13 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kWarm = 0.1;   // of the mean cost of an op: what a move may cost at first, and is accepted
-constexpr double kCold = 1e-4;  // the same at the end
-constexpr int kFarOne = 3;      // one of so many moves: any gap, not one of a few ops
-constexpr int kNearOps = 12;    // which is no longer
-constexpr int kTwoOne = 3;      // one of so many moves: two gaps
+constexpr double kWarmMove = 0.1;   // of the mean cost of an op: what a move may cost at first, and is accepted
+constexpr double kColdMove = 1e-4;  // the same at the end
+constexpr int kFarOne = 3;          // one of so many moves: any gap, not one of a few ops
+constexpr int kNearOps = 12;        // which is no longer
+constexpr int kTwoOne = 3;          // one of so many moves: two gaps
 constexpr int64_t kAskEvery = 64;
-constexpr double kImpossible = 1e30;
+constexpr double kNoWay = 1e30;
 
 }  // namespace
 
@@ -38,20 +38,20 @@ class StreamLists::Search {
     second_ = objective == Objective::kTime ? 1 : idle_watts();
     lean_ = false;
     begin();
-    if (objective == Objective::kEdp && total() < kImpossible) {
+    if (objective == Objective::kEdp && total() < kNoWay) {
       const auto [joules, seconds] = taken();
       joule_ = seconds, second_ = joules + seconds * idle_watts();
       begin();
     }
     anneal(seed, done);
-    return total() < kImpossible ? list() : List();
+    return total() < kNoWay ? list() : List();
   }
 
   List leanest() {
     capacity_ = std::numeric_limits<Bytes>::max() / 2;
     lean_ = true;
     begin();
-    return total() < kImpossible ? list() : List();
+    return total() < kNoWay ? list() : List();
   }
 
  private:
@@ -74,7 +74,7 @@ class StreamLists::Search {
   };
   struct Choice {
     int32_t way = -1;
-    double cost = kImpossible;
+    double cost = kNoWay;
     Costs of;
   };
 
@@ -283,7 +283,7 @@ class StreamLists::Search {
     std::vector<char> kept = what_stays();
     const double mean = [&] {
       double sum = 0;
-      for (const Choice& choice : choices_) sum += choice.cost < kImpossible ? choice.cost : 0;
+      for (const Choice& choice : choices_) sum += choice.cost < kNoWay ? choice.cost : 0;
       return sum / static_cast<double>(ops_.size());
     }();
     double temperature = 0;
@@ -291,7 +291,7 @@ class StreamLists::Search {
       if (move % kAskEvery == 0) {
         const double done = done_after(move);
         if (done >= 1) break;
-        temperature = mean * kWarm * std::pow(kCold / kWarm, done);
+        temperature = mean * kWarmMove * std::pow(kColdMove / kWarmMove, done);
       }
       const std::vector<int32_t>& from = near.empty() || random.one_in(kFarOne) ? free : near;
       changed_.clear();
