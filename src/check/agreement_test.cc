@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/lists.h"
 #include "check/least_costs.h"
 #include "check/replay.h"
 #include "problem/cost_graph_json.h"
@@ -39,16 +41,22 @@ RandomCase case_with_engines(int number) {
   return random_case(uint64_t{1} << 32 | static_cast<uint64_t>(number), kEngines);
 }
 
+// As many have choices that stream: on one engine and on several by turns.
+RandomCase case_with_streams(int number) {
+  return random_case(uint64_t{2} << 32 | static_cast<uint64_t>(number), {.engines = number % 2 == 1, .streams = true});
+}
+
 // What is said of the plan's file.
 Result<Found> judge(const std::string& text, std::vector<Span>* spans = nullptr) {
   PANTOUM_ASSIGN(const problem::Plan plan, problem::parse_plan(text, "case"));
   return replay(plan.graph, plan, plan.question, spans);
 }
 
-// The same, as the reference checker judges: with one engine it does not look at the storage table, with several it looks at numerics.
+// The same, as the reference checker judges: with one engine and no streams it does not look at the storage table, else it looks at
+// numerics.
 Result<Found> judge_as_reference(problem::Plan plan) {
   Result<Found> found = judge(problem::to_json(plan).dump());
-  if (problem::several_engines(plan.graph.device)) {
+  if (problem::has_queues(plan.graph)) {
     if (found && found->used.numerics && !plan.question.freedoms.numerics) return fail("E0807", "another class");
     return found;
   }
@@ -130,6 +138,42 @@ void count_moments(const problem::Plan& plan, const std::vector<Span>& spans, st
         counts["taken over, waits for a page_out"] += taken && waits_for_write(source);
       }
       held[tensor] = step.at[output];
+    }
+  }
+}
+
+// What the plan streams, and what its streams wait for.
+void count_streams(const problem::Plan& plan, const std::vector<Span>& spans, std::map<std::string, int>& counts) {
+  std::map<int64_t, const problem::Op*> op_of;
+  for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
+  const problem::Pager& pager = plan.graph.device.pager;
+  const auto slot_of = [&](int64_t tensor) {
+    const auto place = plan.storage.find(tensor);
+    return place == plan.storage.end() ? -1 : place->second;
+  };
+  constexpr const char* kWaits[] = {"stream waits for the issuer", "stream waits for engines or channels",
+                                    "stream waits for a value", "stream waits for bytes"};
+  for (size_t index = 0; index < plan.instructions.size(); ++index) {
+    const problem::Instruction& step = plan.instructions[index];
+    if (step.what != problem::Do::kCompute) continue;
+    const problem::Op& op = *op_of.at(step.subject);
+    const problem::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    const problem::Stream& stream = choice.stream;
+    if (!stream.any()) continue;
+    ++counts[kWaits[static_cast<size_t>(spans[index].why)]];
+    ++counts[pager.full_duplex ? "stream, full duplex" : "stream, half duplex"];
+    ++counts[pager.mode == problem::PagerMode::kSync ? "stream, sync" : "stream, async"];
+    ++counts[problem::several_engines(plan.graph.device) ? "stream, several engines" : "stream, one engine"];
+    counts["stream in"] += !stream.in.empty();
+    counts["stream out"] += !stream.out.empty();
+    counts["stream in and out"] += !stream.in.empty() && !stream.out.empty();
+    counts["stream in place"] += stream.in_place;
+    counts["stream with async_s"] += stream.async_s && pager.mode == problem::PagerMode::kAsync;
+    counts["stream beside whole operands"] += stream.in.size() < choice.reads.size() && !step.at.empty();
+    counts["stream in blocks"] += pager.block_bytes > 1;
+    for (const auto& [out, in] : choice.overwrites) {
+      const bool same = slot_of(op.output(out)) == slot_of(op.input(in));
+      if (base::contains(stream.out, out)) ++counts[same ? "stream over its slot" : "stream pair, two slots"];
     }
   }
 }
@@ -220,8 +264,8 @@ TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlans) {
   const std::filesystem::path checker = reference_checker();
   if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
   int valid = 0;
-  expect_agreement(*this, checker, cases(), [](int number) { return random_case(static_cast<uint64_t>(number)); },
-                   valid);
+  expect_agreement(
+      *this, checker, cases(), [](int number) { return random_case(static_cast<uint64_t>(number)); }, valid);
   RecordProperty("cases", cases());
   RecordProperty("valid", valid);
 }
@@ -234,6 +278,16 @@ TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlansOfSeveralEngines) {
   expect_agreement(*this, checker, cases, case_with_engines, valid);
   EXPECT_GT(valid, cases / 4);
   RecordProperty("cases", cases);
+  RecordProperty("valid", valid);
+}
+
+TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlansThatStream) {
+  const std::filesystem::path checker = reference_checker();
+  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
+  int valid = 0;
+  expect_agreement(*this, checker, cases(), case_with_streams, valid);
+  EXPECT_GT(valid, cases() / 4);
+  RecordProperty("cases", cases());
   RecordProperty("valid", valid);
 }
 
@@ -328,6 +382,48 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
   for (const char* feature : kFeatures) EXPECT_GE(counts[feature], cases() / 200) << feature;
 }
 
+constexpr const char* kStreamFeatures[] = {"stream waits for the issuer",
+                                           "stream waits for engines or channels",
+                                           "stream waits for a value",
+                                           "stream waits for bytes",
+                                           "stream, full duplex",
+                                           "stream, half duplex",
+                                           "stream, sync",
+                                           "stream, async",
+                                           "stream, several engines",
+                                           "stream, one engine",
+                                           "stream in",
+                                           "stream out",
+                                           "stream in and out",
+                                           "stream in place",
+                                           "stream with async_s",
+                                           "stream beside whole operands",
+                                           "stream in blocks",
+                                           "stream over its slot",
+                                           "stream pair, two slots",
+                                           "broken E0221",
+                                           "broken E0801",
+                                           "broken E0804",
+                                           "mutation slot",
+                                           "mutation one slot",
+                                           "mutation no page_out",
+                                           "mutation stream twice",
+                                           "mutation capacity"};
+
+TEST(RandomCases, ThatStreamShowEveryFeatureAndEveryBreakage) {
+  std::map<std::string, int> counts;
+  for (int number = 0; number < cases(); ++number) {
+    const RandomCase random = case_with_streams(number);
+    std::vector<Span> spans;
+    const Result<Found> found = judge(problem::to_json(random.plan).dump(), &spans);
+    count_features(random, found, counts);
+    if (found) count_streams(random.plan, spans, counts);
+  }
+  for (const auto& [feature, count] : counts) RecordProperty(feature, count);
+  EXPECT_GT(counts["valid"], cases() / 3);
+  for (const char* feature : kStreamFeatures) EXPECT_GE(counts[feature], cases() / 200) << feature;
+}
+
 // What is read off a graph of several engines is below every plan of it.
 TEST(RandomCases, WithSeveralEnginesTakeNoLessThanWhatEveryPlanTakes) {
   const problem::Freedoms all{.numerics = true, .one_slot = true};
@@ -351,10 +447,47 @@ TEST(RandomCases, WithSeveralEnginesTakeNoLessThanWhatEveryPlanTakes) {
   EXPECT_GT(nearest_energy, 0.9);
 }
 
+// The same of graphs that stream, for the plan's budget and for no more freedoms than the plan uses.
+TEST(RandomCases, ThatStreamTakeNoLessThanWhatEveryPlanTakes) {
+  double nearest_time = 0, nearest_energy = 0;
+  int valid = 0;
+  for (int number = 0; number < 6000; ++number) {
+    const problem::Plan plan = case_with_streams(number).plan;
+    const Result<Found> found = judge(problem::to_json(plan).dump());
+    if (!found) continue;
+    const FreedomsUsed& used = found->used;
+    const problem::Freedoms all{.numerics = true, .one_slot = true};
+    const problem::Freedoms few{.paging = used.paging.has_value(),
+                                .recomputing = used.recomputing.has_value(),
+                                .in_place = used.in_place.has_value(),
+                                .reordering = !found->keeps_order,
+                                .numerics = used.numerics.has_value(),
+                                .one_slot = plan.question.freedoms.one_slot};
+    constexpr double kOrders = 1 - 1e-12;  // both are rounded down, and sum in different orders
+    for (const problem::Freedoms& freedoms : {all, few})
+      for (const int64_t budget : {std::numeric_limits<int64_t>::max(), found->arena_bytes}) {
+        const LeastCosts least = least_costs(plan.graph, freedoms, budget);
+        ASSERT_LE(least.time_s * kOrders, found->time.low) << number << ", budget " << budget;
+        ASSERT_LE(least.energy_j * kOrders, found->energy.low) << number << ", budget " << budget;
+        // A budget has a byte at least, and a plan that streams everything may need none.
+        ASSERT_LE(least.ram_bytes, std::max<int64_t>(1, found->arena_bytes)) << number << ", budget " << budget;
+        nearest_time = std::max(nearest_time, least.time_s / found->time.high);
+        nearest_energy = std::max(nearest_energy, least.energy_j / found->energy.high);
+      }
+    ++valid;
+  }
+  EXPECT_GT(valid, 2000);
+  EXPECT_GT(nearest_time, 0.99);  // the bounds are not empty words
+  EXPECT_GT(nearest_energy, 0.9);
+}
+
 TEST(RandomGraphs, AreGraphsWhateverTheOptions) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
-    const RandomGraphOptions options{
-        .pager = seed % 2 == 0, .empty_tensors = seed % 3 == 0, .odd_sizes = seed % 5 == 0};
+    const RandomGraphOptions options{.pager = seed % 2 == 0,
+                                     .empty_tensors = seed % 3 == 0,
+                                     .odd_sizes = seed % 5 == 0,
+                                     .engines = seed % 7 < 3,
+                                     .streams = seed % 4 < 3};
     const problem::CostGraph graph = random_cost_graph(seed, options);
     const auto valid = problem::validate(graph);
     ASSERT_TRUE(valid.has_value()) << seed << to_text(valid.error());

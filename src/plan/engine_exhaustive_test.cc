@@ -2,10 +2,12 @@
 // is called optimal is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "check/claims.h"
@@ -20,9 +22,9 @@ namespace pantoum::plan {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr uint64_t kTinyGraphs = 12;
+constexpr uint64_t kTinyGraphs = 12, kTinyStreams = 12;
 #else
-const uint64_t kTinyGraphs = all_cases() ? 5000 : 60;
+const uint64_t kTinyGraphs = all_cases() ? 5000 : 60, kTinyStreams = all_cases() ? 2000 : 60;
 #endif
 constexpr uint64_t kEverySample = 40;
 
@@ -36,9 +38,33 @@ CostGraph tiny_graph(uint64_t seed) {
              .paging = paging});
 }
 
+// One engine or two, 3 to 5 ops whose choices stream too.
+CostGraph tiny_stream_graph(uint64_t seed) {
+  return plan_test::tiny_engine_graph(seed, {.ops = 3 + static_cast<int>(seed / 4 % 3),
+                                             .engines = 1 + static_cast<int>(seed / 2 % 2),
+                                             .paging = true,
+                                             .streams = true});
+}
+
 struct EngineTally {
   int asked = 0, planned = 0, missed = 0, refused = 0, known = 0, equal = 0, optimal = 0, certified = 0;
+  int stream = 0;  // known optima whose plan streams
 };
+
+bool streams(const CostGraph& graph) {
+  return std::ranges::any_of(graph.ops, [](const problem::Op& op) {
+    return std::ranges::any_of(op.choices, [](const problem::Choice& choice) { return choice.stream.any(); });
+  });
+}
+
+bool streams(const Plan& plan) {
+  std::map<int64_t, const problem::Op*> op_of;
+  for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
+  return std::ranges::any_of(plan.instructions, [&](const problem::Instruction& step) {
+    return step.what == problem::Do::kCompute &&
+           op_of.at(step.subject)->choices[static_cast<size_t>(step.choice)].stream.any();
+  });
+}
 
 // For the reference checker, where somebody asks for them.
 void write_sample(const Plan& plan, uint64_t seed, const char* name) {
@@ -79,6 +105,7 @@ void hold_against_search(uint64_t seed, const CostGraph& graph, const PlanOption
   const auto best = plan_test::best_engine_plan(graph, asked, below);
   if (!best) return;
   ++tally.known;
+  tally.stream += streams(best->plan.instructions.empty() ? *plan : best->plan) ? 1 : 0;
   const double optimum = std::min(best->value, value);
   if (!best->plan.instructions.empty()) {
     write_sample(best->plan, seed, "-best");
@@ -98,33 +125,35 @@ void hold_against_search(uint64_t seed, const CostGraph& graph, const PlanOption
   tally.equal += value <= optimum * (1 + kRounding) ? 1 : 0;
 }
 
-TEST(EngineExhaustiveSearch, AgreesWithBoundsPlansAndRefusals) {
-  EngineTally tally;
-  for (uint64_t seed = 0; seed < kTinyGraphs; ++seed) {
-    const CostGraph graph = tiny_graph(seed);
-    PlanOptions options{.gap = 1e-9, .effort = 1, .threads = 1};
-    options.question.freedoms.numerics = true;
-    const Result<Plan> whole = unplanned(graph, options);
-    ASSERT_TRUE(whole) << to_text(whole.error());
-    const Bytes most = whole->predicted.arena_bytes;
-    constexpr int kPercents[] = {1000, 100, 90, 80};
-    options.question.budget = std::max<Bytes>(64, most * kPercents[seed % 4] / 100);
-    options.question.objective = seed / 3 % 3 == 0 ? Objective::kEnergy : Objective::kTime;
-    // Limits near what is in reach: a share of what the plan without them takes.
-    if (seed % 5 == 1) {
-      const Result<Plan> free = make_plan(graph, options);
-      if (free) {
-        constexpr double kShares[] = {0.5, 0.8, 0.95, 1.02, 1.2};
-        const double share = kShares[seed / 5 % 5];
-        if (options.question.objective == Objective::kEnergy)
-          options.question.deadline = free->predicted.time_s * share;
-        else
-          options.question.energy_limit = free->predicted.energy_j * share;
-      }
+// Asks a question of the graph, near what is in reach.
+void ask(uint64_t seed, const CostGraph& graph, EngineTally& tally) {
+  PlanOptions options{.gap = 1e-9, .effort = 1, .threads = 1};
+  options.question.freedoms.numerics = true;
+  const Result<Plan> whole = unplanned(graph, options);
+  ASSERT_TRUE(whole) << to_text(whole.error());
+  const Bytes most = whole->predicted.arena_bytes;
+  constexpr int kPercents[] = {1000, 100, 90, 80};
+  constexpr int kStreamPercents[] = {100, 80, 60, 40};  // streams need less
+  const int percent = streams(graph) ? kStreamPercents[seed % 4] : kPercents[seed % 4];
+  options.question.budget = std::max<Bytes>(64, most * percent / 100);
+  options.question.objective = seed / 3 % 3 == 0 ? Objective::kEnergy : Objective::kTime;
+  // Limits near what is in reach: a share of what the plan without them takes.
+  if (seed % 5 == 1) {
+    const Result<Plan> free = make_plan(graph, options);
+    if (free) {
+      constexpr double kShares[] = {0.5, 0.8, 0.95, 1.02, 1.2};
+      const double share = kShares[seed / 5 % 5];
+      if (options.question.objective == Objective::kEnergy)
+        options.question.deadline = free->predicted.time_s * share;
+      else
+        options.question.energy_limit = free->predicted.energy_j * share;
     }
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(*options.question.budget) + " bytes");
-    hold_against_search(seed, graph, options, tally);
   }
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(*options.question.budget) + " bytes");
+  hold_against_search(seed, graph, options, tally);
+}
+
+void record(const EngineTally& tally) {
   for (const auto& [name, count] : {std::pair{"asked", tally.asked},
                                     {"planned", tally.planned},
                                     {"missed", tally.missed},
@@ -132,14 +161,34 @@ TEST(EngineExhaustiveSearch, AgreesWithBoundsPlansAndRefusals) {
                                     {"known", tally.known},
                                     {"equal", tally.equal},
                                     {"optimal", tally.optimal},
-                                    {"certified", tally.certified}})
-    RecordProperty(name, count);
+                                    {"certified", tally.certified},
+                                    {"stream", tally.stream}})
+    testing::Test::RecordProperty(name, count);
+}
+
+TEST(EngineExhaustiveSearch, AgreesWithBoundsPlansAndRefusals) {
+  EngineTally tally;
+  for (uint64_t seed = 0; seed < kTinyGraphs; ++seed) ask(seed, tiny_graph(seed), tally);
+  record(tally);
   if (kFew) return;
   EXPECT_GT(tally.known, tally.planned * 2 / 3);
   EXPECT_GT(tally.equal, tally.known * 9 / 10);
   EXPECT_GT(tally.optimal, tally.planned / 10);
   EXPECT_GT(tally.refused, tally.asked / 50);
   EXPECT_LT(tally.missed, tally.asked / 10);
+}
+
+TEST(EngineExhaustiveSearch, AgreesOnOpsThatStream) {
+  EngineTally tally;
+  for (uint64_t seed = 0; seed < kTinyStreams; ++seed) ask(seed, tiny_stream_graph(seed), tally);
+  record(tally);
+  if (kFew) return;
+  EXPECT_GT(tally.known, tally.planned * 2 / 3);
+  EXPECT_GE(tally.equal, tally.known * 9 / 10);
+  EXPECT_GT(tally.optimal, tally.planned / 10);
+  EXPECT_GT(tally.refused, tally.asked / 50);
+  EXPECT_LT(tally.missed, tally.asked / 10);
+  EXPECT_GT(tally.stream, tally.known / 4);
 }
 
 }  // namespace

@@ -26,10 +26,41 @@ constexpr double kTick = 0.5e-3;
 constexpr int64_t kUnit = 64;
 constexpr double kRounding = 1e-10;
 
+// A copy of the choice that streams some of its operands, and of these some more than once. Its seconds are whole ticks, as those of all transfers.
+Choice streamed(const CostGraph& graph, const problem::Op& op, Choice choice, check::Random& random) {
+  const problem::Pager& pager = graph.device.pager;
+  problem::Stream& stream = choice.stream = {};
+  const auto bytes = [&](int64_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].bytes; };
+  for (int read = 0; read < static_cast<int>(op.inputs.size()); ++read) {
+    if (random.chance(0.4)) continue;
+    const int64_t passes = random.chance(0.2) ? 2 : 1;
+    stream.in.push_back(read);
+    stream.bytes_in += passes * bytes(op.input(read));
+    stream.transfers_in += passes * random.between(1, bytes(op.input(read)) / kUnit);
+  }
+  if (stream.in.empty() || random.chance(0.5)) {
+    stream.out = {0};
+    stream.bytes_out = bytes(op.output(0));
+    stream.transfers_out = random.between(1, stream.bytes_out / kUnit);
+  }
+  choice.algorithm += " streamed";
+  choice.time_s = static_cast<double>(random.between(1, 8)) * kTick;
+  choice.energy_j = static_cast<double>(random.between(1, 40)) * 1e-3;
+  choice.workspace_bytes = random.chance(0.7) ? kUnit : 0;
+  if (!random.chance(0.5)) return choice;
+  const problem::ChoiceCosts costs = problem::costs_of(pager, choice);
+  const auto ticks = [](double seconds) { return std::llround(seconds / kTick); };
+  const int64_t in = ticks(costs.seconds_in), out = ticks(costs.seconds_out), alone = ticks(choice.time_s);
+  const int64_t moving = pager.full_duplex ? std::max(in, out) : in + out;
+  stream.async_s = static_cast<double>(random.between(std::max(alone, moving), alone + in + out)) * kTick;
+  return choice;
+}
+
 }  // namespace
 
 CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
-  check::Random random(seed * 977 + static_cast<uint64_t>(options.ops * 8 + options.engines));
+  check::Random random(seed * 977 + static_cast<uint64_t>(options.ops * 8 + options.engines) +
+                       (options.streams ? 511 : 0));
   CostGraph graph;
   graph.name = "tiny" + std::to_string(seed);
   const auto ticks = [&](int64_t least, int64_t most) {
@@ -86,7 +117,7 @@ CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
       choice.algorithm = "c" + std::to_string(choices);
       const int64_t first = random.between(0, options.engines - 1);
       choice.engines = {graph.device.engines[static_cast<size_t>(first)].name};
-      if (random.chance(0.2)) {
+      if (options.engines > 1 && random.chance(0.2)) {
         const int64_t other = (first + 1 + random.between(0, options.engines - 2)) % options.engines;
         choice.engines.push_back(graph.device.engines[static_cast<size_t>(other)].name);
       }
@@ -97,6 +128,8 @@ CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
       choice.writes = {0};
       each.choices.push_back(std::move(choice));
     }
+    for (int64_t more = options.streams ? random.between(0, 2) : 0; more > 0; --more)
+      each.choices.push_back(streamed(graph, each, each.choices[random.index(each.choices.size())], random));
   }
   if (options.paging && random.chance(0.4)) graph.tensors.back().end = Home::kAux;
   if (random.chance(0.3))
@@ -113,10 +146,13 @@ struct Way {
   int64_t seconds = 0, launch = 0;
   double joules = 0;
   int workspace = 0;
+  std::vector<int> whole, streamed;          // what it reads in RAM and in storage
+  bool out = false;                          // it writes to storage
+  bool keeps_in = false, keeps_out = false;  // channels of the pager
 };
 
 struct TinyOp {
-  std::vector<int> reads;
+  std::vector<int> reads;  // by any way
   int writes = 0;
   bool again = true;
   std::vector<Way> ways;
@@ -177,8 +213,15 @@ class EngineSearch {
         const auto known = std::ranges::find(targets_, way.engines);
         way.target = static_cast<int>(known - targets_.begin());
         if (known == targets_.end()) targets_.push_back(way.engines);
-        way.seconds = ticks(choice.time_s);
-        way.joules = choice.energy_j;
+        const bool full = graph.device.pager.full_duplex;
+        for (const int position : choice.reads)
+          (choice.reads_whole(position) ? way.whole : way.streamed).push_back(static_cast<int>(each.input(position)));
+        way.out = !choice.stream.out.empty();
+        way.keeps_in = !way.streamed.empty() || (way.out && !full);
+        way.keeps_out = way.out && full;
+        const problem::ChoiceCosts costs = problem::costs_of(graph.device.pager, choice);
+        way.seconds = ticks(costs.seconds);
+        way.joules = costs.joules;
         way.workspace = static_cast<int>(choice.workspace_bytes / kUnit);
       }
     }
@@ -295,15 +338,19 @@ class EngineSearch {
     const TinyOp& op = ops_[number];
     const Way& way = op.ways[chosen];
     if ((state.computed >> number & 1) != 0 && !op.again) return;
-    for (const int read : op.reads)
+    for (const int read : way.whole)
       if (state.at[index(read)] < 0) return;
-    const int units = tensors_[index(op.writes)].units;
+    for (const int read : way.streamed)
+      if (state.stored[index(read)] < 0) return;
+    if (way.out && (state.stored[index(op.writes)] >= 0 || !may_store(op.writes))) return;
+    const int units = way.out ? 0 : tensors_[index(op.writes)].units;
     const auto beside_inputs = [&](int at, int size) {
       return std::ranges::all_of(
-          op.reads, [&](int read) { return apart(at, size, state.at[index(read)], tensors_[index(read)].units); });
+          way.whole, [&](int read) { return apart(at, size, state.at[index(read)], tensors_[index(read)].units); });
     };
     for (int at = 0; at + units <= units_; ++at) {
-      if (!may_stand(op.writes, at) || !beside_inputs(at, units)) continue;
+      if (!way.out && (!may_stand(op.writes, at) || !beside_inputs(at, units))) continue;
+      if (way.out && at > 0) break;
       for (int work = plenty_ ? own_work_[number] : 0; work + way.workspace <= units_; ++work) {
         if (way.workspace > 0 && (!beside_inputs(work, way.workspace) || !apart(at, units, work, way.workspace)))
           continue;
@@ -322,17 +369,25 @@ class EngineSearch {
     if ((way.engines & 1) == 0) state.issuer = begin;
     for (size_t engine = 0; engine < hand_off_.size(); ++engine)
       if ((way.engines >> engine & 1) != 0) begin = std::max(begin, state.engine_free[engine]);
-    for (const int read : op.reads) begin = std::max(begin, state.ready[index(read)][index(way.target)]);
+    for (const int read : way.whole) begin = std::max(begin, state.ready[index(read)][index(way.target)]);
+    for (const int read : way.streamed) begin = std::max(begin, state.stored[index(read)]);
+    if (way.keeps_in) begin = std::max(begin, state.in_free);
+    if (way.keeps_out) begin = std::max(begin, state.out_free);
     const int units = tensors_[index(op.writes)].units;
-    begin = std::max(begin, take(state, at, units, way.target, steps_));
+    if (!way.out) begin = std::max(begin, take(state, at, units, way.target, steps_));
     if (way.workspace > 0) begin = std::max(begin, take(state, work, way.workspace, way.target, steps_));
     const int64_t end = begin + way.seconds;
     if ((way.engines & 1) != 0) state.issuer = end;
     for (size_t engine = 0; engine < hand_off_.size(); ++engine)
       if ((way.engines >> engine & 1) != 0) state.engine_free[engine] = end;
-    for (const int read : op.reads) use(state, state.at[index(read)], tensors_[index(read)].units, way.engines, end);
+    for (const int read : way.whole) use(state, state.at[index(read)], tensors_[index(read)].units, way.engines, end);
     if (way.workspace > 0) use(state, work, way.workspace, way.engines, end);
-    make(state, op.writes, at, way.engines, end);
+    if (way.keeps_in) state.in_free = end;
+    if (way.keeps_out) state.out_free = end;
+    if (way.out)
+      state.stored[index(op.writes)] = end;
+    else
+      make(state, op.writes, at, way.engines, end);
     state.end = std::max(state.end, end);
     state.joules += way.joules;
     state.computed |= 1U << number;
@@ -340,16 +395,17 @@ class EngineSearch {
     steps_.push_back({.what = Do::kCompute,
                       .subject = static_cast<int64_t>(number),
                       .choice = static_cast<int>(chosen),
-                      .at = {at * kUnit},
+                      .at = way.out ? std::vector<int64_t>{} : std::vector<int64_t>{at * kUnit},
                       .workspace_at = way.workspace > 0 ? work * kUnit : -1});
     go_on(std::move(state));
     steps_.clear();
   }
 
+  bool may_store(int tensor) const { return asked_.freedoms.paging || tensors_[index(tensor)].ends_there; }
+
   void page_out(const TinyState& from, size_t number) {
     const TinyTensor& tensor = tensors_[number];
-    if (from.at[number] < 0 || from.stored[number] >= 0) return;
-    if (!asked_.freedoms.paging && !tensor.ends_there) return;
+    if (from.at[number] < 0 || from.stored[number] >= 0 || !may_store(static_cast<int>(number))) return;
     TinyState state = from;
     transfer(state, graph_.device.pager.full_duplex ? state.out_free : state.in_free, state.ready[number][0],
              tensor.out, tensor.out_j, [&](int64_t end) {

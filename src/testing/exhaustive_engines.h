@@ -17,9 +17,10 @@ namespace pantoum::plan_test {
 struct TinyEngineOptions {
   int ops = 5, engines = 2;
   bool paging = false;
+  bool streams = false;  // choices that stream too; with paging
 };
 // A graph whose seconds are whole ticks and whose sizes are whole units, as the search needs them; a hand-off, launches,
-// gangs, idle power, workspace turn up. The same seed, the same graph.
+// gangs, idle power, workspace, streams turn up. The same seed, the same graph.
 [[nodiscard]] problem::CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options);
 
 struct EngineOptimum {

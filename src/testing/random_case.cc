@@ -42,14 +42,18 @@ class Spoiler {
 
   std::string spoil() {
     using Way = std::string (Spoiler::*)();
-    constexpr Way kWays[] = {&Spoiler::drop,     &Spoiler::duplicate,  &Spoiler::swap_near, &Spoiler::swap_far,
-                             &Spoiler::move,     &Spoiler::shift,      &Spoiler::shift,     &Spoiler::workspace,
-                             &Spoiler::choice,   &Spoiler::subject,    &Spoiler::outputs,   &Spoiler::initial,
-                             &Spoiler::staging,  &Spoiler::budget,     &Spoiler::deadline,  &Spoiler::prediction,
-                             &Spoiler::bound,    &Spoiler::free_early, &Spoiler::page_late, &Spoiler::pin,
-                             &Spoiler::no_budget};
+    constexpr Way kWays[] = {&Spoiler::drop, &Spoiler::duplicate, &Spoiler::swap_near, &Spoiler::swap_far,
+                             &Spoiler::move, &Spoiler::shift, &Spoiler::shift, &Spoiler::workspace, &Spoiler::choice,
+                             &Spoiler::subject, &Spoiler::outputs, &Spoiler::initial, &Spoiler::staging,
+                             &Spoiler::budget, &Spoiler::deadline, &Spoiler::prediction, &Spoiler::bound,
+                             &Spoiler::free_early, &Spoiler::page_late, &Spoiler::pin, &Spoiler::no_budget,
+                             // Of graphs whose storage has slots:
+                             &Spoiler::slot, &Spoiler::slot, &Spoiler::one_slot, &Spoiler::no_page_out,
+                             &Spoiler::no_page_out, &Spoiler::stream_twice, &Spoiler::capacity};
+    constexpr size_t kOfSlots = 7;
+    const size_t ways = std::size(kWays) - (streams() ? 0 : kOfSlots);
     for (int attempt = 0; attempt < 20; ++attempt) {
-      std::string name = (this->*kWays[random_.index(std::size(kWays))])();
+      std::string name = (this->*kWays[random_.index(ways)])();
       if (!name.empty()) return name;
     }
     return "none";
@@ -197,6 +201,59 @@ class Spoiler {
     for (problem::Tensor& tensor : plan_.graph.tensors)
       if (tensor.id == source) tensor.pinned = true;
     return "pin";
+  }
+  bool streams() const {
+    return std::ranges::any_of(plan_.graph.ops, [](const problem::Op& op) {
+      return std::ranges::any_of(op.choices, [](const problem::Choice& choice) { return choice.stream.any(); });
+    });
+  }
+  // In storage: elsewhere, where another one is, or nowhere.
+  std::string slot() {
+    if (plan_.storage.empty()) return {};
+    const auto entry = [&] {
+      return std::next(plan_.storage.begin(), static_cast<std::ptrdiff_t>(random_.index(plan_.storage.size())));
+    };
+    const auto moved = entry();
+    const int64_t block = plan_.graph.device.pager.block_bytes;
+    switch (random_.between(0, 3)) {
+      case 0:
+        plan_.storage.erase(moved);
+        break;
+      case 1:
+        moved->second = entry()->second;
+        break;
+      case 2:
+        moved->second = std::max<int64_t>(0, moved->second + block * random_.between(-3, 3));
+        break;
+      default:
+        moved->second += random_.between(1, 40);
+    }
+    return "slot";
+  }
+  std::string one_slot() {
+    plan_.question.freedoms.one_slot = !plan_.question.freedoms.one_slot;
+    return "one slot";
+  }
+  std::string no_page_out() {
+    Instruction* step = any(Do::kPageOut);
+    if (step == nullptr) return {};
+    steps().erase(steps().begin() + (step - steps().data()));
+    return "no page_out";
+  }
+  // What was streamed out already is computed again.
+  std::string stream_twice() {
+    Instruction* step = any(Do::kCompute);
+    if (step == nullptr) return {};
+    const Instruction copy = *step;
+    steps().push_back(copy);
+    return "stream twice";
+  }
+  std::string capacity() {
+    if (plan_.storage.empty()) return {};
+    int64_t most = 0;
+    for (const auto& [tensor, at] : plan_.storage) most = std::max(most, at);
+    plan_.graph.device.pager.capacity_bytes = most + random_.between(0, 600);
+    return "capacity";
   }
   std::string no_budget() {
     plan_.question.budget.reset();

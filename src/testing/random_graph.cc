@@ -1,6 +1,10 @@
 #include "testing/random_graph.h"
 
+#include <algorithm>
 #include <numeric>
+
+#include "base/lists.h"
+#include "base/round_up.h"
 
 namespace pantoum::check {
 namespace {
@@ -152,10 +156,12 @@ class Maker {
     for (int64_t choice = random_.between(1, 3); choice > 0; --choice) {
       op.choices.push_back(random_choice(op));
       vary(op, op.choices.back());
+      if (options_.streams && (op.choices.size() > 1 || random_.chance(0.4))) stream(op, op.choices.back());
     }
     if (options_.several_numerics && random_.chance(0.1)) {
       op.choices.push_back(random_choice(op));
       op.choices.back().numerics = "pairwise";
+      stream(op, op.choices.back());
     }
     add_op(std::move(op));
   }
@@ -177,6 +183,75 @@ class Maker {
     }
   }
 
+  // Streams some of what the choice reads and writes: of each pair in its `overwrites` both or neither. The first choice of an
+  // op is one that runs on the device, so that some plan solves the graph.
+  void stream(const Op& op, Choice& choice) {
+    const bool first = &choice == &op.choices.front();
+    const bool storage = graph_.device.pager.mode != PagerMode::kNone;
+    if (!options_.streams || !random_.chance(0.7) || (first && !storage)) return;
+    problem::Stream& stream = choice.stream;
+    for (const int read : choice.reads)
+      if (random_.chance(0.5) && (tensor(op.input(read)).start != Home::kRom || (!first && random_.chance(0.1))))
+        stream.in.push_back(read);
+    for (const int written : choice.writes)
+      if (random_.chance(0.4)) stream.out.push_back(written);
+    close_over_pairs(choice);
+    if (!stream.any()) return;
+    const auto overwrites = [&](int out) {
+      return std::ranges::any_of(choice.overwrites, [&](const auto& pair) { return pair.first == out; });
+    };
+    if (!first && !stream.out.empty() && std::ranges::all_of(stream.out, overwrites))
+      stream.in_place = random_.chance(0.4);
+    const auto blocks_of = [&](const std::vector<int>& positions, const std::vector<int64_t>& ids) {
+      int64_t blocks = 0;
+      for (const int position : positions) blocks += blocks_in(tensor(ids[static_cast<size_t>(position)]).bytes);
+      return std::max<int64_t>(1, blocks);
+    };
+    if (!stream.in.empty())
+      set_moved(blocks_of(stream.in, op.inputs) * random_.between(1, 3), stream.bytes_in, stream.transfers_in);
+    if (!stream.out.empty()) {
+      const int64_t all = blocks_of(stream.out, op.outputs);
+      set_moved(stream.in_place ? random_.between(1, all) : all * (random_.chance(0.2) ? 2 : 1), stream.bytes_out,
+                stream.transfers_out);
+    }
+    if (random_.chance(0.5)) choice.workspace_bytes = random_.between(1, 500);
+    if (random_.chance(0.5)) set_async(choice);
+  }
+
+  static void close_over_pairs(Choice& choice) {
+    problem::Stream& stream = choice.stream;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [out, in] : choice.overwrites) {
+        const bool streams_out = base::contains(stream.out, out), streams_in = base::contains(stream.in, in);
+        if (streams_out == streams_in) continue;
+        streams_out ? stream.in.push_back(in) : stream.out.push_back(out);
+        changed = true;
+      }
+    }
+  }
+
+  int64_t blocks_in(int64_t bytes) const {
+    const int64_t block = graph_.device.pager.block_bytes;
+    return base::round_up(bytes, block) / block;
+  }
+
+  void set_moved(int64_t blocks, int64_t& bytes, int64_t& transfers) {
+    bytes = blocks * graph_.device.pager.block_bytes;
+    transfers = random_.between(1, std::min<int64_t>(blocks, 40));
+  }
+
+  // Between what is taken by the longer one of computing and moving, and by both in turn; both ends turn up.
+  void set_async(Choice& choice) {
+    const problem::Pager& pager = graph_.device.pager;
+    const problem::ChoiceCosts costs = problem::costs_of(pager, choice);
+    const double both = costs.seconds_in + costs.seconds_out;
+    const double moving = pager.full_duplex ? std::max(costs.seconds_in, costs.seconds_out) : both;
+    const double least = std::max(choice.time_s, moving), most = choice.time_s + both;
+    const double share = random_.chance(0.2) ? 0 : random_.chance(0.2) ? 1 : random_.unit();
+    choice.stream.async_s = std::min(most, least + share * (most - least));
+  }
+
   // An optional op makes a small stand-in (a mask) of a tensor; the reader needs the one or the other.
   void make_masked_pair() {
     const int64_t whole = random_input();
@@ -195,6 +270,10 @@ class Maker {
       reader.choices.push_back(random_choice(reader));
       std::erase(reader.choices.back().reads, skipped);
     }
+    if (options_.streams && random_.chance(0.3)) {
+      reader.choices.push_back(reader.choices.back());
+      stream(reader, reader.choices.back());
+    }
     add_op(std::move(reader));
   }
 
@@ -207,6 +286,11 @@ class Maker {
     tensor(parameter).next = op.outputs.front();
     op.choices.push_back(random_choice(op));
     op.choices.back().overwrites = {{0, 0}};
+    for (int64_t more = options_.streams ? random_.between(0, 3) : 0; more > 0; --more) {
+      op.choices.push_back(random_choice(op));
+      if (random_.chance(0.8)) op.choices.back().overwrites = {{0, 0}};
+      stream(op, op.choices.back());
+    }
     add_op(std::move(op));
     readable_.pop_back();  // nobody reads it in this step
   }

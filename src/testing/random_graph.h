@@ -29,6 +29,7 @@ struct RandomGraphOptions {
   bool odd_sizes = true;             // sizes that are no multiples of the alignment
   bool several_numerics = true;      // ops with a choice of another class than the others
   bool engines = false;              // two to four engines, choices on one of them or on several
+  bool streams = false;              // choices that stream some of what they read and write
 };
 
 // A graph that `problem::validate` accepts and that some plan solves when RAM is plenty. The same seed and options, the

@@ -37,6 +37,7 @@ class Executor {
       for (const int64_t input : op.inputs) ++readers_left_[input];
     }
     storage_ = graph.device.pager.mode != PagerMode::kNone;
+    if (std::ranges::any_of(graph.ops, streams)) share_slots();
   }
 
   Plan run() {
@@ -69,6 +70,65 @@ class Executor {
     }
   }
 
+  // ---- storage ----------------------------------------------------------------------------------
+
+  static bool streams(const Op& op) {
+    return std::ranges::any_of(op.choices, [](const Choice& choice) { return choice.stream.any(); });
+  }
+
+  // Where choices stream, who takes whose slot is known from the start.
+  void share_slots() {
+    streams_ = true;
+    plan_.question.freedoms.one_slot = random_.chance(0.5);
+    if (!plan_.question.freedoms.one_slot) return;
+    for (const Tensor& old : graph_.tensors)
+      if (old.next >= 0 && tensor_of_.at(old.next)->bytes <= old.bytes && random_.chance(0.7))
+        slot_of_[old.next] = old.id;
+  }
+
+  // The tensor is in storage; the one whose slot it takes is there no more.
+  void store(int64_t tensor) {
+    stored_.insert(tensor);
+    ever_stored_.insert(tensor);
+    if (const auto old = slot_of_.find(tensor); old != slot_of_.end() && tensor_of_.at(tensor)->bytes > 0)
+      stored_.erase(old->second);
+  }
+
+  // The tensor's slot is not its next's by now.
+  bool has_slot(int64_t tensor) const {
+    const int64_t next = tensor_of_.at(tensor)->next;
+    const auto heir = slot_of_.find(next);
+    return heir == slot_of_.end() || !stored_.contains(next);
+  }
+
+  // Could the choice run now, if its inputs were where it wants them?
+  bool may_stream(const Op& op, const Choice& choice) const {
+    const problem::Stream& stream = choice.stream;
+    if (!stream.any()) return true;
+    if (!storage_) return false;
+    for (const int in : stream.in)
+      if (tensor_of_.at(op.input(in))->start == Home::kRom) return false;
+    return std::ranges::all_of(stream.out, [&](int out) { return may_stream_out(op, choice, out); });
+  }
+
+  bool may_stream_out(const Op& op, const Choice& choice, int out) const {
+    const int64_t output = op.output(out);
+    if (stored_.contains(output)) return false;
+    if (held_.contains(output) && (locked_.contains(output) || tensor_of_.at(output)->pinned)) return false;
+    const auto shared = slot_of_.find(output);
+    bool knows = true, paired = false;
+    if (shared != slot_of_.end())
+      for (const int in : choice.stream.in)
+        if (op.input(in) == shared->second) knows = false;
+    for (const auto& [to, from] : choice.overwrites) {
+      if (to != out) continue;
+      const bool same = shared != slot_of_.end() && op.input(from) == shared->second;
+      if (choice.stream.in_place && !same) return false;
+      if (same) knows = paired = true;
+    }
+    return knows && (paired || !choice.stream.in_place);
+  }
+
   // ---- places -----------------------------------------------------------------------------------
 
   [[nodiscard]] bool is_free(Place place, const std::vector<Place>& taken, bool heed_reserved) const {
@@ -98,6 +158,7 @@ class Executor {
     for (size_t choice = 0; choice < op.choices.size(); ++choice) {
       const auto& writes = op.choices[choice].writes;
       const auto makes = [&](int position) { return op.outputs[static_cast<size_t>(position)] == needed; };
+      if (!may_stream(op, op.choices[choice]) && !random_.chance(0.02)) continue;
       if (needed < 0 || std::any_of(writes.begin(), writes.end(), makes)) good.push_back(static_cast<int>(choice));
     }
     return good.empty() ? 0 : good[random_.index(good.size())];
@@ -109,8 +170,18 @@ class Executor {
     const auto producer = producer_of_.find(tensor);
     if (producer == producer_of_.end() || depth > 12) return false;
     const bool allowed = producer->second->recompute || !computed_.contains(producer->second->id);
-    if (allowed && compute(*producer->second, random_choice(*producer->second, tensor), depth + 1)) return true;
+    if (allowed && compute(*producer->second, random_choice(*producer->second, tensor), depth + 1) &&
+        held_.contains(tensor))
+      return true;
     return stored_.contains(tensor) && page_in(tensor);
+  }
+
+  // What is streamed has to be in storage.
+  bool bring_to_storage(int64_t tensor, int depth) {
+    if (stored_.contains(tensor)) return true;
+    if (!storage_ || tensor_of_.at(tensor)->start == Home::kRom || !bring(tensor, depth)) return false;
+    if (!stored_.contains(tensor) && has_slot(tensor)) page_out(tensor);
+    return stored_.contains(tensor);
   }
 
   bool compute(const Op& op, int number, int depth) {
@@ -121,10 +192,16 @@ class Executor {
     for (const int position : choice.reads) {
       const int64_t input = op.inputs[static_cast<size_t>(position)];
       if (!there) break;
+      if (!choice.reads_whole(position)) {
+        there = bring_to_storage(input, depth);
+        continue;
+      }
       there = bring(input, depth);
       if (there && locked_.insert(input).second) locked_now.insert(input);
     }
     for (const int64_t input : locked_now) locked_.erase(input);
+    // What was brought may have made what this one is to make.
+    if (there && !may_stream(op, choice) && !random_.chance(0.02)) return false;
     if (there) emit(op, choice, number);
     return there;
   }
@@ -133,7 +210,11 @@ class Executor {
     Instruction step{.what = Do::kCompute, .subject = op.id, .choice = number, .at = {}};
     std::vector<Place> taken;
     std::vector<int64_t> taken_over;
-    for (const int position : choice.writes) {
+    for (const int position : choice.stream.out)
+      if (const int64_t output = op.output(position); held_.contains(output) && !tensor_of_.at(output)->pinned)
+        free(output);
+    const std::vector<int> writes = whole_outputs(choice);
+    for (const int position : writes) {
       const int64_t output = op.outputs[static_cast<size_t>(position)];
       const int64_t size = tensor_of_.at(output)->bytes;
       int64_t at = -1;
@@ -153,10 +234,17 @@ class Executor {
     if (choice.workspace_bytes > 0)
       step.workspace_at = free_offset(choice.workspace_bytes, taken, !random_.chance(0.1));
     for (const int64_t source : taken_over) held_.erase(source);
-    for (size_t output = 0; output < choice.writes.size(); ++output)
-      held_[op.outputs[static_cast<size_t>(choice.writes[output])]] = taken[output];
+    for (size_t output = 0; output < writes.size(); ++output)
+      held_[op.outputs[static_cast<size_t>(writes[output])]] = taken[output];
+    for (const int position : choice.stream.out) store(op.output(position));
     computed_.insert(op.id);
     plan_.instructions.push_back(std::move(step));
+  }
+
+  static std::vector<int> whole_outputs(const Choice& choice) {
+    std::vector<int> whole = choice.writes;
+    std::erase_if(whole, [&](int position) { return !choice.writes_whole(position); });
+    return whole;
   }
 
   // An input whose bytes the output takes over: one that nobody misses, or the one that the output succeeds.
@@ -215,9 +303,9 @@ class Executor {
   }
 
   void page_out(int64_t tensor) {
+    if (!has_slot(tensor)) return;
     plan_.instructions.push_back({.what = Do::kPageOut, .subject = tensor, .at = {}});
-    stored_.insert(tensor);
-    ever_stored_.insert(tensor);
+    store(tensor);
   }
 
   // Directly before its bytes are written: they are waited for.
@@ -295,7 +383,7 @@ class Executor {
   }
 
   void place_storage() {
-    const bool slots = problem::several_engines(graph_.device);
+    const bool slots = problem::has_queues(graph_);
     if (!slots && !random_.chance(0.5)) return;
     for (const Tensor& tensor : graph_.tensors)
       if (tensor.start == Home::kAux) ever_stored_.insert(tensor.id);
@@ -310,11 +398,16 @@ class Executor {
   // Whole blocks; now and then a tensor's next takes its slot.
   void place_slots() {
     const int64_t block = graph_.device.pager.block_bytes;
-    plan_.question.freedoms.one_slot = random_.chance(0.3);
+    if (!streams_) plan_.question.freedoms.one_slot = random_.chance(0.3);
     int64_t top = 0;
     for (const int64_t tensor : ever_stored_) {
       plan_.storage[tensor] = top;
       top += (tensor_of_.at(tensor)->bytes + block - 1) / block * block + random_.between(0, 2) * block;
+    }
+    if (streams_) {
+      for (const auto& [next, old] : slot_of_)
+        if (ever_stored_.contains(next) && ever_stored_.contains(old)) plan_.storage[next] = plan_.storage[old];
+      return;
     }
     for (const int64_t tensor : ever_stored_)
       if (const int64_t next = tensor_of_.at(tensor)->next; ever_stored_.contains(next) && random_.chance(0.3))
@@ -326,13 +419,14 @@ class Executor {
   const CostGraph& graph_;
   Random random_;
   double paging_, dropping_;  // how much of either this plan does
-  bool storage_ = false;
+  bool storage_ = false, streams_ = false;
   Plan plan_;
   std::map<int64_t, const Tensor*> tensor_of_;
   std::map<int64_t, const Op*> op_of_, producer_of_;
   std::map<int64_t, int64_t> readers_left_;
   std::map<int64_t, Place> held_;
   std::vector<Place> reserved_;
+  std::map<int64_t, int64_t> slot_of_;  // a tensor's next -> the tensor whose slot it takes
   std::set<int64_t> stored_, ever_stored_, computed_, locked_;
 };
 
