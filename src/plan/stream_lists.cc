@@ -66,7 +66,7 @@ class StreamLists::Search {
     int32_t tensor = 0;
     int32_t before = -1, after = -1;  // gaps; -1: none
     bool made = false;                // by this op
-    bool first = false;               // made by this op, or there from the start and not used before
+    bool first = false;               // the first op that uses a tensor that starts in RAM
   };
   struct Costs {
     Joules joules = 0;
@@ -154,7 +154,7 @@ class StreamLists::Search {
     for_each_operand(position, [&](int32_t number, bool made) {
       Operand& operand = operands.emplace_back(Operand{.tensor = number, .made = made});
       for (const int32_t gap : gaps_of_[index(number)]) {
-        if (gaps_[index(gap)].to == position) operand.before = gap;
+        if (gaps_[index(gap)].to == position) operand.before = gap, operand.first = gaps_[index(gap)].from == -1;
         if (gaps_[index(gap)].from == position) operand.after = gap;
       }
       operand.first = made || (operand.before >= 0 && gaps_[index(operand.before)].from == -1);
@@ -181,7 +181,7 @@ class StreamLists::Search {
 
   bool stays(int32_t gap) const { return gap >= 0 && gaps_[index(gap)].stays; }
 
-  // Must the tensor, once it is made, go to storage?
+  // Must the tensor, once it is made or from where it starts in RAM, go to storage?
   bool must_be_stored(int32_t number) const {
     if (tensor(number).start == Home::kAux) return false;
     return tensor(number).ends_in_storage ||
@@ -232,7 +232,10 @@ class StreamLists::Search {
         if (must_be_stored(number)) add_transfer(number, true, costs);
         continue;
       }
-      if (operand.first && must_be_stored(number)) add_transfer(number, true, costs);
+      if (operand.first && must_be_stored(number)) {
+        if (!stores()) return std::nullopt;
+        add_transfer(number, true, costs);
+      }
       if (base::contains(way.streams_in, number)) {
         if (in || out) return std::nullopt;
         continue;
@@ -336,8 +339,10 @@ class StreamLists::Search {
       const Gap& gap = gaps_[index(number)];
       for (int32_t at = std::max(0, gap.from); at <= std::min(gap.to, static_cast<int32_t>(ops_.size()) - 1); ++at)
         positions_.push_back(at);
-      const Gap& first = gaps_[index(gaps_of_[index(gap.tensor)].front())];
-      positions_.push_back(first.from >= 0 ? first.from : first.to);  // where it goes to storage
+      if (gaps_of_[index(gap.tensor)].front() != number) {  // its maker, or its first use
+        const Gap& front = gaps_[index(gaps_of_[index(gap.tensor)].front())];
+        positions_.push_back(front.from < 0 ? front.to : front.from);
+      }
     }
     base::make_set(positions_);
     for (const int32_t at : positions_) {
@@ -353,8 +358,13 @@ class StreamLists::Search {
 
   List list() const {
     List made;
+    std::vector<char> used(model_.tensors.size(), 0);
     for (size_t at = 0; at < ops_.size(); ++at) {
       const EngineModel::Way& way = model_.ops[index(ops_[at])].ways[index(choices_[at].way)];
+      for (const Operand& operand : operands_[at]) {
+        used[index(operand.tensor)] = 1;
+        if (operand.first && must_be_stored(operand.tensor)) made.push_back({Do::kPageOut, operand.tensor, 0});
+      }
       for (const Operand& operand : operands_[at]) {
         const bool whole = base::contains(way.reads, operand.tensor) ||
                            (stays(operand.after) && !base::contains(way.streams_in, operand.tensor));
@@ -364,6 +374,12 @@ class StreamLists::Search {
       for (const Operand& operand : operands_[at])
         if (operand.first && !base::contains(way.streams_out, operand.tensor) && must_be_stored(operand.tensor))
           made.push_back({Do::kPageOut, operand.tensor, 0});
+    }
+    for (size_t at = 0; at < model_.tensors.size(); ++at) {  // what no op uses
+      const auto number = static_cast<int32_t>(at);
+      if (used[at] != 0) continue;
+      if (tensor(number).start == Home::kRam && must_be_stored(number)) made.push_back({Do::kPageOut, number, 0});
+      if (tensor(number).start == Home::kAux && tensor(number).ends_in_ram) made.push_back({Do::kPageIn, number, 0});
     }
     return made;
   }
