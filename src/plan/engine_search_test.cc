@@ -3,12 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <vector>
 
 #include "check/claims.h"
 #include "plan/earliest_finish.h"
 #include "plan/realize/engine_run.h"
 #include "plan/realize/realize.h"
+#include "plan/stream_lists.h"
+#include <nlohmann/json.hpp>
+#include <iostream>
+#include "problem/cost_graph_json.h"
 #include "testing/random_case.h"
 
 namespace pantoum::plan {
@@ -22,6 +29,17 @@ PlanOptions asked(const CostGraph& graph, Objective objective) {
   options.effort = 1;
   if (const Result<Plan> all = unplanned(graph, options)) options.question.budget = all->predicted.arena_bytes;
   return options;
+}
+
+// The choices that the plan's computes take.
+std::vector<const Choice*> choices_of(const Plan& plan) {
+  std::map<int64_t, const problem::Op*> op_of;
+  for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
+  std::vector<const Choice*> choices;
+  for (const Instruction& step : plan.instructions)
+    if (step.what == Do::kCompute)
+      choices.push_back(&op_of.at(step.subject)->choices[static_cast<size_t>(step.choice)]);
+  return choices;
 }
 
 TEST(EnginePlans, AreAcceptedByTheChecker) {
@@ -51,6 +69,42 @@ TEST(EnginePlans, AreAcceptedByTheChecker) {
   EXPECT_GT(planned, 100);
 }
 
+TEST(EnginePlans, ThatStreamAreAcceptedByTheChecker) {
+  int planned = 0, stream = 0, in_place = 0;
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.engines = seed % 2 == 1, .streams = true});
+    PlanOptions options = asked(graph, seed % 3 == 0   ? Objective::kTime
+                                       : seed % 3 == 1 ? Objective::kEnergy
+                                                       : Objective::kEdp);
+    options.question.freedoms = {.paging = seed % 8 > 0,
+                                 .recomputing = seed % 3 > 0,
+                                 .in_place = seed % 5 > 0,
+                                 .reordering = seed % 7 > 0,
+                                 .numerics = seed % 4 > 0,
+                                 .one_slot = seed / 2 % 2 == 1};
+    constexpr Bytes kShares[] = {100, 70, 50, 35};
+    *options.question.budget = std::max<Bytes>(1, *options.question.budget * kShares[seed / 4 % 4] / 100);
+    const Result<Plan> plan = make_plan(graph, options);
+    if (!plan) {
+      EXPECT_TRUE(plan.error().code == "E0301" || plan.error().code == "E0302") << seed << to_text(plan.error());
+      continue;
+    }
+    const Result<check::Judgement> judged = check::judge(*plan);
+    ASSERT_TRUE(judged.has_value()) << seed << to_text(judged.error());
+    EXPECT_EQ(judged->found.arena_bytes, plan->predicted.arena_bytes) << seed;
+    for (const Choice* choice : choices_of(*plan)) {
+      stream += choice->stream.any() ? 1 : 0;
+      in_place += choice->stream.in_place ? 1 : 0;
+    }
+    ++planned;
+  }
+  RecordProperty("planned", planned);
+  RecordProperty("stream", stream);
+  RecordProperty("in_place", in_place);
+  EXPECT_GT(planned, 25);
+  EXPECT_GT(stream, 50);
+}
+
 // Two plans of the planner's own clock and of the checker's agree on random lists, which wait for one another in every way.
 TEST(EnginePlans, TakeWhatTheCheckerSays) {
   int valid = 0;
@@ -71,6 +125,37 @@ TEST(EnginePlans, TakeWhatTheCheckerSays) {
     ++valid;
   }
   EXPECT_GT(valid, 500);
+}
+
+TEST(EnginePlans, ThatStreamTakeWhatTheCheckerSays) {
+  int valid = 0, stream = 0, in_place = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.engines = seed % 2 == 1, .streams = true});
+    Plan plan = check::random_plan(graph, seed);
+    plan.question.budget = Bytes{1} << 40;
+    plan.predicted = problem::kNothingPredicted;
+    const Result<check::Found> found = check::replay(graph, plan);
+    if (!found) continue;
+    problem::Freedoms used;
+    const std::optional<Predicted> predicted = predict(graph, plan, {}, &used);
+    ASSERT_TRUE(predicted.has_value()) << seed;
+    EXPECT_EQ(predicted->arena_bytes, found->arena_bytes) << seed;
+    EXPECT_EQ(predicted->peak_bytes, found->peak_bytes) << seed;
+    EXPECT_DOUBLE_EQ(predicted->time_s, found->time_s) << seed;
+    EXPECT_DOUBLE_EQ(predicted->energy_j, found->energy_j) << seed;
+    EXPECT_EQ(used.paging, found->used.paging.has_value()) << seed;
+    EXPECT_EQ(used.recomputing, found->used.recomputing.has_value()) << seed;
+    EXPECT_EQ(used.in_place, found->used.in_place.has_value()) << seed;
+    EXPECT_EQ(used.numerics, found->used.numerics.has_value()) << seed;
+    for (const Choice* choice : choices_of(plan)) {
+      stream += choice->stream.any() ? 1 : 0;
+      in_place += choice->stream.in_place ? 1 : 0;
+    }
+    ++valid;
+  }
+  EXPECT_GT(valid, 1500);
+  EXPECT_GT(stream, 1000);
+  EXPECT_GT(in_place, 5);
 }
 
 // A run that begins where a list differs from the kept one finds what a run from the start finds.
@@ -104,6 +189,74 @@ TEST(EnginePlans, RunAListNearTheKeptOneAsFromItsStart) {
     }
   }
   EXPECT_GT(valid, 500);
+}
+
+// Lists that stream, changed at random: the run from the start, the one that begins where the list differs, and the checker find the same,
+// and the run without offsets finds no more.
+TEST(EnginePlans, ThatStreamRunRandomListsAsTheCheckerDoes) {
+  int valid = 0, stream = 0;
+  for (uint64_t seed = 0; seed < 160; ++seed) {
+    const CostGraph graph =
+        check::random_cost_graph(seed, {.least_ops = 4, .most_ops = 20, .engines = seed % 2 == 1, .streams = true});
+    PlanOptions options = asked(graph, Objective::kTime);
+    options.question.freedoms.one_slot = seed / 2 % 2 == 1;
+    const EngineModel model(graph, options.question);
+    if (!model.streams) continue;
+    EngineRun near(model), anew(model);
+    List now = StreamLists(model).leanest();
+    std::mt19937_64 random(seed);
+    for (int step = 0; step < 200 && !now.empty(); ++step) {
+      List next = now;
+      const auto any = [&] { return static_cast<std::ptrdiff_t>(random() % next.size()); };
+      const size_t at = static_cast<size_t>(any());
+      if (random() % 2 == 0) std::swap(next[at], next[at + (at + 1 < next.size() ? 1 : 0)]);
+      if (random() % 6 == 0)
+        next.insert(next.begin() + any(), {random() % 2 == 0 ? Do::kPageOut : Do::kPageIn,
+                                           static_cast<int32_t>(random() % model.tensors.size()), 0});
+      if (random() % 8 == 0) next.insert(next.begin() + static_cast<std::ptrdiff_t>(at), next[random() % next.size()]);
+      if (random() % 8 == 0) next.erase(next.begin() + any());
+      if (next.empty()) break;
+      Entry& entry = next[random() % next.size()];
+      if (entry.what == Do::kCompute) {
+        const EngineModel::Op& op = model.ops[static_cast<size_t>(entry.subject)];
+        const size_t way = random() % op.ways.size();
+        if (op.ways[way].permitted) entry.way = static_cast<int32_t>(way);
+      }
+      entry.offset = static_cast<Entry::Offset>(random() % Entry::kOffsets);
+      Plan plan{.question = options.question, .graph = graph};
+      plan.predicted = problem::kNothingPredicted;
+      plan.question.budget = Bytes{1} << 40;
+      const ListFigures one = near.run_near(next), other = anew.run(next, &plan);
+      if (one.valid != other.valid) {
+        for (const Entry& e : next) std::cout << int(e.what) << " " << e.subject << " " << e.way << "  off " << int(e.offset) << "\n";
+        std::cout << "again near " << near.run_near(next).valid << " anew " << anew.run(next).valid << " fresh "<< EngineRun(model).run(next).valid << "\n";
+        for (const auto& i : plan.instructions) { std::cout << int(i.what) << " " << i.subject << " at"; for (auto a : i.at) std::cout << " " << a; std::cout << "\n"; }
+        std::cout << problem::to_json(graph).dump(1);
+      }
+      ASSERT_EQ(one.valid, other.valid) << seed << ", step " << step;
+      if (!one.valid) continue;
+      EXPECT_EQ(one.arena_bytes, other.arena_bytes) << seed << ", step " << step;
+      EXPECT_EQ(one.seconds, other.seconds) << seed << ", step " << step;
+      EXPECT_EQ(one.joules, other.joules) << seed << ", step " << step;
+      const Result<check::Found> found = check::replay(graph, plan);
+      ASSERT_TRUE(found.has_value()) << seed << ", step " << step << to_text(found.error());
+      EXPECT_EQ(found->arena_bytes, other.arena_bytes) << seed << ", step " << step;
+      EXPECT_EQ(found->peak_bytes, other.peak_bytes) << seed << ", step " << step;
+      EXPECT_DOUBLE_EQ(found->time_s, other.seconds) << seed << ", step " << step;
+      EXPECT_DOUBLE_EQ(found->energy_j, other.joules) << seed << ", step " << step;
+      const ListFigures least = EngineRun(model).least(next);
+      ASSERT_TRUE(least.valid) << seed << ", step " << step;
+      constexpr double kOrders = 1 + 1e-12;
+      EXPECT_LE(least.peak_bytes, other.peak_bytes) << seed << ", step " << step;
+      EXPECT_LE(least.seconds, other.seconds * kOrders) << seed << ", step " << step;
+      EXPECT_LE(least.joules, other.joules * kOrders) << seed << ", step " << step;
+      for (const Choice* choice : choices_of(plan)) stream += choice->stream.any() ? 1 : 0;
+      if (random() % 2 == 0) near.keep(next), now = next;
+      ++valid;
+    }
+  }
+  EXPECT_GT(valid, 1500);
+  EXPECT_GT(stream, 2000);
 }
 
 // The plan of the graph with all choices on one engine.

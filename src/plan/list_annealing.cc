@@ -101,6 +101,7 @@ bool mend_transfers(List& list, const EngineModel& model) {
     Whereabouts& of = tensors[static_cast<size_t>(number)];
     if (!of.in_ram) return false;
     if (of.stored) return true;
+    if (!model.question.freedoms.paging && !model.tensors[static_cast<size_t>(number)].ends_in_storage) return false;
     of.read_back = SIZE_MAX;
     of.stored = true;
     of.written = add(entry);

@@ -203,7 +203,7 @@ class StreamLists::Search {
     const std::vector<EngineModel::Way>& ways = model_.ops[index(ops_[index(position)])].ways;
     Choice best;
     for (size_t at = 0; at < ways.size(); ++at) {
-      if (!ways[at].permitted) continue;
+      if (!ways[at].permitted || !ways[at].possible) continue;
       Costs costs{ways[at].joules, ways[at].seconds};
       double cost = cost_of(costs);
       if (!lean_ && cost >= best.cost) continue;  // its transfers come to it

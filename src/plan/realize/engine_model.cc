@@ -57,7 +57,7 @@ EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan*
         longest = std::max(longest, hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
       hand_overs.push_back(longest);
     }
-  if (streams) share_slots();
+  if (streams) share_slots(), find_possible();
 }
 
 void EngineModel::add_way(const problem::Op& op, const Choice& choice, Op& to) {
@@ -151,6 +151,30 @@ void EngineModel::share_slots() {
     tensors[static_cast<size_t>(heir)].slot_of = static_cast<int32_t>(at);
     tensors[at].slot_heir = heir;
   }
+}
+
+// What is written in part has the slot of each input that it is paired with. Where no way of an op fits, permitted ones may break the other
+// rules, and no list may.
+void EngineModel::find_possible() {
+  const bool stores = graph->device.pager.mode != PagerMode::kNone;
+  for (size_t at = 0; at < ops.size(); ++at)
+    for (size_t number = 0; number < ops[at].ways.size(); ++number) {
+      Way& way = ops[at].ways[number];
+      if (!way.streams()) continue;
+      const problem::Op& op = graph->ops[at];
+      const Choice& choice = op.choices[number];
+      const auto may_end_there = [&](int32_t out) { return tensors[static_cast<size_t>(out)].ends_in_storage; };
+      const auto has_slot = [&](const std::pair<int, int>& pair) {
+        const int32_t out = tensor_of_.at(op.output(pair.first)), in = tensor_of_.at(op.input(pair.second));
+        return choice.writes_whole(pair.first) || tensors[static_cast<size_t>(out)].slot_of == in;
+      };
+      const bool from_rom = std::ranges::any_of(choice.stream.in, [&](int position) {
+        return tensors[static_cast<size_t>(tensor_of_.at(op.input(position)))].start == Home::kRom;
+      });
+      way.possible = stores && !from_rom &&
+                     (question.freedoms.paging || std::ranges::all_of(way.streams_out, may_end_there)) &&
+                     (!choice.stream.in_place || std::ranges::all_of(choice.overwrites, has_slot));
+    }
 }
 
 }  // namespace pantoum::plan

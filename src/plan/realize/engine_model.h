@@ -26,7 +26,8 @@ struct EngineModel {
     Engines engines = 0;
     size_t user = 0;                           // which of `users` these engines are
     bool moves_in = false, moves_out = false;  // which channels it keeps; with half duplex the first one alone
-    bool permitted = true;                     // by the question's freedoms, and it fits the budget
+    bool permitted = true;  // by the question's freedoms, and it fits the budget; as the checker's bounds have it
+    bool possible = true;   // lists may have it: where it streams, the device, its slots and the freedoms allow that
     bool streams() const { return moves_in || moves_out; }
   };
   struct Op {
@@ -69,6 +70,7 @@ struct EngineModel {
   void add_way(const problem::Op& op, const Choice& choice, Op& to);
   void permit(Op& op, const problem::Op& of) const;
   void share_slots();
+  void find_possible();
 
   std::unordered_map<int64_t, int32_t> tensor_of_;
 };

@@ -104,7 +104,9 @@ class EngineRun::State : Moment {
     reset();
     first_fresh_ = fresh_.reached = 0;
     if (!find_ends(list)) return {};
-    first_fresh_ = std::min(kept_.reached, same_as_kept(list) / span_ + 1);
+    // The first moment comes after the start, when what is not used at all is freed.
+    const bool begins_alike = kept_.reached > 0 && ends_.front() == kept_.ends.front();
+    first_fresh_ = begins_alike ? std::min(kept_.reached, same_as_kept(list) / span_ + 1) : 0;
     size_t at = 0;
     if (first_fresh_ > 0) {
       at = (first_fresh_ - 1) * span_;
@@ -340,6 +342,7 @@ class EngineRun::State : Moment {
 
   // In find_ends(): what is streamed in is in storage, and what is streamed out is nowhere and goes there.
   bool streams(const EngineModel::Way& way, size_t entry) {
+    if (!way.possible) return false;
     for (const int32_t read : way.streams_in)
       if (stored_[index(read)] < 0) return false;
     for (const int32_t written : way.streams_out) {
@@ -860,6 +863,7 @@ class EngineRun::State : Moment {
 
   // Whose slots the plan's tensors take.
   void find_slots(const Plan& plan) {
+    std::ranges::fill(slot_of_, -1);
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       const int32_t heir = model_.tensors[tensor].next;
       if (heir < 0 || model_.tensors[tensor].bytes == 0) continue;
@@ -928,28 +932,35 @@ class EngineRun::State : Moment {
       for (size_t engine = 0; engine < device_.engines.size(); ++engine)
         if (device_.engines[engine].name == name && (used_ >> engine & 1) != 0) watts += idle;
     figures_.joules += (device_.idle_w + watts) * figures_.seconds;
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
-      if (stored_[tensor] >= 0) figures_.storage_bytes += model_.tensors[tensor].slot;
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
+      const int32_t of =
+          model_.tensors[tensor].slot_of >= 0 ? model_.tensors[tensor].slot_of : static_cast<int32_t>(tensor);
+      if (stored_[tensor] >= 0) figures_.storage_bytes += this->tensor(of).slot;
+    }
   }
 
   void write_places(Plan& plan) const {
     if (model_.staging > 0) plan.staging_at = staging_at_;
     Bytes top = 0;
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
-      const int64_t id = model_.graph->tensors[tensor].id;
-      if (initial_[tensor] >= 0) plan.initial[id] = initial_[tensor];
-      const EngineModel::Tensor& of = model_.tensors[tensor];
-      const bool lost = of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0;
-      if ((stored_[tensor] < 0 && !lost) || of.slot_of >= 0) continue;
-      plan.storage[id] = top;
-      if (lost) plan.storage[model_.graph->tensors[index(of.slot_heir)].id] = top;
-      top += of.slot;
-    }
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {  // whose old one was never in storage
-      const int64_t id = model_.graph->tensors[tensor].id;
-      if (stored_[tensor] < 0 || plan.storage.contains(id)) continue;
-      plan.storage[id] = top;
-      top += model_.tensors[tensor].slot;
+    const auto store_at_top = [&](size_t tensor) {
+      plan.storage[model_.graph->tensors[tensor].id] = top;
+      top += std::max(model_.tensors[tensor].slot, std::max<Bytes>(1, device_.pager.block_bytes));
+    };
+    // Those without bytes come last, each where no other one begins: an op may read one and write another.
+    for (const bool empty : {false, true}) {
+      for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
+        const EngineModel::Tensor& of = model_.tensors[tensor];
+        if ((of.slot == 0) != empty) continue;
+        if (initial_[tensor] >= 0) plan.initial[model_.graph->tensors[tensor].id] = initial_[tensor];
+        const bool lost = of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0;
+        if ((stored_[tensor] < 0 && !lost) || of.slot_of >= 0) continue;
+        if (lost) plan.storage[model_.graph->tensors[index(of.slot_heir)].id] = top;
+        store_at_top(tensor);
+      }
+      for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {  // whose old one was never in storage
+        if ((model_.tensors[tensor].slot == 0) != empty || stored_[tensor] < 0) continue;
+        if (!plan.storage.contains(model_.graph->tensors[tensor].id)) store_at_top(tensor);
+      }
     }
   }
 
