@@ -87,6 +87,9 @@ class StreamLists::Search {
     return watts;
   }
   bool stores() const { return model_.graph->device.pager.mode != PagerMode::kNone; }
+  bool may_be_stored(int32_t number) const {
+    return stores() && (model_.question.freedoms.paging || tensor(number).ends_in_storage);
+  }
   // Can the tensor be read back from storage?
   bool returns(int32_t number) const {
     const EngineModel::Tensor& of = tensor(number);
@@ -224,10 +227,11 @@ class StreamLists::Search {
       const int32_t number = operand.tensor;
       if (operand.made) {
         if (base::contains(way.streams_out, number)) {
-          if (out || tensor(number).ends_in_ram) return std::nullopt;
+          if (out && (tensor(number).pinned || !may_go_home(position, way, number))) return std::nullopt;
+          if (out) add_transfer(number, false, costs);  // it is read back at once
           continue;
         }
-        if (!base::contains(way.writes, number)) return std::nullopt;
+        if (!base::contains(way.writes, number) || !may_go_home(position, way, number)) return std::nullopt;
         if (!taken_over(position, way, number)) bytes += size(number);
         if (must_be_stored(number)) add_transfer(number, true, costs);
         continue;
@@ -236,15 +240,26 @@ class StreamLists::Search {
         if (!stores()) return std::nullopt;
         add_transfer(number, true, costs);
       }
-      if (base::contains(way.streams_in, number)) {
-        if (in || out) return std::nullopt;
-        continue;
+      const bool streamed = base::contains(way.streams_in, number);
+      if (streamed && tensor(number).start != Home::kAux && !must_be_stored(number)) {  // it is in RAM too
+        if (!may_be_stored(number)) return std::nullopt;
+        add_transfer(number, true, costs);
       }
-      if (!base::contains(way.reads, number) && !out) continue;  // it is not used
+      if (!base::contains(way.reads, number) && !out && !(streamed && in)) continue;  // it is not used in RAM
       bytes += size(number);
       if (!in) add_transfer(number, false, costs);
     }
     return bytes;
+  }
+
+  // Are the bytes free to which the output has to go? The way takes them over, or nobody has them then.
+  bool may_go_home(int32_t position, const EngineModel::Way& way, int32_t output) const {
+    const int32_t home = tensor(output).home;
+    if (home < 0 || home == output || base::contains(way.overwrites, std::pair{output, home})) return true;
+    const std::vector<Operand>& operands = operands_[index(position)];
+    const auto operand = std::ranges::find(operands, home, &Operand::tensor);
+    const bool stays_there = operand != operands.end() && stays(operand->after);
+    return !tensor(home).pinned && !stays_there && !base::contains(way.reads, home);
   }
 
   // Does an input leave its bytes to the output? It does if it may, and does not stay.
@@ -358,22 +373,29 @@ class StreamLists::Search {
 
   List list() const {
     List made;
-    std::vector<char> used(model_.tensors.size(), 0);
+    std::vector<char> used(model_.tensors.size(), 0), stored(model_.tensors.size(), 0);
+    for (size_t at = 0; at < stored.size(); ++at) stored[at] = model_.tensors[at].start == Home::kAux;
+    const auto page_out = [&](int32_t number) {
+      if (std::exchange(stored[index(number)], 1) == 0) made.push_back({Do::kPageOut, number, 0});
+    };
     for (size_t at = 0; at < ops_.size(); ++at) {
       const EngineModel::Way& way = model_.ops[index(ops_[at])].ways[index(choices_[at].way)];
       for (const Operand& operand : operands_[at]) {
         used[index(operand.tensor)] = 1;
-        if (operand.first && must_be_stored(operand.tensor)) made.push_back({Do::kPageOut, operand.tensor, 0});
+        const bool streamed = base::contains(way.streams_in, operand.tensor);
+        if (streamed || (operand.first && must_be_stored(operand.tensor))) page_out(operand.tensor);
       }
       for (const Operand& operand : operands_[at]) {
-        const bool whole = base::contains(way.reads, operand.tensor) ||
-                           (stays(operand.after) && !base::contains(way.streams_in, operand.tensor));
+        const bool whole = base::contains(way.reads, operand.tensor) || stays(operand.after);
         if (!operand.made && whole && !stays(operand.before)) made.push_back({Do::kPageIn, operand.tensor, 0});
       }
       made.push_back({Do::kCompute, ops_[at], choices_[at].way});
+      for (const int32_t written : way.streams_out) stored[index(written)] = 1;
       for (const Operand& operand : operands_[at])
-        if (operand.first && !base::contains(way.streams_out, operand.tensor) && must_be_stored(operand.tensor))
-          made.push_back({Do::kPageOut, operand.tensor, 0});
+        if (operand.made && stays(operand.after) && base::contains(way.streams_out, operand.tensor))
+          made.push_back({Do::kPageIn, operand.tensor, 0});
+      for (const int32_t written : way.writes)
+        if (must_be_stored(written)) page_out(written);
     }
     for (size_t at = 0; at < model_.tensors.size(); ++at) {  // what no op uses
       const auto number = static_cast<int32_t>(at);
