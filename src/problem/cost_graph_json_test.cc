@@ -91,6 +91,59 @@ TEST(CostGraphJson, WritesWhatItReads) {
   EXPECT_NE(text.find("\n    {\"id\":2,\"name\":\"y1\",\"bytes\":2048,\"end\":\"aux\"},\n"), std::string::npos) << text;
 }
 
+// With the keys of the second choice of the second op, which streams x in.
+std::string with_stream(const std::string& stream) {
+  return replaced(R"({"time_s": 1e-3, "energy_j": 5e-324})",
+                  R"({"time_s": 1e-3, "energy_j": 5e-324, "stream": )" + stream + "}");
+}
+
+TEST(CostGraphJson, WritesStreamsAsItReadsThem) {
+  const auto graph =
+      parse_cost_graph(with_stream(R"({"in": [1, 0], "out": [0], "bytes_in": 6144, "transfers_in": 7, "bytes_out": 4096,
+                      "transfers_out": 8, "async_s": 3e-3, "x-loop": "AW"})"),
+                       "g.json");
+  ASSERT_TRUE(graph.has_value()) << to_text(graph.error());
+  const Stream& stream = graph->ops[1].choices[1].stream;
+  EXPECT_EQ(stream.in, (std::vector<int>{1, 0}));
+  EXPECT_EQ(stream.out, std::vector<int>{0});
+  EXPECT_EQ(stream.bytes_in, 6144);
+  EXPECT_EQ(stream.bytes_out, 4096);
+  EXPECT_EQ(stream.transfers_in, 7);
+  EXPECT_EQ(stream.transfers_out, 8);
+  EXPECT_EQ(stream.async_s, 3e-3);
+  EXPECT_FALSE(stream.in_place);
+  EXPECT_FALSE(graph->ops[1].choices[0].stream.any());
+  const auto again = parse_cost_graph(base::json_text(to_json(*graph)), "g.json");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->ops[1].choices[1].stream, stream);
+  EXPECT_EQ(to_json(*again), to_json(*graph));
+  EXPECT_EQ(structure_hash(*again), structure_hash(*graph));
+}
+
+TEST(CostGraphJson, WritesStreamsInPlaceAsItReadsThem) {
+  const auto graph = parse_cost_graph(
+      replaced(R"("energy_j": 1e-6, "overwrites": [[0, 0]])",
+               R"("energy_j": 1e-6, "overwrites": [[0, 0]], "stream": {"in": [0], "out": [0], "bytes_in": 1024,
+                  "transfers_in": 2, "bytes_out": 512, "transfers_out": 1, "in_place": true})"),
+      "g.json");
+  ASSERT_TRUE(graph.has_value()) << to_text(graph.error());
+  const Stream& stream = graph->ops[2].choices[0].stream;
+  EXPECT_TRUE(stream.in_place);
+  EXPECT_FALSE(stream.async_s.has_value());
+  const auto again = parse_cost_graph(base::json_text(to_json(*graph)), "g.json");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->ops[2].choices[0].stream, stream);
+}
+
+TEST(CostGraphJson, RefusesStreamsThatSayNothingOrTooMuch) {
+  EXPECT_NE(refusal(with_stream("{}")).find("E0220 a stream names no input and no output"), std::string::npos);
+  EXPECT_NE(refusal(with_stream(R"({"bytes_in": 512, "transfers_in": 1})")).find("E0220"), std::string::npos);
+  const std::string good = R"("in": [0], "bytes_in": 1024, "transfers_in": 1)";
+  EXPECT_EQ(refusal(with_stream("{" + good + "}")), "accepted");
+  for (const char* more : {R"("loop": "AW")", R"("in_place": 1)", R"("async_s": "long")", R"("bytes_out": 1.5)"})
+    EXPECT_EQ(refusal(with_stream("{" + good + ", " + more + "}")).substr(0, 5), "E0220") << more;
+}
+
 TEST(CostGraphJson, WritesAFileWhole) {
   const TemporaryFolder folder;
   const std::string path = folder.file("graph.json");

@@ -111,6 +111,162 @@ TEST(CostGraph, RefusesAnOrderThatReadsBeforeItWrites) {
   expect_refused([](CostGraph& g) { g.tensors[0].start = Home::kNone; }, "starts nowhere");
 }
 
+// The small step with a pager: blocks of 16 bytes, a second for each transfer and one for each block. `fc` may stream w in, and `sgd`
+// stream w in and w' out.
+CostGraph streaming_graph() {
+  CostGraph graph = small_graph();
+  graph.tensors[1].pinned = false;
+  Pager& pager = graph.device.pager;
+  pager.mode = PagerMode::kAsync;
+  pager.block_bytes = 16;
+  pager.in = pager.out = {.latency_s = 1, .bytes_per_s = 16};
+  for (Op& op : graph.ops) op.choices.push_back(op.choices.front());
+  graph.ops[0].choices[1].stream = {.in = {1}, .bytes_in = 32, .transfers_in = 2};
+  graph.ops[1].choices[1].stream = {
+      .in = {0}, .out = {0}, .bytes_in = 32, .bytes_out = 32, .transfers_in = 1, .transfers_out = 2};
+  return graph;
+}
+
+// Spoils the stream of `sgd`; `part` is what the refusal says, and "" stands for none.
+void expect_stream(const std::function<void(CostGraph&, Choice&, Stream&)>& change, const std::string& part) {
+  CostGraph graph = streaming_graph();
+  Choice& choice = graph.ops[1].choices[1];
+  change(graph, choice, choice.stream);
+  const Result<void> valid = validate(graph);
+  ASSERT_EQ(valid.has_value(), part.empty()) << part << (valid ? "" : to_text(valid.error()));
+  if (valid) return;
+  EXPECT_EQ(valid.error().code, "E0221");
+  EXPECT_EQ(valid.error().where, "op 6 (sgd)");
+  EXPECT_NE(valid.error().message.find(part), std::string::npos) << valid.error().message;
+}
+
+TEST(CostGraph, RefusesStreamsOfWhatAChoiceDoesNotReadOrWrite) {
+  constexpr const char* kPositions = "streams a position";
+  expect_stream([](CostGraph&, Choice&, Stream&) {}, "");
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in = {2}; }, kPositions);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in = {-1}; }, kPositions);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in = {0, 0}; }, kPositions);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.out = {1}; }, kPositions);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.out = {0, 0}; }, kPositions);
+  expect_stream([](CostGraph&, Choice& c, Stream&) { c.reads = {1}, c.overwrites.clear(); }, kPositions);
+  expect_stream([](CostGraph&, Choice& c, Stream&) { c.writes.clear(), c.overwrites.clear(); }, kPositions);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in.clear(), s.out.clear(); }, "of no input or output");
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s = {}; }, "");
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s = {.async_s = 1}; }, "of no input or output");
+}
+
+TEST(CostGraph, RefusesStreamsThatDoNotMoveWholeBlocks) {
+  constexpr const char* kBlocks = "does not move whole blocks";
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_in = 31; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_in = 0; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_in = -16; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_in = int64_t{1} << 53; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_in = 0; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_in = -1; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_in = 2; }, "");
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_in = 3; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_in = 64, s.transfers_in = 4; }, "");  // in two passes
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.bytes_out = 40; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_out = 0; }, kBlocks);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.transfers_out = 3; }, kBlocks);
+  // No positions, and yet bytes.
+  expect_stream([](CostGraph&, Choice& c, Stream& s) { s.in.clear(), c.overwrites.clear(); }, kBlocks);
+  expect_stream([](CostGraph&, Choice& c, Stream& s) { s.out.clear(), c.overwrites.clear(); }, kBlocks);
+}
+
+TEST(CostGraph, RefusesStreamsThatDoNotWriteTheirOutputsWhole) {
+  const auto less = [](CostGraph&, Choice&, Stream& s) { s.bytes_out = 16, s.transfers_out = 1; };
+  expect_stream(less, "writes 16 bytes, and its outputs have 32");
+  const auto in_place = [&](CostGraph& g, Choice& c, Stream& s) { less(g, c, s), s.in_place = true; };
+  expect_stream(in_place, "");
+  expect_stream([&](CostGraph& g, Choice& c, Stream& s) { in_place(g, c, s), c.overwrites.clear(); },
+                "writes parts of output 0, which overwrites no input");
+  // In whole blocks: w' of 33 bytes has three.
+  expect_stream([](CostGraph& g, Choice&, Stream&) { g.tensors[3].bytes = 33; }, "outputs have 48");
+  expect_stream([](CostGraph& g, Choice&, Stream& s) { g.tensors[3].bytes = 33, s.bytes_out = 48; }, "");
+  // Parts of no output.
+  expect_stream(
+      [](CostGraph&, Choice& c, Stream& s) {
+        c.overwrites.clear();
+        s = {.in = {0}, .bytes_in = 32, .transfers_in = 1, .in_place = true};
+      },
+      "writes 0 bytes, and its outputs have 0");
+}
+
+TEST(CostGraph, RefusesPairsOfWhichOneIsStreamed) {
+  constexpr const char* kPair = "output 0 overwrites input 0, and one of the two is streamed";
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.out.clear(), s.bytes_out = s.transfers_out = 0; }, kPair);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in.clear(), s.bytes_in = s.transfers_in = 0; }, kPair);
+  expect_stream([](CostGraph&, Choice&, Stream& s) { s.in = {1}; }, kPair);
+}
+
+// In: one transfer and two blocks, 3 s. Out: two of each, 4 s. Computing: 1 ms.
+TEST(CostGraph, RefusesStreamsFasterThanTheirChannelsOrSlowerThanAllInTurn) {
+  const auto in_seconds = [](double seconds, bool full, double computing = 1e-3) {
+    return [=](CostGraph& g, Choice& c, Stream& s) {
+      g.device.pager.full_duplex = full, c.time_s = computing, s.async_s = seconds;
+    };
+  };
+  expect_stream(in_seconds(7, false), "");
+  expect_stream(in_seconds(7.001, false), "");
+  expect_stream(in_seconds(6.9, false), "async_s");
+  expect_stream(in_seconds(7.1, false), "async_s");
+  expect_stream(in_seconds(4, true), "");
+  expect_stream(in_seconds(3.9, true), "async_s");
+  expect_stream(in_seconds(8.9, false, 9), "async_s");
+  expect_stream(in_seconds(9, false, 9), "");
+  expect_stream(in_seconds(16, true, 9), "");
+  expect_stream(in_seconds(std::numeric_limits<double>::quiet_NaN(), false), "async_s");
+  expect_stream(in_seconds(-1, false), "async_s");
+  // Nobody runs it where there is no storage.
+  expect_stream(
+      [&](CostGraph& g, Choice& c, Stream& s) {
+        in_seconds(1, false)(g, c, s);
+        g.device.pager.mode = PagerMode::kNone;
+      },
+      "");
+}
+
+TEST(CostGraph, TellsWhatAChoiceThatStreamsTakes) {
+  CostGraph graph = streaming_graph();
+  Choice& choice = graph.ops[1].choices[1];
+  Pager& pager = graph.device.pager;
+  pager.in.w = 2, pager.out.w = 5;
+  choice.time_s = 1, choice.energy_j = 10;
+  const ChoiceCosts costs = costs_of(pager, choice);
+  EXPECT_EQ(costs.seconds_in, 3);
+  EXPECT_EQ(costs.seconds_out, 4);
+  EXPECT_EQ(costs.seconds, 8);
+  EXPECT_EQ(costs.joules, 10 + 3 * 2 + 4 * 5);
+  choice.stream.async_s = 7.5;
+  EXPECT_EQ(costs_of(pager, choice).seconds, 7.5);
+  pager.mode = PagerMode::kSync;
+  EXPECT_EQ(costs_of(pager, choice).seconds, 8);
+  EXPECT_EQ(costs_of(pager, graph.ops[1].choices[0]).seconds, graph.ops[1].choices[0].time_s);
+  EXPECT_TRUE(has_queues(graph));
+  EXPECT_FALSE(has_queues(small_graph()));
+}
+
+TEST(CostGraph, HashesWhatIsStreamedAndNotHowLongThatTakes) {
+  const uint64_t hash = structure_hash(streaming_graph());
+  const auto changed = [](const std::function<void(Stream&)>& change) {
+    CostGraph graph = streaming_graph();
+    change(graph.ops[1].choices[1].stream);
+    return structure_hash(graph);
+  };
+  EXPECT_EQ(changed([](Stream& s) { s.async_s = 7; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s = {}; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.in = {1}; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.in = {0, 1}; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.out.clear(); }), hash);
+  EXPECT_NE(changed([](Stream& s) { std::swap(s.in, s.out), s.in.clear(); }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.bytes_in = 64; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.bytes_out = 64; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.transfers_in = 2; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.transfers_out = 1; }), hash);
+  EXPECT_NE(changed([](Stream& s) { s.in_place = true; }), hash);
+}
+
 TEST(CostGraph, RoundsTransfersUpToBlocks) {
   Pager pager;
   pager.block_bytes = 512;
