@@ -408,7 +408,8 @@ constexpr const char* kStreamFeatures[] = {"stream waits for the issuer",
                                            "mutation one slot",
                                            "mutation no page_out",
                                            "mutation stream twice",
-                                           "mutation capacity"};
+                                           "mutation capacity",
+                                           "mutation stream"};
 
 TEST(RandomCases, ThatStreamShowEveryFeatureAndEveryBreakage) {
   std::map<std::string, int> counts;
@@ -451,7 +452,7 @@ TEST(RandomCases, WithSeveralEnginesTakeNoLessThanWhatEveryPlanTakes) {
 TEST(RandomCases, ThatStreamTakeNoLessThanWhatEveryPlanTakes) {
   double nearest_time = 0, nearest_energy = 0;
   int valid = 0;
-  for (int number = 0; number < 6000; ++number) {
+  for (int number = 0; number < 3000; ++number) {
     const problem::Plan plan = case_with_streams(number).plan;
     const Result<Found> found = judge(problem::to_json(plan).dump());
     if (!found) continue;
@@ -476,7 +477,7 @@ TEST(RandomCases, ThatStreamTakeNoLessThanWhatEveryPlanTakes) {
       }
     ++valid;
   }
-  EXPECT_GT(valid, 2000);
+  EXPECT_GT(valid, 1000);
   EXPECT_GT(nearest_time, 0.99);  // the bounds are not empty words
   EXPECT_GT(nearest_energy, 0.9);
 }

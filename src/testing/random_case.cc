@@ -42,15 +42,15 @@ class Spoiler {
 
   std::string spoil() {
     using Way = std::string (Spoiler::*)();
-    constexpr Way kWays[] = {&Spoiler::drop, &Spoiler::duplicate, &Spoiler::swap_near, &Spoiler::swap_far,
-                             &Spoiler::move, &Spoiler::shift, &Spoiler::shift, &Spoiler::workspace, &Spoiler::choice,
-                             &Spoiler::subject, &Spoiler::outputs, &Spoiler::initial, &Spoiler::staging,
-                             &Spoiler::budget, &Spoiler::deadline, &Spoiler::prediction, &Spoiler::bound,
-                             &Spoiler::free_early, &Spoiler::page_late, &Spoiler::pin, &Spoiler::no_budget,
-                             // Of graphs whose storage has slots:
-                             &Spoiler::slot, &Spoiler::slot, &Spoiler::one_slot, &Spoiler::no_page_out,
-                             &Spoiler::no_page_out, &Spoiler::stream_twice, &Spoiler::capacity};
-    constexpr size_t kOfSlots = 7;
+    constexpr Way kWays[] = {
+        &Spoiler::drop, &Spoiler::duplicate, &Spoiler::swap_near, &Spoiler::swap_far, &Spoiler::move, &Spoiler::shift,
+        &Spoiler::shift, &Spoiler::workspace, &Spoiler::choice, &Spoiler::subject, &Spoiler::outputs, &Spoiler::initial,
+        &Spoiler::staging, &Spoiler::budget, &Spoiler::deadline, &Spoiler::prediction, &Spoiler::bound,
+        &Spoiler::free_early, &Spoiler::page_late, &Spoiler::pin, &Spoiler::no_budget,
+        // Of graphs whose storage has slots:
+        &Spoiler::slot, &Spoiler::slot, &Spoiler::one_slot, &Spoiler::no_page_out, &Spoiler::no_page_out,
+        &Spoiler::stream_twice, &Spoiler::capacity, &Spoiler::stream, &Spoiler::stream};
+    constexpr size_t kOfSlots = 9;
     const size_t ways = std::size(kWays) - (streams() ? 0 : kOfSlots);
     for (int attempt = 0; attempt < 20; ++attempt) {
       std::string name = (this->*kWays[random_.index(ways)])();
@@ -247,6 +247,40 @@ class Spoiler {
     const Instruction copy = *step;
     steps().push_back(copy);
     return "stream twice";
+  }
+  // Of the graph: a stream with another figure or position, which may be as good as the old one.
+  std::string stream() {
+    problem::Op& op = plan_.graph.ops[random_.index(plan_.graph.ops.size())];
+    problem::Choice& choice = op.choices[random_.index(op.choices.size())];
+    problem::Stream& stream = choice.stream;
+    if (!stream.any()) return {};
+    const int64_t block = plan_.graph.device.pager.block_bytes;
+    switch (random_.between(0, 7)) {
+      case 0:
+        stream.bytes_in = std::max<int64_t>(0, stream.bytes_in + block * random_.between(-2, 2));
+        break;
+      case 1:
+        stream.bytes_out = std::max<int64_t>(0, stream.bytes_out + block * random_.between(-2, 2));
+        break;
+      case 2:
+        (random_.chance(0.5) ? stream.bytes_in : stream.bytes_out) += random_.between(1, 20);
+        break;
+      case 3:
+        (random_.chance(0.5) ? stream.transfers_in : stream.transfers_out) *= random_.between(0, 3);
+        break;
+      case 4:
+        stream.in_place = !stream.in_place;
+        break;
+      case 5:
+        stream.async_s = stream.async_s.value_or(choice.time_s) * (random_.chance(0.5) ? 0.5 : 2);
+        break;
+      case 6:
+        if (!stream.out.empty()) stream.in.swap(stream.out);
+        break;
+      default:
+        (random_.chance(0.5) ? stream.in : stream.out).push_back(static_cast<int>(random_.between(0, 2)));
+    }
+    return "stream";
   }
   std::string capacity() {
     if (plan_.storage.empty()) return {};
