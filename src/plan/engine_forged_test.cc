@@ -68,11 +68,13 @@ std::vector<Certificate> certificates_of(const CostGraph& graph, bool paging) {
   for (const double price : {0.0, 0.5, 4.0}) add(Objective::kEnergy, price);
   add(Objective::kTime, 0);
   if (all.empty()) return all;
+  // Plans take whole ticks of half a millisecond, and whole multiples of an eighth of a millijoule: none is at a limit but for rounding.
+  const auto between = [](double value, double step) { return (std::floor(value / step) + 0.5) * step; };
   for (const double share : {0.9, 1.1, 1.6}) {
-    asked.deadline = all.back().bound * share;
+    asked.deadline = between(all.back().bound * share, 0.5e-3);
     add(Objective::kEnergy, 0);
     asked.deadline.reset();
-    asked.energy_limit = all.front().bound * share;
+    asked.energy_limit = between(all.front().bound * share, 0.125e-3);
     add(Objective::kTime, 0);
     asked.energy_limit.reset();
   }
