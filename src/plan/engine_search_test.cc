@@ -70,7 +70,12 @@ TEST(EnginePlans, AreAcceptedByTheChecker) {
 TEST(EnginePlans, ThatStreamAreAcceptedByTheChecker) {
   int planned = 0, stream = 0;
   for (uint64_t seed = 0; seed < 256; ++seed) {
-    const CostGraph graph = check::random_cost_graph(seed, {.engines = seed % 2 == 1, .streams = true});
+    CostGraph graph = check::random_cost_graph(seed, {.engines = seed % 2 == 1, .streams = true});
+    if (seed % 6 == 5) {  // storage for a part of all tensors
+      Bytes all = 0;
+      for (const problem::Tensor& tensor : graph.tensors) all += tensor.bytes;
+      graph.device.pager.capacity_bytes = all / (1 + static_cast<Bytes>(seed / 6 % 4));
+    }
     PlanOptions options = asked(graph, seed % 3 == 0   ? Objective::kTime
                                        : seed % 3 == 1 ? Objective::kEnergy
                                                        : Objective::kEdp);
@@ -130,7 +135,8 @@ TEST(EnginePlans, ThatStreamAreFoundWhereARandomOneIs) {
       plan.predicted = problem::kNothingPredicted;
       return check::replay(graph, plan).has_value();
     };
-    if (reads_what_is_updated(graph) || (!holds(0) && !holds(1) && !holds(2))) continue;
+    if (!EngineModel(graph, {}).streams || reads_what_is_updated(graph) || (!holds(0) && !holds(1) && !holds(2)))
+      continue;
     PlanOptions options;
     options.question.freedoms.numerics = true;
     options.effort = 1;
@@ -272,14 +278,14 @@ TEST(EnginePlans, ThatStreamRunRandomListsAsTheCheckerDoes) {
       ASSERT_TRUE(found.has_value()) << seed << ", step " << step << to_text(found.error());
       EXPECT_EQ(found->arena_bytes, other.arena_bytes) << seed << ", step " << step;
       EXPECT_EQ(found->peak_bytes, other.peak_bytes) << seed << ", step " << step;
-      EXPECT_DOUBLE_EQ(found->time_s, other.seconds) << seed << ", step " << step;
-      EXPECT_DOUBLE_EQ(found->energy_j, other.joules) << seed << ", step " << step;
+      constexpr double kRounding = 1e-12;  // sums in different orders
+      EXPECT_NEAR(found->time_s, other.seconds, kRounding * other.seconds) << seed << ", step " << step;
+      EXPECT_NEAR(found->energy_j, other.joules, kRounding * other.joules) << seed << ", step " << step;
       const ListFigures least = EngineRun(model).least(next);
       ASSERT_TRUE(least.valid) << seed << ", step " << step;
-      constexpr double kOrders = 1 + 1e-12;
       EXPECT_LE(least.peak_bytes, other.peak_bytes) << seed << ", step " << step;
-      EXPECT_LE(least.seconds, other.seconds * kOrders) << seed << ", step " << step;
-      EXPECT_LE(least.joules, other.joules * kOrders) << seed << ", step " << step;
+      EXPECT_LE(least.seconds, other.seconds * (1 + kRounding)) << seed << ", step " << step;
+      EXPECT_LE(least.joules, other.joules * (1 + kRounding)) << seed << ", step " << step;
       for (const Choice* choice : choices_of(plan)) stream += choice->stream.any() ? 1 : 0;
       if (random() % 2 == 0) near.keep(next), now = next;
       ++valid;

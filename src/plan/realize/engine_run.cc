@@ -942,11 +942,13 @@ class EngineRun::State : Moment {
   void write_places(Plan& plan) const {
     if (model_.staging > 0) plan.staging_at = staging_at_;
     Bytes top = 0;
+    const Bytes capacity = device_.pager.capacity_bytes, block = std::max<Bytes>(1, device_.pager.block_bytes);
     const auto store_at_top = [&](size_t tensor) {
+      const Bytes slot = model_.tensors[tensor].slot;
       plan.storage[model_.graph->tensors[tensor].id] = top;
-      top += std::max(model_.tensors[tensor].slot, std::max<Bytes>(1, device_.pager.block_bytes));
+      if (slot > 0 || capacity < 0 || top + block <= capacity) top += std::max(slot, block);
     };
-    // Those without bytes come last, each where no other one begins: an op may read one and write another.
+    // Those without bytes come last, each where no other one begins, if there is room: an op may read one and write another.
     for (const bool empty : {false, true}) {
       for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
         const EngineModel::Tensor& of = model_.tensors[tensor];
