@@ -78,7 +78,7 @@ def add_network(table, args, raw, folder):
 
 
 def add_exhaustive(table, args, raw):
-    for name, counts, held in gtest_counts.tests(args.plan_test, "StreamExhaustiveSearch.*", True):
+    for name, counts, held in gtest_counts.tests(args.plan_test, "EngineExhaustiveSearch.AgreesOnOpsThatStream", True):
         raw[name] = counts
         known = max(1, counts["known"])
         table.add("exhaustive", counts["equal"] / known, "", "no bound above, no false refusal", held,

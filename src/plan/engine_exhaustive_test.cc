@@ -51,12 +51,6 @@ struct EngineTally {
   int stream = 0;  // known optima whose plan streams
 };
 
-bool streams(const CostGraph& graph) {
-  return std::ranges::any_of(graph.ops, [](const problem::Op& op) {
-    return std::ranges::any_of(op.choices, [](const problem::Choice& choice) { return choice.stream.any(); });
-  });
-}
-
 bool streams(const Plan& plan) {
   std::map<int64_t, const problem::Op*> op_of;
   for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
@@ -134,7 +128,7 @@ void ask(uint64_t seed, const CostGraph& graph, EngineTally& tally) {
   const Bytes most = whole->predicted.arena_bytes;
   constexpr int kPercents[] = {1000, 100, 90, 80};
   constexpr int kStreamPercents[] = {100, 80, 60, 40};  // streams need less
-  const int percent = streams(graph) ? kStreamPercents[seed % 4] : kPercents[seed % 4];
+  const int percent = problem::streams(graph) ? kStreamPercents[seed % 4] : kPercents[seed % 4];
   options.question.budget = std::max<Bytes>(64, most * percent / 100);
   options.question.objective = seed / 3 % 3 == 0 ? Objective::kEnergy : Objective::kTime;
   // Limits near what is in reach: a share of what the plan without them takes.

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/lists.h"
 #include "base/random.h"
 #include "base/round_up.h"
+#include "plan/simulate/order.h"
 
 namespace pantoum::plan {
 namespace {
@@ -99,18 +101,28 @@ class StreamLists::Search {
 
   // ---- what there is ----------------------------------------------------------------------------
 
-  // Ops that must run, or that make what these read or what must be there at the end, in the graph's order.
+  std::vector<int32_t> order_of_lists() const {
+    if (!model_.question.freedoms.reordering) return model_.order;
+    std::unordered_map<int64_t, int32_t> op_of;
+    for (const int32_t op : model_.order) op_of.emplace(model_.graph->ops[index(op)].id, op);
+    std::vector<int32_t> order;
+    for (const int64_t id : updates_last(*model_.graph)) order.push_back(op_of.at(id));
+    return order;
+  }
+
+  // Ops that must run, or that make what these read or what must be there at the end, in that order.
   void find_ops() {
     std::vector<char> needed(model_.tensors.size(), 0);
     for (size_t at = 0; at < model_.tensors.size(); ++at)
       needed[at] = model_.tensors[at].ends_in_ram || model_.tensors[at].ends_in_storage;
-    for (size_t at = model_.order.size(); at-- > 0;) {
-      const EngineModel::Op& op = model_.ops[index(model_.order[at])];
+    const std::vector<int32_t> order = order_of_lists();
+    for (size_t at = order.size(); at-- > 0;) {
+      const EngineModel::Op& op = model_.ops[index(order[at])];
       bool runs = !op.optional;
       for (const EngineModel::Way& way : op.ways)
         for (const int32_t output : way.outputs) runs = runs || needed[index(output)];
       if (!runs) continue;
-      ops_.push_back(model_.order[at]);
+      ops_.push_back(order[at]);
       for (const EngineModel::Way& way : op.ways)
         for (const int32_t input : way.inputs) needed[index(input)] = 1;
     }
@@ -160,7 +172,6 @@ class StreamLists::Search {
         if (gaps_[index(gap)].to == position) operand.before = gap, operand.first = gaps_[index(gap)].from == -1;
         if (gaps_[index(gap)].from == position) operand.after = gap;
       }
-      operand.first = made || (operand.before >= 0 && gaps_[index(operand.before)].from == -1);
     });
   }
 
@@ -233,7 +244,10 @@ class StreamLists::Search {
         }
         if (!base::contains(way.writes, number) || !may_go_home(position, way, number)) return std::nullopt;
         if (!taken_over(position, way, number)) bytes += size(number);
-        if (must_be_stored(number)) add_transfer(number, true, costs);
+        if (must_be_stored(number)) {
+          if (!stores()) return std::nullopt;
+          add_transfer(number, true, costs);
+        }
         continue;
       }
       if (operand.first && must_be_stored(number)) {

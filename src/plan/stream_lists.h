@@ -1,4 +1,5 @@
-// Lists of graphs whose choices stream, in the graph's order.
+// Lists of graphs whose choices stream, in the graph's order, with updates behind the readers of what they update where the
+// question leaves the order free.
 #pragma once
 
 #include <cstdint>
