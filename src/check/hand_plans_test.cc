@@ -1,4 +1,4 @@
-// Plans written by hand, with verdicts that were worked out on paper (../shared/tools/hand_plans.py): our checker gives them too.
+// Plans written by hand, with verdicts that were worked out on paper: our checker gives them too.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
