@@ -157,11 +157,20 @@ List list_of(const Plan& plan, const CostGraph& graph) {
 
 // ---- plans --------------------------------------------------------------------------------------
 
-// Nobody plans a graph with streams for one engine: searches for lists by what stays in RAM, one for each thread, in less and less of the
-// budget until their bytes have offsets in it.
+// What lists are searched for: the objective, and each figure that is limited beside it.
+std::vector<Objective> objectives_of(const Question& asked) {
+  std::vector<Objective> objectives{asked.objective};
+  if (asked.deadline && asked.objective != Objective::kTime) objectives.push_back(Objective::kTime);
+  if (asked.energy_limit && asked.objective != Objective::kEnergy) objectives.push_back(Objective::kEnergy);
+  return objectives;
+}
+
+// Lists of a graph with streams, which nobody plans for one engine: searched for by what stays in RAM, one for each thread and each objective, in
+// less and less of the budget until their bytes have offsets in it.
 std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& options, const TimeLimit& time) {
   const Seconds begin = time.elapsed(), share = kStreamShare * time.left() / kShrinks;
-  std::vector<List> lists(chains_of(options));
+  const std::vector<Objective> objectives = objectives_of(model.question);
+  std::vector<List> lists(std::max(chains_of(options), objectives.size()));
   const auto search = [&](size_t thread) {
     StreamLists by_stays(model);
     EngineRun run(model);
@@ -174,7 +183,7 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
           return static_cast<double>(moves) / static_cast<double>(options.effort * kMovesPerEffort);
         return 1 - (until - time.elapsed()) / share;
       };
-      List list = by_stays.find(model.question.objective, capacity, thread + 1, done);
+      List list = by_stays.find(objectives[thread % objectives.size()], capacity, thread + 1, done);
       const std::optional<Bytes> over = run.place(list, share, options.effort > 0 ? kPlacingSteps : 0);
       if (!over) break;
       lists[thread] = std::move(list);

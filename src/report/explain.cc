@@ -476,7 +476,8 @@ std::string next_text(const Explanation& why) {
   Section section("next bytes");
   const auto saved = [&](const problem::Predicted& other) {
     const problem::Objective objective = why.plan.question.objective;
-    return show_value(objective, value_of(why.plan) - value_of(why.plan.question, other));
+    const double less = value_of(why.plan) - value_of(why.plan.question, other);
+    return less > 0 ? show_value(objective, less) : "nothing";
   };
   for (const Probe& probe : why.next.probes)
     section.line(probe.more == 0 ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))
