@@ -17,6 +17,7 @@ Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOption
     next.unplanned = step.figures;
   }
   options.question.objective = plan.question.objective;
+  options.question.freedoms = plan.question.freedoms;
   options.question.weights = plan.question.weights;
   options.question.deadline = plan.question.deadline;
   options.question.energy_limit = plan.question.energy_limit;

@@ -27,8 +27,9 @@ namespace {
 constexpr const char* kMethod =
     "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
 constexpr const char* kStreamMethod = "streams: what stays in RAM, annealing of lists with their offsets";
-constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine
-constexpr double kLimitShare = 0.3;    // of what is left: lists that meet one limit
+constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine, for all of its RAM and for less
+constexpr double kSerialRam[] = {1, 0.85, 0.7, 0.5};
+constexpr double kLimitShare = 0.3;  // of what is left: lists that meet one limit
 constexpr double kLimitMargin =
     1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
 constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
@@ -242,31 +243,41 @@ bool meets_limits(const Plan& plan) {
          (!asked.energy_limit || upper_end(plan, plan.predicted.energy_j) <= *asked.energy_limit);
 }
 
-// The answers of the planner of one engine: by the question's objective and by time, without limits on either.
+// The answers of the planner of one engine: by the question's objective and by time, without limits on either. Those for less RAM
+// leave room for ops side by side, which need bytes of their own.
 std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& options, const PlanMaker& serial,
                                Infeasible* infeasible, std::optional<Error>& none) {
   std::vector<Plan> plans;
   const CostGraph one = on_one_engine(graph);
+  PlanOptions own = options;
+  own.question.deadline.reset();
+  own.question.energy_limit.reset();
+  own.question.weights = {};
+  own.warm_start = nullptr;
+  own.time_limit = options.time_limit * kSerialShare / static_cast<double>(std::size(kSerialRam));
   for (const Objective objective : {Objective::kTime, Objective::kEnergy}) {
     if (objective == Objective::kEnergy && options.question.objective == Objective::kTime) continue;
-    PlanOptions own = options;
     own.question.objective = objective;
-    own.question.deadline.reset();
-    own.question.energy_limit.reset();
-    own.question.weights = {};
-    own.warm_start = nullptr;
-    own.time_limit = options.time_limit * kSerialShare;
+    own.question.budget = options.question.budget;
     Infeasible known;
     Result<Plan> plan = serial(one, own, &known);
-    if (plan) {
-      plans.push_back(moved_to(std::move(*plan), graph, options.question));
-    } else if (!none) {
+    if (!plan && !none) {
       none = std::move(plan).error();
       const bool by_graph = known.refusal && !known.refusal->certificate && known.refusal->of == Objective::kRam;
       if (!by_graph) none->code = "E0302", known.refusal.reset();
       if (known.refusal) known.refusal->graph = graph, known.refusal->plan.reset();
       if (known.min_plan) known.min_plan = moved_to(std::move(*known.min_plan), graph, known.min_plan->question);
       if (infeasible != nullptr) *infeasible = std::move(known);
+    }
+    if (!plan) continue;
+    const auto ram = static_cast<double>(plan->predicted.arena_bytes);
+    plans.push_back(moved_to(std::move(*plan), graph, options.question));
+    for (const double share : kSerialRam) {
+      own.question.budget = static_cast<Bytes>(ram * share);
+      if (share == 1 || *own.question.budget <= 0) continue;
+      Result<Plan> smaller = serial(one, own, nullptr);
+      if (!smaller) break;
+      plans.push_back(moved_to(std::move(*smaller), graph, options.question));
     }
   }
   return plans;
@@ -370,6 +381,18 @@ void leave_out_needless(List& list, EngineRun& run, const EngineModel& model) {
   }
 }
 
+// One round of all chains, on so many threads.
+void anneal(std::list<ListAnnealing>& chains, size_t threads, int round) {
+  const size_t turns = (chains.size() + threads - 1) / threads;
+  std::vector<std::jthread> workers;
+  for (size_t first = 0; first < std::min(threads, chains.size()); ++first)
+    workers.emplace_back([&chains, threads, turns, round, first] {
+      size_t at = 0;
+      for (ListAnnealing& chain : chains)
+        if (at++ % threads == first) chain.anneal(round, 1 / static_cast<double>(turns));
+    });
+}
+
 // Lists that answer the model's question, annealed from `starts` until one costs no more than `enough`.
 std::vector<List> annealed(const EngineModel& model, const PlanOptions& options, const TimeLimit& time,
                            std::vector<List> starts, double enough) {
@@ -379,17 +402,19 @@ std::vector<List> annealed(const EngineModel& model, const PlanOptions& options,
   std::ranges::stable_sort(starts, is_better, cost);
   if (!starts.empty() && cost(starts.front()).answers)
     std::erase_if(starts, [&](const List& list) { return !cost(list).answers; });
+  const size_t workers = chains_of(options);
   std::list<ListAnnealing> chains;
-  for (size_t at = 0; at < chains_of(options) && !starts.empty(); ++at)
+  for (size_t at = 0; at < std::max(workers, starts.size()) && !starts.empty(); ++at)
     chains.emplace_back(model, options, time, at + 1, starts[at % starts.size()], enough);
   for (int round = 0; round < kAnnealingRounds && !chains.empty(); ++round) {
-    {
-      std::vector<std::jthread> workers;
-      for (ListAnnealing& chain : chains) workers.emplace_back([&chain, round] { chain.anneal(round); });
+    anneal(chains, workers, round);
+    chains.sort([](const ListAnnealing& a, const ListAnnealing& b) { return is_better(a.best_cost(), b.best_cost()); });
+    if (chains.size() > workers) {  // each start has a round or two of its own
+      const size_t left = round == 0 ? std::max(workers, (chains.size() + 1) / 2) : workers;
+      while (chains.size() > left) chains.pop_back();
+      continue;
     }
-    const ListAnnealing& leader = *std::ranges::min_element(chains, is_better, &ListAnnealing::best_cost);
-    for (ListAnnealing& chain : chains)
-      if (&chain != &leader) chain.begin_with(leader);
+    for (auto chain = std::next(chains.begin()); chain != chains.end(); ++chain) chain->begin_with(chains.front());
   }
   std::vector<List> lists;
   for (const ListAnnealing& chain : chains) {

@@ -65,7 +65,7 @@ std::string help_of(const PlanOptions& options, const Infeasible& known) {
     help += (help.empty() ? "" : enough ? " or " : " and ") + std::string(what);
   };
   if (options.question.deadline) add("a later --deadline");
-  if (options.question.energy_limit) add("more --at-most energy=");
+  if (options.question.energy_limit) add("a higher --energy-limit");
   return help.empty() ? "a longer --time-limit" : help;
 }
 

@@ -167,9 +167,9 @@ class ListAnnealing::State {
 
   // One round of annealing, from the best list. `round`: of kAnnealingRounds. Where RAM is ample few lists need offsets: some are accepted by what they cost
   // at least, and the next one that is placed decides about all of them.
-  void anneal(int round) {
-    const int64_t most = options_.effort * kListsPerEffort / kAnnealingRounds;
-    const Seconds begin = time_.elapsed(), end = begin + time_.left() / (kAnnealingRounds - round);
+  void anneal(int round, double part) {
+    const double most = part * static_cast<double>(options_.effort * kListsPerEffort) / kAnnealingRounds;
+    const Seconds begin = time_.elapsed(), end = begin + part * time_.left() / (kAnnealingRounds - round);
     const double of_an_op = 1 / static_cast<double>(model_.ops.size());
     const double warm = std::max(kWarm, of_an_op) * std::pow(kCooler, round);
     List now = best_, placed = best_;
@@ -179,7 +179,7 @@ class ListAnnealing::State {
     double done = 0;
     for (int64_t count = 0; !options_.stop.stop_requested(); ++count) {
       if (options_.effort > 0)
-        done = static_cast<double>(count) / static_cast<double>(most);
+        done = static_cast<double>(count) / most;
       else if (count % 16 == 0)
         done = (time_.elapsed() - begin) / std::max(1e-9, end - begin);
       if (done >= 1 || (best_cost_.answers && best_cost_.value <= enough_)) break;
@@ -587,8 +587,8 @@ ListAnnealing::ListAnnealing(const EngineModel& model, const PlanOptions& option
     : state_(std::make_unique<State>(model, options, time, seed, std::move(start), enough)) {}
 ListAnnealing::~ListAnnealing() = default;
 
-void ListAnnealing::anneal(int round) {
-  state_->anneal(round);
+void ListAnnealing::anneal(int round, double part) {
+  state_->anneal(round, part);
 }
 void ListAnnealing::begin_with(const ListAnnealing& other) {
   state_->begin_with(*other.state_);

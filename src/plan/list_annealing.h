@@ -37,8 +37,8 @@ class ListAnnealing {
   ~ListAnnealing();
 
   // Anneals from the best list. `round`: of kAnnealingRounds, each colder at first than the one before; it takes its share of the time that is left, or of
-  // the lists of the effort.
-  void anneal(int round);
+  // the lists of the effort, and `part` of that.
+  void anneal(int round, double part);
   void begin_with(const ListAnnealing& other);
   [[nodiscard]] const List& best() const;
   [[nodiscard]] const Cost& best_cost() const;

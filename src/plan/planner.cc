@@ -153,8 +153,8 @@ Result<Plan> weighted_or_plain(const CostGraph& graph, const PlanOptions& asked_
   PlanOptions options = asked_options;
   const Question asked = options.question;
   if (asked.energy_limit)
-    return fail("E0117", "a limit on the energy beside a weighted objective", "--at-most",
-                "minimise the time with --at-most energy, or leave the limit out");
+    return fail("E0117", "a limit on the energy beside a weighted objective", "--energy-limit",
+                "minimise the time with --energy-limit, or leave the limit out");
   options.question.objective = Objective::kEnergy;
   options.question.weights = {};
   const CostGraph weighted = problem::weighted_graph(graph, asked.weights);

@@ -242,7 +242,7 @@ class SlopeSearch {
 Result<Plan> plan_by_slopes(const ObjectiveExpression& expression, const CostGraph& graph, const PlanOptions& options,
                             Infeasible* infeasible, const PlanMaker& make) {
   if (options.question.energy_limit)
-    return fail("E0117", "a limit on the energy beside a formula as the objective", "--at-most",
+    return fail("E0117", "a limit on the energy beside a formula as the objective", "--energy-limit",
                 "put the energy into the formula, or leave the limit out");
   return SlopeSearch(expression, graph, options, make).run(infeasible);
 }
