@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/lists.h"
+
 namespace pantoum::plan {
 namespace {
 
@@ -23,6 +25,9 @@ class EarliestFinish {
         made_(model.tensors.size(), 0),
         maker_(model.tensors.size(), 0),
         here_(model.tensors.size(), 0),
+        read_(model.tensors.size(), 0),
+        old_(model.tensors.size(), -1),
+        readers_left_(model.tensors.size(), 0),
         free_(model.hand_offs.size(), 0) {}
 
   List run() {
@@ -31,13 +36,13 @@ class EarliestFinish {
       here_[tensor] = model_.tensors[tensor].start == Home::kRam;
     std::vector<int32_t> left = model_.order;
     std::erase_if(left, [&](int32_t op) { return model_.ops[static_cast<size_t>(op)].optional; });
+    find_readers(left);
     const bool keeps_order = !model_.question.freedoms.reordering;
     while (!left.empty()) {
       size_t best = left.size();
       for (size_t at = 0; at < left.size(); ++at) {
         if (way_of(left[at]) < 0) continue;
-        if (best == left.size() || rank_[static_cast<size_t>(left[at])] > rank_[static_cast<size_t>(left[best])])
-          best = at;
+        if (best == left.size() || is_before(left[at], left[best])) best = at;
         if (keeps_order) break;
       }
       if (best == left.size()) return {};  // reads what an optional op makes
@@ -69,6 +74,42 @@ class EarliestFinish {
         for (const int32_t read : way.reads)
           behind[static_cast<size_t>(read)] = std::max(behind[static_cast<size_t>(read)], longest);
     }
+  }
+
+  template <class Visit>
+  void for_each_input(int32_t number, const Visit& visit) const {
+    std::vector<int32_t> inputs;
+    for (const EngineModel::Way& way : model_.ops[static_cast<size_t>(number)].ways)
+      inputs.insert(inputs.end(), way.inputs.begin(), way.inputs.end());
+    base::make_set(inputs);
+    for (const int32_t input : inputs) visit(input);
+  }
+
+  // What an update takes the place of is read before it.
+  void find_readers(const std::vector<int32_t>& ops) {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
+      const EngineModel::Tensor& of = model_.tensors[tensor];
+      const bool is_lost = of.slot_heir >= 0 || (of.next >= 0 && of.start == Home::kRam);
+      if (is_lost) old_[static_cast<size_t>(of.next)] = static_cast<int32_t>(tensor);
+    }
+    for (const int32_t op : ops)
+      for_each_input(op, [&](int32_t input) { ++readers_left_[static_cast<size_t>(input)]; });
+  }
+  bool is_too_early(int32_t number) const {
+    bool early = false;
+    for (const EngineModel::Way& way : model_.ops[static_cast<size_t>(number)].ways)
+      for (const int32_t output : way.outputs) {
+        const int32_t old = old_[static_cast<size_t>(output)];
+        if (old < 0) continue;
+        int others = readers_left_[static_cast<size_t>(old)];
+        for_each_input(number, [&](int32_t input) { others -= input == old ? 1 : 0; });
+        early = early || others > 0;
+      }
+    return early;
+  }
+  bool is_before(int32_t one, int32_t other) const {
+    if (const bool early = is_too_early(one); early != is_too_early(other)) return !early;
+    return rank_[static_cast<size_t>(one)] > rank_[static_cast<size_t>(other)];
   }
 
   bool can_read(int32_t tensor) const {
@@ -115,6 +156,12 @@ class EarliestFinish {
     }
     timed.entries.push_back({Do::kCompute, number, chosen});
     const Seconds end = timed.begin + way.seconds;
+    for (const int32_t written : way.outputs)  // behind its readers, in the list too
+      if (const int32_t old = old_[static_cast<size_t>(written)]; old >= 0)
+        timed.begin = std::max(timed.begin, read_[static_cast<size_t>(old)]);
+    for (const int32_t read : way.reads)
+      read_[static_cast<size_t>(read)] = std::max(read_[static_cast<size_t>(read)], timed.begin);
+    for_each_input(number, [&](int32_t input) { --readers_left_[static_cast<size_t>(input)]; });
     for (const int32_t written : way.writes) {
       made_[static_cast<size_t>(written)] = end;
       maker_[static_cast<size_t>(written)] = way.engines;
@@ -131,6 +178,9 @@ class EarliestFinish {
   std::vector<Seconds> rank_, made_;
   std::vector<Engines> maker_;
   std::vector<char> here_;
+  std::vector<Seconds> read_;      // by tensor: the last begin of who reads it
+  std::vector<int32_t> old_;       // by tensor: whose place it takes; -1: nobody's
+  std::vector<int> readers_left_;  // by tensor
   std::vector<Seconds> free_;
   std::vector<Timed> timed_;
 };

@@ -201,9 +201,24 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
   return lists;
 }
 
+// Of an output's pairs in `overwrites` the planner of one engine knows the last, and here any of them counts: one whose bytes the output may
+// take comes last.
+void put_useful_pairs_last(CostGraph& graph, const problem::Freedoms& freedoms) {
+  std::unordered_map<int64_t, const Tensor*> tensor_of;
+  for (const Tensor& tensor : graph.tensors) tensor_of.emplace(tensor.id, &tensor);
+  for (Op& op : graph.ops)
+    for (Choice& choice : op.choices)
+      std::ranges::stable_sort(choice.overwrites, {}, [&](const std::pair<int, int>& pair) {
+        const Tensor &out = *tensor_of.at(op.output(pair.first)), &in = *tensor_of.at(op.input(pair.second));
+        if (in.start == Home::kRom || in.bytes < out.bytes) return 0;
+        return in.next == out.id ? 2 : freedoms.in_place && !in.pinned ? 1 : 0;
+      });
+}
+
 // The graph with all choices on one engine, which runs them one after the other.
-CostGraph on_one_engine(const CostGraph& graph) {
+CostGraph on_one_engine(const CostGraph& graph, const problem::Freedoms& freedoms) {
   CostGraph serial = graph;
+  put_useful_pairs_last(serial, freedoms);
   serial.device.engines = {{.name = "all"}};
   for (Op& op : serial.ops)
     for (Choice& choice : op.choices) choice.engines.clear();
@@ -248,7 +263,7 @@ bool meets_limits(const Plan& plan) {
 std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& options, const PlanMaker& serial,
                                Infeasible* infeasible, std::optional<Error>& none) {
   std::vector<Plan> plans;
-  const CostGraph one = on_one_engine(graph);
+  const CostGraph one = on_one_engine(graph, options.question.freedoms);
   PlanOptions own = options;
   own.question.deadline.reset();
   own.question.energy_limit.reset();
@@ -323,7 +338,8 @@ CostGraph without_streams(const CostGraph& graph) {
 
 // The largest working set, each op under its leanest choice: what it streams takes no RAM beside its workspace.
 WorkingSet least_working_set(const CostGraph& graph, const PlanOptions& options) {
-  const CostGraph whole = without_streams(graph);
+  CostGraph whole = without_streams(graph);
+  put_useful_pairs_last(whole, options.question.freedoms);
   return least_ram(make_model(whole, options));
 }
 
@@ -338,7 +354,10 @@ Failure no_streamed_plan(const CostGraph& graph, const PlanOptions& options, Inf
   any.deadline.reset();
   any.energy_limit.reset();
   const EngineModel model(graph, any);
-  if (const List list = StreamLists(model).leanest(); !list.empty()) {
+  const auto is_stored = [&](const List& list) {  // within the capacity
+    return cost_of(EngineRun(model).run(list), model, list.size()).answers;
+  };
+  if (const List list = StreamLists(model).leanest(); !list.empty() && is_stored(list)) {
     if (std::optional<Plan> plan = smallest_plan(list, model)) {
       plan->question.budget = plan->predicted.arena_bytes;
       plan->method = kStreamMethod;
@@ -488,14 +507,14 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   std::optional<Plan> best;
   std::vector<List> starts;
   std::vector<Plan> plans;
+  std::optional<Error> none;  // why one engine has no plan
   if (model.streams) {
     if (options.question.budget_bytes() < least_working_set(graph, options).bytes)
       return no_streamed_plan(graph, options, infeasible);
     starts = streamed_lists(model, options, time);
   } else {
-    std::optional<Error> none;
     plans = serial_plans(graph, options, serial, infeasible, none);
-    if (plans.empty()) return Failure(*std::move(none));
+    if (plans.empty() && none->code != "E0302") return Failure(*std::move(none));
     starts = {earliest_finish(model)};
   }
   for (const Plan& plan : plans) {
@@ -509,7 +528,7 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   }
   Result<Plan> found = search(model, options, time, std::move(best), std::move(starts));
   if (found) return found;
-  if (!model.streams) return limits_missed(plans.front());
+  if (!model.streams) return plans.empty() ? Failure(*std::move(none)) : limits_missed(plans.front());
   return no_streamed_plan(graph, options, infeasible);
 }
 
@@ -555,7 +574,8 @@ Result<Plan> unplanned_streams(const CostGraph& graph, const PlanOptions& option
 
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options) {
   const bool streams = EngineModel(graph, {}).streams;
-  PANTOUM_ASSIGN(Plan plan, streams ? unplanned_streams(graph, options) : unplanned(on_one_engine(graph), options));
+  PANTOUM_ASSIGN(Plan plan, streams ? unplanned_streams(graph, options)
+                                    : unplanned(on_one_engine(graph, options.question.freedoms), options));
   Question question = plan.question;
   plan = moved_to(std::move(plan), graph, question);
   const EngineModel model(graph, question);
