@@ -22,7 +22,8 @@ constexpr double kCritical = 0.2;          // of the entries that are moved: on 
 constexpr double kEntry = 1e-3;            // share of the value that an entry costs: no list gets longer for nothing
 constexpr int kUnplaced = 15;              // lists in a row at most that are accepted without offsets
 constexpr double kStays = 0.03;  // of the moves, with streams: to let a tensor stay in RAM from one use to the next
-constexpr int kReliefs = 3;      // tensors that a changed list may take out of RAM so that it fits
+constexpr double kPagedToTheEnd = 0.1;  // of the transfers that are put in: of a tensor that is read back for the end
+constexpr int kReliefs = 3;             // tensors that a changed list may take out of RAM so that it fits
 
 class Random {
  public:
@@ -162,6 +163,8 @@ class ListAnnealing::State {
         run_(model),
         random_(seed),
         best_(std::move(start)) {
+    for (size_t at = 0; at < model.tensors.size(); ++at)
+      if (model.tensors[at].ends_in_ram && !model.tensors[at].pinned) ends_in_ram_.push_back(static_cast<int32_t>(at));
     best_cost_ = cost(best_);
   }
 
@@ -539,6 +542,10 @@ class ListAnnealing::State {
 
   // Writes a tensor out after it is made, and reads it back before a use.
   bool page(List& list) {
+    if (!ends_in_ram_.empty() && random_.unit() < kPagedToTheEnd) {
+      page_before(list, list.size(), ends_in_ram_[random_.below(ends_in_ram_.size())], 64);
+      return true;
+    }
     const auto read = random_read(list);
     if (!read) return false;
     const auto [at, tensor] = *read;
@@ -570,6 +577,7 @@ class ListAnnealing::State {
   const PlanOptions& options_;
   const TimeLimit& time_;
   const double enough_;
+  std::vector<int32_t> ends_in_ram_;  // tensors; none is pinned
   EngineRun run_;
   Random random_;
   // Lists in a row that may be accepted without offsets: more where offsets cost nothing, fewer where they did.

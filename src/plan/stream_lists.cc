@@ -103,11 +103,38 @@ class StreamLists::Search {
 
   std::vector<int32_t> order_of_lists() const {
     if (!model_.question.freedoms.reordering) return model_.order;
+    std::vector<int32_t> order = updates_last_in(*model_.graph);
+    if (reads_before_updates(order)) return order;
+    CostGraph graph = *model_.graph;  // who updates one another: only what is lost by an update is read before it
+    for (size_t at = 0; at < graph.tensors.size(); ++at)
+      if (!is_lost(static_cast<int32_t>(at))) graph.tensors[at].next = -1;
+    return updates_last_in(graph);
+  }
+
+  std::vector<int32_t> updates_last_in(const CostGraph& graph) const {
     std::unordered_map<int64_t, int32_t> op_of;
     for (const int32_t op : model_.order) op_of.emplace(model_.graph->ops[index(op)].id, op);
     std::vector<int32_t> order;
-    for (const int64_t id : updates_last(*model_.graph)) order.push_back(op_of.at(id));
+    for (const int64_t id : updates_last(graph)) order.push_back(op_of.at(id));
     return order;
+  }
+
+  // Does the tensor's next take its place, in RAM or in storage?
+  bool is_lost(int32_t number) const {
+    return tensor(number).slot_heir >= 0 || (tensor(number).next >= 0 && tensor(number).start == Home::kRam);
+  }
+
+  bool reads_before_updates(const std::vector<int32_t>& order) const {
+    std::vector<char> made(model_.tensors.size(), 0);
+    for (const int32_t op : order) {
+      const std::vector<EngineModel::Way>& ways = model_.ops[index(op)].ways;
+      for (const EngineModel::Way& way : ways)
+        for (const int32_t input : way.inputs)
+          if (is_lost(input) && made[index(tensor(input).next)] != 0) return false;
+      for (const EngineModel::Way& way : ways)
+        for (const int32_t output : way.outputs) made[index(output)] = 1;
+    }
+    return true;
   }
 
   // Ops that must run, or that make what these read or what must be there at the end, in that order.
@@ -148,7 +175,7 @@ class StreamLists::Search {
       if (model_.tensors[at].start == Home::kRam) last[at] = -1;
     const auto add = [&](int32_t number, int32_t to) {
       Gap gap{.tensor = number, .from = last[index(number)], .to = to};
-      gap.must = !returns(number) || gap.from == -1 || to == end;
+      gap.must = !returns(number) || gap.from == -1 || (to == end && tensor(number).slot_heir >= 0);
       gaps_of_[index(number)].push_back(static_cast<int32_t>(gaps_.size()));
       gaps_.push_back(gap);
     };
@@ -180,7 +207,7 @@ class StreamLists::Search {
   void begin() {
     load_.assign(ops_.size(), 0);
     for (Gap& gap : gaps_) {
-      gap.stays = gap.must;
+      gap.stays = gap.must || (!lean_ && is_last(gap));
       if (gap.stays) add_load(gap, 1);
     }
     choices_.clear();
@@ -194,6 +221,9 @@ class StreamLists::Search {
   }
 
   bool stays(int32_t gap) const { return gap >= 0 && gaps_[index(gap)].stays; }
+  bool is_last(const Gap& gap) const { return gap.to == static_cast<int32_t>(ops_.size()); }
+  // Is it read back when all ops have run?
+  bool comes_back(int32_t gap) const { return gap >= 0 && is_last(gaps_[index(gap)]) && !gaps_[index(gap)].stays; }
 
   // Must the tensor, once it is made or from where it starts in RAM, go to storage?
   bool must_be_stored(int32_t number) const {
@@ -236,6 +266,7 @@ class StreamLists::Search {
     for (const Operand& operand : operands_[index(position)]) {
       const bool in = stays(operand.before), out = stays(operand.after);
       const int32_t number = operand.tensor;
+      if (comes_back(operand.after)) add_transfer(number, false, costs);
       if (operand.made) {
         if (base::contains(way.streams_out, number)) {
           if (out && (tensor(number).pinned || !may_go_home(position, way, number))) return std::nullopt;
@@ -411,6 +442,8 @@ class StreamLists::Search {
       for (const int32_t written : way.writes)
         if (must_be_stored(written)) page_out(written);
     }
+    for (size_t gap = 0; gap < gaps_.size(); ++gap)
+      if (comes_back(static_cast<int32_t>(gap))) made.push_back({Do::kPageIn, gaps_[gap].tensor, 0});
     for (size_t at = 0; at < model_.tensors.size(); ++at) {  // what no op uses
       const auto number = static_cast<int32_t>(at);
       if (used[at] != 0) continue;

@@ -57,7 +57,8 @@ EngineModel::EngineModel(const CostGraph& of, const Question& asked, const Plan*
         longest = std::max(longest, hand_offs[static_cast<size_t>(std::countr_zero(apart))]);
       hand_overs.push_back(longest);
     }
-  if (streams) share_slots(), find_possible();
+  share_slots();
+  if (streams) find_possible();
 }
 
 void EngineModel::add_way(const problem::Op& op, const Choice& choice, Op& to) {
@@ -87,6 +88,7 @@ void EngineModel::add_way(const problem::Op& op, const Choice& choice, Op& to) {
   way.user = static_cast<size_t>(std::ranges::find(users, way.engines) - users.begin());
   if (way.user == users.size()) users.push_back(way.engines);
   way.moves_in = !choice.stream.in.empty() || (!device.pager.full_duplex && !choice.stream.out.empty());
+  way.in_part = choice.stream.in_place;
   way.moves_out = device.pager.full_duplex && !choice.stream.out.empty();
   streams = streams || way.streams();
 }
@@ -120,7 +122,7 @@ void EngineModel::permit(Op& op, const problem::Op& of) const {
   for (size_t at = 0; at < op.ways.size() && !any; ++at) op.ways[at].permitted = numerics(at);
 }
 
-// With one_slot a tensor's next takes its slot, where some way writes it in part, or where the storage has no room for both, and no way reads
+// With one_slot a tensor's next may take its slot, where some way writes it in part, or where the storage has no room for both, and no way reads
 // one and writes the other without knowing.
 void EngineModel::share_slots() {
   if (!question.freedoms.one_slot) return;

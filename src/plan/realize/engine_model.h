@@ -27,6 +27,7 @@ struct EngineModel {
     size_t user = 0;                           // which of `users` these engines are
     bool moves_in = false, moves_out = false;  // which channels it keeps; with half duplex the first one alone
     bool permitted = true;  // by the question's freedoms, and it fits the budget; as the checker's bounds have it
+    bool in_part = false;   // what it streams out is written in part
     bool possible = true;   // lists may have it: where it streams, the device, its slots and the freedoms allow that
     bool streams() const { return moves_in || moves_out; }
   };
@@ -43,8 +44,8 @@ struct EngineModel {
     int32_t home = -1;  // it has to end where this tensor started; -1: anywhere
     int32_t next = -1;
     int32_t maker = -1;      // the op that writes it
-    int32_t slot_of = -1;    // whose slot in storage it takes, which then is lost; -1: it has one of its own
-    int32_t slot_heir = -1;  // who takes its slot
+    int32_t slot_of = -1;    // whose slot in storage it may take, which then is lost; -1: it has one of its own
+    int32_t slot_heir = -1;  // who may take its slot
   };
 
   // `starts`: a plan that says where tensors start and where the staging buffer is; null: one behind the other.

@@ -75,6 +75,8 @@ class EngineRun::State : Moment {
     }
     for (const EngineModel::Tensor& tensor : model.tensors) {
       slot_of_.push_back(tensor.slot_of);
+      heir_of_.push_back(tensor.slot_heir);
+      shares_slots_ = shares_slots_ || tensor.slot_of >= 0;
       if (tensor.home >= 0) homes_.push_back(tensor.home);
     }
     std::ranges::sort(homes_, {}, [&](int32_t home) { return initial_[index(home)]; });
@@ -94,7 +96,7 @@ class EngineRun::State : Moment {
       if (ends != nullptr) ends->push_back(end_);
     }
     finish();
-    figures_.valid = true;
+    figures_.valid = are_home();
     if (plan_ != nullptr) write_places(*plan_);
     return figures_;
   }
@@ -105,7 +107,7 @@ class EngineRun::State : Moment {
     first_fresh_ = fresh_.reached = 0;
     if (!find_ends(list)) return {};
     // The first moment comes after the start, when what is not used at all is freed.
-    const bool begins_alike = kept_.reached > 0 && ends_.front() == kept_.ends.front();
+    const bool begins_alike = kept_.reached > 0 && ends_.front() == kept_.ends.front() && slot_of_ == kept_.slot_of;
     first_fresh_ = begins_alike ? std::min(kept_.reached, same_as_kept(list) / span_ + 1) : 0;
     size_t at = 0;
     if (first_fresh_ > 0) {
@@ -123,13 +125,14 @@ class EngineRun::State : Moment {
       if (!pass(list[at], at)) return {};
     }
     finish();
-    figures_.valid = true;
+    figures_.valid = are_home();
     return figures_;
   }
 
   void keep(const List& list) {
     kept_.list = list;
     kept_.ends.swap(ends_);
+    kept_.slot_of = slot_of_;
     kept_.moments.resize(std::max(kept_.moments.size(), fresh_.reached));
     for (size_t at = first_fresh_; at < fresh_.reached; ++at) std::swap(kept_.moments[at], fresh_.moments[at]);
     kept_.reached = std::max(first_fresh_, fresh_.reached);
@@ -291,6 +294,7 @@ class EngineRun::State : Moment {
 
   // Fills ends_: by entry (0: the start), which tensors are used there for the last time before they are made again.
   bool find_ends(const List& list) {
+    if (shares_slots_) choose_slots(list);
     ends_.resize(list.size() + 1);
     for (std::vector<int32_t>& each : ends_) each.clear();
     last_use_.assign(blocks_.size(), kNowhere);
@@ -340,6 +344,34 @@ class EngineRun::State : Moment {
     return true;
   }
 
+  // A tensor takes the slot that it may take where the list writes it in part, or where the storage has no room for all that the
+  // list stores.
+  void choose_slots(const List& list) {
+    std::vector<char> is_there(model_.tensors.size(), 0), in_part(model_.tensors.size(), 0);
+    for (size_t tensor = 0; tensor < is_there.size(); ++tensor)
+      is_there[tensor] = model_.tensors[tensor].start == Home::kAux;
+    for (const Entry& entry : list) {
+      if (entry.what == Do::kPageOut) is_there[index(entry.subject)] = 1;
+      if (entry.what != Do::kCompute) continue;
+      const EngineModel::Way& way = model_.ops[index(entry.subject)].ways[index(entry.way)];
+      for (const int32_t written : way.streams_out) {
+        is_there[index(written)] = 1;
+        if (way.in_part) in_part[index(written)] = 1;
+      }
+    }
+    Bytes bytes = 0;
+    for (size_t tensor = 0; tensor < is_there.size(); ++tensor)
+      if (is_there[tensor] != 0) bytes += model_.tensors[tensor].slot;
+    const Bytes capacity = device_.pager.capacity_bytes;
+    for (size_t tensor = 0; tensor < is_there.size(); ++tensor) {
+      const int32_t old = model_.tensors[tensor].slot_of;
+      if (old < 0) continue;
+      const bool takes = in_part[tensor] != 0 || (capacity >= 0 && bytes > capacity);
+      slot_of_[tensor] = takes ? old : -1;
+      heir_of_[index(old)] = takes ? static_cast<int32_t>(tensor) : -1;
+    }
+  }
+
   // In find_ends(): what is streamed in is in storage, and what is streamed out is nowhere and goes there.
   bool streams(const EngineModel::Way& way, size_t entry) {
     if (!way.possible) return false;
@@ -357,10 +389,10 @@ class EngineRun::State : Moment {
   }
   // In find_ends(): the tensor is written to its slot. false: its heir has the slot.
   bool takes_slot(int32_t number) {
-    const EngineModel::Tensor& of = tensor(number);
-    if (of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0) return false;
+    const int32_t heir = heir_of_[index(number)], old = slot_of_[index(number)];
+    if (heir >= 0 && stored_[index(heir)] >= 0) return false;
     stored_[index(number)] = 0;
-    if (of.slot_of >= 0) stored_[index(of.slot_of)] = -1;
+    if (old >= 0) stored_[index(old)] = -1;
     return true;
   }
 
@@ -662,7 +694,6 @@ class EngineRun::State : Moment {
     for (const int32_t written : way.writes) {
       const Bytes wanted = places_.size() < 2 ? entry.wanted[places_.size()] : -1;
       const Bytes at = output_at(way, written, wanted, dying, begin);
-      if (at < 0) return false;
       places_.push_back(at);
     }
     Bytes workspace_at = -1;
@@ -680,7 +711,7 @@ class EngineRun::State : Moment {
     return true;
   }
 
-  // Places an output, and holds it. -1: nowhere. `begin` is raised to when its bytes are free.
+  // Places an output, and holds it: at its home, if it has one that is free. `begin` is raised to when its bytes are free.
   Bytes output_at(const EngineModel::Way& way, int32_t written, Bytes wanted, const std::vector<int32_t>& dying,
                   Seconds& begin) {
     Held& own = blocks_[index(written)];
@@ -697,17 +728,25 @@ class EngineRun::State : Moment {
       const bool may = successor || (model_.question.freedoms.in_place && !tensor(in).pinned);
       const bool ends = successor && tensor(in).pinned ? true : base::contains(dying, in);
       if (!source.held || !may || !ends || source.size < of.bytes || (home >= 0 && source.at != home)) continue;
-      begin = std::max({begin, free_from(in, way.user), given_back(source.at, of.bytes, way.user)});
+      const Seconds free_s = std::max({begin, free_from(in, way.user), given_back(source.at, of.bytes, way.user)});
+      if (free_s > begin && home < 0 && wanted < 0 && is_free_before(free_s, of.bytes, way.user, begin)) continue;
+      begin = free_s;
       const Bytes at = source.at;
       take(in);
       arrive(written, at);
       return at;
     }
-    const Bytes at = home >= 0 ? home : place(of.bytes, way.user, begin, wanted);
-    if (home >= 0 && !is_free(home, of.bytes)) return -1;
+    const Bytes at = home >= 0 && is_free(home, of.bytes) ? home : place(of.bytes, way.user, begin, wanted);
     begin = std::max(begin, given_back(at, of.bytes, way.user));
     arrive(written, at);
     return at;
+  }
+
+  // Are there bytes that nobody waits for as long as for those of an input? Where waits count.
+  bool is_free_before(Seconds free_s, Bytes size, size_t user, Seconds begin) {
+    if (offset_ != Entry::Offset::kTightest && offset_ != Entry::Offset::kLowest) return false;
+    const Bytes at = place(size, user, begin, -1);
+    return at + size <= model_.question.budget_bytes() && std::max(begin, given_back(at, size, user)) < free_s;
   }
 
   // An output takes over the source's bytes. Other outputs and the workspace keep off what it leaves of them: the op reads it.
@@ -829,8 +868,7 @@ class EngineRun::State : Moment {
     if (device_.pager.mode == PagerMode::kNone || blocks_[index(number)].held) return false;
     const EngineModel::Tensor& of = tensor(number);
     const Bytes home = of.home >= 0 ? initial_[index(of.home)] : -1;
-    if (home >= 0 && !is_free(home, of.bytes)) return false;
-    const Bytes at = home >= 0 ? home : place(of.bytes, 0, now_, entry.wanted[0]);
+    const Bytes at = home >= 0 && is_free(home, of.bytes) ? home : place(of.bytes, 0, now_, entry.wanted[0]);
     page_in(number, at);
     if (plan_ != nullptr)
       plan_->instructions.push_back(
@@ -933,10 +971,18 @@ class EngineRun::State : Moment {
         if (device_.engines[engine].name == name && (used_ >> engine & 1) != 0) watts += idle;
     figures_.joules += (device_.idle_w + watts) * figures_.seconds;
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
-      const int32_t of =
-          model_.tensors[tensor].slot_of >= 0 ? model_.tensors[tensor].slot_of : static_cast<int32_t>(tensor);
+      const int32_t of = slot_of_[tensor] >= 0 ? slot_of_[tensor] : static_cast<int32_t>(tensor);
       if (stored_[tensor] >= 0) figures_.storage_bytes += this->tensor(of).slot;
     }
+  }
+
+  // Are those that have to end where a tensor started there?
+  bool are_home() const {
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
+      if (const int32_t home = model_.tensors[tensor].home;
+          home >= 0 && (!blocks_[tensor].held || blocks_[tensor].at != initial_[index(home)]))
+        return false;
+    return true;
   }
 
   void write_places(Plan& plan) const {
@@ -954,9 +1000,10 @@ class EngineRun::State : Moment {
         const EngineModel::Tensor& of = model_.tensors[tensor];
         if ((of.slot == 0) != empty) continue;
         if (initial_[tensor] >= 0) plan.initial[model_.graph->tensors[tensor].id] = initial_[tensor];
-        const bool lost = of.slot_heir >= 0 && stored_[index(of.slot_heir)] >= 0;
-        if ((stored_[tensor] < 0 && !lost) || of.slot_of >= 0) continue;
-        if (lost) plan.storage[model_.graph->tensors[index(of.slot_heir)].id] = top;
+        const int32_t heir = heir_of_[tensor];
+        const bool lost = heir >= 0 && stored_[index(heir)] >= 0;
+        if ((stored_[tensor] < 0 && !lost) || slot_of_[tensor] >= 0) continue;
+        if (lost) plan.storage[model_.graph->tensors[index(heir)].id] = top;
         store_at_top(tensor);
       }
       for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {  // whose old one was never in storage
@@ -976,6 +1023,8 @@ class EngineRun::State : Moment {
   std::vector<Bytes> initial_;    // by tensor: where it starts in a list's arena; -1: not in RAM
   std::vector<int32_t> homes_;    // tensors whose first place is needed at the end, by offset
   std::vector<int32_t> slot_of_;  // by tensor: whose slot it takes; -1: it has its own
+  std::vector<int32_t> heir_of_;  // by tensor: who takes its slot; -1: nobody
+  bool shares_slots_ = false;     // lists may have tensors in one slot
   Bytes staging_at_ = 0;
   Plan* plan_ = nullptr;
   Entry::Offset offset_ = Entry::Offset::kTightest;  // of the entry that runs
@@ -994,6 +1043,7 @@ class EngineRun::State : Moment {
   struct Passed {
     List list;
     std::vector<std::vector<int32_t>> ends;
+    std::vector<int32_t> slot_of;
     std::vector<Moment> moments;  // before every span_ entries
     size_t reached = 0;           // moments
   } kept_, fresh_;                // fresh_: moments alone
