@@ -22,9 +22,10 @@ namespace pantoum::plan {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr uint64_t kTinyGraphs = 12, kTinyStreams = 12;
+constexpr uint64_t kTinyGraphs = 12, kTinyStreams = 12, kTinyUpdates = 8;
 #else
-const uint64_t kTinyGraphs = all_cases() ? 5000 : 60, kTinyStreams = all_cases() ? 2000 : 60;
+const uint64_t kTinyGraphs = all_cases() ? 5000 : 60, kTinyStreams = all_cases() ? 2000 : 60,
+               kTinyUpdates = all_cases() ? 1000 : 40;
 #endif
 constexpr uint64_t kEverySample = 40;
 
@@ -46,9 +47,20 @@ CostGraph tiny_stream_graph(uint64_t seed) {
                                              .streams = true});
 }
 
+// Updates too: one engine or two, 2 to 4 ops, most of whose choices stream.
+CostGraph tiny_update_graph(uint64_t seed) {
+  return plan_test::tiny_engine_graph(seed, {.ops = 2 + static_cast<int>(seed / 4 % 3),
+                                             .engines = 1 + static_cast<int>(seed / 2 % 2),
+                                             .paging = true,
+                                             .streams = seed % 8 != 7,
+                                             .updates = true});
+}
+
 struct EngineTally {
   int asked = 0, planned = 0, missed = 0, refused = 0, known = 0, equal = 0, optimal = 0, certified = 0;
-  int stream = 0;  // known optima whose plan streams
+  int not_whole = 0;                            // no step keeps all in RAM
+  int stream = 0;                               // known optima whose plan streams
+  int one_slot = 0, parts = 0, taken_over = 0;  // that give two tensors one slot, write parts, take over bytes of RAM
 };
 
 bool streams(const Plan& plan) {
@@ -58,6 +70,34 @@ bool streams(const Plan& plan) {
     return step.what == problem::Do::kCompute &&
            op_of.at(step.subject)->choices[static_cast<size_t>(step.choice)].stream.any();
   });
+}
+
+void count_updates(const Plan& plan, EngineTally& tally) {
+  std::map<int64_t, Bytes> at = plan.initial;
+  bool parts = false, taken_over = false;
+  for (const problem::Instruction& step : plan.instructions) {
+    if (step.what == problem::Do::kPageIn) at[step.subject] = step.at.front();
+    if (step.what == problem::Do::kFree) at.erase(step.subject);
+    if (step.what != problem::Do::kCompute) continue;
+    const problem::Op& op = plan.graph.ops[static_cast<size_t>(step.subject)];
+    const problem::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    parts = parts || choice.stream.in_place;
+    if (step.at.empty()) continue;
+    for (const auto& [out, in] : choice.overwrites) {
+      if (at.at(op.input(in)) != step.at.front()) continue;
+      taken_over = true;
+      at.erase(op.input(in));
+      break;
+    }
+    at[op.output(0)] = step.at.front();
+  }
+  const bool one_slot = std::ranges::any_of(plan.graph.tensors, [&](const problem::Tensor& each) {
+    const auto old = plan.storage.find(each.id), heir = plan.storage.find(each.next);
+    return old != plan.storage.end() && heir != plan.storage.end() && old->second == heir->second;
+  });
+  tally.one_slot += one_slot ? 1 : 0;
+  tally.parts += parts ? 1 : 0;
+  tally.taken_over += taken_over ? 1 : 0;
 }
 
 // For the reference checker, where somebody asks for them.
@@ -100,11 +140,14 @@ void hold_against_search(uint64_t seed, const CostGraph& graph, const PlanOption
   if (!best) return;
   ++tally.known;
   tally.stream += streams(best->plan.instructions.empty() ? *plan : best->plan) ? 1 : 0;
+  count_updates(best->plan.instructions.empty() ? *plan : best->plan, tally);
   const double optimum = std::min(best->value, value);
   if (!best->plan.instructions.empty()) {
     write_sample(best->plan, seed, "-best");
     Plan found = best->plan;
-    found.question.freedoms.in_place = true;
+    // The search sums whole ticks, and meets a limit within rounding.
+    if (found.question.deadline) *found.question.deadline *= 1 + kRounding;
+    if (found.question.energy_limit) *found.question.energy_limit *= 1 + kRounding;
     const auto replayed = check::judge(found);
     ASSERT_TRUE(replayed) << to_text(replayed.error()) << problem::to_json(found).dump();
     const bool energy = asked.objective == Objective::kEnergy;
@@ -120,12 +163,17 @@ void hold_against_search(uint64_t seed, const CostGraph& graph, const PlanOption
 }
 
 // Asks a question of the graph, near what is in reach.
-void ask(uint64_t seed, const CostGraph& graph, EngineTally& tally) {
-  PlanOptions options{.gap = 1e-9, .effort = 1, .threads = 1};
-  options.question.freedoms.numerics = true;
+void ask(uint64_t seed, const CostGraph& graph, EngineTally& tally,
+         const problem::Freedoms& freedoms = {.numerics = true}, int effort = 1) {
+  PlanOptions options{.gap = 1e-9, .effort = effort, .threads = 1};
+  options.question.freedoms = freedoms;
   const Result<Plan> whole = unplanned(graph, options);
-  ASSERT_TRUE(whole) << to_text(whole.error());
-  const Bytes most = whole->predicted.arena_bytes;
+  Bytes most = whole ? whole->predicted.arena_bytes : 0;
+  if (!whole) {  // where an update reads what another one takes the place of, something has to go by way of storage
+    ASSERT_EQ(whole.error().code, "E0306");
+    for (const problem::Tensor& tensor : graph.tensors) most += tensor.bytes;
+    ++tally.not_whole;
+  }
   constexpr int kPercents[] = {1000, 100, 90, 80};
   constexpr int kStreamPercents[] = {100, 80, 60, 40};  // streams need less
   const int percent = problem::streams(graph) ? kStreamPercents[seed % 4] : kPercents[seed % 4];
@@ -148,7 +196,11 @@ void ask(uint64_t seed, const CostGraph& graph, EngineTally& tally) {
 }
 
 void record(const EngineTally& tally) {
-  for (const auto& [name, count] : {std::pair{"asked", tally.asked},
+  for (const auto& [name, count] : {std::pair{"not_whole", tally.not_whole},
+                                    {"one_slot", tally.one_slot},
+                                    {"parts", tally.parts},
+                                    {"taken_over", tally.taken_over},
+                                    {"asked", tally.asked},
                                     {"planned", tally.planned},
                                     {"missed", tally.missed},
                                     {"refused", tally.refused},
@@ -183,6 +235,30 @@ TEST(EngineExhaustiveSearch, AgreesOnOpsThatStream) {
   EXPECT_GT(tally.refused, tally.asked / 50);
   EXPECT_LT(tally.missed, tally.asked / 10);
   EXPECT_GT(tally.stream, tally.known / 4);
+}
+
+// Some optima use what lists of the planner cannot say: one of two updates takes a slot for want of room, and the other has its own;
+// tensors start elsewhere than one behind the other; the search's first lists read a tensor before its next is made, where an op
+// reads both. Nor does the planner's search reach all others: with an effort of 1 about nine of ten, with more effort more.
+TEST(EngineExhaustiveSearch, AgreesOnUpdates) {
+  constexpr int kEffort = 2;
+  EngineTally tally;
+  for (uint64_t seed = 0; seed < kTinyUpdates; ++seed) {
+    const CostGraph graph = tiny_update_graph(seed);
+    const auto valid = problem::validate(graph);
+    ASSERT_TRUE(valid) << seed << ": " << to_text(valid.error());
+    ask(seed, graph, tally, {.in_place = seed / 5 % 4 != 0, .numerics = true, .one_slot = seed / 7 % 3 != 0}, kEffort);
+  }
+  record(tally);
+  if (kFew) return;
+  EXPECT_GT(tally.known, tally.planned * 2 / 3);
+  EXPECT_GE(tally.equal, tally.known * 9 / 10);
+  EXPECT_GT(tally.optimal, tally.planned / 10);
+  EXPECT_LT(tally.missed, tally.asked / 10);
+  EXPECT_GT(tally.stream, tally.known / 4);
+  EXPECT_GT(tally.one_slot, tally.known / 20);
+  EXPECT_GT(tally.parts, 0);
+  EXPECT_GT(tally.taken_over, tally.known / 5);
 }
 
 }  // namespace

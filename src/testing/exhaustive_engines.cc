@@ -7,6 +7,7 @@
 #include <queue>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "testing/random_graph.h"
@@ -27,20 +28,35 @@ constexpr int64_t kUnit = 64;
 constexpr double kRounding = 1e-10;
 
 // A copy of the choice that streams some of its operands, and of these some more than once. Its seconds are whole ticks, as those of all transfers.
-Choice streamed(const CostGraph& graph, const problem::Op& op, Choice choice, check::Random& random) {
+// `updated`: the input whose next the output is, which is often streamed with it; -1: none.
+Choice streamed(const CostGraph& graph, const problem::Op& op, Choice choice, check::Random& random, int updated) {
   const problem::Pager& pager = graph.device.pager;
   problem::Stream& stream = choice.stream = {};
   const auto bytes = [&](int64_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].bytes; };
+  const bool both = updated >= 0 && random.chance(0.8);
   for (int read = 0; read < static_cast<int>(op.inputs.size()); ++read) {
-    if (random.chance(0.4)) continue;
+    if (both && read == updated ? false : random.chance(0.4)) continue;
     const int64_t passes = random.chance(0.2) ? 2 : 1;
     stream.in.push_back(read);
     stream.bytes_in += passes * bytes(op.input(read));
     stream.transfers_in += passes * random.between(1, bytes(op.input(read)) / kUnit);
   }
-  if (stream.in.empty() || random.chance(0.5)) {
+  if (both || stream.in.empty() || random.chance(0.5)) {
     stream.out = {0};
     stream.bytes_out = bytes(op.output(0));
+    stream.transfers_out = random.between(1, stream.bytes_out / kUnit);
+  }
+  const auto is_streamed = [](const std::vector<int>& positions, int at) {
+    return std::ranges::find(positions, at) != positions.end();
+  };
+  std::erase_if(choice.overwrites, [&](const auto& pair) {
+    return is_streamed(stream.out, pair.first) != is_streamed(stream.in, pair.second);
+  });
+  const auto known = std::ranges::find(choice.overwrites, std::pair{0, updated});
+  if (!stream.out.empty() && known != choice.overwrites.end() && random.chance(0.8)) {
+    stream.in_place = true;
+    if (random.chance(0.8)) choice.overwrites = {{0, updated}};
+    stream.bytes_out = kUnit * random.between(1, stream.bytes_out / kUnit);
     stream.transfers_out = random.between(1, stream.bytes_out / kUnit);
   }
   choice.algorithm += " streamed";
@@ -60,7 +76,7 @@ Choice streamed(const CostGraph& graph, const problem::Op& op, Choice choice, ch
 
 CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
   check::Random random(seed * 977 + static_cast<uint64_t>(options.ops * 8 + options.engines) +
-                       (options.streams ? 511 : 0));
+                       (options.streams ? 511 : 0) + (options.updates ? 65537 : 0));
   CostGraph graph;
   graph.name = "tiny" + std::to_string(seed);
   const auto ticks = [&](int64_t least, int64_t most) {
@@ -96,8 +112,15 @@ CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
                              .start = start});
     return id;
   };
-  for (int64_t source = random.between(1, 2); source > 0; --source)
-    add_tensor(options.paging && random.chance(0.4) ? Home::kAux : Home::kRam);
+  for (int64_t source = random.between(1, 2) + (options.updates ? 1 : 0); source > 0; --source)
+    add_tensor(options.paging && random.chance(options.updates ? 0.7 : 0.4) ? Home::kAux : Home::kRam);
+  const size_t sources = graph.tensors.size();
+  // A tensor that starts somewhere and gets a next now; -1: none.
+  const auto to_update = [&](int64_t op) -> int64_t {
+    if (!options.updates || !random.chance(op + 1 == options.ops ? 1 : 0.4)) return -1;
+    const size_t tensor = random.index(sources);
+    return graph.tensors[tensor].next < 0 ? static_cast<int64_t>(tensor) : -1;
+  };
   for (int op = 0; op < options.ops; ++op) {
     problem::Op& each = graph.ops.emplace_back();
     each.id = op;
@@ -109,7 +132,18 @@ CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
           random.chance(0.6) ? last - random.between(0, std::min<int64_t>(last, 2)) : random.between(0, last);
       if (std::ranges::find(each.inputs, input) == each.inputs.end()) each.inputs.push_back(input);
     }
+    const int64_t old = to_update(op);
+    int updated = -1;
     each.outputs = {add_tensor(Home::kNone)};
+    if (old >= 0) {
+      if (std::ranges::find(each.inputs, old) == each.inputs.end()) each.inputs.push_back(old);
+      updated = static_cast<int>(std::ranges::find(each.inputs, old) - each.inputs.begin());
+      problem::Tensor &from = graph.tensors[static_cast<size_t>(old)], &to = graph.tensors.back();
+      from.next = to.id;
+      to.bytes = from.bytes;
+      if (random.chance(0.2)) to.bytes = kUnit * random.between(1, from.start == Home::kRam ? from.bytes / kUnit : 2);
+      each.recompute = random.chance(0.2);
+    }
     graph.order.push_back(op);
     const int64_t workspace = random.chance(0.2) ? kUnit : 0;
     for (int64_t choices = random.between(1, options.engines + 1); choices > 0; --choices) {
@@ -126,15 +160,32 @@ CostGraph tiny_engine_graph(uint64_t seed, const TinyEngineOptions& options) {
       choice.workspace_bytes = workspace;
       for (int read = 0; read < static_cast<int>(each.inputs.size()); ++read) choice.reads.push_back(read);
       choice.writes = {0};
+      for (const int read : choice.reads)
+        if (options.updates && random.chance(read != updated ? 0.25 : each.choices.empty() ? 1 : 0.7))
+          choice.overwrites.emplace_back(0, read);
       each.choices.push_back(std::move(choice));
     }
     for (int64_t more = options.streams ? random.between(0, 2) : 0; more > 0; --more)
-      each.choices.push_back(streamed(graph, each, each.choices[random.index(each.choices.size())], random));
+      each.choices.push_back(streamed(graph, each, each.choices[random.index(each.choices.size())], random, updated));
+  }
+  if (options.updates && !problem::has_queues(graph)) {  // else slots have the rules of one engine
+    problem::Op& last = graph.ops.back();
+    last.choices.push_back(streamed(graph, last, last.choices.front(), random, -1));
+  }
+  if (options.updates && random.chance(0.5)) {
+    problem::Bytes& capacity = graph.device.pager.capacity_bytes = kUnit * random.between(0, 2);
+    const bool both = random.chance(0.5);  // room for each update beside what it updates
+    for (const problem::Tensor& tensor : graph.tensors) {
+      if (tensor.start != Home::kAux) continue;
+      capacity += tensor.bytes;
+      if (both && tensor.next >= 0) capacity += graph.tensors[static_cast<size_t>(tensor.next)].bytes;
+    }
   }
   if (options.paging && random.chance(0.4)) graph.tensors.back().end = Home::kAux;
   if (random.chance(0.3))
     graph.tensors.back().end = graph.tensors.back().end == Home::kNone ? Home::kRam : graph.tensors.back().end;
-  if (graph.tensors.front().start == Home::kRam && random.chance(0.3)) graph.tensors.front().end = Home::kRam;
+  if (graph.tensors.front().start == Home::kRam && graph.tensors.front().next < 0 && random.chance(0.3))
+    graph.tensors.front().end = Home::kRam;
   return graph;
 }
 
@@ -148,6 +199,8 @@ struct Way {
   int workspace = 0;
   std::vector<int> whole, streamed;          // what it reads in RAM and in storage
   bool out = false;                          // it writes to storage
+  bool in_part = false;                      // it writes parts there
+  std::vector<int> over;                     // whose bytes, in RAM or in storage, the output may take
   bool keeps_in = false, keeps_out = false;  // channels of the pager
 };
 
@@ -162,6 +215,8 @@ struct TinyTensor {
   int units = 0;
   Home start = Home::kNone;
   bool ends_in_ram = false, ends_there = false;
+  int home = -1;  // it has to end where this tensor started; -1: anywhere
+  int old = -1;   // whose next it is; -1: nobody's
   int64_t in = 0, out = 0;
   double in_j = 0, out_j = 0;
 };
@@ -173,6 +228,9 @@ struct TinyState {
   std::vector<int64_t> engine_free;
   std::vector<int> at, home;                       // by tensor; -1: not there
   std::vector<int64_t> stored;                     // from when; -1: not there
+  std::vector<int64_t> busy;                       // until when its slot is read or written
+  int64_t slots = 0;                               // units of storage that have been given out
+  uint32_t lost = 0;                               // tensors whose next has their slot
   std::vector<std::vector<int64_t>> ready, bytes;  // by tensor or unit, and target
   uint32_t computed = 0, used = 0;
   uint32_t useless = 0;  // tensors
@@ -198,6 +256,15 @@ class EngineSearch {
       tensor.in = ticks(in), tensor.out = ticks(out);
       tensor.in_j = in * pager.in.w, tensor.out_j = out * pager.out.w;
     }
+    for (size_t old = 0; old < tensors_.size(); ++old) {
+      const problem::Tensor& each = graph.tensors[old];
+      if (each.next < 0 && (each.start != Home::kRam || each.end != Home::kRam)) continue;
+      TinyTensor& heir = tensors_[each.next < 0 ? old : static_cast<size_t>(each.next)];
+      if (each.next >= 0) heir.old = static_cast<int>(old);
+      if (each.start == Home::kRam) heir.home = static_cast<int>(old), heir.ends_in_ram = true;
+      if (each.start == Home::kAux) heir.ends_there = true;
+    }
+    if (graph.device.pager.capacity_bytes >= 0) capacity_ = graph.device.pager.capacity_bytes / kUnit;
     for (const problem::Op& each : graph.ops) {
       TinyOp& op = ops_.emplace_back();
       for (const int64_t input : each.inputs) op.reads.push_back(static_cast<int>(input));
@@ -217,6 +284,8 @@ class EngineSearch {
         for (const int position : choice.reads)
           (choice.reads_whole(position) ? way.whole : way.streamed).push_back(static_cast<int>(each.input(position)));
         way.out = !choice.stream.out.empty();
+        way.in_part = choice.stream.in_place;
+        for (const auto& pair : choice.overwrites) way.over.push_back(static_cast<int>(each.input(pair.second)));
         way.keeps_in = !way.streamed.empty() || (way.out && !full);
         way.keeps_out = way.out && full;
         const problem::ChoiceCosts costs = problem::costs_of(graph.device.pager, choice);
@@ -247,9 +316,10 @@ class EngineSearch {
     state.stored.assign(tensors_.size(), -1);
     state.ready.assign(tensors_.size(), std::vector<int64_t>(targets_.size(), 0));
     state.bytes.assign(static_cast<size_t>(units_), std::vector<int64_t>(targets_.size(), 0));
+    state.busy.assign(tensors_.size(), 0);
     for (size_t tensor = 0; tensor < tensors_.size(); ++tensor)
-      if (tensors_[tensor].start == Home::kAux) state.stored[tensor] = 0;
-    place_initial(state, 0);
+      if (tensors_[tensor].start == Home::kAux) state.stored[tensor] = 0, state.slots += tensors_[tensor].units;
+    if (capacity_ < 0 || state.slots <= capacity_) place_initial(state, 0);
     while (!open_.empty() && states_left_ >= 0) {
       const auto [least, at] = open_.top();
       open_.pop();
@@ -294,7 +364,9 @@ class EngineSearch {
 
   // Where RAM is plenty each tensor has two places of its own, so that it need not wait for the last use of its bytes.
   bool may_stand(int tensor, int at) const {
-    return !plenty_ || at == own_[index(tensor)] || at == needed_ + own_[index(tensor)];
+    const int home = tensors_[index(tensor)].home;
+    return !plenty_ || at == own_[index(tensor)] || at == needed_ + own_[index(tensor)] ||
+           (home >= 0 && at == own_[index(home)]);
   }
 
   // Frees what stands in these bytes, and says when they are free for a target. Adds the instructions.
@@ -342,25 +414,42 @@ class EngineSearch {
       if (state.at[index(read)] < 0) return;
     for (const int read : way.streamed)
       if (state.stored[index(read)] < 0) return;
-    if (way.out && (state.stored[index(op.writes)] >= 0 || !may_store(op.writes))) return;
-    const int units = way.out ? 0 : tensors_[index(op.writes)].units;
-    const auto beside_inputs = [&](int at, int size) {
-      return std::ranges::all_of(
-          way.whole, [&](int read) { return apart(at, size, state.at[index(read)], tensors_[index(read)].units); });
-    };
+    if (way.out) {
+      if (state.stored[index(op.writes)] < 0 && may_store(op.writes))
+        for_each_slot(state, op.writes, &way, [&](bool takes) { place_work(state, number, chosen, 0, -1, takes); });
+      return;
+    }
+    const int units = tensors_[index(op.writes)].units;
     for (int at = 0; at + units <= units_; ++at) {
-      if (!way.out && (!may_stand(op.writes, at) || !beside_inputs(at, units))) continue;
-      if (way.out && at > 0) break;
-      for (int work = plenty_ ? own_work_[number] : 0; work + way.workspace <= units_; ++work) {
-        if (way.workspace > 0 && (!beside_inputs(work, way.workspace) || !apart(at, units, work, way.workspace)))
-          continue;
-        compute(state, number, chosen, at, work);
-        if (way.workspace == 0 || plenty_) break;
-      }
+      if (!may_stand(op.writes, at)) continue;
+      if (beside_inputs(state, way, at, units)) place_work(state, number, chosen, at, -1, false);
+      for (const int source : way.over)  // in its place
+        if (state.at[index(source)] == at && tensors_[index(source)].units >= units &&
+            (asked_.freedoms.in_place || tensors_[index(op.writes)].old == source))
+          place_work(state, number, chosen, at, source, false);
     }
   }
 
-  void compute(const TinyState& from, size_t number, size_t chosen, int at, int work) {
+  bool beside_inputs(const TinyState& state, const Way& way, int at, int size) const {
+    return std::ranges::all_of(
+        way.whole, [&](int read) { return apart(at, size, state.at[index(read)], tensors_[index(read)].units); });
+  }
+
+  // `over`: whose bytes the output takes over, or -1; `takes_slot`: it takes the slot of the tensor whose next it is.
+  void place_work(const TinyState& state, size_t number, size_t chosen, int at, int over, bool takes_slot) {
+    const TinyOp& op = ops_[number];
+    const Way& way = op.ways[chosen];
+    const int units = way.out ? 0 : tensors_[index(op.writes)].units;
+    for (int work = plenty_ ? own_work_[number] : 0; work + way.workspace <= units_; ++work) {
+      if (way.workspace > 0 &&
+          (!beside_inputs(state, way, work, way.workspace) || !apart(at, units, work, way.workspace)))
+        continue;
+      compute(state, number, chosen, at, work, over, takes_slot);
+      if (way.workspace == 0 || plenty_) break;
+    }
+  }
+
+  void compute(const TinyState& from, size_t number, size_t chosen, int at, int work, int over, bool takes_slot) {
     const TinyOp& op = ops_[number];
     const Way& way = op.ways[chosen];
     TinyState state = from;
@@ -374,18 +463,23 @@ class EngineSearch {
     if (way.keeps_in) begin = std::max(begin, state.in_free);
     if (way.keeps_out) begin = std::max(begin, state.out_free);
     const int units = tensors_[index(op.writes)].units;
+    if (way.out) begin = std::max(begin, give_slot(state, op.writes, takes_slot));
+    const int source_at = over < 0 ? -1 : std::exchange(state.at[index(over)], -1);  // nobody frees it
     if (!way.out) begin = std::max(begin, take(state, at, units, way.target, steps_));
+    if (over >= 0) state.at[index(over)] = source_at;
     if (way.workspace > 0) begin = std::max(begin, take(state, work, way.workspace, way.target, steps_));
     const int64_t end = begin + way.seconds;
     if ((way.engines & 1) != 0) state.issuer = end;
     for (size_t engine = 0; engine < hand_off_.size(); ++engine)
       if ((way.engines >> engine & 1) != 0) state.engine_free[engine] = end;
     for (const int read : way.whole) use(state, state.at[index(read)], tensors_[index(read)].units, way.engines, end);
+    for (const int read : way.streamed) state.busy[index(read)] = std::max(state.busy[index(read)], end);
+    if (over >= 0) state.at[index(over)] = -1;
     if (way.workspace > 0) use(state, work, way.workspace, way.engines, end);
     if (way.keeps_in) state.in_free = end;
     if (way.keeps_out) state.out_free = end;
     if (way.out)
-      state.stored[index(op.writes)] = end;
+      store(state, index(op.writes), end);
     else
       make(state, op.writes, at, way.engines, end);
     state.end = std::max(state.end, end);
@@ -401,20 +495,53 @@ class EngineSearch {
     steps_.clear();
   }
 
+  static void store(TinyState& state, size_t tensor, int64_t end) { state.stored[tensor] = state.busy[tensor] = end; }
+
+  // Calls visit(false) if the tensor may have a slot of its own, and visit(true) if it may take that of the tensor whose next
+  // it is and gains by that. `way`: it is streamed by it; null: paged out.
+  template <class Visit>
+  void for_each_slot(const TinyState& state, int tensor, const Way* way, const Visit& visit) {
+    const int units = tensors_[index(tensor)].units, old = tensors_[index(tensor)].old;
+    const bool in_part = way != nullptr && way->in_part;
+    if (!in_part && (state.lost >> tensor & 1) == 0 && (capacity_ < 0 || state.slots + units <= capacity_))
+      visit(false);
+    if (!asked_.freedoms.one_slot || old < 0 || state.stored[index(old)] < 0 || tensors_[index(old)].units < units ||
+        (!in_part && capacity_ < 0))
+      return;
+    const auto has = [&](const std::vector<int>& list) { return std::ranges::find(list, old) != list.end(); };
+    if (way != nullptr && has(way->streamed) && !has(way->over)) return;
+    if (in_part && std::ranges::any_of(way->over, [&](int source) { return source != old; })) return;
+    visit(true);
+  }
+  // Returns from when on the slot is free.
+  int64_t give_slot(TinyState& state, int tensor, bool takes) const {
+    if (!takes) {
+      state.slots += tensors_[index(tensor)].units;
+      return 0;
+    }
+    const int old = tensors_[index(tensor)].old;
+    state.stored[index(old)] = -1;
+    state.lost |= 1U << old;
+    return state.busy[index(old)];
+  }
+
   bool may_store(int tensor) const { return asked_.freedoms.paging || tensors_[index(tensor)].ends_there; }
 
   void page_out(const TinyState& from, size_t number) {
     const TinyTensor& tensor = tensors_[number];
     if (from.at[number] < 0 || from.stored[number] >= 0 || !may_store(static_cast<int>(number))) return;
-    TinyState state = from;
-    transfer(state, graph_.device.pager.full_duplex ? state.out_free : state.in_free, state.ready[number][0],
-             tensor.out, tensor.out_j, [&](int64_t end) {
-               use(state, state.at[number], tensor.units, 0, end);
-               state.stored[number] = end;
-             });
-    steps_.push_back({.what = Do::kPageOut, .subject = static_cast<int64_t>(number), .at = {}});
-    go_on(std::move(state));
-    steps_.clear();
+    for_each_slot(from, static_cast<int>(number), nullptr, [&](bool takes) {
+      TinyState state = from;
+      const int64_t free = give_slot(state, static_cast<int>(number), takes);
+      transfer(state, graph_.device.pager.full_duplex ? state.out_free : state.in_free,
+               std::max(free, state.ready[number][0]), tensor.out, tensor.out_j, [&](int64_t end) {
+                 use(state, state.at[number], tensor.units, 0, end);
+                 store(state, number, end);
+               });
+      steps_.push_back({.what = Do::kPageOut, .subject = static_cast<int64_t>(number), .at = {}});
+      go_on(std::move(state));
+      steps_.clear();
+    });
   }
 
   void page_in(const TinyState& from, size_t number) {
@@ -424,8 +551,10 @@ class EngineSearch {
       if (!may_stand(static_cast<int>(number), at)) continue;
       TinyState state = from;
       const int64_t free = take(state, at, tensor.units, 0, steps_);
-      transfer(state, state.in_free, std::max(free, state.stored[number]), tensor.in, tensor.in_j,
-               [&](int64_t end) { make(state, static_cast<int>(number), at, 0, end); });
+      transfer(state, state.in_free, std::max(free, state.stored[number]), tensor.in, tensor.in_j, [&](int64_t end) {
+        make(state, static_cast<int>(number), at, 0, end);
+        state.busy[number] = std::max(state.busy[number], end);
+      });
       steps_.push_back({.what = Do::kPageIn, .subject = static_cast<int64_t>(number), .at = {at * kUnit}});
       go_on(std::move(state));
       steps_.clear();
@@ -527,8 +656,8 @@ class EngineSearch {
     if (state.computed != (1U << ops_.size()) - 1) return false;
     for (size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
       if (tensors_[tensor].ends_there && state.stored[tensor] < 0) return false;
-      const bool there =
-          tensors_[tensor].start == Home::kRam ? state.at[tensor] == state.home[tensor] : state.at[tensor] >= 0;
+      const int home = tensors_[tensor].home;
+      const bool there = home >= 0 ? state.at[tensor] == state.home[index(home)] : state.at[tensor] >= 0;
       if (tensors_[tensor].ends_in_ram && !there) return false;
     }
     return true;
@@ -547,8 +676,11 @@ class EngineSearch {
     for (size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
       if (tensors_[tensor].start == Home::kRam)
         best_plan_.initial[static_cast<int64_t>(tensor)] = state.home[tensor] * kUnit;
-      if (state.stored[tensor] < 0) continue;
+      if (state.stored[tensor] < 0 && (state.lost >> tensor & 1) == 0) continue;
+      const int old = tensors_[tensor].old;
+      if (old >= 0 && (state.lost >> old & 1) != 0) continue;
       best_plan_.storage[static_cast<int64_t>(tensor)] = slot;
+      if ((state.lost >> tensor & 1) != 0) best_plan_.storage[graph_.tensors[tensor].next] = slot;
       slot += tensors_[tensor].units * kUnit;
     }
     for (size_t tensor = 0; tensor < tensors_.size(); ++tensor)
@@ -563,15 +695,20 @@ class EngineSearch {
                                std::max(state.out_free, state.issuer)};
     const auto add = [&](int64_t time) { times.push_back(std::max(time, state.issuer)); };
     for (const int64_t each : state.engine_free) add(each);
+    if (capacity_ >= 0) times.push_back(state.slots);
     for (size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
+      if (graph_.tensors[tensor].next >= 0 && asked_.freedoms.one_slot) {
+        const bool stored = state.stored[tensor] >= 0;
+        key += stored ? 's' : (state.lost >> tensor & 1) != 0 ? 'l' : 'n';
+        if (stored) add(state.busy[tensor]);
+      }
       if ((state.useless >> tensor & 1) != 0) {
         key += '-';
         continue;
       }
       key += static_cast<char>(state.at[tensor] + 1);
       key += state.stored[tensor] >= 0 ? '1' : '0';
-      if (tensors_[tensor].ends_in_ram && tensors_[tensor].start == Home::kRam)
-        key += static_cast<char>(state.home[tensor]);
+      if (const int home = tensors_[tensor].home; home >= 0) key += static_cast<char>(state.home[index(home)]);
       if (state.stored[tensor] >= 0) add(state.stored[tensor]);
       if (state.at[tensor] >= 0)
         for (const int64_t each : state.ready[tensor]) add(each);
@@ -604,6 +741,7 @@ class EngineSearch {
   std::vector<TinyOp> ops_;
   int units_ = 0, needed_ = 0, work_ = 0;
   bool plenty_ = false;
+  int64_t capacity_ = -1;            // of the storage; -1: not limited
   std::vector<int> own_, own_work_;  // by tensor, by op: offsets
   double best_;
   problem::Plan best_plan_;

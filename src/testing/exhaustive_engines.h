@@ -3,6 +3,7 @@
 //
 // A tensor is freed when its bytes are taken, which is never too early. Of two lists that leave the same in RAM and in
 // storage, one that leaves every engine, channel, value and byte no later, at no more joules, is as good.
+// Not searched: plans that store another tensor in what a smaller `next` leaves of the slot that it takes.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ struct TinyEngineOptions {
   int ops = 5, engines = 2;
   bool paging = false;
   bool streams = false;  // choices that stream too; with paging
+  // Tensors with a `next`, pairs in `overwrites`, storage that may be short of capacity and, with streams, choices that
+  // write parts; with paging.
+  bool updates = false;
 };
 // A graph whose seconds are whole ticks and whose sizes are whole units, as the search needs them; a hand-off, launches,
 // gangs, idle power, workspace, streams turn up. The same seed, the same graph.
