@@ -248,7 +248,10 @@ Result<void> report_infeasible(const Error& error, const plan::Infeasible& infea
     print_json(to_json(infeasible, error.code == "E0301"));
   if (!files.refusal.empty()) PANTOUM_TRY(write_refusal(error, infeasible, files.refusal));
   if (files.min_plan.empty()) return {};
-  if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", files.min_plan);
+  if (!infeasible.min_plan) {
+    print_warning(files.min_plan + " was not written: no plan for any budget is known");
+    return {};
+  }
   return problem::write_plan(*infeasible.min_plan, files.min_plan);
 }
 

@@ -82,6 +82,8 @@ class EngineProver {
       std::optional<Certificate> certificate;
       if (figure <= most) certificate = better(objective, figure);
       if (!(figure > most)) return std::nullopt;
+      // The certificate uses the limit itself: it proves that the limit is out of reach, and no bound beyond it.
+      if (certificate) figure = std::min(figure, std::nextafter(most, HUGE_VAL));
       return Infeasible::Least{
           .known = {}, .proved = figure, .of_order = figure, .certificate = std::move(certificate)};
     };
@@ -191,13 +193,15 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
       if (*over == 0) break;
       capacity -= std::max(base::round_up(*over, model.align), capacity / kLeastShrink);
     }
-    if (lists[thread].empty()) lists[thread] = by_stays.leanest();
   };
   {
     std::vector<std::jthread> workers;
     for (size_t thread = 0; thread < lists.size(); ++thread) workers.emplace_back(search, thread);
   }
   std::erase_if(lists, &List::empty);
+  List leanest = StreamLists(model).leanest();
+  const bool placed = EngineRun(model).place(leanest, share, options.effort > 0 ? kPlacingSteps : 0) == Bytes{0};
+  if (placed || lists.empty()) lists.push_back(std::move(leanest));
   return lists;
 }
 
@@ -523,8 +527,9 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   }
   if (options.warm_start != nullptr) {
     keep_better_warm_start(best, graph, options);
-    if (structure_hash(options.warm_start->graph) == structure_hash(graph))
-      starts.push_back(list_of(*options.warm_start, graph));
+    const Plan& start = *options.warm_start;
+    if (structure_hash(start.graph) == structure_hash(graph) && keeps_freedoms(graph, start, options.question.freedoms))
+      starts.push_back(list_of(start, graph));
   }
   Result<Plan> found = search(model, options, time, std::move(best), std::move(starts));
   if (found) return found;

@@ -308,7 +308,7 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
                     unit.down(whole(known.order_ram_bound_bytes))));
   note_least(known.time_s, "time", "s", error);
   note_least(known.energy_j, "energy", "J", error);
-  error.notes.push_back("at the tightest point: " + known.why);
+  if (!known.why.empty()) error.notes.push_back("at the tightest point: " + known.why);
   if (known.min_plan) error.help = help_of(options, known);
   return error;
 }

@@ -282,7 +282,7 @@ bool keeps_freedoms(const CostGraph& graph, const Plan& plan, const Freedoms& fr
   (void)predict(graph, plan, {}, &used);
   return (freedoms.paging || !used.paging) && (freedoms.recomputing || !used.recomputing) &&
          (freedoms.in_place || !used.in_place) && (freedoms.reordering || !used.reordering) &&
-         (freedoms.numerics || !used.numerics);
+         (freedoms.numerics || !used.numerics) && (freedoms.one_slot || !used.one_slot);
 }
 
 bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options) {

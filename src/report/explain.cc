@@ -88,6 +88,18 @@ std::vector<Paged> paged(const Timeline& timeline, Energy& energy) {
   return found;
 }
 
+// A bit for each engine of the device that some compute takes.
+uint64_t engines_used(const problem::Plan& plan) {
+  std::unordered_map<int64_t, const problem::Op*> ops;
+  for (const problem::Op& op : plan.graph.ops) ops[op.id] = &op;
+  uint64_t used = 0;
+  for (const problem::Instruction& step : plan.instructions)
+    if (step.what == problem::Do::kCompute)
+      used |= problem::engines_of(plan.graph.device,
+                                  ops.at(step.subject)->choices.at(static_cast<size_t>(step.choice)));
+  return used;
+}
+
 std::vector<Streamed> streamed(const problem::Plan& plan, Energy& energy) {
   std::unordered_map<int64_t, const problem::Op*> ops;
   for (const problem::Op& op : plan.graph.ops) ops[op.id] = &op;
@@ -143,8 +155,9 @@ Explanation explain(const CheckedPlan& checked, NextBytes next) {
   why.paged = paged(why.timeline, why.energy);
   why.streamed = streamed(plan, why.energy);
   problem::Watts idle_w = plan.graph.device.idle_w;
-  for (size_t engine = 0; engine < why.timeline.busy_s.size(); ++engine)
-    if (why.timeline.busy_s[engine] > 0) idle_w += plan.graph.device.engines[engine].idle_w;
+  const uint64_t used = engines_used(plan);
+  for (size_t engine = 0; engine < plan.graph.device.engines.size(); ++engine)
+    if ((used >> engine & 1) != 0) idle_w += plan.graph.device.engines[engine].idle_w;
   why.energy.idle_j = idle_w * found.time_s;
   return why;
 }

@@ -231,6 +231,7 @@ class EngineRun::State : Moment {
     std::vector<int64_t> kept = model_.graph->order;
     std::erase_if(kept, [&](int64_t op) { return computed_[index(op_of_.at(op))] == 0; });
     made_use.reordering = kept != first_;
+    made_use.one_slot = std::ranges::any_of(slot_of_, [](int32_t old) { return old >= 0; });
     if (used != nullptr) *used = made_use;
     return Predicted{.peak_bytes = figures_.peak_bytes,
                      .arena_bytes = figures_.arena_bytes,
