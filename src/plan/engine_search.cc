@@ -34,10 +34,12 @@ constexpr double kLimitMargin =
     1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
 constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
 constexpr double kStreamShare = 0.5;   // of what is left: lists of a graph with streams, by what stays
+constexpr Seconds kTidying = 0.1;      // beyond the limit
 constexpr int kShrinks = 5;            // of the budget, until such a list has offsets in it
 constexpr Bytes kLeastShrink = 200;    // the least part of it
 constexpr int64_t kPlacingSteps = 100'000;
 constexpr int64_t kMovesPerEffort = 10'000;  // of that search, each time
+constexpr int64_t kUnplannedMoves = 500;     // the same where RAM is plenty: all that may stays from the begin
 
 // ---- bounds -------------------------------------------------------------------------------------
 
@@ -383,8 +385,9 @@ Failure limits_missed(const Plan& plan) {
               plan.graph.name, "give more time, or looser limits");
 }
 
-// Takes out transfers and computations that make the list no better.
-void leave_out_needless(List& list, EngineRun& run, const EngineModel& model) {
+// Takes out transfers and computations that make the list no better, for kTidying beyond the limit at most.
+void leave_out_needless(List& list, EngineRun& run, const EngineModel& model, const PlanOptions& options,
+                        const TimeLimit& time) {
   const auto cost = [&](const List& of) { return cost_of(run.run(of), model, of.size()); };
   Cost now = cost(list);
   std::vector<int> computed(model.ops.size(), 0);
@@ -394,6 +397,7 @@ void leave_out_needless(List& list, EngineRun& run, const EngineModel& model) {
     const Entry entry = list[at];
     const bool computes = entry.what == Do::kCompute;
     if (computes && computed[static_cast<size_t>(entry.subject)] < 2) continue;
+    if (options.stop.stop_requested() || (options.effort == 0 && time.elapsed() > time.limit() + kTidying)) return;
     List without = list;
     without.erase(without.begin() + static_cast<std::ptrdiff_t>(at));
     const Cost next = cost(without);
@@ -443,7 +447,7 @@ std::vector<List> annealed(const EngineModel& model, const PlanOptions& options,
   for (const ListAnnealing& chain : chains) {
     if (!chain.best_cost().answers) continue;
     List& list = lists.emplace_back(chain.best());
-    leave_out_needless(list, run, model);
+    leave_out_needless(list, run, model, options, time);
   }
   return lists;
 }
@@ -564,7 +568,7 @@ namespace {
 Result<Plan> unplanned_streams(const CostGraph& graph, const PlanOptions& options) {
   Question any{.objective = options.question.objective, .freedoms = options.question.freedoms};
   const EngineModel model(graph, any);
-  const auto done = [](int64_t moves) { return static_cast<double>(moves) / kMovesPerEffort; };
+  const auto done = [](int64_t moves) { return static_cast<double>(moves) / kUnplannedMoves; };
   const List list = StreamLists(model).find(any.objective, any.budget_bytes(), 1, done);
   std::optional<Plan> plan = smallest_plan(list, model);
   if (!plan)

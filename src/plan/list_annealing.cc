@@ -183,7 +183,7 @@ class ListAnnealing::State {
     for (int64_t count = 0; !options_.stop.stop_requested(); ++count) {
       if (options_.effort > 0)
         done = static_cast<double>(count) / most;
-      else if (count % 16 == 0)
+      else
         done = (time_.elapsed() - begin) / std::max(1e-9, end - begin);
       if (done >= 1 || (best_cost_.answers && best_cost_.value <= enough_)) break;
       if (count % 16 == 0) find_critical(now);

@@ -206,8 +206,10 @@ class StreamLists::Search {
 
   void begin() {
     load_.assign(ops_.size(), 0);
+    Bytes all = 0;
+    for (size_t at = 0; at < model_.tensors.size(); ++at) all += size(static_cast<int32_t>(at));
     for (Gap& gap : gaps_) {
-      gap.stays = gap.must || (!lean_ && is_last(gap));
+      gap.stays = gap.must || (!lean_ && (is_last(gap) || all <= capacity_));
       if (gap.stays) add_load(gap, 1);
     }
     choices_.clear();

@@ -103,6 +103,39 @@ class Streams(House):
         self.assertEqual(storage["0"], storage["3"])
         self.refuse(2, "E0119", "plan", MODEL, "--ram", "1MiB", "--one-slot")
 
+    def changed(self, change):
+        graph = cost_graph()
+        change(graph)
+        path = self.path(f"changed{len(os.listdir(self.folder))}.json")
+        with open(path, "w") as file:
+            json.dump(graph, file)
+        return path
+
+    def test_a_start_with_more_freedoms_is_left_out(self):
+        def other_bits(graph):
+            graph["ops"][0]["choices"].append({"algorithm": "other", "numerics": "other", "time_s": 1e-6, "energy_j": 1e-9})
+        graph, start, plan = self.changed(other_bits), self.path("start.json"), self.path("without.json")
+        words = ("plan", "--costgraph", graph, "--ram", f"{3 * BYTES}B", "--effort", "1")
+        self.succeed(*words, "--allow-numerics-change", "-o", start)
+        self.succeed(*words, "--warm-start", start, "-o", plan)
+        self.succeed("verify", plan)
+        why = json.loads(self.succeed("explain", start, "--format", "json").stdout)
+        self.assertGreater(why["energy"]["total_j"], 0)
+
+    def test_a_refusal_stands_where_no_smaller_plan_is_known(self):
+        refusal, least = self.path("limit.json"), self.path("least.json")
+        run = self.refuse(5, "E0301", "plan", "--costgraph", self.graph, "--ram", "1MiB", "--effort", "1", "--energy-limit", "1uJ", "--write-refusal", refusal,
+                          "--write-min-plan", least)
+        self.assertIn("was not written: no plan for any budget is known", run.stderr)
+        self.assertFalse(os.path.exists(least))
+        self.succeed("verify", refusal)
+
+    def test_no_plan_is_told_that_the_storage_does_not_hold(self):
+        def small(graph):
+            graph["device"]["pager"]["capacity_bytes"] = BYTES
+        run = self.refuse(5, "E0301", "plan", "--costgraph", self.changed(small), "--ram", f"{BLOCK - 4}B")
+        self.assertNotIn("the least known", run.stderr)
+
     def test_planners_of_the_literature_take_no_streams(self):
         for planner in ("dtr", "checkmate", "keep"):
             self.refuse(6, "E0304", "plan", "--costgraph", self.graph, "--ram", "1MiB", "--planner", planner)
