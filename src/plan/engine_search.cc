@@ -283,7 +283,7 @@ std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& option
     Infeasible known;
     Result<Plan> plan = serial(one, own, &known);
     if (!plan && !none) {
-      none = std::move(plan).error();
+      none = plan.error();
       const bool by_graph = known.refusal && !known.refusal->certificate && known.refusal->of == Objective::kRam;
       if (!by_graph) none->code = "E0302", known.refusal.reset();
       if (known.refusal) known.refusal->graph = graph, known.refusal->plan.reset();

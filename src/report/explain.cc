@@ -122,6 +122,7 @@ std::vector<Streamed> streamed(const problem::Plan& plan, Energy& energy) {
     energy.paging_j += costs.joules - choice.energy_j;
   }
   std::vector<Streamed> found;
+  found.reserve(by_op.size());
   for (const auto& [op, entry] : by_op) found.push_back(entry);
   std::ranges::stable_sort(found, std::greater(), &Streamed::moving_s);
   return found;
