@@ -85,7 +85,7 @@ def port(results):
 def streams(results):
     """ResNet-18's step by its RAM where every op may stream, modelled on m4."""
     values = values_of(results)
-    lines = [[f"{row['ram_bytes'] / 1024:.3g} KiB", f"{values['curve resnet18-cifar-momentum@' + str(row['ram_bytes'])]:.4g} J", f"{row['time_s']:.4g} s"]
+    lines = [[f"{row['ram_bytes'] / 1024:.3g} KiB" if row["ram_bytes"] < 1 << 20 else f"{row['ram_bytes'] / (1 << 20):.3g} MiB", f"{values['curve resnet18-cifar-momentum@' + str(row['ram_bytes'])]:.4g} J", f"{row['time_s']:.4g} s"]
              for row in results["raw"]["curve"]]
     return table(["RAM", "energy of a step", "time of a step"], lines)
 

@@ -27,9 +27,9 @@ namespace {
 constexpr const char* kMethod =
     "several engines: plans of one engine, earliest finish, annealing of lists with their offsets";
 constexpr const char* kStreamMethod = "streams: what stays in RAM, annealing of lists with their offsets";
-constexpr double kSerialShare = 0.15;  // of the limit: plans on one engine, for all of its RAM and for less
-constexpr double kSerialRam[] = {1, 0.85, 0.7, 0.5};
-constexpr double kLimitShare = 0.3;  // of what is left: lists that meet one limit
+constexpr double kSerialShare = 0.15;            // of the limit: plans on one engine, for all of its RAM and for less
+constexpr double kLessRam[] = {0.85, 0.7, 0.5};  // shares of what such a plan takes
+constexpr double kLimitShare = 0.3;              // of what is left: lists that meet one limit
 constexpr double kLimitMargin =
     1e-9;  // of a limit: lists are searched this far within it, for the rounding of their sums
 constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine has
@@ -275,7 +275,7 @@ std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& option
   own.question.energy_limit.reset();
   own.question.weights = {};
   own.warm_start = nullptr;
-  own.time_limit = options.time_limit * kSerialShare / static_cast<double>(std::size(kSerialRam));
+  own.time_limit = options.time_limit * kSerialShare / (1 + static_cast<double>(std::size(kLessRam)));
   for (const Objective objective : {Objective::kTime, Objective::kEnergy}) {
     if (objective == Objective::kEnergy && options.question.objective == Objective::kTime) continue;
     own.question.objective = objective;
@@ -293,9 +293,9 @@ std::vector<Plan> serial_plans(const CostGraph& graph, const PlanOptions& option
     if (!plan) continue;
     const auto ram = static_cast<double>(plan->predicted.arena_bytes);
     plans.push_back(moved_to(std::move(*plan), graph, options.question));
-    for (const double share : kSerialRam) {
+    for (const double share : kLessRam) {
       own.question.budget = static_cast<Bytes>(ram * share);
-      if (share == 1 || *own.question.budget <= 0) continue;
+      if (*own.question.budget <= 0) continue;
       Result<Plan> smaller = serial(one, own, nullptr);
       if (!smaller) break;
       plans.push_back(moved_to(std::move(*smaller), graph, options.question));

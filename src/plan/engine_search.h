@@ -1,12 +1,13 @@
-// Plans of devices with several engines.
+// Plans of graphs with several engines, or with choices that stream.
 #pragma once
 
 #include "plan/planner.h"
 
 namespace pantoum::plan {
 
-// Plans a graph whose device has several engines. Begins with plans that `serial` makes of the graph on one engine, and with a
-// list that runs each op where it ends earliest; then anneals lists: ops move within the list and to other engines, are
+// Plans a graph whose device has several engines, or whose choices stream. Begins with plans that `serial` makes of the graph on one
+// engine, in all of its RAM and in less, and with a list that runs each op where it ends earliest; where choices stream, with
+// lists by what stays in RAM (stream_lists.h). Then anneals lists: ops move within the list and to other engines, are
 // computed again, are paged out and in. Whoever reuses bytes waits for their last use, so that offsets are chosen with the
 // list.
 //   errors  those of make_plan. E0301 only where the graph alone proves it; E0304 if a program is to share its arena with

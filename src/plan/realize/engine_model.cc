@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
-#include <string>
-#include <unordered_map>
 
 #include "base/lists.h"
 #include "base/round_up.h"
