@@ -88,7 +88,7 @@ Array sum(const Array& a, const Array& b) {
   return made;
 }
 
-struct Case {
+struct Sequence {
   Size size;
   bool reverse, optional;  // with a bias or a gradient of all states
   std::vector<int64_t> blocks;
@@ -112,7 +112,7 @@ struct Expected {
   std::vector<std::pair<size_t, size_t>> over;  // all that may be at once
 };
 
-Expected lstm_forward(const Case& c, std::mt19937& random) {
+Expected lstm_forward(const Sequence& c, std::mt19937& random) {
   Arrays in{make<float>(c.series(4), random), make<float>({4 * c.size.width, c.size.width}, random),
             make<float>(c.state(), random), make<float>(c.state(), random)};
   Arrays out{empty(c.series(1)), empty(c.series(1)), empty(c.series(4)), in[2], in[3]};
@@ -126,7 +126,7 @@ Expected lstm_forward(const Case& c, std::mt19937& random) {
   return {PT_OP_lstm_sequence, in, out, {{2, 0}, {3, 2}, {4, 3}}};
 }
 
-Expected lstm_backward(const Case& c, std::mt19937& random) {
+Expected lstm_backward(const Sequence& c, std::mt19937& random) {
   Arrays in{make<float>(c.series(4), random), make<float>(c.series(1), random),
             make<float>(c.state(), random),   make<float>({4 * c.size.width, c.size.width}, random),
             make<float>(c.state(), random),   make<float>(c.state(), random)};
@@ -144,7 +144,7 @@ Expected lstm_backward(const Case& c, std::mt19937& random) {
   return {PT_OP_lstm_sequence_grad, in, out, {{0, 0}, {1, 4}, {2, 5}}};
 }
 
-Expected gru_forward(const Case& c, std::mt19937& random) {
+Expected gru_forward(const Sequence& c, std::mt19937& random) {
   Arrays in{make<float>(c.series(3), random), make<float>({3 * c.size.width, c.size.width}, random),
             make<float>(c.state(), random)};
   if (c.optional) in.push_back(make<float>({3 * c.size.width}, random));
@@ -160,7 +160,7 @@ Expected gru_forward(const Case& c, std::mt19937& random) {
   return {PT_OP_gru_sequence, in, out, {{1, 0}, {3, 2}}};
 }
 
-Expected gru_backward(const Case& c, std::mt19937& random) {
+Expected gru_backward(const Sequence& c, std::mt19937& random) {
   Arrays in{make<float>(c.series(3), random),
             make<float>(c.series(1), random),
             make<float>(c.series(1), random),
@@ -183,7 +183,7 @@ Expected gru_backward(const Case& c, std::mt19937& random) {
   return {PT_OP_gru_sequence_grad, in, out, {{0, 0}, {2, 5}}};
 }
 
-void expect_same(const Expected& expected, const Case& c) {
+void expect_same(const Expected& expected, const Sequence& c) {
   std::vector<std::vector<uint32_t>> shapes;
   for (const Array& output : expected.outputs) shapes.push_back(output.dims);
   for (const Way& way : kWays)
@@ -209,9 +209,10 @@ TEST(Sequences, GiveTheBitsOfTheirStepsOnRandomShapes) {
   for (const Size& size : sizes) {
     const bool reverse = drawn % 2 != 0, optional = drawn / 2 % 2 != 0;
     ++drawn;
-    const Case lstm{size, reverse, optional,
-                    optional ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 1, 2, 3}};
-    const Case gru{size, reverse, optional, reverse ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 1, 2}};
+    const Sequence lstm{size, reverse, optional,
+                        optional ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 1, 2, 3}};
+    const Sequence gru{size, reverse, optional,
+                       reverse ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 1, 2}};
     expect_same(lstm_forward(lstm, random), lstm);
     expect_same(lstm_backward(lstm, random), lstm);
     expect_same(gru_forward(gru, random), gru);
@@ -221,11 +222,11 @@ TEST(Sequences, GiveTheBitsOfTheirStepsOnRandomShapes) {
 
 TEST(Sequences, GiveTheSameBitsInPieces) {
   std::mt19937 random(12);
-  const Case whole{{7, 5, 19}, false, false, {0, 1, 2, 3}};
+  const Sequence whole{{7, 5, 19}, false, false, {0, 1, 2, 3}};
   const Expected expected = lstm_forward(whole, random);
   Array h = expected.inputs[2], c = expected.inputs[3];
   for (const auto& [begin, end] : {std::pair<size_t, size_t>{0, 3}, {3, 4}, {4, 7}}) {
-    const Case piece{{static_cast<uint32_t>(end - begin), 5, 19}, false, false, whole.blocks};
+    const Sequence piece{{static_cast<uint32_t>(end - begin), 5, 19}, false, false, whole.blocks};
     Array z = empty(piece.series(4));
     for (size_t time = begin; time < end; ++time) put(z, time - begin, at(expected.inputs[0], time));
     const Arrays made =
