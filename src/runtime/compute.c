@@ -29,6 +29,7 @@ pt_call pt_call_of(const pt_op_view* view, const pt_pool* pool) {
   call.workspace = NULL;
   call.scalars = NULL;
   call.pool = pool;
+  call.terms = PT_ALL_TERMS;
   return call;
 }
 

@@ -44,8 +44,10 @@ static void blocked(const pt_factor* a, const pt_factor* b, size_t m, size_t n, 
                     size_t c_row, void* scratch) {
   (void)scratch;
   const factors context = {a, b, c};
-  const pt_product product = {1, m, n, k, &context, a_of, a->row_step, a_offsets, pack_b, c_of, c_row, NULL, 0, NULL};
-  PT_NAME(pt_product_run_on)(&product, goes_on);
+  const pt_product product = {1,     m,           n,         k,      &context,
+                              a_of,  a->row_step, a_offsets, pack_b, c_of,
+                              c_row, NULL,        0,         NULL,   goes_on ? PT_GOES_ON : PT_ALL_TERMS};
+  PT_NAME(pt_product_run)(&product, NULL);
 }
 
 static const pt_attention_form kPlain = {plain, 1, 0, 0}, kBlocked = {blocked, 8, 1 << 16, 0};

@@ -36,7 +36,8 @@ static void compact(const pt_factor* a, const pt_factor* b, size_t m, size_t n, 
                   (ptrdiff_t)a->row_step,
                   (ptrdiff_t)b->column_step,
                   (ptrdiff_t)c_row,
-                  1};
+                  1,
+                  0};
   PT_NAME(pt_nest_run)(&nest, a->at, b->at, c);
 }
 

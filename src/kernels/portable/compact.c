@@ -66,16 +66,34 @@ PT_INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
 }
 #endif
 
-PT_INLINE lanes go_on(const pt_real* at, int first) {
-  const places four = places_of(at, 1);
-  return first ? kZero : load(&four);
+/* A constant in a firmware that makes no parts (parts.h), which then has no passes for them. */
+static int goes_on(const pt_nest* n) {
+#ifdef PT_NO_PARTS
+  (void)n;
+  return 0;
+#else
+  return n->goes_on;
+#endif
 }
 
-/* Computes 4 rows and 4 columns. The strides of the innermost loop are parameters, so that callers can pass
- * constants. */
-PT_INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
-                        const pt_real* b, pt_real* c) {
+/* Four sums that C holds. */
+PT_INLINE lanes held(const pt_real* c, ptrdiff_t step) {
+  const places four = places_of(c, step);
+  return load(&four);
+}
+PT_INLINE lanes go_on(const pt_real* at, int first) {
+  return first ? kZero : held(at, 1);
+}
+
+/* Computes 4 rows and 4 columns. The strides of the innermost loop, and whether sums go on, are parameters, so that
+ * callers can pass constants. */
+PT_INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, int on,
+                        const pt_real* a, const pt_real* b, pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
+  if (on) {
+    sum0 = held(c, n->c_column), sum1 = held(c + n->c_row, n->c_column);
+    sum2 = held(c + 2 * n->c_row, n->c_column), sum3 = held(c + 3 * n->c_row, n->c_column);
+  }
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
     for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
@@ -145,9 +163,10 @@ PT_INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* 
 }
 
 /* Computes 8 rows of one column. */
-PT_INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+PT_INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, int on, const pt_real* a, const pt_real* b,
                         pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero;
+  if (on) sum0 = held(c, n->c_row), sum1 = held(c + 4 * n->c_row, n->c_row);
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
     for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
@@ -163,8 +182,8 @@ PT_INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const
   store(c + 4 * n->c_row, n->c_row, sum1);
 }
 
-PT_INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  pt_real sum = 0;
+PT_INLINE void single(const pt_nest* n, int on, const pt_real* a, const pt_real* b, pt_real* c) {
+  pt_real sum = on ? *c : 0;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
     for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
@@ -176,12 +195,12 @@ PT_INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_r
 }
 
 /* Computes all rows of 4 columns. The last tile overlaps rows that are computed already, and writes the same values
- * again. */
-PT_INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
-                            const pt_real* b, pt_real* c) {
+ * again: sums that go on are cut so that none overlaps (run_on). */
+PT_INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, int on,
+                            const pt_real* a, const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
-    tile_4x4(n, column, a_step, b_step, a + at * n->a_row, b, c + at * n->c_row);
+    tile_4x4(n, column, a_step, b_step, on, a + at * n->a_row, b, c + at * n->c_row);
   }
 }
 #ifndef PT_FLOATS_IN_SOFTWARE
@@ -193,11 +212,11 @@ PT_INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b
   }
 }
 #endif
-PT_INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+PT_INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, int on, const pt_real* a, const pt_real* b,
                           pt_real* c) {
   for (size_t first = 0; first < n->rows; first += 8) {
     const ptrdiff_t at = (ptrdiff_t)(first + 8 <= n->rows ? first : n->rows - 8);
-    tile_8x1(n, row, a_step, a + at * row, b, c + at * n->c_row);
+    tile_8x1(n, row, a_step, on, a + at * row, b, c + at * n->c_row);
   }
 }
 
@@ -206,20 +225,26 @@ PT_INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, con
   PT_APART void name(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) { \
     run;                                                                                 \
   }
-PT_PASS(columns_together, four_columns(n, 1, n->a_step[2], n->b_step[2], a, b, c))
-PT_PASS(columns_apart, four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c))
+PT_PASS(columns_together, four_columns(n, 1, n->a_step[2], n->b_step[2], 0, a, b, c))
+PT_PASS(columns_apart, four_columns(n, n->b_column, n->a_step[2], n->b_step[2], 0, a, b, c))
+PT_PASS(columns_on, four_columns(n, n->b_column, n->a_step[2], n->b_step[2], 1, a, b, c))
 #ifndef PT_FLOATS_IN_SOFTWARE
-PT_PASS(columns_and_a_together, four_columns(n, 1, 1, n->b_step[2], a, b, c))
-PT_PASS(a_and_b_together, four_columns(n, n->b_column, 1, 1, a, b, c))
+PT_PASS(columns_and_a_together, four_columns(n, 1, 1, n->b_step[2], 0, a, b, c))
+PT_PASS(a_and_b_together, four_columns(n, n->b_column, 1, 1, 0, a, b, c))
+PT_PASS(columns_together_on, four_columns(n, 1, n->a_step[2], n->b_step[2], 1, a, b, c))
 PT_PASS(threes_forward, columns_of_threes(n, 1, 1, a, b, c))
 PT_PASS(threes_backward, columns_of_threes(n, 1, -1, a, b, c))
 PT_PASS(threes_apart, columns_of_threes(n, n->b_column, 1, a, b, c))
 #endif
-PT_PASS(rows_together, one_column(n, 1, n->a_step[2], a, b, c))
-PT_PASS(steps_together, one_column(n, n->a_row, 1, a, b, c))
-PT_PASS(rows_apart, one_column(n, n->a_row, n->a_step[2], a, b, c))
+PT_PASS(rows_together, one_column(n, 1, n->a_step[2], 0, a, b, c))
+PT_PASS(steps_together, one_column(n, n->a_row, 1, 0, a, b, c))
+PT_PASS(rows_apart, one_column(n, n->a_row, n->a_step[2], 0, a, b, c))
+PT_PASS(rows_on, one_column(n, n->a_row, n->a_step[2], 1, a, b, c))
 PT_APART void one_by_one(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, a, b, c);
+  for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, 0, a, b, c);
+}
+PT_APART void one_by_one_on(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, 1, a, b, c);
 }
 
 /* Moves loops of one turn outwards, so that the innermost loops have work to do. */
@@ -252,8 +277,9 @@ typedef void (*pass)(const pt_nest* n, const pt_real* a, const pt_real* b, pt_re
 
 static pass pass_of_four(const pt_nest* n) {
 #ifdef PT_FLOATS_IN_SOFTWARE
-  return n->b_column == 1 ? columns_together : columns_apart;
+  return goes_on(n) ? columns_on : n->b_column == 1 ? columns_together : columns_apart;
 #else
+  if (goes_on(n)) return n->b_column == 1 ? columns_together_on : columns_on;
   const int columns = n->b_column == 1, a = n->a_step[2] == 1, b = n->b_step[2] == 1;
   if (a && n->count[2] == 3) {
     if (b) return columns ? threes_forward : threes_apart;
@@ -264,6 +290,7 @@ static pass pass_of_four(const pt_nest* n) {
 #endif
 }
 static pass pass_of_one(const pt_nest* n) {
+  if (goes_on(n)) return n->rows < 8 ? one_by_one_on : rows_on;
   if (n->rows < 8) return one_by_one;
   return n->a_row == 1 ? rows_together : n->a_step[2] == 1 ? steps_together : rows_apart;
 }
@@ -274,7 +301,7 @@ static void run(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c
   for (; n->rows >= 4 && column + 4 <= n->columns; column += 4, b += 4 * n->b_column, c += 4 * n->c_column)
     four(n, a, b, c);
   const size_t left = n->columns - column;
-  if (n->rows >= 4 && column > 0 && left > 0 && (left == 3 || n->rows < 8)) {
+  if (n->rows >= 4 && column > 0 && left > 0 && (left == 3 || n->rows < 8) && !goes_on(n)) {
     const ptrdiff_t back = (ptrdiff_t)(4 - left);
     four(n, a, b - back * n->b_column, c - back * n->c_column);
     return;
@@ -289,10 +316,10 @@ PT_APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_
   add_terms(n, 2, first, a, b, c);
 }
 
-/* Is the sum so short (at most 4 terms) that a tile would not be faster? */
+/* Is the sum so short (at most 4 terms) that a tile would not be faster? One that goes on is read once by a tile. */
 static int is_flat(const pt_nest* n) {
   return n->rows >= 4 && n->columns >= 4 && n->b_column == 1 && n->c_column == 1 && n->count[2] > 0 &&
-         n->count[2] <= 4 && n->count[1] == 1 && n->count[0] == 1;
+         n->count[2] <= 4 && n->count[1] == 1 && n->count[0] == 1 && !goes_on(n);
 }
 
 static void run_flat(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
@@ -314,14 +341,46 @@ static void run_nest(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c)
   n->columns = columns;
 }
 
+/* Runs rows of sums that go on: eights, four, and what is left, so that a tile never overlaps rows whose terms another
+ * one has added. */
+static void run_rows(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  const size_t rows = n->rows;
+  for (size_t row = 0, left = rows; left > 0; row += n->rows, left = rows - row) {
+    n->rows = left >= 8 ? left / 8 * 8 : left > 4 ? 4 : left;
+    run_nest(n, a + (ptrdiff_t)row * n->a_row, b, c + (ptrdiff_t)row * n->c_row);
+  }
+  n->rows = rows;
+}
+
+/* The one to three rows that are left become columns of a turned product, where eights of columns are computed at once. */
+static void run_on(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  const size_t rows = n->rows, last = rows % 4;
+  n->rows = rows - last;
+  run_rows(n, a, b, c);
+  if (last == 0) return;
+  a += (ptrdiff_t)n->rows * n->a_row, c += (ptrdiff_t)n->rows * n->c_row;
+  n->rows = last;
+  turn(n);
+  run_rows(n, b, a, c);
+  turn(n);
+  n->rows = rows;
+}
+
+static void run_either(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  if (goes_on(n))
+    run_on(n, a, b, c);
+  else
+    run_nest(n, a, b, c);
+}
+
 void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   sink_loops(n);
   if ((n->rows < 4 && n->columns > n->rows) || (n->b_column != 1 && n->a_row == 1 && n->columns >= 4)) {
     turn(n);
-    run_nest(n, b, a, c);
+    run_either(n, b, a, c);
     turn(n);
   } else {
-    run_nest(n, a, b, c);
+    run_either(n, a, b, c);
   }
 }
 

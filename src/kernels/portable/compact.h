@@ -1,5 +1,5 @@
 /* Products for in-order processors with little memory: C[m, n] = sum over k of A[m, k] B[k, n]. Each element is ONE
- * sum in ascending k from +0, which stays in a register from its first term to its last. Sums that share operands are
+ * sum in ascending k from +0, or from the value in C, which stays in a register from its first term to its last. Sums that share operands are
  * computed side by side. Nothing is packed; the stack holds a few hundred bytes.
  *
  * k runs through a nest of three loops, the innermost last; depending on the strides the nest is a matrix product or
@@ -14,6 +14,7 @@ typedef struct pt_nest { /* strides in elements */
   size_t count[3];
   ptrdiff_t a_step[3], b_step[3];
   ptrdiff_t a_row, b_column, c_row, c_column;
+  int goes_on; /* from what C has */
 } pt_nest;
 
 /* C must not overlap A or B. May reorder loops of one turn in `nest`, which describes the same product afterwards. */

@@ -7,7 +7,7 @@
 /* Y[n, o, p, q] = sum over (c, r, s) of W[o, c, r, s] X[n, c, row, column]: a product per sample and group with m = o,
  * n = (p, q), k = (c, r, s). */
 static conv2d describe(const pt_call* call) {
-  conv2d c = conv2d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
+  conv2d c = conv2d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call);
   if (call->input_count > 2) c.of.bias = call->inputs[2].data;
   return c;
 }

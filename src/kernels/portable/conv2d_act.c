@@ -2,6 +2,7 @@
 
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 
 /* Passes a convolution's result to the steps that follow it (epilogue.h), which also add the bias. */
 typedef struct conv_epilogue {
@@ -19,7 +20,7 @@ static void take(const void* context, size_t batch, size_t row, size_t column, s
 pt_status PT_NAME(pt_conv2d_act_by)(const pt_call* call, pt_convolve convolve, pt_real* scratch) {
   const pt_tensor* y = &call->outputs[0];
   conv_epilogue e;
-  const pt_finish finish = {take, &e, scratch};
+  const pt_finish finish = {take, &e, call->terms == PT_ALL_TERMS ? scratch : NULL};
   const pt_status status = PT_NAME(pt_epilogue_of)(call, &e.rest);
   pt_call own = *call;
   if (status != PT_OK) return status;
@@ -28,39 +29,19 @@ pt_status PT_NAME(pt_conv2d_act_by)(const pt_call* call, pt_convolve convolve, p
   e.outputs = y->dims[1] / e.groups;
   e.positions = (size_t)y->dims[2] * y->dims[3];
   own.input_count = 2, own.int_count = PT_CONV_ATTRS, own.real_count = 0;
-  return convolve(&own, &finish);
+  return convolve(&own, pt_is_unfinished(call) ? NULL : &finish);
 }
 
-/* The reference computes the whole convolution in the workspace, then the steps that follow. */
-typedef struct planes {
-  const pt_finish* finish;
-  const pt_real* made;
-  size_t outputs, positions;
-} planes;
-
-static void finish_planes(void* arg, size_t begin, size_t end) {
-  const planes* p = arg;
-  for (size_t plane = begin; plane < end; ++plane)
-    p->finish->take(p->finish->context, plane / p->outputs, plane % p->outputs, 0, p->positions,
-                    p->made + plane * p->positions);
-}
-
-static void finish_all(const pt_call* call, const pt_finish* finish, const pt_real* made) {
-  const pt_tensor* y = &call->outputs[0];
-  const size_t outputs = y->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
-  planes p = {finish, made, outputs, (size_t)y->dims[2] * y->dims[3]};
-  PT_NAME(pt_split)(call->pool, (size_t)y->dims[0] * y->dims[1], finish_planes, &p);
-}
-
+/* The reference computes the whole convolution in the workspace, parts of it in the output, then the steps that follow. */
 static pt_status convolve_apart(const pt_call* call, const pt_finish* finish) {
-  return pt_finish_whole(call, finish, finish->scratch, PT_NAME(pt_conv2d_reference), finish_all);
+  return pt_finish_whole(call, finish, PT_NAME(pt_conv2d_reference), pt_finish_image);
 }
 
 pt_status PT_NAME(pt_conv2d_act_reference)(const pt_call* call) {
   return PT_NAME(pt_conv2d_act_by)(call, convolve_apart, call->workspace);
 }
 size_t PT_NAME(pt_conv2d_act_reference_workspace)(const pt_call* call) {
-  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
+  return call->terms == PT_ALL_TERMS ? pt_elements(&call->outputs[0]) * sizeof(pt_real) : 0;
 }
 
 pt_status PT_NAME(pt_conv2d_act_blocked)(const pt_call* call) {
@@ -73,11 +54,11 @@ size_t PT_NAME(pt_conv2d_act_blocked_workspace)(const pt_call* call) {
 /* Computes in strips if the result is written over the tensor that is added to it; otherwise computes the whole output, then
  * passes over it once. */
 static pt_status convolve_compact(const pt_call* call, const pt_finish* finish) {
-  if (finish->scratch != NULL) {
+  if (finish != NULL && finish->scratch != NULL) {
     PT_NAME(pt_conv2d_compact_finish)(call, finish);
     return PT_OK;
   }
-  return pt_finish_whole(call, finish, call->outputs[0].data, PT_NAME(pt_conv2d_compact), finish_all);
+  return pt_finish_whole(call, finish, PT_NAME(pt_conv2d_compact), pt_finish_image);
 }
 
 pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call) {

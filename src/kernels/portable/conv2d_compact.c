@@ -1,6 +1,7 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_work.h"
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/parts.h"
 
 /* Direct convolution: the image is cut into rectangles whose positions read the same kernel elements inside the
  * source. */
@@ -103,7 +104,7 @@ static void run(conv_work* c, const pt_finish* finish) {
 pt_status PT_NAME(pt_conv2d_compact)(const pt_call* call) {
   conv_work c = PT_NAME(pt_conv2d_work)(call);
   run(&c, NULL);
-  if (call->input_count > 2) PT_NAME(pt_add_bias)
+  if (call->input_count > 2 && !pt_is_unfinished(call)) PT_NAME(pt_add_bias)
   (c.made, call->inputs[2].data, c.s.samples, c.s.groups * c.rows, c.height * c.width);
   return PT_OK;
 }

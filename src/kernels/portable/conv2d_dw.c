@@ -7,7 +7,7 @@
 /* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c,
  * r, s), k = (n, p, q). */
 static conv2d describe(const pt_call* call) {
-  return conv2d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
+  return conv2d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call);
 }
 
 /* Columns are weights (c, r, q), rows are output positions: each weight's inputs, run of positions after run. */
@@ -135,6 +135,27 @@ static void add_strip(const turned* t, const pt_real* image, const pt_real* grad
   }
 }
 
+/* The weights of a job: `outputs` output channels from `output` on, counted over all groups, and `channels` input channels
+ * from `channel` on. */
+typedef struct weights {
+  size_t output, outputs, channel, channels;
+} weights;
+
+static pt_real* weights_of(const turned* t, const weights* of, size_t output) {
+  const conv_shape* s = &t->c->s;
+  return t->c->of.w + ((of->output + output) * s->channels + of->channel) * s->kernel_h * s->kernel_w;
+}
+
+/* The sums begin with +0, or with what the weights hold. */
+static void begin_sums(const turned* t, const weights* of, pt_real* sums, size_t bytes) {
+  const size_t count = of->channels * t->c->s.kernel_h * t->c->s.kernel_w;
+  memset(sums, 0, bytes);
+  if ((t->c->of.terms & PT_GOES_ON) == 0) return;
+  for (size_t output = 0; output < of->outputs; ++output)
+    for (size_t weight = 0; weight < count; ++weight)
+      sums[weight * t->block + output] = weights_of(t, of, output)[weight];
+}
+
 static void turned_jobs(void* arg, size_t begin, size_t end) {
   const turned* t = arg;
   const conv_shape* s = &t->c->s;
@@ -152,7 +173,8 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
     const size_t output0 = rest % t->blocks * t->block, group = rest / t->blocks;
     const size_t channels = pt_least(t->channels, s->channels - channel0),
                  outputs = pt_least(t->block, s->outputs - output0);
-    memset(sums, 0, sizeof sums);
+    const weights made = {group * s->outputs + output0, outputs, channel0, channels};
+    begin_sums(t, &made, sums, sizeof sums);
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t plane = sample * s->groups + group;
       const pt_real* x = t->c->of.x + (plane * s->channels + channel0) * s->height * s->width;
@@ -166,8 +188,7 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
     }
     for (size_t output = 0; output < outputs; ++output)
       for (size_t weight = 0; weight < channels * taps; ++weight)
-        t->c->of.w[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] =
-            sums[weight * t->block + output];
+        weights_of(t, &made, output)[weight] = sums[weight * t->block + output];
   }
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/parts.h"
 
 /* One product for each kernel element: rows are output channels, columns are input channels, and k runs over the
  * output positions whose input lies inside the image. */
@@ -26,7 +27,8 @@ PT_APART void run_tap(const conv_shape* s, const pt_call* call, const part* p, s
                   made,
                   plane,
                   (ptrdiff_t)p->channels * taps,
-                  taps};
+                  taps,
+                  pt_goes_on(call)};
   x += (ptrdiff_t)(p->group * s->channels + p->channel) * plane + conv_input_row(s, rows.begin, r) * width +
        conv_input_column(s, columns.begin, q);
   dy += (ptrdiff_t)(p->group * s->outputs + p->output) * made + (ptrdiff_t)rows.begin * out_width +
@@ -103,11 +105,12 @@ PT_APART void find_columns(const conv_shape* s, size_t q, size_t taps, columns* 
 
 /* Kernel elements (r, q) .. (r, q + taps) of one output and one channel, whose planes of the first sample are given. */
 PT_APART void run_columns(const conv_shape* s, const columns* c, const pt_real* x, const pt_real* dy, size_t r,
-                          pt_real* made) {
+                          int goes_on, pt_real* made) {
   const conv_range rows = conv_inside(s->out_height, s->height, conv_input_row(s, 0, r), s->stride_h);
   const ptrdiff_t down = s->stride_h * (ptrdiff_t)s->width, at = conv_input_column(s, c->begin, c->q),
                   first = conv_input_row(s, rows.begin, r) * (ptrdiff_t)s->width;
   pt_real sums[kTaps] = {0, 0, 0};
+  for (size_t tap = 0; goes_on && tap < c->taps; ++tap) sums[tap] = made[tap];
   for (size_t sample = 0; sample < s->samples; ++sample) {
     const pt_real* d = dy + (sample * s->groups * s->outputs * s->out_height + rows.begin) * s->out_width;
     const pt_real* line = x + (ptrdiff_t)(sample * s->groups * s->channels * s->height * s->width) + first;
@@ -132,7 +135,7 @@ PT_APART void run_few(const conv_shape* s, const pt_call* call, const part* p) {
       const size_t output = pair / p->channels, channel = pair % p->channels;
       for (size_t r = 0; r < s->kernel_h; ++r)
         run_columns(s, &c, x + channel * s->height * s->width, dy + output * s->out_height * s->out_width, r,
-                    p->made + pair * taps + r * width + q);
+                    pt_goes_on(call), p->made + pair * taps + r * width + q);
     }
   }
 }

@@ -6,7 +6,7 @@
 /* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s).
  */
 static conv2d describe(const pt_call* call) {
-  return conv2d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
+  return conv2d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call);
 }
 
 /* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its

@@ -3,7 +3,7 @@
 #include "kernels/portable/kernels.h"
 
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call) {
-  return PT_NAME(pt_conv2d_dx_scratch)(call) * sizeof(pt_real);
+  return call->terms == PT_ALL_TERMS ? PT_NAME(pt_conv2d_dx_scratch)(call) * sizeof(pt_real) : 0;
 }
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call) {
   return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_fast));

@@ -9,8 +9,8 @@ typedef struct conv2d {
   conv_shape s;
 } conv2d;
 
-static inline conv2d conv2d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return (conv2d){conv_operands_of(x, w, y, ints), conv_shape_of(x, w, y, ints)};
+static inline conv2d conv2d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const pt_call* call) {
+  return (conv2d){conv_operands_of(x, w, y, call), conv_shape_of(x, w, y, call->ints)};
 }
 
 typedef struct conv_run { /* positions (row, column) .. (row, column + length) of an image, at [at, at + length) of the

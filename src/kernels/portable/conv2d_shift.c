@@ -159,7 +159,7 @@ static size_t output_runs(const strips* s, size_t rows, size_t column0, run* run
   return count;
 }
 
-/* Computes one panel of columns for all outputs: continues the sums in y, or starts them; the last chunk adds the
+/* Computes one panel of columns for all outputs: continues the sums in y, or starts them with +0; the last chunk adds the
  * bias. */
 static void run_panel(const strips* s, size_t image, target to, size_t plane0, size_t count, const size_t* a_at,
                       const size_t* b_at, const pt_real* panel, const run* runs, size_t run_count, int last) {
@@ -175,7 +175,7 @@ static void run_panel(const strips* s, size_t image, target to, size_t plane0, s
     for (size_t row = 0; row < kRows; ++row)
       a[row] = first + (m0 + pt_least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
     memset(acc, 0, sizeof acc);
-    for (size_t row = 0; plane0 > 0 && row < rows; ++row)
+    for (size_t row = 0; (plane0 > 0 || c->goes_on) && row < rows; ++row)
       for (size_t i = 0; i < run_count; ++i)
         memcpy(acc + row * columns + runs[i].at, y + row * to.plane + runs[i].to, runs[i].length * sizeof(pt_real));
     (height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32)(a, a_at, panel, b_at, count, acc);

@@ -23,6 +23,7 @@ typedef struct pt_shifted {
   size_t a_image, a_row, a_plane; /* strides of A: group, m, plane; r and s are contiguous */
   const pt_finish* finish;        /* NULL: elements go to y; else in batches by image, rows by output; without
                               scratch they grow in y */
+  int goes_on;                    /* sums begin with what y holds */
 } pt_shifted;
 
 /* Is the work of a shape that the strips hold? */

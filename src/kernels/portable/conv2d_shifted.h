@@ -3,6 +3,7 @@
 
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/conv2d_shift.h"
+#include "kernels/portable/parts.h"
 
 static inline pt_shifted conv2d_shifted(const pt_call* call) {
   const conv_shape s = conv_shape_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
@@ -24,12 +25,13 @@ static inline pt_shifted conv2d_shifted(const pt_call* call) {
                       0,
                       call->inputs[1].data,
                       call->inputs[0].data,
-                      call->input_count > 2 ? call->inputs[2].data : NULL,
+                      call->input_count > 2 && !pt_is_unfinished(call) ? call->inputs[2].data : NULL,
                       call->outputs[0].data,
                       s.outputs * k,
                       k,
                       taps,
-                      NULL};
+                      NULL,
+                      pt_goes_on(call)};
 }
 
 static inline pt_shifted conv2d_dx_shifted(const pt_call* call, const pt_finish* finish) {
@@ -57,7 +59,8 @@ static inline pt_shifted conv2d_dx_shifted(const pt_call* call, const pt_finish*
                       s.outputs * s.channels * taps,
                       taps,
                       s.channels * taps,
-                      finish};
+                      finish,
+                      pt_goes_on(call)};
 }
 
 /* Does it read every position of the image? Others have no shifted image. */

@@ -1,9 +1,11 @@
 #include "kernels/portable/conv2d.h"
 
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/parts.h"
 
 /* Passes a convolution's dX to an activation's gradient: strips of dX stay in the workspace, where the activation's
- * own gradient kernel reads them. dZ may be written over R, each element of which is read immediately before. */
+ * own gradient kernel reads them. dZ may be written over R, each element of which is read immediately before. Parts of
+ * dX are added up in dZ. */
 typedef struct through {
   const pt_call* call;
   pt_status (*gradient)(const pt_call* call);
@@ -53,6 +55,7 @@ pt_status PT_NAME(pt_conv2d_through)(const pt_call* call, void (*dx)(const pt_ca
   const through t = {call, gradient_of(call->ints[PT_CONV_DZ_GRADIENT])};
   const pt_finish finish = {take, &t, call->workspace};
   if (t.gradient == NULL) return PT_E_ARGUMENT;
-  dx(call, &finish);
+  dx(call, call->terms == PT_ALL_TERMS ? &finish : NULL);
+  if (call->terms == PT_GOES_ON) pt_finish_image(call, &finish, call->outputs[0].data);
   return PT_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/portable/compact.h"
+#include "kernels/portable/parts.h"
 
 /* Returns the work for the image `x` and the convolution's result `y` or, if `backward`, for the gradients of both. One of the two is the call's
  * output. */
@@ -18,6 +19,7 @@ static conv_work work_of(const pt_call* call, const pt_tensor* x, const pt_tenso
   c.source_height = backward ? s->out_height : s->height, c.source_width = backward ? s->out_width : s->width;
   c.w_row = backward ? taps : output, c.w_reduced = backward ? output : taps;
   c.source = call->inputs[0].data, c.w = call->inputs[1].data, c.made = call->outputs[0].data;
+  c.goes_on = pt_goes_on(call);
   c.planes = conv_planes(&c);
   c.part = c.rows, c.c_row = c.height * c.width;
   return c;
@@ -81,7 +83,8 @@ static pt_nest nest_of(const conv_work* c, const conv_axis* v, const conv_axis* 
                    c->w_row,
                    0,
                    (ptrdiff_t)c->c_row,
-                   0};
+                   0,
+                   c->goes_on};
 }
 
 /* Computes a rectangle of `height` times `width` positions: a column of the product is a position along a row of the image or, if a row has fewer
@@ -147,7 +150,7 @@ PT_APART void run_windows(const conv_work* c, const conv_axis* v, const conv_axi
     const pt_real* x = c->source + (ptrdiff_t)((plane - c->plane) * conv_plane_size(c)) + from;
     for (size_t part = 0; part < c->part; ++part)
       for (size_t read = 0; read < c->reduced; ++read) {
-        window.goes_on = read > 0;
+        window.goes_on = read > 0 || c->goes_on;
         run_window(c, &window, v, h, down->end - down->begin, along->end - along->begin,
                    w + (ptrdiff_t)part * c->w_row + (ptrdiff_t)read * c->w_reduced,
                    x + (ptrdiff_t)(read * c->source_height) * width,

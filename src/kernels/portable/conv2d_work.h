@@ -12,6 +12,7 @@ typedef struct conv_work {
   size_t rows, reduced;               /* channels in one group: of the result, of the source */
   size_t height, width;               /* of a plane of the result, in elements */
   size_t source_height, source_width; /* of a plane of the source, in elements */
+  int goes_on;                        /* sums begin with what the result holds */
   ptrdiff_t w_row, w_reduced;         /* distance in `w` between two channels of the result, of the source */
   const pt_real *w, *source;          /* the weights of the first group; plane `plane` of the source */
   /* The part to compute now: the `part` channels from channel `row` on, in every plane (sample * groups + group) of [plane, planes). `made` points at

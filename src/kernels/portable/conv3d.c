@@ -6,7 +6,7 @@
 /* Y[n, o, v, p, q] = sum over (c, k, r, s) of W[o, c, k, r, s] X[n, c, depth, row, column]: a product per sample and
  * group with m = o, n = (v, p, q), k = (c, k, r, s). */
 static conv3d describe(const pt_call* call) {
-  conv3d c = conv3d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
+  conv3d c = conv3d_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call);
   if (call->input_count > 2) c.of.bias = call->inputs[2].data;
   return c;
 }
@@ -33,10 +33,11 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
   for (size_t index = begin; index < end; ++index) {
     const size_t output = index / rows % (s->groups * s->outputs), batch = index / rows / s->outputs;
     const conv3d_row out = conv3d_row_at(s->axis[1].out, index % rows);
-    const pt_real *w = c->of.w + output * s->channels * s->taps, *x = conv_x(c, batch), *bias = c->of.bias;
+    const pt_real *w = c->of.w + output * s->channels * s->taps, *x = conv_x(c, batch),
+                  *bias = (c->of.terms & PT_UNFINISHED) != 0 ? NULL : c->of.bias;
     pt_real* y = c->of.y + index * width;
     conv3d_tap tap = conv3d_tap_at(s, 0);
-    memset(y, 0, width * sizeof(pt_real));
+    if ((c->of.terms & PT_GOES_ON) == 0) memset(y, 0, width * sizeof(pt_real));
     for (size_t k = 0; k < s->channels * s->taps; ++k, conv3d_tap_next(s, &tap)) {
       ptrdiff_t column;
       const ptrdiff_t row = conv3d_input_row(s, out, &tap);

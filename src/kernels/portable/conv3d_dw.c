@@ -4,7 +4,7 @@
 /* dW[o, c, k, r, s] = sum over (n, v, p, q) of dY[n, o, v, p, q] X[n, c, depth, row, column]: a product per group with
  * m = o, n = (c, k, r, s), k = (n, v, p, q). */
 static conv3d describe(const pt_call* call) {
-  return conv3d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call->ints);
+  return conv3d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call);
 }
 
 /* Packs the elements that one weight reads for a run of positions into a column of the panel. */
@@ -66,7 +66,7 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
   for (size_t index = begin; index < end; ++index) {
     const size_t output = index / weights, group = output / s->outputs;
     const conv3d_tap tap = conv3d_tap_at(s, index % weights);
-    pt_real sum = 0;
+    pt_real sum = (c->of.terms & PT_GOES_ON) != 0 ? c->of.w[index] : 0;
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t in_plane = (sample * s->groups + group) * s->channels + tap.plane;
       sum =

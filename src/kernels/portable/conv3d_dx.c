@@ -7,7 +7,7 @@
 /* dX[n, c, depth, row, column] = sum over (o, k, r, s) of W[o, c, k, r, s] dY[n, o, v, p, q]: m = c, n = (depth, row,
  * column), k = (o, k, r, s). */
 static conv3d describe(const pt_call* call) {
-  return conv3d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
+  return conv3d_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call);
 }
 
 /* With stride t, the input columns that a kernel column connects to outputs lie t apart: a run skips to the first. */
@@ -46,7 +46,7 @@ static void plain_rows(void* arg, size_t share, size_t begin, size_t end) {
     const pt_real* dy = conv_y(c, batch);
     pt_real* dx = finish != NULL ? finish->scratch + share * width : c->of.x + index * width;
     conv3d_tap tap = conv3d_tap_at(s, 0);
-    memset(dx, 0, width * sizeof(pt_real));
+    if ((c->of.terms & PT_GOES_ON) == 0) memset(dx, 0, width * sizeof(pt_real));
     for (size_t k = 0; k < s->outputs * s->taps; ++k, conv3d_tap_next(s, &tap)) {
       ptrdiff_t column;
       const ptrdiff_t row = conv3d_output_row(s, in, &tap);

@@ -9,8 +9,8 @@ typedef struct conv3d {
   conv3d_shape s;
 } conv3d;
 
-static inline conv3d conv3d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  return (conv3d){conv_operands_of(x, w, y, ints), conv3d_shape_of(x, w, y, ints)};
+static inline conv3d conv3d_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const pt_call* call) {
+  return (conv3d){conv_operands_of(x, w, y, call), conv3d_shape_of(x, w, y, call->ints)};
 }
 
 /* Writes what a kernel element meets at the positions of a run; `channel` is the first element of the tap's plane. */

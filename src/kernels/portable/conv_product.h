@@ -12,11 +12,12 @@ typedef struct conv_operands {
   size_t in_size, out_size, taps;            /* elements of one channel of x, of y, of w */
   pt_real *x, *w, *y;
   const pt_real* bias; /* one for each output; NULL: none */
+  uint8_t terms;       /* of the call */
 } conv_operands;
 
 static inline conv_operands conv_operands_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y,
-                                             const int64_t* ints) {
-  const int64_t groups = ints[4 * (x->rank - 2)]; /* behind strides, paddings before and after, dilations */
+                                             const pt_call* call) {
+  const int64_t groups = call->ints[4 * (x->rank - 2)]; /* behind strides, paddings before and after, dilations */
   return (conv_operands){.samples = x->dims[0],
                          .groups = (size_t)groups,
                          .channels = x->dims[1] / (size_t)groups,
@@ -26,7 +27,8 @@ static inline conv_operands conv_operands_of(const pt_tensor* x, const pt_tensor
                          .taps = pt_extent(w, 2, w->rank),
                          .x = x->data,
                          .w = w->data,
-                         .y = y->data};
+                         .y = y->data,
+                         .terms = call->terms};
 }
 
 /* The first element of a batch. */
@@ -76,7 +78,8 @@ static inline pt_product conv_product(const conv_operands* of, conv_pack pack, c
                       of->out_size,
                       conv_bias,
                       1,
-                      finish};
+                      finish,
+                      of->terms};
 }
 
 /* m = channels, n = positions of x, k = (output, tap). */
@@ -99,7 +102,8 @@ static inline pt_product conv_dx_product(const conv_operands* of, conv_pack pack
                       of->in_size,
                       NULL,
                       0,
-                      finish};
+                      finish,
+                      of->terms};
 }
 
 /* m = outputs, n = (channel, tap), k = (sample, position of y); batches are groups. */
@@ -117,5 +121,5 @@ static inline pt_product conv_dw_product(const conv_operands* of, conv_pack pack
   return (pt_product){of->groups, of->outputs, weights,      of->samples * of->out_size,
                       of,         conv_dy,     of->out_size, conv_dw_offsets,
                       pack,       conv_w,      weights,      NULL,
-                      0,          NULL};
+                      0,          NULL,        of->terms};
 }

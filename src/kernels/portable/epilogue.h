@@ -24,9 +24,9 @@ static inline uint16_t pt_product_inputs(const pt_call* call) {
 }
 
 /* May the result be written over the tensor that is added to it, and is it in this call? If so, sums cannot
- * accumulate in the result. */
+ * accumulate in the result, so that there are no parts of it. */
 static inline int pt_act_may_lie_over(const pt_call* call) {
-  return pt_epilogue_int(call, PT_EPILOGUE_RESIDUAL) == PT_RESIDUAL_OVER;
+  return call->terms == PT_ALL_TERMS && pt_epilogue_int(call, PT_EPILOGUE_RESIDUAL) == PT_RESIDUAL_OVER;
 }
 static inline int pt_act_lies_over(const pt_call* call) {
   return pt_act_may_lie_over(call) && call->outputs[0].data == call->inputs[call->input_count - 1].data;
@@ -39,16 +39,16 @@ pt_status PT_NAME(pt_epilogue_of)(const pt_call* call, pt_epilogue* made);
  * them first. */
 void PT_NAME(pt_epilogue_take)(const pt_epilogue* e, size_t at, size_t count, const pt_real* made, const pt_real* bias);
 
-/* Computes a whole product at `made`, which is the output or a scratch of its size, by a kernel of the product; then
- * passes all of it to the finish. */
-static inline pt_status pt_finish_whole(const pt_call* call, const pt_finish* finish, pt_real* made,
+/* Computes a whole product by a kernel of it, in the output or, where the finish has one, in a scratch of its size; then
+ * passes all of it to the finish. NULL: the product is not complete. */
+static inline pt_status pt_finish_whole(const pt_call* call, const pt_finish* finish,
                                         pt_status (*product)(const pt_call*),
                                         void (*finish_all)(const pt_call*, const pt_finish*, const pt_real*)) {
   pt_tensor output = call->outputs[0];
   pt_call own = *call;
-  output.data = made;
+  if (finish != NULL && finish->scratch != NULL) output.data = finish->scratch;
   own.outputs = &output;
   const pt_status status = product(&own);
-  if (status == PT_OK) finish_all(call, finish, made);
+  if (status == PT_OK && finish != NULL) finish_all(call, finish, (const pt_real*)output.data);
   return status;
 }

@@ -1,6 +1,7 @@
 #include <stddef.h>
 
-#include "pantoum/pantoum.h"
+#include "kernels/portable/kernel_rows.h"
+#include "kernels/portable/parts.h"
 
 /* Compiled into the float library alone: the look-up is the same for every table. */
 #ifndef PT_REAL_DOUBLE
@@ -31,6 +32,29 @@ const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8
       return kernel;
   }
   return NULL;
+}
+
+int pt_kernel_makes_parts(uint16_t op, uint16_t algorithm) {
+#ifdef PT_NO_PARTS
+  (void)op, (void)algorithm;
+  return 0;
+#else
+  switch (op) {
+    case PT_OP_matmul:
+    case PT_OP_matmul_act:
+    case PT_OP_conv2d:
+    case PT_OP_conv2d_act:
+    case PT_OP_conv2d_dx:
+    case PT_OP_conv2d_dz:
+    case PT_OP_conv2d_dw:
+      return algorithm <= PT_COMPACT;
+    case PT_OP_matmul_update:
+    case PT_OP_conv2d_dw_update: /* "compact" has no room for the whole gradient */
+      return algorithm == 0 || algorithm == PT_COMPACT_WHOLE;
+    default:
+      return 0;
+  }
+#endif
 }
 
 #else

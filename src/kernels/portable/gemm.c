@@ -25,7 +25,7 @@ typedef struct job {
   size_t c_row;
 } job;
 
-/* Computes one k block of one (row tile, panel): continues the sums in C, which are zero before the first block. */
+/* Computes one k block of one (row tile, panel): continues the sums in C; the first block starts from zero, unless they go on. */
 static void run_tile(const run_state* state, const job* j, size_t row0, size_t column0, size_t k0, size_t count,
                      const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;
@@ -46,7 +46,7 @@ static void run_tile(const run_state* state, const job* j, size_t row0, size_t c
 }
 
 static void add_bias(const pt_product* product, const job* j) {
-  if (product->bias_of == NULL) return;
+  if (product->bias_of == NULL || (product->terms & PT_UNFINISHED) != 0) return;
   const pt_real* bias = product->bias_of(product->context, j->batch);
   if (bias == NULL) return;
   for (size_t row = 0; row < j->rows; ++row) {
@@ -91,7 +91,7 @@ static void run_job(const run_state* state, const job* j) {
       for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
         run_tile(state, j, row, panel * PT_GEMM_NR, k0, count, offsets, panel_rows, panels[panel]);
   }
-  if (product->k == 0)
+  if (product->k == 0 && !state->goes_on)
     for (size_t row = 0; row < j->rows; ++row) memset(j->c + row * j->c_row, 0, j->columns * sizeof(pt_real));
   add_bias(product, j);
 }
@@ -110,7 +110,8 @@ static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
 /* Rows are split too where there are too few jobs for the threads. Narrow jobs of many rows need little scratch. */
 static run_state cut(const pt_product* product, const pt_pool* pool) {
   const size_t width = is_apart(product) && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
-  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, width, (product->n + width - 1) / width, 1, 0, 0};
+  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32,  width, (product->n + width - 1) / width, 1,
+                     0,       (product->terms & PT_GOES_ON) != 0};
   const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
   size_t rows = product->m;
   if (threads > 1 && jobs < 4 * threads) {
@@ -130,13 +131,6 @@ void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool) {
   if (is_empty(product)) return;
   run_state state = cut(product, pool);
   PT_NAME(pt_split_shares)(pool, product->batches * state.column_blocks * state.row_blocks, run_jobs, &state);
-}
-
-void PT_NAME(pt_product_run_on)(const pt_product* product, int goes_on) {
-  if (is_empty(product)) return;
-  run_state state = cut(product, NULL);
-  state.goes_on = goes_on;
-  run_jobs(&state, 0, 0, product->batches * state.column_blocks * state.row_blocks);
 }
 
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool) {

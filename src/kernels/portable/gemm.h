@@ -1,5 +1,6 @@
 /* The engine of all products: C[m,n] = sum over k of A[m,k] B[k,n]. Each output element is ONE sum in ascending k
- * from +0, a multiplication rounded before its addition. Tiles of k continue the sum through C itself.
+ * from +0, a multiplication rounded before its addition. Tiles of k, and calls with the next k, continue the sum through
+ * C itself.
  *
  * A is read in place through a table of k offsets. The caller's function packs B into small panels on the stack, so
  * that convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
@@ -35,6 +36,7 @@ typedef struct pt_product {
   const pt_real* (*bias_of)(const void* context, size_t batch);
   int bias_per_row;
   const pt_finish* finish; /* NULL: elements go to C; with a scratch c_of is not called */
+  uint8_t terms; /* pt_terms; of a product whose sums lie in C, without a finish where they are not complete */
 } pt_product;
 
 /* pack_b for a B whose element (k, column) lies at b + k * k_step + column * column_step. */
@@ -51,8 +53,6 @@ static inline void pt_pack_strided(const pt_real* b, size_t k_step, size_t colum
 
 /* Runs the product; threads share the outputs, never one sum. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
-/* The same on one thread, without a finish. With `goes_on` each sum continues from the value in C. */
-void PT_NAME(pt_product_run_on)(const pt_product* product, int goes_on);
 /* Elements of scratch for a product that has a finish. */
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool);
 

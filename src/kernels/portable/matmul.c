@@ -1,6 +1,7 @@
 /* matmul: the blocked product of gemm.h on packed panels of b, and the reference. Both sum over k in ascending order. */
 #include "kernels/portable/matmul.h"
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/parts.h"
 
 static const pt_real* a_of(const void* context, size_t batch) {
   return matmul_a(context, batch);
@@ -30,8 +31,8 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
 }
 
 static pt_product product_of(const matmul_shape* of, const pt_finish* finish) {
-  const pt_product product = {of->batches, of->m,  of->n, of->k, of,      a_of, of->a_row,
-                              a_offsets,   pack_b, c_of,  of->n, bias_of, 0,    finish};
+  const pt_product product = {of->batches, of->m, of->n, of->k,   of, a_of,   of->a_row,      a_offsets,
+                              pack_b,      c_of,  of->n, bias_of, 0,  finish, of->call->terms};
   return product;
 }
 
@@ -56,13 +57,14 @@ pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call) {
 
 static void reference_rows(void* arg, size_t begin, size_t end) {
   const matmul_shape* product = arg;
-  const pt_real* bias = bias_of(product, 0);
+  const pt_real* bias = pt_is_unfinished(product->call) ? NULL : bias_of(product, 0);
+  const int goes_on = pt_goes_on(product->call);
   for (size_t index = begin; index < end; ++index) {
     const size_t batch = index / product->m, row = index % product->m;
     const pt_real *a = a_of(product, batch) + row * product->a_row, *b = matmul_b(product, batch);
     pt_real* c = c_of(product, batch) + row * product->n;
     for (size_t column = 0; column < product->n; ++column) {
-      pt_real sum = 0;
+      pt_real sum = goes_on ? c[column] : 0;
       for (size_t k = 0; k < product->k; ++k)
         sum += a[k * product->a_k] * b[k * product->b_k + column * product->b_column];
       c[column] = bias ? sum + bias[column] : sum;

@@ -3,6 +3,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 
 /* Passes a product's result to the steps that follow it (epilogue.h). The product's kernel adds the bias. */
 typedef struct matmul_epilogue {
@@ -20,13 +21,13 @@ typedef pt_status (*multiply)(const pt_call* call, const pt_finish* finish);
 
 static pt_status finish_by(const pt_call* call, multiply product, pt_real* scratch) {
   matmul_epilogue e;
-  const pt_finish finish = {take, &e, scratch};
+  const pt_finish finish = {take, &e, call->terms == PT_ALL_TERMS ? scratch : NULL};
   const pt_status status = PT_NAME(pt_epilogue_of)(call, &e.rest);
   pt_call own = *call;
   if (status != PT_OK) return status;
   e.m = matmul_dim(&call->outputs[0], 1), e.n = matmul_dim(&call->outputs[0], 0);
   own.input_count = pt_product_inputs(call), own.int_count = PT_MATMUL_ATTRS, own.real_count = 0;
-  return product(&own, &finish);
+  return product(&own, pt_is_unfinished(call) ? NULL : &finish);
 }
 
 /* A result that is complete. */
@@ -45,16 +46,16 @@ static void finish_all(const pt_call* call, const pt_finish* finish, const pt_re
   PT_NAME(pt_split)(call->pool, pt_elements(&call->outputs[0]), finish_elements, &w);
 }
 
-/* The reference computes the whole product in the workspace, then the steps that follow. */
+/* The reference computes the whole product in the workspace, parts of it in the output, then the steps that follow. */
 static pt_status multiply_apart(const pt_call* call, const pt_finish* finish) {
-  return pt_finish_whole(call, finish, finish->scratch, PT_NAME(pt_matmul_reference), finish_all);
+  return pt_finish_whole(call, finish, PT_NAME(pt_matmul_reference), finish_all);
 }
 
 pt_status PT_NAME(pt_matmul_act_reference)(const pt_call* call) {
   return finish_by(call, multiply_apart, call->workspace);
 }
 size_t PT_NAME(pt_matmul_act_reference_workspace)(const pt_call* call) {
-  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
+  return call->terms == PT_ALL_TERMS ? pt_elements(&call->outputs[0]) * sizeof(pt_real) : 0;
 }
 
 pt_status PT_NAME(pt_matmul_act_blocked)(const pt_call* call) {
@@ -67,11 +68,11 @@ size_t PT_NAME(pt_matmul_act_blocked_workspace)(const pt_call* call) {
 /* Computes in strips if the result is written over the tensor that is added to it; otherwise computes the whole output, then
  * passes over it once. */
 static pt_status multiply_compact(const pt_call* call, const pt_finish* finish) {
-  if (finish->scratch != NULL) {
+  if (finish != NULL && finish->scratch != NULL) {
     PT_NAME(pt_matmul_compact_finish)(call, finish);
     return PT_OK;
   }
-  return pt_finish_whole(call, finish, call->outputs[0].data, PT_NAME(pt_matmul_compact), finish_all);
+  return pt_finish_whole(call, finish, PT_NAME(pt_matmul_compact), finish_all);
 }
 
 pt_status PT_NAME(pt_matmul_act_compact)(const pt_call* call) {

@@ -1,6 +1,7 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/matmul.h"
+#include "kernels/portable/parts.h"
 
 static pt_nest nest_of(const matmul_shape* p, size_t rows, size_t columns) {
   return (pt_nest){rows,
@@ -11,7 +12,8 @@ static pt_nest nest_of(const matmul_shape* p, size_t rows, size_t columns) {
                    (ptrdiff_t)p->a_row,
                    (ptrdiff_t)p->b_column,
                    (ptrdiff_t)columns,
-                   1};
+                   1,
+                   pt_goes_on(p->call)};
 }
 
 static void add_bias(pt_real* c, const pt_real* bias, size_t rows, size_t columns) {
@@ -25,7 +27,7 @@ pt_status PT_NAME(pt_matmul_compact)(const pt_call* call) {
   pt_real* c = call->outputs[0].data;
   for (size_t batch = 0; batch < p.batches; ++batch)
     PT_NAME(pt_nest_run)(&nest, matmul_a(&p, batch), matmul_b(&p, batch), c + batch * p.m * p.n);
-  if (call->input_count > 2) add_bias(c, call->inputs[2].data, p.batches * p.m, p.n);
+  if (call->input_count > 2 && !pt_is_unfinished(call)) add_bias(c, call->inputs[2].data, p.batches * p.m, p.n);
   return PT_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/portable/compact.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 #include "kernels/portable/update_group.h"
 
 /* Updates a weight while its gradient is computed, so that the gradient is never a tensor. "reference" and
@@ -72,7 +73,7 @@ static pt_status whole(const pt_call* call, int product_ints, product gradient) 
   made.data = call->workspace;
   part.input_count = 2, part.outputs = &made, part.output_count = 1;
   status = gradient(&part);
-  if (status == PT_OK) take(&u, 0, 0, 0, pt_elements(&made), made.data);
+  if (status == PT_OK && !pt_is_unfinished(call)) take(&u, 0, 0, 0, pt_elements(&made), made.data);
   return status;
 }
 

@@ -1,0 +1,43 @@
+/* Kernels that make a sum in parts (pt_call.terms): every call has operands of a range of the terms alone, dense, and ranges follow one another in
+ * ascending order. The terms are cut along
+ *   k                  matmul, matmul_act, matmul_update
+ *   channels of X      conv2d, conv2d_act, in one group
+ *   channels of dY     conv2d_dx, conv2d_dz, in one group
+ *   samples, or rows of dY of one sample, with the rows of X that they read and the padding that these have
+ *                      conv2d_dw, conv2d_dw_update
+ *
+ * Between two calls the sums lie in the output, those of the updates in the workspace, where they must stay as they are: an output of the others lies
+ * over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and states; only
+ * the last call of an update writes its outputs. */
+#pragma once
+
+#include "pantoum/pantoum.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Does the portable kernel obey pt_call.terms? Others are called with PT_ALL_TERMS. */
+int pt_kernel_makes_parts(uint16_t op, uint16_t algorithm);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* A firmware that makes no parts defines PT_NO_PARTS, and leaves out most of their code: no kernel makes them there. */
+static inline int pt_goes_on(const pt_call* call) {
+#ifdef PT_NO_PARTS
+  (void)call;
+  return 0;
+#else
+  return (call->terms & PT_GOES_ON) != 0;
+#endif
+}
+static inline int pt_is_unfinished(const pt_call* call) {
+#ifdef PT_NO_PARTS
+  (void)call;
+  return 0;
+#else
+  return (call->terms & PT_UNFINISHED) != 0;
+#endif
+}
