@@ -227,6 +227,7 @@ class Encoder {
       if (op.engines == 0) return refuse("an op has no engine", where);
       ops_.varint(op.engines);
     }
+    if (has_slices()) add_slicing(op.slicing);
     ops_.varint(op.workspace_bytes);
     for (const BinaryOperand& operand : op.inputs) PANTOUM_TRY(add_operand(operand, where));
     for (const BinaryOperand& operand : op.outputs) PANTOUM_TRY(add_operand(operand, where));
@@ -235,15 +236,27 @@ class Encoder {
     return {};
   }
 
+  void add_slicing(const pt_slicing& slicing) {
+    ops_.varint(slicing.loops);
+    for (size_t loop = 0; loop < slicing.loops; ++loop) {
+      ops_.varint(slicing.axis[loop]);
+      ops_.varint(slicing.tile[loop]);
+    }
+    if (slicing.loops > 0) ops_.varint(slicing.streamed);
+  }
+
   Result<void> add_compute(const BinaryInstruction& instruction, const std::string& where) {
     if (instruction.subject >= plan_.ops.size()) return refuse("an instruction computes no op of the plan", where);
     const BinaryOp& op = plan_.ops[instruction.subject];
-    if (instruction.at.size() != op.outputs.size()) return refuse("a compute must place every output of its op", where);
+    size_t placed = 0;
     for (size_t output = 0; output < op.outputs.size(); ++output) {
+      if (op.streams_out(output)) continue;
+      if (placed == instruction.at.size()) return refuse("a compute must place every output of its op", where);
       const uint64_t bytes = plan_.tensors[op.outputs[output].tensor].bytes;
-      PANTOUM_ASSIGN(const uint32_t at, inside(instruction.at[output], bytes, plan_.arena_bytes, where));
+      PANTOUM_ASSIGN(const uint32_t at, inside(instruction.at[placed++], bytes, plan_.arena_bytes, where));
       code_.varint(at);
     }
+    if (placed != instruction.at.size()) return refuse("a compute must place every output of its op", where);
     if (op.workspace_bytes == 0) return {};
     PANTOUM_ASSIGN(const uint32_t at, inside(instruction.workspace_at, op.workspace_bytes, plan_.arena_bytes, where));
     code_.varint(at);
@@ -301,9 +314,14 @@ class Encoder {
     return std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.engines != 1; });
   }
 
+  bool has_slices() const {
+    return std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.slicing.loops > 0; });
+  }
+
   uint16_t flags() const {
     const bool has_threads = std::ranges::any_of(plan_.ops, [](const BinaryOp& op) { return op.threads > 0; });
-    return static_cast<uint16_t>((has_threads ? PT_FLAG_THREADS : 0) | (has_engines() ? PT_FLAG_ENGINES : 0));
+    return static_cast<uint16_t>((has_threads ? PT_FLAG_THREADS : 0) | (has_engines() ? PT_FLAG_ENGINES : 0) |
+                                 (has_slices() ? PT_FLAG_SLICES : 0));
   }
 
   Result<std::vector<std::byte>> assemble() {

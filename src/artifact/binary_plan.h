@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 #include "problem/plan.h"
-#include "runtime/plan_layout.h"
+#include "runtime/plan_bytes.h"
 
 namespace pantoum::artifact {
 
@@ -37,12 +37,15 @@ struct BinaryOp {
   std::vector<BinaryOperand> inputs, outputs;
   ir::Attrs attrs;
   uint64_t workspace_bytes = 0;
+  pt_slicing slicing = {};  // no loops: it is computed at once
+
+  bool streams_out(size_t output) const { return (slicing.streamed >> (inputs.size() + output) & 1) != 0; }
 };
 
 struct BinaryInstruction {  // offsets already in bytes
   problem::Do what = problem::Do::kCompute;
   uint32_t subject = 0;      // index of an op in `ops`, or of a tensor
-  std::vector<uint64_t> at;  // compute: one per output of the op; page_in: one
+  std::vector<uint64_t> at;  // compute: one per output of the op that is not streamed; page_in: one
   uint64_t workspace_at = 0;
   // Engines that a compute takes and that have no threads, such as one that stands for the bandwidth of memory: a bit each
   // above those of its op.

@@ -156,8 +156,9 @@ class Compiler {
       if (instruction.what != problem::Do::kCompute) continue;
       const problem::Op& op = program_->built.graph.ops[static_cast<size_t>(instruction.subject)];
       const problem::Choice& choice = op.choices[static_cast<size_t>(instruction.choice)];
-      for (size_t written = 0; written < choice.writes.size(); ++written)
-        if (op.outputs[static_cast<size_t>(choice.writes[written])] == id) at = instruction.at.at(written);
+      const std::vector<int> writes = choice.whole_writes();
+      for (size_t written = 0; written < writes.size(); ++written)
+        if (op.outputs[static_cast<size_t>(writes[written])] == id) at = instruction.at.at(written);
     }
     return at;
   }
@@ -182,6 +183,8 @@ class Compiler {
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
     compiled.threads = static_cast<uint16_t>(built.threads_of[at][which]);
     compiled.engines = engines_of(id, choice);
+    if (const auto slicing = built.slicing_of.find({at, which}); slicing != built.slicing_of.end())
+      compiled.slicing = slicing->second;
     compiled.workspace_bytes = static_cast<uint64_t>(built.graph.ops[at].choices[which].workspace_bytes);
     for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));
     for (ir::ValueId output : op.outputs) compiled.outputs.push_back(operand(output));

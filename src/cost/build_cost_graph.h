@@ -11,6 +11,7 @@
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
+#include "runtime/plan_bytes.h"
 
 namespace pantoum::cost {
 
@@ -43,6 +44,7 @@ struct BuiltCostGraph {
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
   std::vector<std::vector<ir::Op>> computed_as;          // by op id and choice: the op or one of its alternatives
   std::vector<std::vector<int>> threads_of;              // by op id and choice; 0: all
+  std::map<std::pair<size_t, size_t>, pt_slicing> slicing_of;  // by op id and choice: how it is computed in slices
   // The device's engines that have threads of their own, and those that compute ops, a bit each; 0: one engine.
   uint8_t with_threads = 0, computing = 0;
 };

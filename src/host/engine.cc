@@ -18,7 +18,7 @@
 #include "host/memory_meter.h"
 #include "host/status_error.h"
 #include "kernels/opencl/engine.h"
-#include "runtime/plan_bytes.h"
+#include "runtime/slices.h"
 
 namespace pantoum::host {
 namespace {
@@ -31,7 +31,48 @@ Failure no_memory(uint64_t bytes) {
               "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
 }
 
-// The edges of the plan's storage slots. Every transfer of a step begins and ends at one of them.
+// Adds the edges of an operand's slices in storage, from where its slot begins.
+void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<uint64_t>& edges) {
+  const unsigned own = pt_loops_of(&loop, operand);
+  for (bool more = true; more;) {
+    const pt_box box = pt_slice_of(&loop, operand);
+    pt_runs run = pt_runs_of(&loop, operand, &box);
+    do {
+      edges.push_back(slot + run.begin / loop.unit * loop.unit);
+      edges.push_back(slot + base::round_up<uint64_t>(run.begin + run.bytes, loop.unit));
+    } while (pt_next_run(&box, &run) != 0);
+    more = false;
+    for (unsigned at = loop.whole->slicing.loops; at-- > 0 && !more;) {  // the operand's next slice
+      if ((own >> at & 1) == 0) continue;
+      more = ++loop.index[at] < loop.counts[at];
+      if (!more) loop.index[at] = 0;
+    }
+  }
+}
+
+// Adds the edges of all slices that ops move.
+void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool,
+                     std::vector<uint64_t>& edges) {
+  for (uint32_t op = 0; op < plan.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan, op, &view) != PT_OK || view.slicing.streamed == 0) continue;
+    const pt_kernel* kernel = pt_kernel_find(&kernels, view.op, view.dtype, view.algorithm, view.engine);
+    pt_loop loop;
+    if (kernel == nullptr || pt_loop_open(&loop, &view, plan.align_bytes, kernel, pool) != PT_OK)
+      continue;  // told later
+    for (unsigned operand = 0; operand < static_cast<unsigned>(view.input_count + view.output_count); ++operand) {
+      const uint8_t* record = pt_tensor_record(&plan, view.tensors[operand]);
+      const uint32_t slot = pt_load_u32(record + PT_TENSOR_STORAGE), pair = pt_load_u32(record + PT_TENSOR_PAIR);
+      if (!pt_is_streamed(&view, operand) || slot == PT_NOWHERE) continue;
+      add_slice_edges(loop, operand, uint64_t{slot} * plan.align_bytes, edges);
+      if (pair == PT_NOWHERE) continue;  // after a step each of a pair is in the other's slot
+      const uint32_t other = pt_load_u32(pt_tensor_record(&plan, pair) + PT_TENSOR_STORAGE);
+      if (other != PT_NOWHERE) add_slice_edges(loop, operand, uint64_t{other} * plan.align_bytes, edges);
+    }
+  }
+}
+
+// The edges of the plan's storage slots. Every transfer of a whole tensor begins and ends at one of them.
 std::vector<uint64_t> slot_edges(const pt_plan& plan) {
   std::vector<uint64_t> edges;
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
@@ -104,7 +145,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
   }
   PANTOUM_TRY(engine->make_crews(options.engines, options.opencl_device));
   if (engine->plan_.storage_bytes > 0) {
-    const std::vector<uint64_t> cuts = slot_edges(engine->plan_);
+    std::vector<uint64_t> cuts = slot_edges(engine->plan_);
+    add_slice_edges(engine->plan_, *engine->kernels_, engine->pool_, cuts);
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
                                                     .bytes = engine->plan_.storage_bytes,
                                                     .direct = options.direct_io,

@@ -30,6 +30,7 @@ pt_status for_each_op(const pt_plan& plan, const ComputingOf& of, const Act& act
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan, op, &view) != PT_OK) return PT_E_PLAN;
+    if (pt_is_sliced(&view)) continue;  // by a portable kernel, which prepares nothing
     const std::optional<Computing> by = of(view.engines);
     if (!by) continue;
     const pt_kernel* kernel = pt_kernel_find(by->kernels, view.op, view.dtype, view.algorithm, view.engine);

@@ -1,5 +1,6 @@
 #include "kernels/portable/pool_part.h"
 #include "runtime/session.h"
+#include "runtime/slices.h"
 
 void pt_point_operands(const pt_session* session, pt_op_view* view) {
   const uint32_t align = session->plan.align_bytes;
@@ -46,27 +47,44 @@ pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op
   return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;
 }
 
+/* The bytes of workspace that the op needs. */
+static pt_status workspace_of(const pt_session* session, const pt_op_view* view, const pt_kernel* kernel,
+                              uint64_t* needed) {
+  static const pt_scalars scalars = {1, 0, 0, NULL, 0};
+  pt_pool_part part;
+  const pt_pool* pool = pt_take_pool(&part, session->pool, view->threads);
+  pt_call call;
+  size_t bytes;
+  *needed = 0;
+  if (pt_is_sliced(view)) {
+    pt_loop loop;
+    const pt_status status = pt_loop_open(&loop, view, session->plan.align_bytes, kernel, pool);
+    *needed = loop.workspace_bytes;
+    return status;
+  }
+  if (kernel->workspace_bytes == NULL) return PT_OK;
+  call = pt_call_of(view, pool);
+  call.scalars = &scalars;
+  bytes = kernel->workspace_bytes(&call);
+  *needed = bytes;
+  return bytes == PT_NO_KERNEL ? PT_E_KERNEL : PT_OK;
+}
+
 pt_status pt_bind_kernels(pt_session* session) {
   uint32_t op;
   pt_status status;
   for (op = 0; op < session->plan.op_count; ++op) {
-    const pt_scalars scalars = {1, 0, 0, NULL, 0};
     const pt_kernel* kernel;
     pt_op_view view;
-    pt_pool_part part;
-    pt_call call;
-    size_t needed;
+    uint64_t needed;
     if (pt_decode_op(&session->plan, op, &view) != PT_OK) return PT_E_PLAN;
     status = pt_take_crew(session, view.engines);
     if (status != PT_OK) return status;
     kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == NULL) return PT_E_KERNEL;
     session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);
-    call = pt_call_of(&view, pt_take_pool(&part, session->pool, view.threads));
-    call.scalars = &scalars;
-    if (kernel->workspace_bytes == NULL) continue;
-    needed = kernel->workspace_bytes(&call);
-    if (needed == PT_NO_KERNEL) return PT_E_KERNEL;
+    status = workspace_of(session, &view, kernel, &needed);
+    if (status != PT_OK) return status;
     if (needed > view.workspace_bytes) return PT_E_PLAN;
   }
   return PT_OK;

@@ -8,11 +8,12 @@ static pt_status settle_operands(pt_session* session, const pt_step* step, const
   pt_status status = PT_OK;
   for (operand = 0; operand < view->input_count && status == PT_OK; ++operand) {
     const uint32_t tensor = view->tensors[operand];
-    if (session->ram[tensor] != PT_NOWHERE)
+    if (session->ram[tensor] != PT_NOWHERE && !pt_is_streamed(view, operand))
       status = pt_settle(session, session->ram[tensor], pt_tensor_units(&session->plan, tensor), 1);
   }
   for (operand = 0; operand < view->output_count && status == PT_OK; ++operand) {
     const uint32_t tensor = view->tensors[view->input_count + operand];
+    if (pt_is_streamed(view, view->input_count + operand)) continue;
     status = pt_settle(session, step->at[operand], pt_tensor_units(&session->plan, tensor), 0);
   }
   if (status == PT_OK && view->workspace_bytes != 0)
@@ -29,8 +30,9 @@ pt_status pt_run_compute(pt_session* session, const pt_step* step, pt_op_view* v
   if (status != PT_OK) return status;
   for (output = 0; output < view->output_count; ++output)
     view->operands[view->input_count + output].data =
-        session->arena + (size_t)step->at[output] * session->plan.align_bytes;
-  status = pt_compute(session, step, view, scalars);
+        step->at[output] == PT_NOWHERE ? NULL : session->arena + (size_t)step->at[output] * session->plan.align_bytes;
+  status = pt_is_sliced(view) ? pt_compute_in_slices(session, step, view, scalars)
+                              : pt_compute(session, step, view, scalars);
   if (status == PT_OK) ++session->counters.computes;
   return status;
 }

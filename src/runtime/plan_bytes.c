@@ -138,6 +138,26 @@ unsigned pt_queue_of(const pt_step* step, const pt_op_view* view) {
   }
 }
 
+#ifndef PT_NO_SLICES
+static pt_status decode_slicing(pt_cursor* cursor, pt_op_view* view) {
+  pt_slicing* slicing = &view->slicing;
+  const uint64_t loops = pt_take_varint(cursor);
+  const unsigned operands = (unsigned)view->input_count + view->output_count;
+  unsigned loop;
+  if (cursor->bad || loops > PT_MAX_LOOPS || operands > PT_MAX_OPERANDS) return PT_E_PLAN;
+  slicing->loops = (uint8_t)loops;
+  if (loops == 0) return PT_OK;
+  for (loop = 0; loop < loops; ++loop) {
+    const uint64_t axis = pt_take_varint(cursor);
+    slicing->tile[loop] = pt_take_u32(cursor);
+    if (cursor->bad || axis >= PT_MAX_LOOPS || slicing->tile[loop] == 0) return PT_E_PLAN;
+    slicing->axis[loop] = (uint8_t)axis;
+  }
+  slicing->streamed = pt_take_u32(cursor);
+  return cursor->bad || (uint64_t)slicing->streamed >> operands != 0 ? PT_E_PLAN : PT_OK;
+}
+#endif
+
 pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
   const uint32_t at = pt_load_u32(plan->bytes + plan->ops_at + (size_t)op * 4);
   const uint8_t* fixed;
@@ -166,6 +186,11 @@ pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
     if (engines == 0 || engines >> PT_MAX_ENGINES != 0) return PT_E_PLAN;
     view->engines = (uint8_t)engines;
   }
+#ifndef PT_NO_SLICES
+  memset(&view->slicing, 0, sizeof view->slicing);
+  if ((pt_load_u16(plan->bytes + PT_AT_FLAGS) & PT_FLAG_SLICES) != 0 && decode_slicing(&cursor, view) != PT_OK)
+    return PT_E_PLAN;
+#endif
   view->workspace_bytes = pt_take_varint(&cursor);
   if (decode_operands(plan, &cursor, view) != PT_OK) return PT_E_PLAN;
   for (attr = 0; attr < view->int_count; ++attr) view->ints[attr] = take_signed(&cursor);
@@ -198,6 +223,8 @@ static pt_status decode_compute(const pt_plan* plan, pt_cursor* cursor, pt_step*
   unsigned output;
   if (step->subject >= plan->op_count || pt_decode_op(plan, step->subject, view) != PT_OK) return PT_E_PLAN;
   for (output = 0; output < view->output_count; ++output) {
+    step->at[output] = PT_NOWHERE;
+    if (pt_is_streamed(view, view->input_count + output)) continue;
     step->at[output] = pt_take_u32(cursor);
     if (!tensor_in_arena(plan, step->at[output], view->tensors[view->input_count + output])) return PT_E_PLAN;
   }

@@ -46,6 +46,14 @@ uint32_t pt_tensor_units(const pt_plan* plan, uint32_t tensor);
 /* Dims, rank and dtype of a type reference; `data` stays untouched. 0 where it is none. */
 int pt_decode_type(const pt_plan* plan, uint64_t reference, pt_tensor* type);
 
+/* How an op is computed in slices: loops over axes (slice_axes.c), the outermost first. */
+typedef struct pt_slicing {
+  uint32_t streamed;           /* a bit for each operand, inputs first: it is in storage, and moves slice by slice */
+  uint32_t tile[PT_MAX_LOOPS]; /* extent of a slice along the axis; the last slice may be smaller */
+  uint8_t axis[PT_MAX_LOOPS];
+  uint8_t loops; /* 0: the op is computed at once */
+} pt_slicing;
+
 /* An op, decoded onto the stack: about 2 KiB. Inputs first, then outputs. */
 typedef struct pt_op_view {
   uint16_t op, algorithm;
@@ -53,6 +61,9 @@ typedef struct pt_op_view {
   uint8_t input_count, output_count, int_count, real_count;
   uint16_t threads; /* at most; 0: all */
   uint8_t engines;  /* a bit each; 1 in a plan of one engine */
+#ifndef PT_NO_SLICES
+  pt_slicing slicing;
+#endif
   uint64_t workspace_bytes;
   uint32_t tensors[PT_MAX_OPERANDS];
   pt_tensor operands[PT_MAX_OPERANDS];
@@ -65,13 +76,32 @@ typedef struct pt_op_view {
  * (pt_check_op). */
 pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view);
 
+/* Is the op computed in slices; does the operand move slice by slice? A program built with PT_NO_SLICES opens no plan that has such ops. */
+static inline int pt_is_sliced(const pt_op_view* view) {
+#ifdef PT_NO_SLICES
+  (void)view;
+  return 0;
+#else
+  return view->slicing.loops != 0;
+#endif
+}
+static inline int pt_is_streamed(const pt_op_view* view, unsigned operand) {
+#ifdef PT_NO_SLICES
+  (void)view;
+  (void)operand;
+  return 0;
+#else
+  return (view->slicing.streamed >> operand & 1) != 0;
+#endif
+}
+
 /* A call of the op's kernel, without workspace and scalars; `view` and `pool` outlive it. */
 pt_call pt_call_of(const pt_op_view* view, const pt_pool* pool);
 
 typedef struct pt_step {
   uint8_t kind;
   uint32_t subject;             /* op or tensor */
-  uint32_t at[PT_MAX_OPERANDS]; /* units; compute: one per output; page_in: one */
+  uint32_t at[PT_MAX_OPERANDS]; /* units; compute: one per output, PT_NOWHERE for one that is streamed; page_in: one */
   uint32_t workspace_at;        /* units */
 } pt_step;
 

@@ -33,8 +33,17 @@ enum { /* the header */
 enum { /* flags of the header */
        PT_FLAG_THREADS = 1,
        PT_FLAG_ENGINES = 2, /* ops say their engines, instructions what they wait for */
-       PT_PLAN_FLAGS = PT_FLAG_THREADS | (PT_MAX_ENGINES > 1 ? PT_FLAG_ENGINES : 0)
+       PT_FLAG_SLICES = 4,  /* ops say how they are sliced */
+#ifdef PT_NO_SLICES
+       PT_KNOWN_SLICES = 0,
+#else
+       PT_KNOWN_SLICES = PT_FLAG_SLICES,
+#endif
+       PT_PLAN_FLAGS = PT_FLAG_THREADS | PT_KNOWN_SLICES | (PT_MAX_ENGINES > 1 ? PT_FLAG_ENGINES : 0)
 };
+
+/* Loops of an op that is computed in slices, at most. */
+enum { PT_MAX_LOOPS = 4 };
 
 enum { /* a tensor: u32 fields; places are in units of align_bytes, PT_NOWHERE: none */
        PT_TENSOR_UNITS = 0,

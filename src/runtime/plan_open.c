@@ -92,6 +92,7 @@ static pt_status check_op(const pt_plan* plan, uint32_t op) {
   pt_op_view view;
   unsigned operand, output;
   if (pt_decode_op(plan, op, &view) != PT_OK || view.output_count == 0) return PT_E_PLAN;
+  if (pt_is_sliced(&view) && pt_has_engines(plan)) return PT_E_PLAN; /* transfers stand in queues of their own there */
   for (operand = 0; operand < (unsigned)view.input_count + view.output_count; ++operand)
     if (!holds(plan, view.tensors[operand], &view.operands[operand])) return PT_E_PLAN;
   for (output = 0; output < view.output_count; ++output) {
@@ -111,6 +112,7 @@ static pt_status check_flags(const pt_plan* plan) {
     if (pt_decode_op(plan, op, &view) != PT_OK) return PT_E_PLAN;
     if (view.threads != 0) used |= PT_FLAG_THREADS;
     if (view.engines != 1) used |= PT_FLAG_ENGINES;
+    if (pt_is_sliced(&view)) used |= PT_FLAG_SLICES;
   }
   return used == pt_load_u16(plan->bytes + PT_AT_FLAGS) ? PT_OK : PT_E_PLAN;
 }

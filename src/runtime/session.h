@@ -9,8 +9,8 @@ extern "C" {
 
 /* A transfer that was issued and not yet waited for. */
 typedef struct pt_flight {
-  uint32_t ticket, tensor, at; /* at: units in the arena */
-  uint8_t writes;              /* to storage */
+  uint32_t ticket, at, slot, units; /* at: units in the arena; slot: units in storage */
+  uint8_t writes;                   /* to storage */
 } pt_flight;
 
 /* Per tensor, one byte. */
@@ -77,8 +77,9 @@ void pt_residency_swap(pt_session* session);
 
 /* ---- transfers (transfers.c) ---- */
 
-/* Issues the transfer of a tensor between [at, ..) of the arena and its slot, ordered behind every open one that it
- * meets. */
+/* Issues the transfer of `units` between [at, ..) of the arena and [slot, ..) of storage, ordered behind every open one that it meets. */
+pt_status pt_move(pt_session* session, int writes, uint32_t slot, uint32_t at, uint32_t units);
+/* The same of a tensor and its slot. */
 pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t at);
 /* Waits for open transfers that meet [at, at + units) of the arena: `reads_only`, those that fill it; else all, so that
  * nothing is overwritten that a page_out still reads. */
@@ -94,6 +95,8 @@ uint32_t pt_next_ticket(pt_session* session);
 
 /* Fills the data pointers of the operands from where tensors are. NULL for one that is nowhere. */
 void pt_point_operands(const pt_session* session, pt_op_view* view);
+/* Runs the op's kernel in slices (stream.c); the operands in RAM point to their bytes. What is streamed out may still be under way. */
+pt_status pt_compute_in_slices(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars);
 /* Runs the op's kernel; the operands point to their bytes. */
 pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op_view* view, const pt_scalars* scalars);
 /* Runs a compute: the transfers that it meets are waited for, then its kernel runs. */

@@ -16,18 +16,16 @@ static pt_status wait_for(pt_session* session, uint32_t index) {
 
 /* Returns whether two transfers must not run at the same time: they overlap in RAM or in storage, and at least one of them changes the bytes that
  * they share. */
-static int collide(const pt_session* session, const pt_flight* a, const pt_flight* b) {
-  const uint32_t a_units = pt_tensor_units(&session->plan, a->tensor);
-  const uint32_t b_units = pt_tensor_units(&session->plan, b->tensor);
-  const int in_ram = pt_overlap(a->at, a_units, b->at, b_units);
-  const int in_storage = pt_overlap(pt_slot(session, a->tensor), a_units, pt_slot(session, b->tensor), b_units);
+static int collide(const pt_flight* a, const pt_flight* b) {
+  const int in_ram = pt_overlap(a->at, a->units, b->at, b->units);
+  const int in_storage = pt_overlap(a->slot, a->units, b->slot, b->units);
   return (in_ram && !(a->writes && b->writes)) || (in_storage && (a->writes || b->writes));
 }
 
 static uint32_t newest_collision(const pt_session* session, const pt_flight* flight) {
   uint32_t index;
   for (index = session->flight_count; index > 0; --index)
-    if (collide(session, &session->flights[index - 1], flight)) return session->flights[index - 1].ticket;
+    if (collide(&session->flights[index - 1], flight)) return session->flights[index - 1].ticket;
   return 0;
 }
 
@@ -36,17 +34,18 @@ uint32_t pt_next_ticket(pt_session* session) {
   return ++session->last_ticket;
 }
 
-pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t at) {
-  const uint64_t bytes = (uint64_t)pt_tensor_units(&session->plan, tensor) * session->plan.align_bytes;
-  const uint64_t storage_at = (uint64_t)pt_slot(session, tensor) * session->plan.align_bytes;
+pt_status pt_move(pt_session* session, int writes, uint32_t slot, uint32_t at, uint32_t units) {
+  const uint64_t bytes = (uint64_t)units * session->plan.align_bytes;
+  const uint64_t storage_at = (uint64_t)slot * session->plan.align_bytes;
   uint8_t* data = session->arena + (size_t)at * session->plan.align_bytes;
   void* context = session->pager.context;
   pt_flight flight;
   uint32_t after;
   pt_status status = session->flight_count == PT_MAX_IN_FLIGHT ? wait_for(session, 0) : PT_OK;
   if (status != PT_OK) return status;
-  flight.tensor = tensor;
   flight.at = at;
+  flight.slot = slot;
+  flight.units = units;
   flight.writes = writes != 0;
   flight.ticket = pt_next_ticket(session);
   after = newest_collision(session, &flight);
@@ -61,11 +60,15 @@ pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t
   return PT_OK;
 }
 
+pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t at) {
+  return pt_move(session, writes, pt_slot(session, tensor), at, pt_tensor_units(&session->plan, tensor));
+}
+
 pt_status pt_settle(pt_session* session, uint32_t at, uint32_t units, int reads_only) {
   uint32_t index = 0;
   while (index < session->flight_count) {
     const pt_flight* flight = &session->flights[index];
-    const int meets = pt_overlap(at, units, flight->at, pt_tensor_units(&session->plan, flight->tensor));
+    const int meets = pt_overlap(at, units, flight->at, flight->units);
     if (!meets || (reads_only && flight->writes)) {
       ++index;
     } else {

@@ -1,0 +1,368 @@
+#include <string.h>
+
+#include "kernels/portable/operators.h"
+#include "runtime/slices.h"
+
+#ifndef PT_NO_SLICES
+
+/* Adds an axis that no operand lies along yet; there are fewer than PT_MAX_LOOPS. Returns its number. */
+static unsigned add(pt_axes* axes, uint32_t extent) {
+  const unsigned at = axes->count;
+  memset(axes->dim[at], -1, sizeof axes->dim[at]);
+  axes->axis[at].extent = extent;
+  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].backward = 0;
+  axes->axis[at].windowed = axes->axis[at].within = -1;
+  ++axes->count;
+  return at;
+}
+
+static void along(pt_axes* axes, unsigned axis, unsigned operand, unsigned dim) {
+  axes->dim[axis][operand] = (int8_t)dim;
+}
+
+static unsigned operands_of(const pt_op_view* view) {
+  return (unsigned)view->input_count + view->output_count;
+}
+
+static const pt_tensor* output(const pt_op_view* view) {
+  return &view->operands[view->input_count];
+}
+
+/* Adds the dimension as an axis of every operand. */
+static void add_shared(const pt_op_view* view, pt_axes* axes, unsigned dim) {
+  const unsigned axis = add(axes, view->operands[0].dims[dim]);
+  unsigned operand;
+  for (operand = 0; operand < operands_of(view); ++operand) along(axes, axis, operand, dim);
+}
+
+/* ---- element by element ---- */
+
+static int is_pointwise(uint16_t op) {
+  switch (op) {
+#define PT_CASE(name, ...) case PT_OP_##name:
+    PT_POINTWISE_OPERATORS(PT_CASE)
+#undef PT_CASE
+    case PT_OP_assign:
+    case PT_OP_sgd:
+    case PT_OP_adam:
+    case PT_OP_adamw:
+    case PT_OP_rmsprop:
+    case PT_OP_adagrad:
+    case PT_OP_clip_norm:
+    case PT_OP_accumulate:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+/* Their results depend on where an element lies, or several elements share a byte. */
+static int depends_on_place(uint16_t op) {
+  return op == PT_OP_random || op == PT_OP_dropout || op == PT_OP_sign_bits || op == PT_OP_relu_grad_bits ||
+         op == PT_OP_leaky_relu_grad_bits;
+}
+
+/* All operands have as many elements as the output, or one. */
+static int add_elements(const pt_op_view* view, pt_axes* axes) {
+  const uint64_t elements = pt_type_elements(output(view));
+  unsigned operand, axis;
+  if (elements > INT32_MAX) return 0;
+  for (operand = 0; operand < operands_of(view); ++operand) {
+    const uint64_t own = pt_type_elements(&view->operands[operand]);
+    if (own != elements && own != 1) return 0;
+    if (own != elements && operand >= view->input_count) return 0;
+  }
+  axes->flat = 1;
+  axis = add(axes, (uint32_t)elements);
+  for (operand = 0; operand < operands_of(view); ++operand)
+    if (pt_type_elements(&view->operands[operand]) == elements) along(axes, axis, operand, 0);
+  return 1;
+}
+
+/* The output's dimensions; inputs lie along those that they have, as they are broadcast. `last`: dimensions that are no axes. */
+static void add_broadcast(const pt_op_view* view, pt_axes* axes, unsigned last) {
+  const pt_tensor* y = output(view);
+  unsigned dim, operand;
+  for (dim = 0; dim + last < y->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    const unsigned axis = add(axes, y->dims[dim]);
+    for (operand = 0; operand < operands_of(view); ++operand) {
+      const pt_tensor* each = &view->operands[operand];
+      const unsigned missing = y->rank - (each->rank < y->rank ? each->rank : y->rank);
+      if (dim >= missing && each->dims[dim - missing] == y->dims[dim]) along(axes, axis, operand, dim - missing);
+    }
+  }
+}
+
+/* ---- products ---- */
+
+static void add_matmul(const pt_op_view* view, pt_axes* axes, int is_update) {
+  const pt_tensor *a = &view->operands[0], *b = &view->operands[1], *y = output(view);
+  const unsigned trans_a = view->ints[PT_MATMUL_TRANS_A] != 0, trans_b = view->ints[PT_MATMUL_TRANS_B] != 0;
+  const unsigned rows = add(axes, y->dims[y->rank - 2]), columns = add(axes, y->dims[y->rank - 1]),
+                 reduced = add(axes, a->dims[a->rank - (trans_a ? 2 : 1)]);
+  unsigned operand;
+  along(axes, rows, 0, a->rank - (trans_a ? 1u : 2u));
+  along(axes, reduced, 0, a->rank - (trans_a ? 2u : 1u));
+  along(axes, columns, 1, b->rank - (trans_b ? 2u : 1u));
+  along(axes, reduced, 1, b->rank - (trans_b ? 1u : 2u));
+  axes->axis[reduced].reduces = 1;
+  for (operand = 2; operand < operands_of(view); ++operand) {
+    const pt_tensor* each = &view->operands[operand];
+    const int is_bias = !is_update && operand < view->input_count && each->rank == 1;
+    along(axes, columns, operand, each->rank - 1u);
+    if (!is_bias) along(axes, rows, operand, each->rank - 2u);
+  }
+  if (y->rank > 2) { /* the batch */
+    const unsigned batch = add(axes, y->dims[0]);
+    for (operand = 0; operand < operands_of(view); ++operand) {
+      const pt_tensor* each = &view->operands[operand];
+      if (each->rank == y->rank && each->dims[0] == y->dims[0]) along(axes, batch, operand, 0);
+    }
+  }
+}
+
+/* ---- convolutions ---- */
+
+static int has_groups(const pt_op_view* view) {
+  return view->ints[PT_CONV_GROUPS] != 1;
+}
+
+/* Axes: samples, results (of a grouped convolution: groups), rows; terms. `source`, `made`: operands of the input's and result's kind; those behind
+ * the weight are vectors of results, or of the result's shape. */
+static void add_conv(const pt_op_view* view, pt_axes* axes, int is_backward) {
+  const pt_tensor* y = output(view);
+  const unsigned samples = add(axes, y->dims[0]);
+  const unsigned results = add(axes, has_groups(view) ? (uint32_t)view->ints[PT_CONV_GROUPS] : y->dims[1]);
+  const unsigned rows = add(axes, y->dims[2]);
+  unsigned operand;
+  along(axes, samples, 0, 0);
+  axes->axis[rows].windowed = 0;
+  axes->axis[rows].backward = (uint8_t)is_backward;
+  axes->axis[results].grouped = (uint8_t)has_groups(view);
+  along(axes, rows, 0, 2);
+  if (has_groups(view)) {
+    along(axes, results, 0, 1);
+    along(axes, results, 1, 0);
+  } else {
+    const unsigned terms = add(axes, view->operands[0].dims[1]);
+    axes->axis[terms].reduces = 1;
+    along(axes, results, 1, is_backward ? 1 : 0);
+    along(axes, terms, 0, 1);
+    along(axes, terms, 1, is_backward ? 0 : 1);
+  }
+  for (operand = 2; operand < operands_of(view); ++operand) {
+    if (view->operands[operand].rank == 1) {
+      along(axes, results, operand, 0);
+      continue;
+    }
+    along(axes, samples, operand, 0);
+    along(axes, results, operand, 1);
+    along(axes, rows, operand, 2);
+  }
+}
+
+/* Axes: outputs (groups), channels; samples and rows are terms. */
+static void add_conv_dw(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor *dw = output(view), *dy = &view->operands[1];
+  const unsigned outputs = add(axes, has_groups(view) ? (uint32_t)view->ints[PT_CONV_GROUPS] : dw->dims[0]);
+  const unsigned channels = add(axes, has_groups(view) ? 1 : dw->dims[1]);
+  const unsigned samples = add(axes, dy->dims[0]), rows = add(axes, dy->dims[2]);
+  unsigned operand;
+  axes->axis[outputs].grouped = (uint8_t)has_groups(view);
+  along(axes, outputs, 1, 1);
+  if (has_groups(view))
+    along(axes, outputs, 0, 1);
+  else
+    along(axes, channels, 0, 1);
+  for (operand = 0; operand < 2; ++operand) along(axes, samples, operand, 0);
+  along(axes, rows, 0, 2);
+  along(axes, rows, 1, 2);
+  axes->axis[rows].windowed = 0;
+  axes->axis[samples].reduces = axes->axis[rows].reduces = 1;
+  axes->axis[rows].within = (int8_t)samples;
+  for (operand = 2; operand < operands_of(view); ++operand) {
+    along(axes, outputs, operand, 0);
+    if (!has_groups(view)) along(axes, channels, operand, 1);
+  }
+}
+
+/* ---- images and rows ---- */
+
+/* Channels: dimension 1 of images, the only one of vectors. */
+static unsigned add_channels(const pt_op_view* view, pt_axes* axes) {
+  const unsigned axis = add(axes, view->operands[0].rank > 1 ? view->operands[0].dims[1] : view->operands[0].dims[0]);
+  unsigned operand;
+  for (operand = 0; operand < operands_of(view); ++operand)
+    along(axes, axis, operand, view->operands[operand].rank > 1 ? 1 : 0);
+  return axis;
+}
+
+/* Of a batch normalization that computes no statistics, the other dimensions of images too. */
+static void add_images(const pt_op_view* view, pt_axes* axes) {
+  static const unsigned dims[2] = {0, 2};
+  unsigned which, operand;
+  for (which = 0; which < 2; ++which) {
+    if (dims[which] >= view->operands[0].rank) continue;
+    {
+      const unsigned axis = add(axes, view->operands[0].dims[dims[which]]);
+      for (operand = 0; operand < operands_of(view); ++operand)
+        if (view->operands[operand].rank > 1) along(axes, axis, operand, dims[which]);
+    }
+  }
+}
+
+/* All operands have one shape but along dimension `but`. */
+static void add_all_but(const pt_op_view* view, pt_axes* axes, int64_t but) {
+  unsigned dim;
+  for (dim = 0; dim < view->operands[0].rank && axes->count < PT_MAX_LOOPS; ++dim)
+    if ((int64_t)dim != but) add_shared(view, axes, dim);
+}
+
+/* The dimensions that a reduction keeps; `kept`: operands, a bit each, that have them alone. */
+static void add_kept(const pt_op_view* view, pt_axes* axes, unsigned kept) {
+  const pt_tensor* x = &view->operands[view->op == PT_OP_reduce_max_grad ? 1 : 0];
+  unsigned dim, place = 0, operand;
+  for (dim = 0; dim < x->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    unsigned axis;
+    if ((view->ints[0] >> dim & 1) != 0) continue;
+    axis = add(axes, x->dims[dim]);
+    for (operand = 0; operand < operands_of(view); ++operand)
+      along(axes, axis, operand, (kept >> operand & 1) != 0 ? place : dim);
+    ++place;
+  }
+}
+
+static void add_transposed(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor* y = output(view);
+  unsigned dim;
+  for (dim = 0; dim < y->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    const unsigned axis = add(axes, y->dims[dim]);
+    along(axes, axis, 0, (unsigned)view->ints[dim]);
+    along(axes, axis, 1, dim);
+  }
+}
+
+/* The dimensions that are taken whole, in order. */
+static void add_untouched(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor *x = &view->operands[0], *y = output(view);
+  unsigned dim;
+  for (dim = 0; dim < x->rank && axes->count < PT_MAX_LOOPS; ++dim)
+    if (x->dims[dim] == y->dims[dim] && view->ints[2 * dim] == 0 && view->ints[2 * dim + 1] == 1)
+      add_shared(view, axes, dim);
+}
+
+/* The dimensions in front of a layer normalization's axis. */
+static void add_rows(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor* x = &view->operands[0];
+  unsigned dim, operand;
+  for (dim = 0; (int64_t)dim < view->ints[0] && dim < x->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    const unsigned axis = add(axes, x->dims[dim]);
+    along(axes, axis, 0, dim);
+    for (operand = view->input_count; operand < operands_of(view); ++operand) along(axes, axis, operand, dim);
+  }
+}
+
+/* The dimensions of what is looked up, behind the axis. */
+static void add_looked_up(const pt_op_view* view, pt_axes* axes, unsigned table, unsigned rows) {
+  const pt_tensor* of = &view->operands[table];
+  unsigned behind, operand;
+  for (behind = 1; behind < of->rank && (int64_t)(of->rank - behind) > view->ints[0] && axes->count < PT_MAX_LOOPS;
+       ++behind) {
+    const unsigned axis = add(axes, of->dims[of->rank - behind]);
+    for (operand = 0; operand < operands_of(view); ++operand)
+      if (operand == table || operand == rows) along(axes, axis, operand, view->operands[operand].rank - behind);
+  }
+}
+
+void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
+  const unsigned rank = view->operands[0].rank;
+  memset(axes, 0, sizeof *axes);
+  if (depends_on_place(view->op)) return;
+  if (is_pointwise(view->op)) {
+    if (!add_elements(view, axes)) add_broadcast(view, axes, 0);
+    return;
+  }
+  switch (view->op) {
+    case PT_OP_matmul:
+    case PT_OP_matmul_act:
+      add_matmul(view, axes, 0);
+      return;
+    case PT_OP_matmul_update:
+      add_matmul(view, axes, 1);
+      return;
+    case PT_OP_conv2d:
+    case PT_OP_conv2d_act:
+      add_conv(view, axes, 0);
+      return;
+    case PT_OP_conv2d_dx:
+    case PT_OP_conv2d_dz:
+      add_conv(view, axes, 1);
+      return;
+    case PT_OP_conv2d_dw:
+    case PT_OP_conv2d_dw_update:
+      add_conv_dw(view, axes);
+      return;
+    case PT_OP_batch_norm:
+    case PT_OP_batch_norm_grad:
+    case PT_OP_batch_norm_stats:
+    case PT_OP_batch_norm_act:
+    case PT_OP_batch_norm_act_grad:
+      (void)add_channels(view, axes);
+      return;
+    case PT_OP_batch_norm_eval:
+    case PT_OP_batch_norm_act_eval:
+      (void)add_channels(view, axes);
+      add_images(view, axes);
+      return;
+    case PT_OP_softmax:
+    case PT_OP_softmax_grad:
+    case PT_OP_log_softmax:
+    case PT_OP_log_softmax_grad:
+    case PT_OP_concat:
+    case PT_OP_split:
+      add_all_but(view, axes, view->ints[0]);
+      return;
+    case PT_OP_layer_norm:
+      add_rows(view, axes);
+      return;
+    case PT_OP_max_pool:
+    case PT_OP_max_pool_grad:
+    case PT_OP_avg_pool:
+    case PT_OP_avg_pool_grad:
+    case PT_OP_resize:
+    case PT_OP_resize_grad:
+      add_shared(view, axes, 0);
+      add_shared(view, axes, 1);
+      return;
+    case PT_OP_reduce_sum:
+    case PT_OP_reduce_mean:
+    case PT_OP_reduce_max:
+      add_kept(view, axes, 2);
+      return;
+    case PT_OP_reduce_max_grad:
+      add_kept(view, axes, 1 | 4);
+      return;
+    case PT_OP_expand:
+      add_broadcast(view, axes, 0);
+      return;
+    case PT_OP_transpose:
+      add_transposed(view, axes);
+      return;
+    case PT_OP_slice:
+    case PT_OP_slice_grad:
+      add_untouched(view, axes);
+      return;
+    case PT_OP_gather:
+    case PT_OP_gather_grad:
+      add_looked_up(view, axes, view->op == PT_OP_gather ? 0 : 2, view->op == PT_OP_gather ? 2 : 0);
+      return;
+    case PT_OP_attention:
+    case PT_OP_attention_grad:
+      if (rank > 2) add_broadcast(view, axes, 2);
+      return;
+    default:
+      return;
+  }
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* Slices of an op's operands. An op that is computed in slices is a loop of calls of its own kernel, each on parts of its operands; the results have
+ * the bits of one call on the whole (docs/design/semantics.md, "Ops that stream").
+ *
+ * The planner's costs and the interpreter use these functions alike: what a plan says that a loop holds and moves is what it holds and moves. */
+#pragma once
+
+#include "runtime/plan_bytes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- axes (slice_axes.c) ---- */
+
+/* A dimension of the op's computation that can be cut. A slice of it is a slice of every operand that lies along it. */
+typedef struct pt_axis {
+  uint32_t extent;
+  uint8_t reduces; /* sums run along it: its slices come in ascending order, while the sums are held */
+  uint8_t grouped; /* it counts the groups of a convolution */
+  int8_t
+      within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
+  uint8_t backward; /* the windows of `windowed` are those of a convolution's input gradient */
+  int8_t
+      windowed; /* the operand whose rows (dimension 2) follow from the axis through windows that may overlap; -1: none */
+} pt_axis;
+
+typedef struct pt_axes {
+  pt_axis axis[PT_MAX_LOOPS];
+  int8_t dim[PT_MAX_LOOPS][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
+  uint8_t count;                             /* 0: the op is not cut */
+  uint8_t flat; /* operands are vectors of their elements, in order; those of one element are scalars */
+} pt_axes;
+
+/* Tells the axes of an op whose use is sound (pt_check_op). Their numbers are part of the plan's format. */
+void pt_axes_of(const pt_op_view* view, pt_axes* axes);
+
+/* ---- slices (slices.c) ---- */
+
+enum {              /* how the loop gets at an operand's slice */
+       PT_IN_PLACE, /* it lies in the tensor, in RAM, without gaps */
+       PT_PACKED,   /* it is copied between the tensor, in RAM, and a buffer */
+       PT_DENSE,    /* streamed, its runs are whole units of storage */
+       PT_SPAN,     /* streamed, one run: the buffer holds all units that it touches */
+       PT_STAGED    /* streamed in, a run at a time through a buffer of its own, because runs are parts of units */
+};
+
+typedef struct pt_loop {
+  const pt_op_view* whole; /* as the plan has it */
+  pt_axes axes;
+  uint32_t counts[PT_MAX_LOOPS], index[PT_MAX_LOOPS];
+  uint32_t unit; /* bytes of a unit of RAM and storage */
+  uint8_t how[PT_MAX_OPERANDS];
+  uint8_t run_dim[PT_MAX_OPERANDS]; /* the innermost dimension that is cut; 0: none is */
+  uint32_t buffer[PT_MAX_OPERANDS]; /* units from the workspace's begin */
+  uint32_t units[PT_MAX_OPERANDS];  /* of the buffer */
+  uint32_t stage, stage_units;
+  uint32_t kernel; /* where the kernel's workspace begins, in units */
+  uint64_t workspace_bytes;
+} pt_loop;
+
+/* A part of an operand. */
+typedef struct pt_box {
+  uint32_t begin[PT_MAX_RANK], extent[PT_MAX_RANK], whole[PT_MAX_RANK];
+  uint8_t rank, element; /* bytes of an element */
+} pt_box;
+
+/* The bytes of a box lie in runs, `bytes` each: one for every index of the dimensions in front of the innermost one that is cut. */
+typedef struct pt_runs {
+  uint64_t bytes, count;
+  uint64_t begin, at; /* of this run: in the tensor, and in the box without gaps */
+  uint32_t index[PT_MAX_RANK];
+  uint8_t dims; /* in front of the innermost one that is cut */
+} pt_runs;
+
+/* Opens the loop of an op at its first step and places its buffers. `unit`: align_bytes of the plan. `kernel`: of the op. `pool`: that it is computed
+ * on. PT_E_PLAN: the op has no such slices, or a result would not have the whole op's bits; PT_E_KERNEL: the kernel does not compute a slice. `view`
+ * outlives the loop. */
+pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, const pt_kernel* kernel,
+                       const pt_pool* pool);
+/* The loops whose index the next step changes, a bit each; 0: this is the last step. */
+unsigned pt_loop_changes(const pt_loop* loop);
+/* Goes on to the next step; from the last to the first. */
+void pt_loop_next(pt_loop* loop);
+/* The loops along which the operand is cut, a bit each. */
+unsigned pt_loops_of(const pt_loop* loop, unsigned operand);
+/* The operand's part at this step. */
+pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
+/* The first run of the operand's box. 0 from pt_next_run: there are no more. */
+pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box);
+int pt_next_run(const pt_box* box, pt_runs* runs);
+/* Fills the extents of the operands, the attributes and the terms of this step's call. `view` is a copy of the whole one. */
+void pt_slice_view(const pt_loop* loop, pt_op_view* view, uint8_t* terms);
+/* Whether an output in RAM may take the bytes of an input in RAM: each slice of the input is read before the same slice of the output is written. */
+int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,348 @@
+// Every operator that is computed in slices, in slicings of all kinds, against the whole op: the same bits, the workspace that was told and no more, and
+// the bytes that the slices have.
+#include "runtime/slices.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "base/round_up.h"
+#include "ir/op_registry.h"
+#include "kernels/portable/parts.h"
+#include "testing/binary_plans.h"
+#include "testing/op_cases.h"
+
+namespace pantoum::runtime_test {
+namespace {
+
+using Random = std::mt19937_64;
+
+int64_t from(Random& random, int64_t least, int64_t most) {
+  return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+}
+
+// An op, how it is cut, and where its operands are.
+struct Cut {
+  OpCase of;
+  uint16_t algorithm = 0;
+  uint32_t align = 4;
+  pt_slicing slicing = {};
+};
+
+size_t operands_of(const OpCase& of) {
+  return of.inputs.size() + of.outputs.size();
+}
+
+const ir::TensorType& type_of(const OpCase& of, size_t operand) {
+  return operand < of.inputs.size() ? of.inputs[operand] : of.outputs[operand - of.inputs.size()];
+}
+
+bool streams(const Cut& cut, size_t operand) {
+  return (cut.slicing.streamed >> operand & 1) != 0;
+}
+
+// A program of the one op. Every operand has a place of its own in RAM or in storage; the workspace comes last in RAM.
+BinaryPlan plan_of(const Cut& cut, uint64_t workspace) {
+  BinaryPlan plan{.align_bytes = cut.align, .tensors = {}, .ops = {}, .programs = {}};
+  BinaryOp op;
+  op.kind = cut.of.kind, op.attrs = cut.of.attrs, op.algorithm = cut.algorithm, op.slicing = cut.slicing;
+  op.workspace_bytes = workspace;
+  BinaryInstruction step{.what = Do::kCompute, .subject = 0, .at = {}};
+  for (size_t operand = 0; operand < operands_of(cut.of); ++operand) {
+    const ir::TensorType& type = type_of(cut.of, operand);
+    const auto bytes = static_cast<uint64_t>(base::round_up<int64_t>(type.bytes(), std::lcm<int64_t>(cut.align, 8)));
+    BinaryTensor made{.name = "t" + std::to_string(operand), .bytes = bytes, .type = type};
+    const bool is_input = operand < cut.of.inputs.size();
+    if (streams(cut, operand)) {
+      made.storage_at = static_cast<int64_t>(plan.storage_bytes);
+      if (is_input) made.home = Home::kAux;
+      plan.storage_bytes += bytes;
+    } else {
+      made.home = Home::kRam, made.ram_at = static_cast<int64_t>(plan.arena_bytes);
+      if (!is_input) step.at.push_back(plan.arena_bytes);
+      plan.arena_bytes += bytes;
+    }
+    plan.tensors.push_back(made);
+    (is_input ? op.inputs : op.outputs).push_back({static_cast<uint32_t>(operand), type});
+  }
+  plan.arena_bytes = base::round_up<uint64_t>(plan.arena_bytes, 64);
+  step.workspace_at = plan.arena_bytes;
+  plan.arena_bytes += base::round_up<uint64_t>(workspace, cut.align);
+  plan.ops = {op};
+  plan.programs = {{.name = "once", .instructions = {step}}};
+  return plan;
+}
+
+// The values of an input: floats about 1, of both signs where the op takes them; small integers.
+std::vector<std::byte> values_of(const OpCase& of, size_t operand, Random& random) {
+  const ir::TensorType& type = type_of(of, operand);
+  std::vector<std::byte> bytes(static_cast<size_t>(type.bytes()));
+  const auto count = static_cast<size_t>(type.elements());
+  for (size_t at = 0; at < count; ++at) {
+    switch (type.dtype) {
+      case ir::DType::kF32: {
+        const float value =
+            static_cast<float>(from(random, 1, 4000)) / 1000 * (random() % 3 == 0 && operand < 2 ? -1 : 1);
+        std::memcpy(bytes.data() + 4 * at, &value, 4);
+        break;
+      }
+      case ir::DType::kI64: {
+        const int64_t value = from(random, 0, 1);
+        std::memcpy(bytes.data() + 8 * at, &value, 8);
+        break;
+      }
+      case ir::DType::kI32: {
+        const auto value = static_cast<int32_t>(from(random, 0, 1));
+        std::memcpy(bytes.data() + 4 * at, &value, 4);
+        break;
+      }
+      default:
+        bytes[at] = static_cast<std::byte>(random() % 2);
+    }
+  }
+  return bytes;
+}
+
+struct Ran {
+  pt_status status = PT_OK;
+  std::vector<std::vector<std::byte>> outputs;
+  pt_counters counters{};
+};
+
+// Runs the op; inputs in the order of its operands. Bytes behind the workspace stay as they are.
+Ran run(const Cut& cut, uint64_t workspace, const std::vector<std::vector<std::byte>>& inputs, const pt_pool* pool) {
+  const BinaryPlan made = plan_of(cut, workspace);
+  const std::vector<std::byte> bytes = encoded(made);
+  pt_plan plan;
+  Ran ran;
+  ran.status = pt_plan_open(&plan, bytes.data(), bytes.size());
+  if (ran.status != PT_OK) return ran;
+  LazyPager pager(made.storage_bytes);
+  std::ranges::fill(pager.storage, std::byte{0x5A});
+  const size_t guarded = plan.arena_bytes + 256;
+  const Memory arena = memory_of(guarded), memory = memory_of(pt_session_bytes(&plan));
+  auto* ram = static_cast<std::byte*>(arena.get());
+  pt_session* session = nullptr;
+  ran.status = pt_session_open(&session, &plan, memory.get(), arena.get(), nullptr, pt_portable_kernels(),
+                               pager.interface(), pool);
+  if (ran.status != PT_OK) return ran;
+  const auto place = [&](size_t operand) {
+    const BinaryTensor& tensor = made.tensors[operand];
+    return streams(cut, operand) ? pager.storage.data() + tensor.storage_at : ram + tensor.ram_at;
+  };
+  for (size_t input = 0; input < inputs.size(); ++input) std::ranges::copy(inputs[input], place(input));
+  const pt_scalars scalars = {3, 2, 0.1};
+  ran.status = pt_run(session, 0, &scalars);
+  for (size_t output = inputs.size(); output < operands_of(cut.of); ++output)
+    ran.outputs.emplace_back(place(output), place(output) + type_of(cut.of, output).bytes());
+  for (size_t input = 0; input < inputs.size(); ++input)
+    EXPECT_TRUE(std::ranges::equal(inputs[input], std::span(place(input), inputs[input].size()))) << "input changed";
+  for (size_t at = plan.arena_bytes; at < guarded; ++at) EXPECT_EQ(ram[at], std::byte{0xCD}) << "behind the arena";
+  pt_session_counters(session, &ran.counters);
+  return ran;
+}
+
+// The op as the runtime sees it.
+struct Decoded {
+  explicit Decoded(const Cut& cut) : bytes(encoded(plan_of(cut, 1 << 20))) {
+    EXPECT_EQ(pt_plan_open(&plan, bytes.data(), bytes.size()), PT_OK) << ir::name_of(cut.of.kind);
+    EXPECT_EQ(pt_decode_op(&plan, 0, &view), PT_OK);
+    kernel = pt_kernel_find(pt_portable_kernels(), view.op, view.dtype, view.algorithm, 0);
+  }
+  std::vector<std::byte> bytes;
+  pt_plan plan{};
+  pt_op_view view{};
+  const pt_kernel* kernel = nullptr;
+};
+
+// Some slicing of the op, which need not be allowed.
+pt_slicing some_slicing(const pt_axes& axes, size_t operands, Random& random) {
+  pt_slicing slicing{};
+  std::vector<uint8_t> order(axes.count);
+  for (size_t axis = 0; axis < order.size(); ++axis) order[axis] = static_cast<uint8_t>(axis);
+  std::ranges::shuffle(order, random);
+  if (random() % 4 != 0)
+    std::stable_partition(order.begin(), order.end(), [&](uint8_t axis) { return axes.axis[axis].reduces == 0; });
+  slicing.loops = static_cast<uint8_t>(from(random, 1, axes.count));
+  for (size_t loop = 0; loop < slicing.loops; ++loop) {
+    slicing.axis[loop] = order[loop];
+    slicing.tile[loop] = static_cast<uint32_t>(from(random, 1, axes.axis[order[loop]].extent));
+  }
+  const uint64_t all = (uint64_t{1} << operands) - 1;
+  slicing.streamed = static_cast<uint32_t>(random() % 4 == 0 ? all : random() & all);
+  return slicing;
+}
+
+// The units that the streamed operands' slices touch, counted byte by byte: in, out.
+std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
+  uint64_t in = 0, out = 0;
+  unsigned changed = 0;
+  for (;;) {
+    const unsigned next = pt_loop_changes(&loop);
+    for (unsigned operand = 0; operand < static_cast<unsigned>(loop.whole->input_count + loop.whole->output_count);
+         ++operand) {
+      if (!pt_is_streamed(loop.whole, operand)) continue;
+      const bool is_input = operand < loop.whole->input_count;
+      const unsigned when = is_input ? changed : next;
+      if (when != 0 && (pt_loops_of(&loop, operand) & when) == 0) continue;
+      const pt_box box = pt_slice_of(&loop, operand);
+      pt_runs runs = pt_runs_of(&loop, operand, &box);
+      do {
+        std::set<uint64_t> units;
+        for (uint64_t byte = 0; byte < runs.bytes; ++byte) units.insert((runs.begin + byte) / loop.unit);
+        (is_input ? in : out) += units.size() * loop.unit;
+      } while (pt_next_run(&box, &runs) != 0);
+    }
+    if (next == 0) return {in, out};
+    pt_loop_next(&loop);
+    changed = next;
+  }
+}
+
+// Returns whether the slicing is allowed.
+bool agrees(Cut cut, Random& random, const pt_pool* pool) {
+  const Decoded decoded(cut);
+  if (decoded.kernel == nullptr) return false;
+  pt_op_view view = decoded.view;
+  view.slicing = cut.slicing;
+  pt_loop loop;
+  const bool is_allowed = pt_loop_open(&loop, &view, cut.align, decoded.kernel, pool) == PT_OK;
+  std::vector<std::vector<std::byte>> inputs;
+  for (size_t input = 0; input < cut.of.inputs.size(); ++input) inputs.push_back(values_of(cut.of, input, random));
+  if (!is_allowed) {
+    EXPECT_NE(run(cut, 1 << 20, inputs, pool).status, PT_OK) << "computed in slices that are not allowed";
+    return false;
+  }
+  Cut whole = cut;
+  whole.slicing = {};
+  const Ran expected = run(whole, 1 << 20, inputs, pool);
+  if (expected.status == PT_E_KERNEL) return false;  // the kernel computes slices of this shape alone
+  EXPECT_EQ(expected.status, PT_OK);
+  const Ran found = run(cut, loop.workspace_bytes, inputs, pool);
+  EXPECT_EQ(found.status, PT_OK);
+  EXPECT_EQ(found.outputs, expected.outputs);
+  const auto [in, out] = bytes_moved(loop);
+  EXPECT_EQ(found.counters.bytes_paged_in, in);
+  EXPECT_EQ(found.counters.bytes_paged_out, out);
+  if (loop.workspace_bytes > 0) {
+    EXPECT_EQ(run(cut, loop.workspace_bytes - 1, inputs, pool).status, PT_E_PLAN);
+  }
+  return true;
+}
+
+std::string told(const Cut& cut) {
+  std::string text = ir::name_of(cut.of.kind);
+  text += " algorithm " + std::to_string(cut.algorithm) + " align " + std::to_string(cut.align) + " streamed " +
+          std::to_string(cut.slicing.streamed);
+  for (size_t loop = 0; loop < cut.slicing.loops; ++loop)
+    text += " axis " + std::to_string(cut.slicing.axis[loop]) + " by " + std::to_string(cut.slicing.tile[loop]);
+  for (size_t operand = 0; operand < operands_of(cut.of); ++operand) {
+    text += " [";
+    for (const int64_t dim : type_of(cut.of, operand).shape) text += std::to_string(dim) + " ";
+    text += "]";
+  }
+  for (const int64_t value : cut.of.attrs.ints) text += " " + std::to_string(value);
+  return text;
+}
+
+// Convolutions of random shapes, forward and backward.
+std::vector<OpCase> random_convolutions(Random& random) {
+  using enum ir::Kind;
+  const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
+  const int64_t groups = random() % 3 == 0 ? from(random, 2, 4) : 1, n = from(random, 1, 3), each = from(random, 1, 4),
+                made = from(random, 1, 4), kh = from(random, 1, 4), kw = from(random, 1, 3), sh = from(random, 1, 3),
+                sw = from(random, 1, 2), dh = from(random, 1, 2), dw = from(random, 1, 2),
+                top = from(random, 0, kh - 1), left = from(random, 0, kw - 1), bottom = from(random, 0, kh - 1),
+                right = from(random, 0, kw - 1);
+  const int64_t h = (kh - 1) * dh + 1 + from(random, 0, 8), w = (kw - 1) * dw + 1 + from(random, 0, 6);
+  const int64_t p = (h + top + bottom - (kh - 1) * dh - 1) / sh + 1,
+                q = (w + left + right - (kw - 1) * dw - 1) / sw + 1;
+  const ir::Shape x = {n, groups * each, h, w}, y = {n, groups * made, p, q}, k = {groups * made, each, kh, kw};
+  const std::vector<int64_t> conv = {sh, sw, top, left, bottom, right, dh, dw, groups};
+  const auto with = [&](std::vector<int64_t> more) {
+    more.insert(more.begin(), conv.begin(), conv.end());
+    return more;
+  };
+  return {
+      {k_conv2d, {f(x), f(k), f({groups * made})}, {f(y)}, {conv, {}}},
+      {k_conv2d, {f(x), f(k)}, {f(y)}, {conv, {}}},
+      {k_conv2d_dx, {f(y), f(k)}, {f(x)}, {conv, {}}},
+      {k_conv2d_dw, {f(x), f(y)}, {f(k)}, {conv, {}}},
+      {k_conv2d_dz, {f(y), f(k), f(x)}, {f(x)}, {with({PT_OP_relu_grad, 0}), {0, 0, 0}}},
+      {k_conv2d_act, {f(x), f(k), f({groups * made}), f(y)}, {f(y)}, {with({PT_OP_relu, PT_RESIDUAL_READ}), {0, 0}}},
+      {k_conv2d_dw_update, {f(x), f(y), f(k), f(k)}, {f(k), f(k)}, {with({PT_OP_sgd, 0}), {0.9, 0.01, 0, 0}}}};
+}
+
+std::vector<OpCase> random_products(Random& random) {
+  using enum ir::Kind;
+  const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
+  const int64_t m = from(random, 1, 12), n = from(random, 1, 12), k = from(random, 1, 70), batch = from(random, 1, 3);
+  const int64_t ta = from(random, 0, 1), tb = from(random, 0, 1);
+  const ir::Shape a = ta != 0 ? ir::Shape{k, m} : ir::Shape{m, k}, b = tb != 0 ? ir::Shape{n, k} : ir::Shape{k, n};
+  ir::Shape batched = a;
+  batched.insert(batched.begin(), batch);
+  return {{k_matmul, {f(a), f(b), f({n})}, {f({m, n})}, {{ta, tb}, {}}},
+          {k_matmul, {f(batched), f(b)}, {f({batch, m, n})}, {{ta, tb}, {}}},
+          {k_matmul_act, {f(a), f(b), f({n})}, {f({m, n})}, {{ta, tb, PT_OP_relu, PT_RESIDUAL_NONE}, {0, 0}}},
+          {k_matmul_update,
+           {f(a), f(b), f({m, n}), f({m, n})},
+           {f({m, n}), f({m, n})},
+           {{ta, tb, PT_OP_sgd, 0}, {0.9, 0, 0, 0}}}};
+}
+
+std::vector<uint16_t> algorithms_of(const OpCase& of) {
+  std::vector<uint16_t> found;
+  const pt_kernel_table& table = *pt_portable_kernels();
+  for (size_t row = 0; row < table.count; ++row)
+    if (table.kernels[row].op == static_cast<uint16_t>(of.kind) && !base::contains(found, table.kernels[row].algorithm))
+      found.push_back(table.kernels[row].algorithm);
+  return found;
+}
+
+// Cuts the op in many ways; adds to `allowed` how often it was allowed to.
+void try_all(const OpCase& of, int times, Random& random, std::map<std::string, int>& allowed) {
+  for (const uint16_t algorithm : algorithms_of(of)) {
+    Cut cut{.of = of, .algorithm = algorithm};
+    const Decoded decoded(cut);
+    pt_axes axes;
+    pt_axes_of(&decoded.view, &axes);
+    if (axes.count == 0) return;
+    for (int time = 0; time < times; ++time) {
+      cut.align = 4U << random() % 5;
+      if (cut.align < 8 &&
+          std::ranges::any_of(of.inputs, [](const auto& type) { return ir::size_of(type.dtype) == 8; }))
+        continue;
+      cut.slicing = some_slicing(axes, operands_of(of), random);
+      if (agrees(cut, random, nullptr)) ++allowed[std::string(ir::name_of(of.kind)) + " " + std::to_string(algorithm)];
+      if (testing::Test::HasFailure()) FAIL() << told(cut);
+    }
+  }
+}
+
+TEST(Slices, HaveTheBitsOfTheWholeOpForEveryOperator) {
+  Random random(1);
+  std::map<std::string, int> allowed;
+  for (const OpCase& of : op_cases()) {
+    try_all(of, 60, random, allowed);
+    if (HasFailure()) return;
+  }
+  for (const auto& [name, times] : allowed) RecordProperty(name, times);
+  EXPECT_GT(allowed.size(), 60U);
+}
+
+TEST(Slices, HaveTheBitsOfTheWholeProduct) {
+  Random random(2);
+  std::map<std::string, int> allowed;
+  for (int round = 0; round < 60; ++round)
+    for (const auto& cases : {random_convolutions(random), random_products(random)})
+      for (const OpCase& of : cases) {
+        try_all(of, 6, random, allowed);
+        if (HasFailure()) return;
+      }
+  for (const auto& [name, times] : allowed) RecordProperty(name, times);
+}
+
+}  // namespace
+}  // namespace pantoum::runtime_test

@@ -1,0 +1,170 @@
+/* Computes an op in slices: moves the parts of what is streamed between storage and buffers in the workspace, and calls the kernel for every part. */
+#include <string.h>
+
+#include "kernels/portable/pool_part.h"
+#include "runtime/session.h"
+#include "runtime/slices.h"
+
+#ifndef PT_NO_SLICES
+
+typedef struct stream {
+  pt_session* session;
+  const pt_step* step;
+  pt_loop loop;
+  uint8_t* tensor[PT_MAX_OPERANDS]; /* where operands in RAM begin */
+  uint32_t slot[PT_MAX_OPERANDS];   /* of those that are streamed */
+} stream;
+
+static uint32_t place_of(const stream* s, uint32_t units) {
+  return s->step->workspace_at + units;
+}
+
+static uint8_t* address_of(const stream* s, uint32_t units) {
+  return s->session->arena + (size_t)place_of(s, units) * s->loop.unit;
+}
+
+/* The units that bytes [begin, begin + bytes) touch. */
+static uint32_t first_unit(const stream* s, uint64_t begin) {
+  return (uint32_t)(begin / s->loop.unit);
+}
+static uint32_t units_of(const stream* s, uint64_t begin, uint64_t bytes) {
+  return (uint32_t)((begin + bytes + s->loop.unit - 1) / s->loop.unit) - first_unit(s, begin);
+}
+
+static pt_status move_run(stream* s, unsigned operand, int writes, const pt_runs* run, uint32_t to) {
+  return pt_move(s->session, writes, s->slot[operand] + first_unit(s, run->begin), place_of(s, to),
+                 units_of(s, run->begin, run->bytes));
+}
+
+/* Reads a run at a time: the next one waits until this one has been copied. */
+static pt_status read_through_stage(stream* s, unsigned operand, const pt_box* box, pt_runs run) {
+  do {
+    pt_status status = move_run(s, operand, 0, &run, s->loop.stage);
+    if (status == PT_OK) status = pt_settle(s->session, place_of(s, s->loop.stage), s->loop.stage_units, 0);
+    if (status != PT_OK) return status;
+    memcpy(address_of(s, s->loop.buffer[operand]) + run.at, address_of(s, s->loop.stage) + run.begin % s->loop.unit,
+           (size_t)run.bytes);
+  } while (pt_next_run(box, &run));
+  return PT_OK;
+}
+
+/* Begins to move a slice between storage, or the tensor, and its buffer. */
+static pt_status move_slice(stream* s, unsigned operand, int writes) {
+  const pt_box box = pt_slice_of(&s->loop, operand);
+  const uint8_t how = s->loop.how[operand];
+  pt_runs run = pt_runs_of(&s->loop, operand, &box);
+  if (how == PT_STAGED) return read_through_stage(s, operand, &box, run);
+  do {
+    uint8_t* packed = address_of(s, s->loop.buffer[operand]) + run.at;
+    if (how == PT_PACKED) {
+      uint8_t* whole = s->tensor[operand] + run.begin;
+      memcpy(writes ? whole : packed, writes ? packed : whole, (size_t)run.bytes);
+    } else {
+      const uint32_t to = s->loop.buffer[operand] + first_unit(s, run.at);
+      const size_t rest = (size_t)(run.bytes % s->loop.unit);
+      pt_status status;
+      if (writes && rest != 0) memset(packed + run.bytes, 0, s->loop.unit - rest); /* the tensor ends inside the unit */
+      status = move_run(s, operand, writes, &run, to);
+      if (status != PT_OK) return status;
+    }
+  } while (pt_next_run(&box, &run));
+  return PT_OK;
+}
+
+static pt_status settle_buffer(stream* s, unsigned operand, int reads_only) {
+  if (s->loop.units[operand] == 0) return PT_OK;
+  return pt_settle(s->session, place_of(s, s->loop.buffer[operand]), s->loop.units[operand], reads_only);
+}
+
+static uint8_t* slice_at(const stream* s, unsigned operand) {
+  const pt_box box = pt_slice_of(&s->loop, operand);
+  const pt_runs run = pt_runs_of(&s->loop, operand, &box);
+  if (s->loop.how[operand] == PT_IN_PLACE) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
+  return address_of(s, s->loop.buffer[operand]) + (s->loop.how[operand] == PT_SPAN ? run.begin % s->loop.unit : 0);
+}
+
+static int is_cut_along(const stream* s, unsigned operand, unsigned loops) {
+  return (pt_loops_of(&s->loop, operand) & loops) != 0;
+}
+
+/* Begins to read the inputs' slices that are others than before, then waits for all of them. `changed`: the loops that went on; 0: the first step. */
+static pt_status load(stream* s, const pt_op_view* view, unsigned changed) {
+  pt_status status = PT_OK;
+  unsigned input;
+  for (input = 0; input < view->input_count && status == PT_OK; ++input)
+    if (s->loop.how[input] != PT_IN_PLACE && (changed == 0 || is_cut_along(s, input, changed)))
+      status = move_slice(s, input, 0);
+  for (input = 0; input < view->input_count && status == PT_OK; ++input) status = settle_buffer(s, input, 1);
+  return status;
+}
+
+static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, const pt_scalars* scalars) {
+  const unsigned operands = (unsigned)view->input_count + view->output_count;
+  pt_pool_part part;
+  pt_call call;
+  pt_status status = PT_OK;
+  uint8_t terms;
+  unsigned operand;
+  pt_slice_view(&s->loop, view, &terms);
+  for (operand = 0; operand < operands; ++operand) view->operands[operand].data = slice_at(s, operand);
+  for (operand = view->input_count; operand < operands && status == PT_OK; ++operand)
+    status = settle_buffer(s, operand, 0); /* the slice before it is still written */
+  if (status != PT_OK) return status;
+  call = pt_call_of(view, pt_take_pool(&part, s->session->pool, view->threads));
+  call.scalars = scalars;
+  call.terms = terms;
+  call.workspace = address_of(s, s->loop.kernel);
+  status = kernel->submit(&call);
+  return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;
+}
+
+/* Begins to write the outputs' slices that are complete. `changing`: the loops that go on next; 0: this was the last step. */
+static pt_status store(stream* s, const pt_op_view* view, unsigned changing) {
+  pt_status status = PT_OK;
+  unsigned operand;
+  for (operand = view->input_count; operand < (unsigned)view->input_count + view->output_count && status == PT_OK;
+       ++operand)
+    if (s->loop.how[operand] != PT_IN_PLACE && (changing == 0 || is_cut_along(s, operand, changing)))
+      status = move_slice(s, operand, 1);
+  return status;
+}
+
+pt_status pt_compute_in_slices(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
+  const pt_op_view whole = *view;
+  const pt_kernel* kernel = &session->kernels.kernels[session->kernel_of[step->subject]];
+  pt_pool_part part;
+  stream s;
+  unsigned operand, changed = 0;
+  pt_status status;
+  memset(&s, 0, sizeof s);
+  s.session = session;
+  s.step = step;
+  for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand) {
+    s.tensor[operand] = (uint8_t*)view->operands[operand].data;
+    if (pt_is_streamed(view, operand)) s.slot[operand] = pt_slot(session, view->tensors[operand]);
+  }
+  status = pt_loop_open(&s.loop, &whole, session->plan.align_bytes, kernel,
+                        pt_take_pool(&part, session->pool, view->threads));
+  while (status == PT_OK) {
+    const unsigned next = pt_loop_changes(&s.loop);
+    status = load(&s, view, changed);
+    if (status == PT_OK) status = compute(&s, view, kernel, scalars);
+    if (status == PT_OK) status = store(&s, view, next);
+    if (status != PT_OK || next == 0) return status;
+    pt_loop_next(&s.loop);
+    changed = next;
+  }
+  return status;
+}
+
+#else
+
+pt_status pt_compute_in_slices(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
+  (void)session;
+  (void)step;
+  (void)view;
+  (void)scalars;
+  return PT_E_PLAN;
+}
+
+#endif
