@@ -498,14 +498,34 @@ Result<Plan> search(const EngineModel& model, const PlanOptions& options, const 
   return std::move(*best);
 }
 
+// Where tensors start: at the given offsets, and what has none behind these.
+Plan placed_at(const std::map<int64_t, Bytes>& given, const CostGraph& graph) {
+  Plan places;
+  Bytes top = 0;
+  const Bytes align = std::max<Bytes>(1, graph.device.align_bytes);
+  for (const Tensor& tensor : graph.tensors) {
+    const auto found = given.find(tensor.id);
+    if (tensor.start != Home::kRam || found == given.end()) continue;
+    places.initial[tensor.id] = found->second;
+    top = std::max(top, base::round_up(found->second + tensor.bytes, align));
+  }
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.start != Home::kRam || !places.initial.emplace(tensor.id, top).second) continue;
+    top += base::round_up(tensor.bytes, align);
+  }
+  if (graph.device.pager.staging_bytes > 0) places.staging_at = top;
+  return places;
+}
+
 }  // namespace
 
 Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
                               const PlanMaker& serial) {
-  if (options.others != nullptr || !options.fixed_initial.empty())
+  if (!problem::streams(graph) && (options.others != nullptr || !options.fixed_initial.empty()))
     return fail("E0304", "several programs in one arena are planned for one engine alone", graph.name);
   const TimeLimit time(options.time_limit);
-  const EngineModel model(graph, options.question);
+  const Plan places = placed_at(options.fixed_initial, graph);
+  const EngineModel model(graph, options.question, options.fixed_initial.empty() ? nullptr : &places);
   if (Infeasible beyond = EngineProver(model, options, time).beyond_limits(); beyond.time_s || beyond.energy_j) {
     beyond.refusal = refusal_of(graph, options, beyond);
     Failure refused(infeasibility_report(graph.name, options, beyond));
@@ -539,6 +559,10 @@ Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options
   if (found) return found;
   if (!model.streams) return plans.empty() ? Failure(*std::move(none)) : limits_missed(plans.front());
   return no_streamed_plan(graph, options, infeasible);
+}
+
+Bytes least_working_set_bytes(const CostGraph& graph, const PlanOptions& options) {
+  return least_working_set(graph, options).bytes;
 }
 
 Result<Plan> plan_beside_one_engine(const CostGraph& graph, const Plan& one, const PlanOptions& options) {

@@ -10,8 +10,8 @@ namespace pantoum::plan {
 // lists by what stays in RAM (stream_lists.h). Then anneals lists: ops move within the list and to other engines, are
 // computed again, are paged out and in. Whoever reuses bytes waits for their last use, so that offsets are chosen with the
 // list.
-//   errors  those of make_plan. E0301 only where the graph alone proves it; E0304 if a program is to share its arena with
-//           others
+//   errors  those of make_plan. E0301 only where the graph alone proves it; E0304 if a program on several engines is to share its
+//           arena with others; one whose choices stream begins with its tensors where `fixed_initial` says
 //   cost    options.time_limit, or 3,000 lists for each unit of options.effort, and as many up to three times more where nothing known meets the
 //           limits; one thread for each of options.threads
 Result<Plan> plan_for_engines(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible,
@@ -30,5 +30,9 @@ void hold_for_both(Plan& plan, const problem::Bound& other);
 
 // As plan_for_engines, without budget, paging and recomputing.
 Result<Plan> unplanned_on_engines(const CostGraph& graph, const PlanOptions& options);
+
+// Returns the largest working set of the graph's ops in bytes, each under its leanest choice: no plan of any order fits less RAM. What a choice streams takes
+// none beside its workspace.
+[[nodiscard]] Bytes least_working_set_bytes(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

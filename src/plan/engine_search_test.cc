@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/round_up.h"
 #include "check/claims.h"
 #include "plan/earliest_finish.h"
 #include "plan/realize/engine_run.h"
@@ -366,6 +367,34 @@ TEST(EnginePlans, AreTheSameForTheSameEffort) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->predicted.time_s, second->predicted.time_s);
   EXPECT_EQ(first->instructions.size(), second->instructions.size());
+}
+
+// A program that shares its arena with another one finds tensors where that one has them.
+TEST(EnginePlans, ThatStreamBeginWhereTheyAreTold) {
+  int planned = 0, fixed = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.streams = true});
+    if (!problem::streams(graph)) continue;
+    PlanOptions options = asked(graph, Objective::kTime);
+    Bytes top = 2 * graph.device.align_bytes;
+    for (auto tensor = graph.tensors.rbegin(); tensor != graph.tensors.rend(); ++tensor) {
+      if (tensor->start != problem::Home::kRam || tensor->id % 3 == 2) continue;
+      options.fixed_initial[tensor->id] = top;
+      top += base::round_up(tensor->bytes, graph.device.align_bytes) + graph.device.align_bytes;
+    }
+    *options.question.budget = 2 * *options.question.budget + top;
+    const Result<Plan> plan = make_plan(graph, options);
+    if (!plan) continue;
+    const Result<check::Judgement> judged = check::judge(*plan);
+    ASSERT_TRUE(judged.has_value()) << seed << to_text(judged.error());
+    for (const auto& [tensor, at] : options.fixed_initial) {
+      EXPECT_EQ(plan->initial.at(tensor), at) << seed;
+      ++fixed;
+    }
+    ++planned;
+  }
+  EXPECT_GT(planned, 50);
+  EXPECT_GT(fixed, 50);
 }
 
 TEST(EnginePlans, ShareNoArenaWithOthers) {
