@@ -17,6 +17,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/request_json.h"
 #include "pipeline/reserve.h"
+#include "pipeline/slices.h"
 #include "pipeline/training_data.h"
 #include "plan/attempts/attempts.h"
 #include "plan/engine_search.h"
@@ -212,6 +213,9 @@ Result<cost::BuiltCostGraph> on_engines(Compiled& compiled, const PlanRequest& r
   return on_host_engines(compiled, request, hand_off, kShareOfMeasuringDevice * left);
 }
 
+// Of the time limit: what planning with ops in slices has at least, where finding the slices took the rest.
+constexpr double kLeastForSlices = 0.5;
+
 bool has_limits(const plan::Asked& asked) {
   return asked.options.question.deadline || asked.options.question.energy_limit;
 }
@@ -392,6 +396,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   request.batch = batch_of(compiled);
   const bool of_engines = reuse != nullptr && problem::several_engines(reuse->graph.device);
   if (of_engines) PANTOUM_TRY(take_engines_of(reuse->graph, request, compiled));
+  if (reuse != nullptr && problem::streams(reuse->graph))
+    PANTOUM_TRY(take_slices(reuse->graph, compiled, request,
+                            request.options.question.budget.value_or(reuse->graph.device.ram_bytes) - request.reserve));
   plan::Step step = step_of(compiled);
   PANTOUM_ASSIGN(plan::Asked asked, plan::asked_of(request.options, request.settings.planner, request.expression));
   const CostGraph& first = step.programs.front().graph;
@@ -417,8 +424,30 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   std::optional<plan::Step> unlimited;
   if (several && has_limits(asked)) unlimited = step;
   plan::Infeasible none;
+  std::optional<plan::Step> whole;     // before ops were offered in slices, with its graphs
+  std::vector<Alternative> set_aside;  // of it
+  if (reuse == nullptr && may_slice(compiled, request) && needs_slices(compiled, asked.options)) {
+    whole = step;
+    set_aside = std::exchange(compiled.alternatives, {});
+    PANTOUM_TRY(offer_slices(compiled, request, asked.options.question.budget_bytes()));
+    step = step_of(compiled);
+    plan::choose_storage_times(step, asked);
+    const double left = whole_limit - std::chrono::duration<double>(Clock::now() - begin).count();
+    asked.options.time_limit = std::max(kLeastForSlices * whole_limit, left);
+  }
   Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
                                         : plan::plan_step(step, asked, &none);
+  if (!found && whole) {
+    plan::Infeasible of_whole;
+    if (!plan::plan_step(*whole, asked, &of_whole) && of_whole.min_plan &&
+        (!none.min_plan || of_whole.min_ram_bytes < none.min_ram_bytes)) {
+      none.min_ram_bytes = of_whole.min_ram_bytes;
+      none.min_plan = std::move(of_whole.min_plan);
+      step.min_plan_of = whole->min_plan_of;
+      compiled.alternatives = std::move(set_aside);
+      found = Failure(plan::infeasibility_report(step.programs.front().graph.name, asked.options, none));
+    }
+  }
   const bool misses_limits = unlimited && !found;
   if (misses_limits) {  // several engines may meet what one misses
     step = *std::move(unlimited);
@@ -429,7 +458,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
     keep_request(*none.min_plan, compiled, request,
                  step.min_plan_of ? &compiled.alternatives[*step.min_plan_of] : nullptr);
   if (infeasible != nullptr) *infeasible = with_reserve(none, request.reserve);
-  if (!found) return Failure(with_source_of_times(found.error(), none, step.programs.front().graph.device));
+  if (!found)
+    return Failure(with_slices_told(with_source_of_times(found.error(), none, step.programs.front().graph.device),
+                                    compiled, request, asked.options));
   plan_prediction(compiled, step, asked.options);
   take_plans(step, compiled);
   if (several) PANTOUM_TRY(plan_on_engines(compiled, request, asked, misses_limits, whole_limit * kShareOnEngines));

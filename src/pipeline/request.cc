@@ -24,7 +24,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr int64_t kMostRam = int64_t{1} << 60;
-constexpr std::array kPasses{"layouts", "fusions", "remaking", "updates", "rewriting", "algorithms"};
+constexpr std::array kPasses{"layouts", "fusions", "remaking", "updates", "rewriting", "algorithms", "slices"};
 
 Result<void> check_names(const Names& names, const Names& known, const char* option) {
   for (const std::string& name : names)

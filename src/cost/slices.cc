@@ -1,0 +1,508 @@
+#include "cost/slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "ir/kernel_call.h"
+#include "kernels/portable/kernel_rows.h"
+#include "runtime/slices.h"
+
+namespace pantoum::cost {
+namespace {
+
+using problem::Choice;
+using problem::Home;
+using problem::Link;
+using problem::PagerMode;
+using problem::Tensor;
+
+constexpr Bytes kSmall = 64;                 // an operand of less than this part of the budget is never streamed
+constexpr size_t kMostGroups = 5;            // of operands that are in storage together
+constexpr int64_t kMostTransfers = 1 << 16;  // of one op
+// Parts of the budget: of the slicings with the same operands in storage, the cheapest whose workspace is at most this part is kept.
+constexpr double kParts[] = {0.95, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05};
+
+// ---- one op ----
+
+// An op as the runtime will see it.
+struct View {
+  pt_op_view view{};
+  const pt_kernel* kernel = nullptr;
+};
+
+View view_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
+  View made{.kernel = &kernel};
+  pt_op_view& view = made.view;
+  view.op = static_cast<uint16_t>(op.kind);
+  view.algorithm = kernel.algorithm;
+  view.dtype = static_cast<uint8_t>(key_dtype(graph, op));
+  view.engines = 1;
+  view.input_count = static_cast<uint8_t>(op.inputs.size());
+  view.output_count = static_cast<uint8_t>(op.outputs.size());
+  view.int_count = static_cast<uint8_t>(op.attrs.ints.size());
+  view.real_count = static_cast<uint8_t>(op.attrs.reals.size());
+  size_t operand = 0;
+  for (const std::vector<ir::ValueId>* values : {&op.inputs, &op.outputs})
+    for (const ir::ValueId value : *values) view.operands[operand++] = ir::tensor_at(graph.value(value).type);
+  std::ranges::copy(op.attrs.ints, view.ints);
+  std::ranges::copy(op.attrs.reals, view.reals);
+  return made;
+}
+
+bool fits_a_view(const ir::Op& op) {
+  return op.inputs.size() + op.outputs.size() <= PT_MAX_OPERANDS && op.attrs.ints.size() <= PT_MAX_ATTRS &&
+         op.attrs.reals.size() <= PT_MAX_ATTRS;
+}
+
+struct Traffic {
+  Bytes bytes_in = 0, bytes_out = 0;
+  int64_t transfers_in = 0, transfers_out = 0;
+  int64_t steps = 1;
+  Bytes packed = 0;  // copied within RAM
+};
+
+int64_t product(const uint32_t* counts, unsigned from, unsigned to) {
+  int64_t all = 1;
+  for (unsigned at = from; at < to; ++at) all *= counts[at];
+  return all;
+}
+
+// Adds what one operand moves in the whole loop: the runs of each of its slices, as often as the slice is moved.
+void add_traffic(pt_loop loop, unsigned operand, Traffic& sum) {
+  const unsigned loops = loop.whole->slicing.loops, own = pt_loops_of(&loop, operand);
+  unsigned last = 0;  // behind the innermost loop that cuts the operand
+  for (unsigned at = 0; at < loops; ++at)
+    if ((own >> at & 1) != 0) last = at + 1;
+  const int64_t moves = product(loop.counts, 0, last);
+  int64_t slices = 1;
+  for (unsigned at = 0; at < last; ++at)
+    if ((own >> at & 1) != 0) slices *= loop.counts[at];
+  const int64_t times = moves / slices;
+  Bytes bytes = 0;
+  int64_t transfers = 0;
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    const pt_box box = pt_slice_of(&loop, operand);
+    pt_runs run = pt_runs_of(&loop, operand, &box);
+    do {
+      const uint64_t first = run.begin / loop.unit, end = (run.begin + run.bytes + loop.unit - 1) / loop.unit;
+      bytes += static_cast<Bytes>((end - first) * loop.unit);
+      ++transfers;
+    } while (pt_next_run(&box, &run) != 0);
+    for (unsigned at = loops; at-- > 0;) {  // the next slice of this operand
+      if ((own >> at & 1) == 0) continue;
+      if (++loop.index[at] < loop.counts[at]) break;
+      loop.index[at] = 0;
+    }
+  }
+  if (loop.how[operand] == PT_PACKED) {
+    sum.packed += bytes * times;
+  } else if (operand < loop.whole->input_count) {
+    sum.bytes_in += bytes * times, sum.transfers_in += transfers * times;
+  } else {
+    sum.bytes_out += bytes * times, sum.transfers_out += transfers * times;
+  }
+}
+
+// At least as many transfers as the operand makes, without a walk.
+int64_t transfers_of(const pt_loop& loop, unsigned operand) {
+  const pt_box box = pt_slice_of(&loop, operand);
+  const pt_runs run = pt_runs_of(&loop, operand, &box);
+  unsigned last = 0;
+  for (unsigned at = 0; at < loop.whole->slicing.loops; ++at)
+    if ((pt_loops_of(&loop, operand) >> at & 1) != 0) last = at + 1;
+  return static_cast<int64_t>(run.count) * product(loop.counts, 0, last);
+}
+
+std::optional<Traffic> traffic_of(const pt_loop& loop) {
+  Traffic sum;
+  const unsigned operands = loop.whole->input_count + loop.whole->output_count;
+  int64_t transfers = 0;
+  for (unsigned operand = 0; operand < operands; ++operand)
+    if (loop.how[operand] != PT_IN_PLACE) transfers += transfers_of(loop, operand);
+  if (transfers > kMostTransfers) return std::nullopt;
+  for (unsigned operand = 0; operand < operands; ++operand)
+    if (loop.how[operand] != PT_IN_PLACE) add_traffic(loop, operand, sum);
+  sum.steps = product(loop.counts, 0, loop.whole->slicing.loops);
+  return sum;
+}
+
+problem::Seconds seconds_of(const problem::Pager& pager, const Traffic& traffic) {
+  const auto one = [](const Link& link, int64_t transfers, Bytes bytes) {
+    return static_cast<double>(transfers) * link.latency_s + static_cast<double>(bytes) / link.bytes_per_s;
+  };
+  return one(pager.in, traffic.transfers_in, traffic.bytes_in) +
+         one(pager.out, traffic.transfers_out, traffic.bytes_out);
+}
+
+// ---- slicings ----
+
+// A slicing with what it holds and moves.
+struct Found {
+  pt_slicing slicing{};
+  Bytes workspace = 0;
+  Traffic traffic;
+  problem::Seconds seconds = 0;  // of transfers, steps and copies
+};
+
+// Extents of slices that are tried: powers of two, and the whole.
+std::vector<uint32_t> tiles_of(uint32_t extent, bool is_flat) {
+  std::vector<uint32_t> tiles;
+  for (uint32_t tile = is_flat ? 128 : 1; tile < extent; tile *= 2) tiles.push_back(tile);
+  tiles.push_back(extent);
+  return tiles;
+}
+
+class Slicings {
+ public:
+  Slicings(View view, const problem::Device& device, const Compute& compute, const SliceOptions& options)
+      : view_(view), device_(device), compute_(compute), options_(options) {
+    pt_axes_of(&view_.view, &axes_);
+    pool_.threads = static_cast<uint32_t>(std::max(1, options.threads));
+  }
+
+  [[nodiscard]] bool exist() const { return axes_.count > 0; }
+
+  // The slicings worth keeping with these operands in storage, a bit each.
+  std::vector<Found> with(uint32_t streamed) {
+    best_.assign(std::size(kParts), std::nullopt);
+    least_.reset();
+    view_.view.slicing = {};
+    view_.view.slicing.streamed = streamed;
+    std::vector<uint8_t> order(axes_.count);
+    for (size_t axis = 0; axis < order.size(); ++axis) order[axis] = static_cast<uint8_t>(axis);
+    do {
+      try_order(order);
+    } while (std::ranges::next_permutation(order).found);
+    return kept();
+  }
+
+  // The slicing of that name, if the op has it.
+  std::optional<Found> one(const pt_slicing& slicing) {
+    view_.view.slicing = slicing;
+    return opened();
+  }
+
+ private:
+  // Tries all extents in this order of loops; loops of one slice are left out, so that orders differ in what matters.
+  void try_order(const std::vector<uint8_t>& order) {
+    bool reduces = false;
+    for (const uint8_t axis : order) {  // terms are inside
+      if (reduces && axes_.axis[axis].reduces == 0) return;
+      reduces = axes_.axis[axis].reduces != 0;
+    }
+    view_.view.slicing.loops = 0;
+    add_loops(order, 0);
+  }
+
+  void add_loops(const std::vector<uint8_t>& order, size_t at) {
+    pt_slicing& slicing = view_.view.slicing;
+    if (at == order.size()) {
+      if (slicing.loops > 0) consider();
+      return;
+    }
+    const uint32_t extent = axes_.axis[order[at]].extent;
+    add_loops(order, at + 1);
+    if (extent < 2) return;
+    for (const uint32_t tile : tiles_of(extent, axes_.flat != 0)) {
+      if (tile == extent) continue;
+      slicing.axis[slicing.loops] = order[at];
+      slicing.tile[slicing.loops] = tile;
+      ++slicing.loops;
+      add_loops(order, at + 1);
+      --slicing.loops;
+      slicing.axis[slicing.loops] = 0, slicing.tile[slicing.loops] = 0;
+    }
+  }
+
+  std::optional<Found> opened() const {
+    pt_loop loop;
+    if (pt_loop_open(&loop, &view_.view, static_cast<uint32_t>(device_.align_bytes), view_.kernel, &pool_) != PT_OK)
+      return std::nullopt;
+    Found found;
+    found.slicing = view_.view.slicing;
+    found.workspace = static_cast<Bytes>(loop.workspace_bytes);
+    if (found.workspace > options_.budget) return std::nullopt;
+    const std::optional<Traffic> traffic = traffic_of(loop);
+    if (!traffic) return std::nullopt;
+    found.traffic = *traffic;
+    found.seconds = seconds_of(device_.pager, *traffic) + static_cast<double>(traffic->steps) * compute_.op_overhead_s;
+    if (compute_.bytes_per_s > 0) found.seconds += 2 * static_cast<double>(traffic->packed) / compute_.bytes_per_s;
+    return found;
+  }
+
+  void consider() {
+    const auto key = std::make_tuple(view_.view.slicing.streamed, text_of(view_.view.slicing));
+    if (!seen_.insert(key).second) return;
+    const std::optional<Found> found = opened();
+    if (!found) return;
+    if (!least_ || std::pair(found->workspace, found->seconds) < std::pair(least_->workspace, least_->seconds))
+      least_ = found;
+    for (size_t part = 0; part < std::size(kParts); ++part) {
+      const auto most = static_cast<Bytes>(kParts[part] * static_cast<double>(options_.budget));
+      std::optional<Found>& best = best_[part];
+      if (found->workspace <= most &&
+          (!best || std::pair(found->seconds, found->workspace) < std::pair(best->seconds, best->workspace)))
+        best = found;
+    }
+  }
+
+  std::vector<Found> kept() const {
+    std::vector<Found> found;
+    for (const std::optional<Found>& best : best_)
+      if (best && (found.empty() || best->workspace < found.back().workspace)) found.push_back(*best);
+    if (least_ && (found.empty() || least_->workspace < found.back().workspace)) found.push_back(*least_);
+    return found;
+  }
+
+  static std::string text_of(const pt_slicing& slicing) { return name_in_slices("", slicing); }
+
+  View view_;
+  const problem::Device& device_;
+  const Compute& compute_;
+  const SliceOptions& options_;
+  pt_axes axes_{};
+  pt_pool pool_{};
+  std::vector<std::optional<Found>> best_;  // by part of the budget
+  std::optional<Found> least_;              // workspace
+  std::set<std::tuple<uint32_t, std::string>> seen_;
+};
+
+// ---- the graph ----
+
+// Has a part of an op the bits that it has in the whole? Those of other kernels depend on extents.
+bool keeps_bits(const pt_kernel& kernel) {
+  return kernel.algorithm < PT_FIRST_OTHER && kernel.engine == 0;
+}
+
+class Adder {
+ public:
+  Adder(BuiltCostGraph& built, const ir::Graph& graph, const Compute& compute, const SliceOptions& options)
+      : built_(built), graph_(graph), compute_(compute), options_(options) {}
+
+  void add_all() {
+    for (size_t op = 0; op < built_.graph.ops.size(); ++op) for_each_way(op, [&](size_t base) { add_ways(op, base); });
+  }
+
+  void add_given(const problem::Op& given, size_t op) {
+    const size_t before = built_.graph.ops[op].choices.size();
+    for (size_t choice = before; choice < given.choices.size(); ++choice) {
+      const std::optional<pt_slicing> slicing = slicing_of_name(given.choices[choice].algorithm);
+      if (!slicing) return;
+      bool found = false;
+      for_each_way(op, [&](size_t base) {
+        if (found ||
+            name_in_slices(built_.graph.ops[op].choices[base].algorithm, *slicing) != given.choices[choice].algorithm)
+          return;
+        const ir::Op& as = built_.computed_as[op][base];
+        Slicings slicings(view_of(graph_, as, *built_.kernel_of[op][base]), built_.graph.device, compute_, options_);
+        const std::optional<Found> one = slicings.one(*slicing);
+        if (!one) return;
+        add(op, base, *one);
+        found = true;
+      });
+      if (!found) return;
+    }
+  }
+
+ private:
+  // Calls act(choice) for the whole ways of the op that have slices: the first of each kernel, on all threads.
+  template <class Act>
+  void for_each_way(size_t op, const Act& act) {
+    const size_t choices = built_.graph.ops[op].choices.size();
+    std::set<const pt_kernel*> kernels;
+    for (size_t choice = 0; choice < choices; ++choice) {
+      const pt_kernel* kernel = built_.kernel_of[op][choice];
+      if (kernel == nullptr || !keeps_bits(*kernel) || built_.threads_of[op][choice] != 0) continue;
+      if (built_.graph.ops[op].choices[choice].stream.any() || built_.slicing_of.contains({op, choice})) continue;
+      if (!fits_a_view(built_.computed_as[op][choice]) || !kernels.insert(kernel).second) continue;
+      act(choice);
+    }
+  }
+
+  [[nodiscard]] const Tensor& tensor_of(ir::ValueId value) const {
+    return built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(value)])];
+  }
+
+  // May the operand be in storage while the op runs, and is it worth it?
+  [[nodiscard]] bool may_stream(ir::ValueId value, bool is_output) const {
+    const Tensor& tensor = tensor_of(value);
+    if (tensor.bytes * kSmall < options_.budget || tensor.pinned || tensor.start == Home::kRom) return false;
+    if (is_output) return tensor.end != Home::kRam;
+    return tensor.start != Home::kRam;
+  }
+
+  // Operands that are in storage together: those of one tensor, and a tensor with what takes its place after the step.
+  [[nodiscard]] std::vector<uint32_t> groups_of(const ir::Op& op) const {
+    std::map<int64_t, uint32_t> by_tensor;
+    const auto first_of = [&](ir::ValueId value) {
+      const Tensor& tensor = tensor_of(value);
+      for (const ir::ValueId input : op.inputs)
+        if (tensor_of(input).next == tensor.id) return tensor_of(input).id;
+      return tensor.id;
+    };
+    uint32_t bit = 1;
+    for (const ir::ValueId input : op.inputs) {
+      if (may_stream(input, false)) by_tensor[first_of(input)] |= bit;
+      bit <<= 1;
+    }
+    for (const ir::ValueId output : op.outputs) {
+      if (may_stream(output, true)) by_tensor[first_of(output)] |= bit;
+      bit <<= 1;
+    }
+    // Parameter and states are sliced alike: together.
+    uint32_t updated = 0;
+    std::vector<uint32_t> groups;
+    for (const auto& [tensor, bits] : by_tensor)
+      (std::has_single_bit(bits) ? groups.emplace_back(bits) : updated) |= bits;
+    if (updated != 0) groups.push_back(updated);
+    while (groups.size() > kMostGroups) {
+      groups[groups.size() - 2] |= groups.back();
+      groups.pop_back();
+    }
+    return groups;
+  }
+
+  void add_ways(size_t op, size_t base) {
+    const ir::Op as = built_.computed_as[op][base];
+    const std::vector<uint32_t> groups = groups_of(as);
+    const View view = view_of(graph_, as, *built_.kernel_of[op][base]);
+    Slicings slicings(view, built_.graph.device, compute_, options_);
+    if (!slicings.exist()) return;
+    for (uint32_t set = 0; set < (1U << groups.size()); ++set) {
+      uint32_t streamed = 0;
+      for (size_t group = 0; group < groups.size(); ++group)
+        if ((set >> group & 1) != 0) streamed |= groups[group];
+      const Bytes workspace = built_.graph.ops[op].choices[base].workspace_bytes;
+      if (streamed == 0 && workspace * 16 < options_.budget) continue;  // slices would save nothing
+      for (const Found& found : known(view, streamed, slicings)) {
+        if (streamed == 0 && found.workspace >= workspace) continue;
+        add(op, base, found);
+      }
+    }
+  }
+
+  // The same ops have the same slicings.
+  const std::vector<Found>& known(const View& view, uint32_t streamed, Slicings& slicings) {
+    std::string key = fmt::format("{} {} {}", view.view.op, view.view.algorithm, streamed);
+    for (unsigned operand = 0; operand < static_cast<unsigned>(view.view.input_count + view.view.output_count);
+         ++operand) {
+      const pt_tensor& tensor = view.view.operands[operand];
+      key += fmt::format(" {}:", tensor.dtype);
+      for (unsigned dim = 0; dim < tensor.rank; ++dim) key += fmt::format("{},", tensor.dims[dim]);
+    }
+    for (unsigned at = 0; at < view.view.int_count; ++at) key += fmt::format(" {}", view.view.ints[at]);
+    const auto [entry, is_new] = known_.try_emplace(std::move(key));
+    if (is_new) entry->second = slicings.with(streamed);
+    return entry->second;
+  }
+
+  // The same way to compute the op, in slices.
+  void add(size_t op, size_t base, const Found& found) {
+    problem::Op& entry = built_.graph.ops[op];
+    const ir::Op as = built_.computed_as[op][base];
+    const size_t inputs = as.inputs.size();
+    Choice choice = entry.choices[base];
+    const int before = choice.reads.empty() ? 0 : choice.reads.front();
+    choice.algorithm = name_in_slices(choice.algorithm, found.slicing);
+    choice.workspace_bytes = (found.workspace + built_.graph.device.align_bytes - 1) / built_.graph.device.align_bytes *
+                             built_.graph.device.align_bytes;
+    const problem::Seconds more =
+        static_cast<double>(found.traffic.steps) * compute_.op_overhead_s +
+        (compute_.bytes_per_s > 0 ? 2 * static_cast<double>(found.traffic.packed) / compute_.bytes_per_s : 0);
+    if (choice.time_s > 0) choice.energy_j *= 1 + more / choice.time_s;
+    choice.time_s += more;
+    for (size_t operand = 0; operand < inputs + as.outputs.size(); ++operand) {
+      if ((found.slicing.streamed >> operand & 1) == 0) continue;
+      if (operand < inputs)
+        choice.stream.in.push_back(before + static_cast<int>(operand));
+      else
+        choice.stream.out.push_back(static_cast<int>(operand - inputs));
+    }
+    choice.stream.bytes_in = found.traffic.bytes_in, choice.stream.bytes_out = found.traffic.bytes_out;
+    choice.stream.transfers_in = found.traffic.transfers_in, choice.stream.transfers_out = found.traffic.transfers_out;
+    pt_op_view view = view_of(graph_, as, *built_.kernel_of[op][base]).view;
+    view.slicing = found.slicing;
+    std::erase_if(choice.overwrites, [&](const auto& pair) {
+      const auto input = static_cast<unsigned>(pair.second - before), output = static_cast<unsigned>(pair.first);
+      return pt_is_streamed(&view, input) || pt_is_streamed(&view, static_cast<unsigned>(inputs) + output) ||
+             pt_slices_take_over(&view, input, output) == 0;
+    });
+    built_.slicing_of[{op, entry.choices.size()}] = found.slicing;
+    entry.choices.push_back(std::move(choice));
+    built_.kernel_of[op].push_back(built_.kernel_of[op][base]);
+    built_.computed_as[op].push_back(as);
+    built_.threads_of[op].push_back(0);
+  }
+
+  BuiltCostGraph& built_;
+  const ir::Graph& graph_;
+  const Compute& compute_;
+  const SliceOptions& options_;
+  std::map<std::string, std::vector<Found>> known_;
+};
+
+std::optional<uint32_t> number(std::string_view& text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+constexpr std::string_view kSlices = " in slices ", kStreaming = " streaming ";
+
+}  // namespace
+
+std::string name_in_slices(const std::string& algorithm, const pt_slicing& slicing) {
+  std::string name = algorithm + std::string(kSlices);
+  for (size_t loop = 0; loop < slicing.loops; ++loop)
+    name += fmt::format("{}{}:{}", loop > 0 ? "," : "", slicing.axis[loop], slicing.tile[loop]);
+  return name + fmt::format("{}{}", kStreaming, slicing.streamed);
+}
+
+std::optional<pt_slicing> slicing_of_name(const std::string& name) {
+  const size_t at = name.rfind(kSlices);
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(name).substr(at + kSlices.size());
+  pt_slicing slicing{};
+  for (bool more = true; more; more = rest.starts_with(',')) {
+    if (slicing.loops > 0) rest.remove_prefix(1);
+    const std::optional<uint32_t> axis = number(rest);
+    if (!axis || *axis >= PT_MAX_LOOPS || slicing.loops == PT_MAX_LOOPS || !rest.starts_with(':')) return std::nullopt;
+    rest.remove_prefix(1);
+    const std::optional<uint32_t> tile = number(rest);
+    if (!tile || *tile == 0) return std::nullopt;
+    slicing.axis[slicing.loops] = static_cast<uint8_t>(*axis);
+    slicing.tile[slicing.loops++] = *tile;
+  }
+  if (!rest.starts_with(kStreaming)) return std::nullopt;
+  rest.remove_prefix(kStreaming.size());
+  const std::optional<uint32_t> streamed = number(rest);
+  if (!streamed || !rest.empty()) return std::nullopt;
+  slicing.streamed = *streamed;
+  return slicing;
+}
+
+void add_slices(BuiltCostGraph& built, const ir::Graph& graph, const Compute& compute, const SliceOptions& options) {
+  const problem::Device& device = built.graph.device;
+  if (device.pager.mode == PagerMode::kNone || device.align_bytes % device.pager.block_bytes != 0) return;
+  Adder(built, graph, compute, options).add_all();
+}
+
+void take_slices_of(const CostGraph& given, BuiltCostGraph& built, const ir::Graph& graph, const Compute& compute,
+                    int threads) {
+  if (built.graph.ops.size() != given.ops.size()) return;
+  const SliceOptions options{.budget = std::numeric_limits<Bytes>::max(), .threads = threads};
+  Adder adder(built, graph, compute, options);
+  for (size_t op = 0; op < given.ops.size(); ++op) adder.add_given(given.ops[op], op);
+}
+
+}  // namespace pantoum::cost

@@ -1,0 +1,95 @@
+"""Steps in less RAM than one of their ops needs whole: trained in slices, with the bits of unlimited RAM."""
+import json
+import math
+import os
+import random
+import unittest
+
+from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor, tensors
+
+COMMON = ("--batch", 1, "--epochs", 1, "--effort", 2, "--device", "host", "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux")
+
+
+def images(path):
+    """Convolutions (one depthwise, one with strides), batch norms, a residual, pooling, a mean, a linear layer."""
+    draw = random.Random(3)
+    made, nodes = [onnx_tensor("fc", (24, 10), [draw.gauss(0, 0.2) for _ in range(240)])], []
+
+    def weight(name, *dims):
+        made.append(onnx_tensor(name, dims, [draw.gauss(0, 1 / math.sqrt(math.prod(dims[1:]))) for _ in range(math.prod(dims))]))
+
+    def conv(source, name, channels, of, **attributes):
+        weight(name + ".w", channels, of, 3, 3)
+        nodes.append(onnx_node("Conv", [source, name + ".w"], [name], pads=[1, 1, 1, 1], **attributes))
+        for part, value in (("scale", 1), ("bias", 0), ("mean", 0), ("var", 1)):
+            made.append(onnx_tensor(f"{name}.{part}", (channels,), [value] * channels))
+        nodes.append(onnx_node("BatchNormalization", [name] + [f"{name}.{part}" for part in ("scale", "bias", "mean", "var")],
+                               [name + ".n", name + ".rm", name + ".rv"], training_mode=1))
+        return name + ".n"
+
+    first = conv("x", "c0", 16, 1)
+    nodes.append(onnx_node("Relu", [first], ["r0"]))
+    second = conv("r0", "c1", 16, 1, group=16)
+    nodes.append(onnx_node("Add", [second, "r0"], ["sum"]))
+    nodes.append(onnx_node("MaxPool", ["sum"], ["pool"], kernel_shape=[2, 2], strides=[2, 2]))
+    third = conv("pool", "c2", 24, 16, strides=[2, 2])
+    nodes += [onnx_node("Relu", [third], ["r2"]), onnx_node("GlobalAveragePool", ["r2"], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]),
+              onnx_node("MatMul", ["flat", "fc"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
+class Slices(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.data = make_data(os.path.join(cls.folder, "data"), 24)
+        cls.images = images(os.path.join(cls.folder, "images.onnx"))
+
+    def train(self, model, name, *more):
+        out = self.path(name + ".safetensors")
+        plan = self.path(name + ".plan.json")
+        self.succeed("train", model, "--data", self.data, *COMMON, *more, "-o", out, "--plan-out", plan)
+        with open(plan) as file:
+            return tensors(out), json.load(file), plan
+
+    def streams(self, plan):
+        ops = {op["id"]: op for op in plan["graph"]["ops"]}
+        return [step for step in plan["instructions"] if step["do"] == "compute" and "stream" in ops[step["op"]]["choices"][step["choice"]]]
+
+    def test_the_same_bits(self):
+        for model, shares in ((self.images, (0.33, 0.25)), (MODEL, (0.19,))):
+            expected, whole, _ = self.train(model, "whole")
+            self.assertFalse(self.streams(whole))
+            for share in shares:
+                ram = int(whole["predicted"]["arena_bytes"] * share)
+                found, plan, path = self.train(model, f"sliced{share}", "--ram", f"{ram}B")
+                self.assertTrue(self.streams(plan), (model, share))
+                self.assertLessEqual(plan["predicted"]["arena_bytes"], ram)
+                self.same_bits(found, expected, (model, share))
+                self.succeed("verify", path)
+
+    def test_a_plan_is_used_again(self):
+        _, whole, _ = self.train(self.images, "again.whole")
+        ram = int(whole["predicted"]["arena_bytes"] * 0.33)
+        found, plan, path = self.train(self.images, "again.first", "--ram", f"{ram}B")
+        self.assertTrue(self.streams(plan))
+        out = self.path("again.second.safetensors")
+        self.succeed("train", "--plan", path, "--data", self.data, "--epochs", 1, "-o", out)
+        self.same_bits(tensors(out), found)
+
+    def test_a_step_that_fits_whole_is_planned_whole(self):
+        _, whole, _ = self.train(self.images, "fits.whole")
+        ram = int(whole["predicted"]["arena_bytes"] * 0.8)
+        _, plan, _ = self.train(self.images, "fits", "--ram", f"{ram}B")
+        self.assertFalse(self.streams(plan))
+
+    def test_disabled(self):
+        _, whole, _ = self.train(self.images, "off.whole")
+        ram = int(whole["predicted"]["arena_bytes"] * 0.33)
+        self.refuse(5, "E0301", "train", self.images, "--data", self.data, *COMMON, "--ram", f"{ram}B", "--disable", "slices", "-o", self.path("off.safetensors"))
+
+
+if __name__ == "__main__":
+    unittest.main()
