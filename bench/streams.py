@@ -4,7 +4,8 @@ A reference row's figure is the plan's value over the best one known; where none
 by `pantoum verify` and by the reference checker, and if the ratio is at most 1 (proved optimal) or 1.02; where none is known, if there is a plan. A bound
 row's figure is the bound that the plan proves over the best value known; it holds at 1. `least` is the RAM below which it is proved that nothing fits, beside that of a
 known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
-plan of tiny graphs.
+plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
+unlimited RAM. `step` is the time of such a step over that in unlimited RAM.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT]
 """
 import argparse
@@ -16,6 +17,7 @@ import sys
 import tempfile
 
 import gtest_counts
+import resnet18_cifar
 from table import Table
 
 EXACT = 1e-9
@@ -77,6 +79,41 @@ def add_network(table, args, raw, folder):
         before = joules
 
 
+def trained(args, folder, name, *more):
+    """Trains two steps; the weights by name, the seconds of a step, and the plan. None: it failed, and what it said."""
+    out, plan, log = (os.path.join(folder, name + end) for end in (".safetensors", ".json", ".jsonl"))
+    words = ["--batch", "1", "--epochs", "1", "--optimizer", "sgd,momentum=0.9", "--device", "host", "--kernels", "portable", "--threads", "1"]
+    done = run(args.pantoum, "train", os.path.join(folder, "resnet18.onnx"), "--data", os.path.join(folder, "images.npz"), *words, *more, "-o", out,
+               "--plan-out", plan, "--log", log)
+    if done.returncode != 0:
+        return None, done.stderr.strip().splitlines()[0]
+    with open(log) as lines, open(plan) as file:
+        seconds = [each["seconds"] for each in map(json.loads, lines) if each.get("event") == "step"]
+        return (resnet18_cifar.tensors(out), min(seconds), json.load(file)), ""
+
+
+def add_training(table, args, raw, folder):
+    if not table.wants("resnet18 256KiB host"):
+        return
+    resnet18_cifar.write_model(os.path.join(folder, "resnet18.onnx"))
+    resnet18_cifar.write_images(os.path.join(folder, "images.npz"), 2)
+    whole, why = trained(args, folder, "whole")
+    sliced, why = trained(args, folder, "sliced", "--ram", "256KiB", "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s") if whole else (None, why)
+    if not sliced:
+        return table.add("resnet18 256KiB host", 0.0, "", "the same bits", False, why)
+    expected, whole_s, _ = whole
+    found, seconds, plan = sliced
+    same = sum(found[name] == expected[name] for name in expected) / len(expected)
+    ops = {op["id"]: op for op in plan["graph"]["ops"]}
+    streams = [ops[step["op"]]["choices"][step["choice"]].get("stream") for step in plan["instructions"] if step["do"] == "compute"]
+    moved = {way: sum(each.get(f"bytes_{way}", 0) for each in streams if each) for way in ("in", "out")}
+    arena = plan["predicted"]["arena_bytes"]
+    raw["resnet18 256KiB"] = {"arena_bytes": arena, "step_s": seconds, "whole_step_s": whole_s, **{f"slices_{way}_bytes": each for way, each in moved.items()}}
+    table.add("resnet18 256KiB host", same, "", "the same bits", same == 1 and arena <= 256 << 10,
+              f"{arena} bytes of arena; {sum(map(bool, streams))} computes stream {moved['in'] / 2**20:.0f} MiB in and {moved['out'] / 2**20:.0f} MiB out a step")
+    table.add("step resnet18 256KiB", seconds / whole_s, "", "", True, f"measured: {seconds:.2f} s, in unlimited RAM {whole_s:.2f} s")
+
+
 def add_exhaustive(table, args, raw):
     for name, counts, held in gtest_counts.tests(args.plan_test, "EngineExhaustiveSearch.AgreesOnOpsThatStream", True):
         raw[name] = counts
@@ -104,6 +141,8 @@ def main():
             add_network(table, args, raw, os.path.join(folder, "sweep"))
     else:
         table.skip("reference", f"no {questions}")
+    with tempfile.TemporaryDirectory() as folder:
+        add_training(table, args, raw, folder)
     if table.wants("exhaustive"):
         add_exhaustive(table, args, raw)
     out = os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench")
