@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 
+#include "base/round_up.h"
 #include "ir/kernel_call.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/slices.h"
@@ -69,39 +69,29 @@ struct Traffic {
   Bytes packed = 0;  // copied within RAM
 };
 
-int64_t product(const uint32_t* counts, unsigned from, unsigned to) {
+// The product of the counts of the first loops.
+int64_t steps_of(const pt_loop& loop, unsigned loops) {
   int64_t all = 1;
-  for (unsigned at = from; at < to; ++at) all *= counts[at];
+  for (unsigned at = 0; at < loops; ++at) all *= loop.counts[at];
   return all;
 }
 
 // Adds what one operand moves in the whole loop: the runs of each of its slices, as often as the slice is moved.
 void add_traffic(pt_loop loop, unsigned operand, Traffic& sum) {
-  const unsigned loops = loop.whole->slicing.loops, own = pt_loops_of(&loop, operand);
-  unsigned last = 0;  // behind the innermost loop that cuts the operand
-  for (unsigned at = 0; at < loops; ++at)
-    if ((own >> at & 1) != 0) last = at + 1;
-  const int64_t moves = product(loop.counts, 0, last);
-  int64_t slices = 1;
-  for (unsigned at = 0; at < last; ++at)
-    if ((own >> at & 1) != 0) slices *= loop.counts[at];
-  const int64_t times = moves / slices;
+  const int64_t moves = steps_of(loop, pt_moving_loops(&loop, operand));
   Bytes bytes = 0;
-  int64_t transfers = 0;
-  for (int64_t slice = 0; slice < slices; ++slice) {
+  int64_t slices = 0, transfers = 0;
+  do {
     const pt_box box = pt_slice_of(&loop, operand);
     pt_runs run = pt_runs_of(&loop, operand, &box);
+    ++slices;
     do {
       const uint64_t first = run.begin / loop.unit, end = (run.begin + run.bytes + loop.unit - 1) / loop.unit;
       bytes += static_cast<Bytes>((end - first) * loop.unit);
       ++transfers;
     } while (pt_next_run(&box, &run) != 0);
-    for (unsigned at = loops; at-- > 0;) {  // the next slice of this operand
-      if ((own >> at & 1) == 0) continue;
-      if (++loop.index[at] < loop.counts[at]) break;
-      loop.index[at] = 0;
-    }
-  }
+  } while (pt_next_slice(&loop, operand) != 0);
+  const int64_t times = moves / slices;
   if (loop.how[operand] == PT_PACKED) {
     sum.packed += bytes * times;
   } else if (operand < loop.whole->input_count) {
@@ -115,10 +105,7 @@ void add_traffic(pt_loop loop, unsigned operand, Traffic& sum) {
 int64_t transfers_of(const pt_loop& loop, unsigned operand) {
   const pt_box box = pt_slice_of(&loop, operand);
   const pt_runs run = pt_runs_of(&loop, operand, &box);
-  unsigned last = 0;
-  for (unsigned at = 0; at < loop.whole->slicing.loops; ++at)
-    if ((pt_loops_of(&loop, operand) >> at & 1) != 0) last = at + 1;
-  return static_cast<int64_t>(run.count) * product(loop.counts, 0, last);
+  return static_cast<int64_t>(run.count) * steps_of(loop, pt_moving_loops(&loop, operand));
 }
 
 std::optional<Traffic> traffic_of(const pt_loop& loop) {
@@ -130,7 +117,7 @@ std::optional<Traffic> traffic_of(const pt_loop& loop) {
   if (transfers > kMostTransfers) return std::nullopt;
   for (unsigned operand = 0; operand < operands; ++operand)
     if (loop.how[operand] != PT_IN_PLACE) add_traffic(loop, operand, sum);
-  sum.steps = product(loop.counts, 0, loop.whole->slicing.loops);
+  sum.steps = steps_of(loop, loop.whole->slicing.loops);
   return sum;
 }
 
@@ -149,7 +136,8 @@ struct Found {
   pt_slicing slicing{};
   Bytes workspace = 0;
   Traffic traffic;
-  problem::Seconds seconds = 0;  // of transfers, steps and copies
+  problem::Seconds beside = 0;   // of steps and copies, which the whole op does not have
+  problem::Seconds seconds = 0;  // the same, and of transfers
 };
 
 // Extents of slices that are tried: powers of two, and the whole.
@@ -233,14 +221,14 @@ class Slicings {
     const std::optional<Traffic> traffic = traffic_of(loop);
     if (!traffic) return std::nullopt;
     found.traffic = *traffic;
-    found.seconds = seconds_of(device_.pager, *traffic) + static_cast<double>(traffic->steps) * compute_.op_overhead_s;
-    if (compute_.bytes_per_s > 0) found.seconds += 2 * static_cast<double>(traffic->packed) / compute_.bytes_per_s;
+    found.beside = static_cast<double>(traffic->steps) * compute_.op_overhead_s;
+    if (compute_.bytes_per_s > 0) found.beside += 2 * static_cast<double>(traffic->packed) / compute_.bytes_per_s;
+    found.seconds = found.beside + seconds_of(device_.pager, *traffic);
     return found;
   }
 
   void consider() {
-    const auto key = std::make_tuple(view_.view.slicing.streamed, text_of(view_.view.slicing));
-    if (!seen_.insert(key).second) return;
+    if (!seen_.insert(name_in_slices("", view_.view.slicing)).second) return;
     const std::optional<Found> found = opened();
     if (!found) return;
     if (!least_ || std::pair(found->workspace, found->seconds) < std::pair(least_->workspace, least_->seconds))
@@ -262,8 +250,6 @@ class Slicings {
     return found;
   }
 
-  static std::string text_of(const pt_slicing& slicing) { return name_in_slices("", slicing); }
-
   View view_;
   const problem::Device& device_;
   const Compute& compute_;
@@ -272,7 +258,7 @@ class Slicings {
   pt_pool pool_{};
   std::vector<std::optional<Found>> best_;  // by part of the budget
   std::optional<Found> least_;              // workspace
-  std::set<std::tuple<uint32_t, std::string>> seen_;
+  std::set<std::string> seen_;              // slicings, as texts
 };
 
 // ---- the graph ----
@@ -412,13 +398,9 @@ class Adder {
     Choice choice = entry.choices[base];
     const int before = choice.reads.empty() ? 0 : choice.reads.front();
     choice.algorithm = name_in_slices(choice.algorithm, found.slicing);
-    choice.workspace_bytes = (found.workspace + built_.graph.device.align_bytes - 1) / built_.graph.device.align_bytes *
-                             built_.graph.device.align_bytes;
-    const problem::Seconds more =
-        static_cast<double>(found.traffic.steps) * compute_.op_overhead_s +
-        (compute_.bytes_per_s > 0 ? 2 * static_cast<double>(found.traffic.packed) / compute_.bytes_per_s : 0);
-    if (choice.time_s > 0) choice.energy_j *= 1 + more / choice.time_s;
-    choice.time_s += more;
+    choice.workspace_bytes = base::round_up(found.workspace, built_.graph.device.align_bytes);
+    if (choice.time_s > 0) choice.energy_j *= 1 + found.beside / choice.time_s;
+    choice.time_s += found.beside;
     for (size_t operand = 0; operand < inputs + as.outputs.size(); ++operand) {
       if ((found.slicing.streamed >> operand & 1) == 0) continue;
       if (operand < inputs)

@@ -33,21 +33,14 @@ Failure no_memory(uint64_t bytes) {
 
 // Adds the edges of an operand's slices in storage, from where its slot begins.
 void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<uint64_t>& edges) {
-  const unsigned own = pt_loops_of(&loop, operand);
-  for (bool more = true; more;) {
+  do {
     const pt_box box = pt_slice_of(&loop, operand);
     pt_runs run = pt_runs_of(&loop, operand, &box);
     do {
       edges.push_back(slot + run.begin / loop.unit * loop.unit);
       edges.push_back(slot + base::round_up<uint64_t>(run.begin + run.bytes, loop.unit));
     } while (pt_next_run(&box, &run) != 0);
-    more = false;
-    for (unsigned at = loop.whole->slicing.loops; at-- > 0 && !more;) {  // the operand's next slice
-      if ((own >> at & 1) == 0) continue;
-      more = ++loop.index[at] < loop.counts[at];
-      if (!more) loop.index[at] = 0;
-    }
-  }
+  } while (pt_next_slice(&loop, operand) != 0);
 }
 
 // Adds the edges of all slices that ops move.

@@ -64,6 +64,23 @@ unsigned pt_loops_of(const pt_loop* loop, unsigned operand) {
   return found;
 }
 
+int pt_next_slice(pt_loop* loop, unsigned operand) {
+  const unsigned own = pt_loops_of(loop, operand);
+  unsigned at = loop->whole->slicing.loops;
+  while (at-- > 0) {
+    if ((own >> at & 1) == 0) continue;
+    if (++loop->index[at] < loop->counts[at]) return 1;
+    loop->index[at] = 0;
+  }
+  return 0;
+}
+
+unsigned pt_moving_loops(const pt_loop* loop, unsigned operand) {
+  unsigned moving = loop->whole->slicing.loops;
+  while (moving > 0 && (pt_loops_of(loop, operand) >> (moving - 1) & 1) == 0) --moving;
+  return moving;
+}
+
 /* ---- windows ---- */
 
 /* The rows of the windowed operand for rows [begin, end) of the axis, and the paddings of the part. */

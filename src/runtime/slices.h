@@ -83,6 +83,10 @@ unsigned pt_loop_changes(const pt_loop* loop);
 void pt_loop_next(pt_loop* loop);
 /* The loops along which the operand is cut, a bit each. */
 unsigned pt_loops_of(const pt_loop* loop, unsigned operand);
+/* Goes on to the operand's next slice, past steps that leave it as it is. 0: there is none, and the operand is at its first slice again. */
+int pt_next_slice(pt_loop* loop, unsigned operand);
+/* How many of the loops, from the outermost on, move the operand: its slice is another one whenever one of them goes on. */
+unsigned pt_moving_loops(const pt_loop* loop, unsigned operand);
 /* The operand's part at this step. */
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 /* The first run of the operand's box. 0 from pt_next_run: there are no more. */
