@@ -37,7 +37,7 @@ struct FirmwareOptions {
   std::string schedule = "constant";
   std::optional<Bytes> ram = {}, stack = {};
   Bytes endurance = Bytes(400'000'000'000);
-  bool check_blocks = false;
+  bool check_blocks = false, storage_image = false;
   Layout layout = Layout::make;
 };
 
@@ -52,6 +52,9 @@ void describe(Visitor& v, FirmwareOptions& o) {
   v.field(o.check_blocks, {.name = "check_blocks", .help = "check each block that is read from storage by a CRC-32, "
                                                            "for which RAM holds 4 bytes a block",
                            .option = "--check-blocks", .recorded = false});
+  v.field(o.storage_image, {.name = "storage_image", .help = "write the initial values of what lives in storage into an image of it, "
+                                                             "model/storage.img, instead of ROM",
+                            .option = "--storage-image", .recorded = false});
   v.field(o.layout, {.name = "layout", .help = "whose folder the project is: that of make, of CMake (a library and a "
                                                "program on it), or of Zephyr (a module and an application)",
                      .option = "--layout", .recorded = false});

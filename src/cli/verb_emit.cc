@@ -38,6 +38,7 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"weight_bytes", sizes.weights},
           {"read_in_place_bytes", sizes.read_in_place},
           {"sample_bytes", sizes.samples},
+          {"storage_image_bytes", sizes.image},
           {"storage_blocks", sizes.storage_blocks},
           {"feature_blocks", sizes.feature_blocks},
           {"step_written_bytes", sizes.writes.paged},
@@ -58,7 +59,7 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder,
       "emitted   {}\n"
       "RAM       {} in all: arena {}, stack {}{}; the session takes the rest\n"
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
-      "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}\n"
+      "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}{}\n"
       "next      {}\n",
       base::one_line(folder), base::show_bytes(static_cast<int64_t>(sizes.ram)),
       base::show_bytes(static_cast<int64_t>(sizes.arena)), base::show_bytes(static_cast<int64_t>(sizes.stack)),
@@ -67,7 +68,8 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder,
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
       base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
       base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks,
-      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks), next);
+      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks),
+      sizes.image == 0 ? "" : ", which begin as model/storage.img", next);
 }
 
 Result<int> emit_project(const EmitOptions& options) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -69,35 +70,16 @@ struct Traffic {
   Bytes packed = 0;  // copied within RAM
 };
 
-// The product of the counts of the first loops.
-int64_t steps_of(const pt_loop& loop, unsigned loops) {
-  int64_t all = 1;
-  for (unsigned at = 0; at < loops; ++at) all *= loop.counts[at];
-  return all;
-}
-
-// Adds what one operand moves in the whole loop: the runs of each of its slices, as often as the slice is moved.
-void add_traffic(pt_loop loop, unsigned operand, Traffic& sum) {
-  const int64_t moves = steps_of(loop, pt_moving_loops(&loop, operand));
-  Bytes bytes = 0;
-  int64_t slices = 0, transfers = 0;
-  do {
-    const pt_box box = pt_slice_of(&loop, operand);
-    pt_runs run = pt_runs_of(&loop, operand, &box);
-    ++slices;
-    do {
-      const uint64_t first = run.begin / loop.unit, end = (run.begin + run.bytes + loop.unit - 1) / loop.unit;
-      bytes += static_cast<Bytes>((end - first) * loop.unit);
-      ++transfers;
-    } while (pt_next_run(&box, &run) != 0);
-  } while (pt_next_slice(&loop, operand) != 0);
-  const int64_t times = moves / slices;
+void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
+  const pt_traffic moved = pt_traffic_of(&loop, operand);
+  const auto bytes = static_cast<Bytes>(moved.bytes);
+  const auto transfers = static_cast<int64_t>(moved.transfers);
   if (loop.how[operand] == PT_PACKED) {
-    sum.packed += bytes * times;
+    sum.packed += bytes;
   } else if (operand < loop.whole->input_count) {
-    sum.bytes_in += bytes * times, sum.transfers_in += transfers * times;
+    sum.bytes_in += bytes, sum.transfers_in += transfers;
   } else {
-    sum.bytes_out += bytes * times, sum.transfers_out += transfers * times;
+    sum.bytes_out += bytes, sum.transfers_out += transfers;
   }
 }
 
@@ -105,7 +87,7 @@ void add_traffic(pt_loop loop, unsigned operand, Traffic& sum) {
 int64_t transfers_of(const pt_loop& loop, unsigned operand) {
   const pt_box box = pt_slice_of(&loop, operand);
   const pt_runs run = pt_runs_of(&loop, operand, &box);
-  return static_cast<int64_t>(run.count) * steps_of(loop, pt_moving_loops(&loop, operand));
+  return static_cast<int64_t>(run.count * pt_moves_of(&loop, operand));
 }
 
 std::optional<Traffic> traffic_of(const pt_loop& loop) {
@@ -117,7 +99,7 @@ std::optional<Traffic> traffic_of(const pt_loop& loop) {
   if (transfers > kMostTransfers) return std::nullopt;
   for (unsigned operand = 0; operand < operands; ++operand)
     if (loop.how[operand] != PT_IN_PLACE) add_traffic(loop, operand, sum);
-  sum.steps = steps_of(loop, loop.whole->slicing.loops);
+  for (unsigned at = 0; at < loop.loops; ++at) sum.steps *= loop.counts[at];
   return sum;
 }
 
@@ -217,7 +199,7 @@ class Slicings {
     Found found;
     found.slicing = view_.view.slicing;
     found.workspace = static_cast<Bytes>(loop.workspace_bytes);
-    if (found.workspace > options_.budget) return std::nullopt;
+    if (found.workspace > options_.budget && least_ && least_->workspace <= found.workspace) return std::nullopt;
     const std::optional<Traffic> traffic = traffic_of(loop);
     if (!traffic) return std::nullopt;
     found.traffic = *traffic;
@@ -471,6 +453,17 @@ std::optional<pt_slicing> slicing_of_name(const std::string& name) {
   if (!streamed || !rest.empty()) return std::nullopt;
   slicing.streamed = *streamed;
   return slicing;
+}
+
+void align_to_blocks(BuiltCostGraph& built) {
+  problem::Device& device = built.graph.device;
+  if (device.pager.mode == PagerMode::kNone || device.align_bytes % device.pager.block_bytes == 0) return;
+  device.align_bytes = std::lcm(device.align_bytes, device.pager.block_bytes);
+  device.pager.staging_bytes = 0;  // no transfer begins or ends inside a block any more
+  for (Tensor& tensor : built.graph.tensors) tensor.bytes = base::round_up(tensor.bytes, device.align_bytes);
+  for (problem::Op& op : built.graph.ops)
+    for (Choice& choice : op.choices)
+      choice.workspace_bytes = base::round_up(choice.workspace_bytes, device.align_bytes);
 }
 
 void add_slices(BuiltCostGraph& built, const ir::Graph& graph, const Compute& compute, const SliceOptions& options) {

@@ -14,11 +14,16 @@
 namespace pantoum::cost {
 
 struct SliceOptions {
-  Bytes budget = 0;  // operands that are small beside it are never streamed
+  Bytes budget = 0;  // operands that are small beside it are never streamed, and of slices that need more the leanest alone are offered
   int threads = 1;   // of the pool on which ops run
 };
 
-// Adds choices to the ops of `built`, which was made of `graph`; ops whose kernels are a back end's get none. Does nothing on a device without a pager.
+// Makes the alignment of tensors a multiple of the storage's blocks, which slices are moved in: a microcontroller's is that of its words. Does nothing
+// on a device without a pager.
+void align_to_blocks(BuiltCostGraph& built);
+
+// Adds choices to the ops of `built`, which was made of `graph`; ops whose kernels are a back end's get none. Does nothing on a device without a pager,
+// or where the alignment is no multiple of its blocks (align_to_blocks).
 void add_slices(BuiltCostGraph& built, const ir::Graph& graph, const Compute& compute, const SliceOptions& options);
 
 // Adds the choices in slices that the same ops of `given` have, an earlier graph of the step. Leaves out what is no slicing of the op.

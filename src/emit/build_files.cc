@@ -22,6 +22,12 @@ uint64_t image_bytes(const Project& project) {
   return std::bit_ceil(std::max<uint64_t>(project.storage_blocks, 512)) * PT_BLOCK_BYTES;
 }
 
+// The command that makes a storage as a training begins with it.
+std::string new_storage(const Project& project, const std::string& path) {
+  const std::string sized = fmt::format("truncate -s {} {}", image_bytes(project), path);
+  return project.has_image ? fmt::format("cp --sparse=always model/storage.img {} && {}", path, sized) : sized;
+}
+
 std::string qemu(const Board& board) {
   return fmt::format(
       "qemu-system-arm -M {} -display none -monitor none -serial none -chardev stdio,id=c -semihosting-config "
@@ -60,10 +66,8 @@ std::string run_rules(const Project& project) {
   const std::string needed = project.storage_blocks > 0 ? " storage.img" : "";
   std::string text;
   if (project.storage_blocks > 0)
-    text += fmt::format(
-        "# Empty, as a new card: training begins; as a run left it: it goes on.\nstorage.img:\n\t@truncate -s {} "
-        "$@\n\n",
-        image_bytes(project));
+    text += fmt::format("# {}, as a new card: training begins; as a run left it: it goes on.\nstorage.img:\n\t@{}\n\n",
+                        project.has_image ? "Initial values" : "Empty", new_storage(project, "$@"));
   if (project.board.is_posix()) return text + fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
   return text + fmt::format(
                     "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
@@ -108,7 +112,7 @@ std::string cmake_run(const Project& project) {
   const std::string image =
       project.storage_blocks == 0
           ? ""
-          : fmt::format("\n  COMMAND test -f storage.img || truncate -s {} storage.img", image_bytes(project));
+          : fmt::format("\n  COMMAND test -f storage.img || sh -c \"{}\"", new_storage(project, "storage.img"));
   return fmt::format(
       "add_custom_target(run{}\n  COMMAND {}$<TARGET_FILE:firmware>\n  WORKING_DIRECTORY ${{CMAKE_SOURCE_DIR}} "
       "USES_TERMINAL DEPENDS firmware)\n",

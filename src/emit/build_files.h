@@ -16,6 +16,7 @@ struct Project {
   std::vector<std::string> board_sources;  // of `sources`, those in board/ that belong to the board
   std::vector<std::string> sources;        // all C files, inside the project
   std::string limits;                      // definitions for the compiler
+  bool has_image = false;                  // model/storage.img is the storage before the first step
   bool has_threads = false;                // it is linked with POSIX threads
   uint64_t ram = 0, stack = 0, steps = 0, storage_blocks = 0;
 };

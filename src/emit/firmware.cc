@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/json_text.h"
+#include "base/units.h"
 #include "emit/boards.h"
 #include "emit/build_files.h"
 #include "emit/model_text.h"
@@ -21,7 +22,9 @@
 #include "emit/project_sources.h"
 #include "emit/stack_depth.h"
 #include "emit/step_work.h"
+#include "emit/storage_image.h"
 #include "runtime/plan_bytes.h"
+#include "runtime/slices.h"
 
 namespace pantoum::emit {
 namespace {
@@ -29,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kUnknownStack = 2048;
+constexpr const char* kImage = "model/storage.img";
 
 // The place of a repository's file inside the project; empty for a file that the project does not have.
 std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board,
@@ -96,6 +100,18 @@ uint64_t whole_blocks(uint64_t bytes) {
   return (bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES * PT_BLOCK_BYTES;
 }
 
+// What an op in slices writes to storage.
+uint64_t written_in_slices(const pt_plan& plan, const pt_op_view& view) {
+  const pt_kernel* kernel = pt_kernel_find(pt_portable_kernels(), view.op, view.dtype, view.algorithm, view.engine);
+  pt_loop loop;
+  uint64_t bytes = 0;
+  if (kernel == nullptr || pt_loop_open(&loop, &view, plan.align_bytes, kernel, nullptr) != PT_OK) return 0;
+  for (unsigned output = 0; output < view.output_count; ++output)
+    if (pt_is_streamed(&view, view.input_count + output))
+      bytes += pt_traffic_of(&loop, view.input_count + output).bytes;
+  return bytes;
+}
+
 uint64_t paged_out(const pt_plan& plan, uint32_t program) {
   uint32_t instructions = 0;
   pt_cursor code = pt_program_code(&plan, program, &instructions);
@@ -106,6 +122,7 @@ uint64_t paged_out(const pt_plan& plan, uint32_t program) {
     if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) break;
     if (step.kind == PT_DO_PAGE_OUT)
       bytes += whole_blocks(uint64_t{pt_tensor_units(&plan, step.subject)} * plan.align_bytes);
+    if (step.kind == PT_DO_COMPUTE && pt_is_sliced(&view)) bytes += written_in_slices(plan, view);
   }
   return bytes;
 }
@@ -159,7 +176,7 @@ Trains on {1}{2}, as it was planned.
 | of it the stack | {5} |
 | of it checksums of the blocks in storage | {16} |
 | plan in ROM: {6} instructions in {7} bytes, ops {8}, tensors {9}, in all | {10} |
-| weights in ROM | {11} |
+| weights in ROM | {11} |{20}
 | of them read in place | {12} |
 | samples in ROM | {13} |
 | blocks of 512 bytes in storage | {14} |
@@ -172,7 +189,8 @@ Trains on {1}{2}, as it was planned.
       board.is_posix() ? "" : fmt::format(" (board {})", board.name), firmware.ram_bytes, sizes.arena, sizes.stack,
       sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table, sizes.plan, sizes.weights,
       sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks, sizes.sums,
-      endurance_rows(firmware, sizes.writes), how_to_build(firmware.layout, board), main_of(firmware.layout));
+      endurance_rows(firmware, sizes.writes), how_to_build(firmware.layout, board), main_of(firmware.layout),
+      sizes.image == 0 ? "" : fmt::format("\n| image of the storage before the first step, {} | {} |", kImage, sizes.image));
 }
 
 // What emit::run_on_host, emit::counted_steps and emit::program_memory read.
@@ -225,6 +243,18 @@ FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, cons
   if (sizes.storage_blocks > 0) sizes.writes = storage_writes(plan, firmware.check_blocks);
   sizes.stack = firmware.stack_bytes == 0 ? kUnknownStack : firmware.stack_bytes;
   return sizes;
+}
+
+// Refuses, before a compiler does, weights that are larger than the board's ROM.
+Result<void> check_rom(const Board& board, const FirmwareSizes& sizes, bool may_have_image) {
+  if (board.is_posix() || sizes.weights <= board.rom_bytes) return {};
+  return fail("E0292",
+              fmt::format("initial values of {} are to be in ROM, and the board {} has {}",
+                          base::show_bytes(static_cast<int64_t>(sizes.weights)), board.name,
+                          base::show_bytes(static_cast<int64_t>(board.rom_bytes))),
+              board.name,
+              may_have_image ? "--storage-image puts what lives in storage into an image of it, or name another --board"
+                             : "plan with --params-in aux, then emit with --storage-image, or name another --board");
 }
 
 constexpr std::array kModelSources{"model/model.c", "model/kernels.c", "model/memory.c"};
@@ -312,8 +342,13 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   project.storage_blocks = sizes.storage_blocks;
   PANTOUM_ASSIGN(ProjectFolder own, ProjectFolder::open(folder));
   std::vector<ProjectFile> files = common_files(own, kernels, project);
-  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
   const bool is_stored = sizes.storage_blocks > 0;
+  if (firmware.storage_image && !is_stored)
+    return fail("E0291", "the plan uses no storage, so there is no image of it", "--storage-image", "leave it out");
+  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
+  PANTOUM_TRY(check_rom(board, sizes, is_stored && !firmware.storage_image));
+  if (firmware.storage_image) sizes.image = sizes.storage_blocks * PT_BLOCK_BYTES;
+  project.has_image = firmware.storage_image;
   for (const char* source : kModelSources) project.sources.emplace_back(source);
   std::vector<ProjectFile> made;
   std::string sample_bytes;
@@ -329,6 +364,10 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   if (firmware.stack_bytes == 0 && !board.is_posix()) PANTOUM_TRY(set_stack(own, made, kernels, project, sizes));
   files.insert(files.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
   for (ProjectFile& file : build_files(project, firmware.layout)) files.push_back(std::move(file));
+  if (firmware.storage_image) {
+    PANTOUM_TRY(own.claim({kImage}));
+    PANTOUM_TRY(write_storage_image(firmware, sizes.storage_blocks, own.path_of(kImage)));
+  }
   files.push_back({"README.md", readme(firmware, board, sizes)});
   PANTOUM_TRY(own.replace(files));
   return sizes;

@@ -50,6 +50,7 @@ struct Firmware {
   uint64_t stack_bytes = 0;   // 0: as much as its calls need (stack_depth.h), or 2 KiB where that is not known
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
+  bool storage_image = false;  // initial values that live in storage lie in its image, not in ROM
   std::string target, board;
   Layout layout = Layout::make;
   std::string plan_path;  // where the plan was read from, for who looks at a run of it
@@ -73,6 +74,7 @@ struct FirmwareSizes {
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t read_in_place = 0;                                                     // of the weights, by kernels
   uint64_t weights = 0, samples = 0;
+  uint64_t image = 0;  // of the storage's image, as it is before the first step; 0: none is written
   uint64_t storage_blocks = 0, feature_blocks = 0;  // feature_blocks: of them, for what a frozen backbone gives
   StorageWrites writes;
 };
@@ -82,8 +84,8 @@ Result<void> check_layout(const std::string& folder, Layout layout);
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c
 // is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an
-// unknown target or board; E0291 the plan uses kernels or engines that the target does not have, or the weights lack a tensor of it;
-// E0292 more RAM than the board has; E0901.
+// unknown target or board; E0291 the plan uses kernels or engines that the target does not have, or the weights lack a tensor of it, or an image of
+// a storage is asked for that the plan does not use; E0292 more RAM or ROM than the board has; E0901.
 Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
 
 }  // namespace pantoum::emit

@@ -154,9 +154,7 @@ class Project {
   Result<void> read_contents(const std::string& path, const std::vector<BatchName>& batch) {
     PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(path));
     PANTOUM_ASSIGN(first_, initial_values(plan_, weights, names_of(batch)));
-    for (const FirstContent& each : first_.tensors)
-      contents_.push_back(
-          {each.tensor, each.bytes, each.data ? reinterpret_cast<const uint8_t*>(each.data->data()) : nullptr});
+    for (const FirstContent& each : first_.tensors) contents_.push_back(each.value(false));
     return {};
   }
 

@@ -1,7 +1,9 @@
 #include "emit/model_tensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string_view>
 
@@ -46,6 +48,21 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
   return data;
 }
 
+// Does storage hold the tensor when a step is committed?
+bool is_stored(const pt_plan& plan, uint32_t tensor, uint8_t home) {
+  return home == PT_HOME_AUX ||
+         (home == PT_HOME_RAM && pt_load_u32(pt_tensor_record(&plan, tensor) + PT_TENSOR_PAIR) != PT_NOWHERE);
+}
+
+bool all_finite(const std::vector<std::byte>& data) {
+  for (size_t at = 0; at + sizeof(float) <= data.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, data.data() + at, sizeof value);
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 // "predict.<k>:<output>", by k.
 Result<void> find_outputs(const pt_plan& plan, BatchTensors& all) {
   std::map<unsigned long, std::pair<pt_output, std::string>> outputs;
@@ -87,6 +104,13 @@ Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchN
   return all;
 }
 
+pt_initial_value FirstContent::value(bool image) const {
+  const auto flags =
+      static_cast<uint8_t>((image && in_image ? PT_VALUE_IN_IMAGE : 0) | (is_finite ? 0 : PT_VALUE_NOT_FINITE));
+  const bool has_data = data && (flags & PT_VALUE_IN_IMAGE) == 0;
+  return {tensor, bytes, has_data ? reinterpret_cast<const uint8_t*>(data->data()) : nullptr, flags};
+}
+
 uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples, bool check_blocks) {
   if (plan.storage_bytes == 0 && tensors.features.empty()) return 0;
   return pt_journal_blocks(&plan, check_blocks ? 1 : 0) +
@@ -114,9 +138,11 @@ Result<InitialValues> initial_values(const pt_plan& plan, const weights::Safeten
       return fail("E0291", "the weights lack a tensor that is read in place", name);
     if (entry == nullptr && !name.starts_with("optim.")) continue;
     FirstContent content{.name = name, .tensor = tensor, .bytes = static_cast<uint32_t>(info.payload), .data = {}};
+    content.in_image = is_stored(plan, tensor, info.home);
     if (entry != nullptr) {
       PANTOUM_ASSIGN(content.data, contents_of(weights, *entry, info.payload));
       all.weight_bytes += info.payload;
+      content.is_finite = info.dtype != PT_F32 || all_finite(*content.data);
     }
     if (info.home == PT_HOME_ROM && content.data)
       place_in_rom(plan, tensor, *content.data, all.rom);

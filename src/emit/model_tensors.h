@@ -41,6 +41,11 @@ struct FirstContent {
   std::string name;
   uint32_t tensor = 0, bytes = 0;
   std::optional<std::vector<std::byte>> data;  // none: zeros
+  bool in_image = false;                       // a run finds it in storage: it lives there, or is state of RAM
+  bool is_finite = true;                       // false: floats, and one or more are infinite or no number
+
+  // The value as the trainer reads it: `in_image` where the storage's image holds it, else from `data`.
+  [[nodiscard]] pt_initial_value value(bool image) const;
 };
 
 struct InitialValues {

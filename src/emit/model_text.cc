@@ -14,6 +14,7 @@
 #include "kernels/portable/pool_part.h"
 #include "runtime/plan_bytes.h"
 #include "runtime/session.h"
+#include "runtime/slices.h"
 
 namespace pantoum::emit {
 namespace {
@@ -112,14 +113,17 @@ class Model {
  private:
   Result<void> add_contents() {
     PANTOUM_ASSIGN(const InitialValues first, initial_values(plan_, *firmware_.weights, names_of(firmware_.inputs)));
-    for (const FirstContent& each : first.tensors) {
-      const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
-      if (each.data) arrays_ += byte_array(array, *each.data), add_to(weights_crc_, *each.data);
-      contents_ +=
-          fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, base::c_comment(each.name));
-    }
-    if (contents_.empty()) contents_ = "    {0, 0, NULL},\n";
     rom_ = first.rom, weight_bytes_ = first.weight_bytes;
+    for (const FirstContent& each : first.tensors) {
+      const pt_initial_value value = each.value(firmware_.storage_image);
+      const std::string array = value.data != nullptr ? fmt::format("contents_{}", each.tensor) : "NULL";
+      if (each.data) add_to(weights_crc_, *each.data);
+      if (value.data != nullptr) arrays_ += byte_array(array, *each.data);
+      if (each.data && value.data == nullptr) weight_bytes_ -= each.data->size();
+      contents_ += fmt::format("    {{{}, {}, {}, {}}}, /* {} */\n", value.tensor, value.bytes, array, value.flags,
+                               base::c_comment(each.name));
+    }
+    if (contents_.empty()) contents_ = "    {0, 0, NULL, 0},\n";
     add_to(weights_crc_, rom_);
     return {};
   }
@@ -221,6 +225,18 @@ class Model {
 
 }  // namespace
 
+namespace {
+
+Result<void> check_loop(const pt_plan& plan, const pt_op_view& view, const pt_kernel& kernel) {
+  pt_loop loop;
+  if (pt_loop_open(&loop, &view, plan.align_bytes, &kernel, nullptr) == PT_OK &&
+      loop.workspace_bytes <= view.workspace_bytes)
+    return {};
+  return fail("E0291", "an op of the plan has no such slices", "plan", "plan again, with this version of Pantoum");
+}
+
+}  // namespace
+
 Result<std::set<size_t>> kernels_used(const pt_plan& plan, std::span<const host::CrewThreads> crews) {
   std::set<size_t> rows;
   const pt_kernel_table* table = pt_portable_kernels();
@@ -235,6 +251,11 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan, std::span<const host:
       return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",
                   "plan with --kernels portable and without an OpenCL device in --engines, or for a device other than "
                   "the host");
+    if (pt_is_sliced(&view)) {
+      PANTOUM_TRY(check_loop(plan, view, *kernel));
+      rows.insert(static_cast<size_t>(kernel - table->kernels));
+      continue;
+    }
     const pt_scalars scalars = {1, 0, 0};
     const auto crew = std::ranges::find(crews, view.engines, &host::CrewThreads::engines);
     const pt_pool pool = {nullptr, crew == crews.end() ? 1 : crew->threads, nullptr};
@@ -381,7 +402,7 @@ extern const pt_sample_set pt_model_training, pt_model_test;
 
 // Binary plans number queues as for as many engines as a plan can have.
 std::string limits(const pt_plan& plan) {
-  bool has_costly_epilogue = false;
+  bool has_costly_epilogue = false, has_slices = false;
   unsigned operands = 10, attributes = 12, rank = 5;  // of every operator that the rules of operands speak of
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
@@ -390,14 +411,14 @@ std::string limits(const pt_plan& plan) {
     attributes = std::max({attributes, static_cast<unsigned>(view.int_count), static_cast<unsigned>(view.real_count)});
     for (unsigned at = 0; at < static_cast<unsigned>(view.input_count) + view.output_count; ++at)
       rank = std::max(rank, static_cast<unsigned>(view.operands[at].rank));
+    has_slices = has_slices || pt_is_sliced(&view);
     if (view.op != PT_OP_conv2d_act && view.op != PT_OP_matmul_act) continue;
     const int64_t activation = view.ints[size_t{view.int_count} - PT_EPILOGUE_ATTRS + PT_EPILOGUE_ACTIVATION];
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
   return fmt::format(
-      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_SLICES -DPT_NO_PARTS{} "
-      "-DPT_NO_TEXT{}",
-      operands, attributes, rank, pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
+      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{}{} -DPT_NO_TEXT{}", operands,
+      attributes, rank, has_slices ? "" : " -DPT_NO_SLICES -DPT_NO_PARTS", pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
       has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 

@@ -37,8 +37,10 @@ void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<
     const pt_box box = pt_slice_of(&loop, operand);
     pt_runs run = pt_runs_of(&loop, operand, &box);
     do {
-      edges.push_back(slot + run.begin / loop.unit * loop.unit);
-      edges.push_back(slot + base::round_up<uint64_t>(run.begin + run.bytes, loop.unit));
+      const pt_units units = pt_units_of(&loop, operand, &run);
+      if (units.first >= units.end) continue;
+      edges.push_back(slot + units.first * loop.unit);
+      edges.push_back(slot + units.end * loop.unit);
     } while (pt_next_run(&box, &run) != 0);
   } while (pt_next_slice(&loop, operand) != 0);
 }

@@ -437,7 +437,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   }
   Result<void> found = reuse != nullptr ? plan::plan_programs(step, asked, asked.options, reuse, &none)
                                         : plan::plan_step(step, asked, &none);
-  if (!found && whole) {
+  if (!found && whole && (found.error().code == "E0301" || found.error().code == "E0302")) {
+    none.of_some_slices = true;
     plan::Infeasible of_whole;
     if (!plan::plan_step(*whole, asked, &of_whole) && of_whole.min_plan &&
         (!none.min_plan || of_whole.min_ram_bytes < none.min_ram_bytes)) {
@@ -445,8 +446,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
       none.min_plan = std::move(of_whole.min_plan);
       step.min_plan_of = whole->min_plan_of;
       compiled.alternatives = std::move(set_aside);
-      found = Failure(plan::infeasibility_report(step.programs.front().graph.name, asked.options, none));
     }
+    found = Failure(plan::infeasibility_report(step.programs.front().graph.name, asked.options, none));
   }
   const bool misses_limits = unlimited && !found;
   if (misses_limits) {  // several engines may meet what one misses

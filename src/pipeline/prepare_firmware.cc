@@ -169,6 +169,7 @@ Result<void> set_run(const FirmwareRequest& request, const PlannedStep& step, em
   firmware.plan_path = request.plan_path;
   firmware.endurance = static_cast<uint64_t>(options.endurance.count());
   firmware.check_blocks = options.check_blocks;
+  firmware.storage_image = options.storage_image;
   firmware.layout = options.layout;
   firmware.stack_bytes = static_cast<uint64_t>(options.stack.value_or(pantoum::Bytes()).count());
   const pantoum::Bytes planned(step.plan.question.budget_bytes() + step.settings.reserve.count());

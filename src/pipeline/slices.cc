@@ -14,7 +14,7 @@ namespace {
 bool may_slice_with_other_kernels(const Compiled& compiled, const PlanRequest& request) {
   const std::vector<problem::Tensor>& tensors = compiled.training().cost.graph.tensors;
   return std::ranges::any_of(tensors, [](const auto& tensor) { return tensor.start == problem::Home::kAux; }) &&
-         request.device == "host" && !request.on_engines() && request.runs("slices") &&
+         !request.on_engines() && request.runs("slices") &&
          request.settings.planner == plan::kOwnPlanner &&
          compiled.training().cost.graph.device.pager.mode != problem::PagerMode::kNone;
 }
@@ -41,9 +41,11 @@ Error with_slices_told(Error error, const Compiled& compiled, const PlanRequest&
 
 Result<void> offer_slices(Compiled& compiled, const PlanRequest& request, problem::Bytes budget) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
-  for (Program& program : compiled.programs)
+  for (Program& program : compiled.programs) {
+    cost::align_to_blocks(program.cost);
     cost::add_slices(program.cost, program.graph, device.compute,
                      {.budget = budget, .threads = request.kernel_threads});
+  }
   return {};
 }
 
@@ -51,6 +53,7 @@ Result<void> take_slices(const problem::CostGraph& given, Compiled& compiled, co
                          problem::Bytes budget) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   for (Program& program : compiled.programs) {
+    cost::align_to_blocks(program.cost);
     if (&program == &compiled.training())
       cost::take_slices_of(given, program.cost, program.graph, device.compute, request.kernel_threads);
     else

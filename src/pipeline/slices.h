@@ -8,8 +8,8 @@
 
 namespace pantoum::pipeline {
 
-// Returns whether ops of the step may be computed in slices: on this machine with parameters in storage, by the portable kernels, planned on one engine by
-// Pantoum's own planner, unless --disable slices.
+// Returns whether ops of the step may be computed in slices: with parameters in storage, by the portable kernels, planned on one engine by Pantoum's own
+// planner, unless --disable slices.
 [[nodiscard]] bool may_slice(const Compiled& compiled, const PlanRequest& request);
 
 // Returns whether the operands and the workspace of some op exceed the budget of `options`.

@@ -290,7 +290,8 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
                         unit.up(whole(known.min_ram_bytes)));
   if (!known.without_limits && known.min_ram_bound_bytes > 0)
     least +=
-        fmt::format("{}below {} nothing fits", least.empty() ? "" : "; ", unit.down(whole(known.min_ram_bound_bytes)));
+        fmt::format("{}below {} nothing fits{}", least.empty() ? "" : "; ", unit.down(whole(known.min_ram_bound_bytes)),
+                    known.of_some_slices ? " in the slices that were tried" : "");
   if (!proved && proved_for_one_order(options, known))
     error.message += ": it is proved of the planned order of first computations that there is none, and not of others";
   if (proved && limits.empty() && !least.empty())

@@ -14,12 +14,14 @@ void* pt_session_data(pt_session* session, uint32_t tensor) {
   return session->arena + (size_t)pt_load_u32(record + PT_TENSOR_RAM) * session->plan.align_bytes;
 }
 
-static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes) {
+static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
+                             uint64_t* payload) {
   pt_tensor_info info;
   if (session == NULL || (data == NULL && bytes != 0)) return PT_E_ARGUMENT;
   if (session->failed || session->busy) return PT_E_STATE;
   if (pt_plan_tensor_info(&session->plan, tensor, &info) != PT_OK) return PT_E_ARGUMENT;
   if (at > info.payload || bytes > info.payload - at) return PT_E_ARGUMENT;
+  *payload = info.payload;
   return info.home == PT_HOME_NONE ? PT_E_STATE : PT_OK;
 }
 
@@ -66,7 +68,8 @@ static pt_status check_buffer(const pt_session* session, const void* buffer, siz
 pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
                           size_t buffer_bytes) {
   uint8_t* to = (uint8_t*)data;
-  pt_status status = check_range(session, tensor, at, data, bytes);
+  uint64_t payload;
+  pt_status status = check_range(session, tensor, at, data, bytes, &payload);
   if (status != PT_OK || bytes == 0) return status;
   if (home_of(session, tensor) != PT_HOME_AUX) {
     const uint8_t* from = (const uint8_t*)pt_session_data(session, tensor);
@@ -89,7 +92,8 @@ pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, voi
 pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
                            void* buffer, size_t buffer_bytes) {
   const uint8_t* from = (const uint8_t*)data;
-  pt_status status = check_range(session, tensor, at, data, bytes);
+  uint64_t payload;
+  pt_status status = check_range(session, tensor, at, data, bytes, &payload);
   if (status != PT_OK || bytes == 0) return status;
   if (home_of(session, tensor) == PT_HOME_ROM) return PT_E_STATE;
   if (home_of(session, tensor) == PT_HOME_RAM) {
@@ -99,8 +103,11 @@ pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, co
   status = check_buffer(session, buffer, buffer_bytes);
   while (status == PT_OK && bytes > 0) {
     const window next = next_window(session, tensor, at, bytes, buffer_bytes);
-    /* The bytes around a part of a unit are kept. */
-    if (next.payload != next.bytes) status = move(session, 0, next.storage_at, buffer, next.bytes);
+    /* The bytes around a part of a unit are kept; behind the tensor's end there are none. */
+    if (next.skip != 0 || (next.payload != next.bytes && at + next.payload < payload))
+      status = move(session, 0, next.storage_at, buffer, next.bytes);
+    else
+      memset((uint8_t*)buffer + next.payload, 0, next.bytes - next.payload);
     if (status == PT_OK) {
       memcpy((uint8_t*)buffer + next.skip, from, next.payload);
       status = move(session, 1, next.storage_at, buffer, next.bytes);

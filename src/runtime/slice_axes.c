@@ -197,7 +197,7 @@ static unsigned add_channels(const pt_op_view* view, pt_axes* axes) {
   return axis;
 }
 
-/* Of a batch normalization that computes no statistics, the other dimensions of images too. */
+/* Samples, then rows: the dimensions of images beside their channels. */
 static void add_images(const pt_op_view* view, pt_axes* axes) {
   static const unsigned dims[2] = {0, 2};
   unsigned which, operand;
@@ -209,6 +209,20 @@ static void add_images(const pt_op_view* view, pt_axes* axes) {
         if (view->operands[operand].rank > 1) along(axes, axis, operand, dims[which]);
     }
   }
+}
+
+/* A batch normalization that computes statistics: samples and rows are terms, and are gone over more than once. */
+static void add_norm(const pt_op_view* view, pt_axes* axes, uint8_t passes) {
+  const unsigned samples = add_channels(view, axes) + 1;
+  unsigned axis;
+  add_images(view, axes);
+  for (axis = samples; axis < axes->count; ++axis) axes->axis[axis].reduces = 1;
+  if (axes->count > samples + 1) axes->axis[samples + 1].within = (int8_t)samples;
+  axes->passes = passes;
+  axes->axis[PT_PASSES] = axes->axis[samples];
+  axes->axis[PT_PASSES].extent = passes;
+  axes->axis[PT_PASSES].reduces = 0;
+  memset(axes->dim[PT_PASSES], -1, sizeof axes->dim[PT_PASSES]);
 }
 
 /* All operands have one shape but along dimension `but`. */
@@ -303,10 +317,14 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
       add_conv_dw(view, axes);
       return;
     case PT_OP_batch_norm:
-    case PT_OP_batch_norm_grad:
-    case PT_OP_batch_norm_stats:
     case PT_OP_batch_norm_act:
+      add_norm(view, axes, 3);
+      return;
+    case PT_OP_batch_norm_grad:
     case PT_OP_batch_norm_act_grad:
+      add_norm(view, axes, 2);
+      return;
+    case PT_OP_batch_norm_stats:
       (void)add_channels(view, axes);
       return;
     case PT_OP_batch_norm_eval:

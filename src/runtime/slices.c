@@ -31,17 +31,17 @@ static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
 /* ---- steps ---- */
 
 static uint32_t begin_of(const pt_loop* loop, unsigned at) {
-  return loop->index[at] * loop->whole->slicing.tile[at];
+  return loop->index[at] * loop->tile[at];
 }
 
 static uint32_t end_of(const pt_loop* loop, unsigned at) {
-  const uint32_t extent = loop->axes.axis[loop->whole->slicing.axis[at]].extent, begin = begin_of(loop, at);
-  const uint32_t tile = loop->whole->slicing.tile[at];
+  const uint32_t extent = loop->axes.axis[loop->axis[at]].extent, begin = begin_of(loop, at);
+  const uint32_t tile = loop->tile[at];
   return extent - begin < tile ? extent : begin + tile;
 }
 
 unsigned pt_loop_changes(const pt_loop* loop) {
-  unsigned at = loop->whole->slicing.loops, changed = 0;
+  unsigned at = loop->loops, changed = 0;
   while (at-- > 0) {
     if (loop->counts[at] > 1) changed |= 1u << at;
     if (loop->index[at] + 1 < loop->counts[at]) return changed;
@@ -50,7 +50,7 @@ unsigned pt_loop_changes(const pt_loop* loop) {
 }
 
 void pt_loop_next(pt_loop* loop) {
-  unsigned at = loop->whole->slicing.loops;
+  unsigned at = loop->loops;
   while (at-- > 0) {
     if (++loop->index[at] < loop->counts[at]) return;
     loop->index[at] = 0;
@@ -59,14 +59,14 @@ void pt_loop_next(pt_loop* loop) {
 
 unsigned pt_loops_of(const pt_loop* loop, unsigned operand) {
   unsigned at, found = 0;
-  for (at = 0; at < loop->whole->slicing.loops; ++at)
-    if (loop->axes.dim[loop->whole->slicing.axis[at]][operand] >= 0 && loop->counts[at] > 1) found |= 1u << at;
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axes.dim[loop->axis[at]][operand] >= 0 && loop->counts[at] > 1) found |= 1u << at;
   return found;
 }
 
 int pt_next_slice(pt_loop* loop, unsigned operand) {
   const unsigned own = pt_loops_of(loop, operand);
-  unsigned at = loop->whole->slicing.loops;
+  unsigned at = loop->loops;
   while (at-- > 0) {
     if ((own >> at & 1) == 0) continue;
     if (++loop->index[at] < loop->counts[at]) return 1;
@@ -75,10 +75,26 @@ int pt_next_slice(pt_loop* loop, unsigned operand) {
   return 0;
 }
 
-unsigned pt_moving_loops(const pt_loop* loop, unsigned operand) {
-  unsigned moving = loop->whole->slicing.loops;
-  while (moving > 0 && (pt_loops_of(loop, operand) >> (moving - 1) & 1) == 0) --moving;
-  return moving;
+/* A slice is another one whenever a loop goes on that is not inside of all those along which the operand is cut. */
+uint64_t pt_moves_of(const pt_loop* loop, unsigned operand) {
+  const unsigned own = pt_loops_of(loop, operand);
+  unsigned at, moving = loop->loops;
+  uint64_t moves = 1;
+  while (moving > 0 && (own >> (moving - 1) & 1) == 0) --moving;
+  for (at = 0; at < moving; ++at)
+    if (loop->axis[at] != PT_PASSES || !is_output(loop, operand)) moves *= loop->counts[at];
+  return moves;
+}
+
+int pt_is_made(const pt_loop* loop, unsigned operand) {
+  const unsigned own = pt_loops_of(loop, operand);
+  unsigned at;
+  int is_last = 1;
+  for (at = 0; at < loop->loops; ++at) {
+    if (loop->axis[at] == PT_PASSES) is_last = loop->index[at] + 1 == loop->counts[at];
+    if (!is_last && loop->axes.axis[loop->axis[at]].reduces && (own >> at & 1) != 0) return 0;
+  }
+  return 1;
 }
 
 /* ---- windows ---- */
@@ -134,8 +150,8 @@ pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
   box.rank = shape.rank;
   box.element = (uint8_t)pt_dtype_size(shape.dtype);
   for (dim = 0; dim < shape.rank; ++dim) box.whole[dim] = box.extent[dim] = shape.dims[dim];
-  for (at = 0; at < loop->whole->slicing.loops; ++at) {
-    const unsigned number = loop->whole->slicing.axis[at];
+  for (at = 0; at < loop->loops; ++at) {
+    const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
     const int along = loop->axes.dim[number][operand];
     if (along < 0) continue;
@@ -185,6 +201,43 @@ int pt_next_run(const pt_box* box, pt_runs* runs) {
   return 0;
 }
 
+/* ---- traffic ---- */
+
+static uint64_t tensor_bytes(const pt_loop* loop, unsigned operand) {
+  const pt_tensor* whole = &loop->whole->operands[operand];
+  return pt_type_elements(whole) * pt_dtype_size(whole->dtype);
+}
+
+pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) {
+  const uint64_t end = run->begin + run->bytes;
+  const int is_carried = loop->how[operand] == PT_CARRIED && end < tensor_bytes(loop, operand);
+  pt_units units;
+  units.first = run->begin / loop->unit;
+  units.end = (is_carried ? end : end + loop->unit - 1) / loop->unit;
+  return units;
+}
+
+pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
+  pt_loop at = *loop;
+  const uint64_t moves = pt_moves_of(loop, operand);
+  uint64_t slices = 0;
+  pt_traffic sum = {0, 0};
+  do {
+    const pt_box box = pt_slice_of(&at, operand);
+    pt_runs run = pt_runs_of(&at, operand, &box);
+    ++slices;
+    do {
+      const pt_units units = pt_units_of(loop, operand, &run);
+      if (units.first >= units.end) continue;
+      sum.bytes += (units.end - units.first) * loop->unit;
+      ++sum.transfers;
+    } while (pt_next_run(&box, &run));
+  } while (pt_next_slice(&at, operand));
+  sum.bytes *= moves / slices;
+  sum.transfers *= moves / slices;
+  return sum;
+}
+
 /* ---- the call of a step ---- */
 
 static void point_at(pt_tensor* tensor, const pt_box* box) {
@@ -199,8 +252,9 @@ void pt_slice_view(const pt_loop* loop, pt_op_view* view, uint8_t* terms) {
     point_at(&view->operands[operand], &box);
   }
   *terms = PT_ALL_TERMS;
-  for (at = 0; at < view->slicing.loops; ++at) {
-    const pt_axis* axis = &loop->axes.axis[view->slicing.axis[at]];
+  for (at = 0; at < loop->loops; ++at) {
+    const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
+    if (loop->axis[at] == PT_PASSES) *terms |= (uint8_t)(PT_PASS * (loop->index[at] + 1));
     if (axis->reduces && loop->index[at] > 0) *terms |= PT_GOES_ON;
     if (axis->reduces && loop->index[at] + 1 < loop->counts[at]) *terms |= PT_UNFINISHED;
     if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)end_of(loop, at) - begin_of(loop, at);
@@ -218,8 +272,8 @@ void pt_slice_view(const pt_loop* loop, pt_op_view* view, uint8_t* terms) {
 static pt_box largest_slice(pt_loop* loop, unsigned operand) {
   pt_box largest = pt_slice_of(loop, operand);
   unsigned at;
-  for (at = 0; at < loop->whole->slicing.loops; ++at) {
-    const unsigned number = loop->whole->slicing.axis[at];
+  for (at = 0; at < loop->loops; ++at) {
+    const unsigned number = loop->axis[at];
     const int along = loop->axes.dim[number][operand];
     if (loop->axes.axis[number].windowed != (int)operand) continue;
     for (loop->index[at] = 1; loop->index[at] < loop->counts[at]; ++loop->index[at]) {
@@ -234,12 +288,12 @@ static pt_box largest_slice(pt_loop* loop, unsigned operand) {
 /* By how much the places where slices begin along the dimension differ at least; 0: it is not cut. */
 static uint32_t step_along(const pt_loop* loop, unsigned operand, const pt_box* largest, unsigned dim) {
   unsigned at;
-  for (at = 0; at < loop->whole->slicing.loops; ++at) {
-    const unsigned number = loop->whole->slicing.axis[at];
+  for (at = 0; at < loop->loops; ++at) {
+    const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
     if (loop->axes.dim[number][operand] != (int)dim) continue;
     if (axis->windowed == (int)operand) return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim];
-    if (loop->counts[at] > 1) return largest->whole[dim] / axis->extent * loop->whole->slicing.tile[at];
+    if (loop->counts[at] > 1) return largest->whole[dim] / axis->extent * loop->tile[at];
   }
   return 0;
 }
@@ -269,9 +323,16 @@ static uint32_t units_for(const pt_loop* loop, uint64_t bytes) {
   return (uint32_t)((bytes + loop->unit - 1) / loop->unit);
 }
 
-static uint64_t tensor_bytes(const pt_loop* loop, unsigned operand) {
-  const pt_tensor* whole = &loop->whole->operands[operand];
-  return pt_type_elements(whole) * pt_dtype_size(whole->dtype);
+/* Does each slice of the output, of one run, begin where the one before ends? */
+static int follows_itself(const pt_loop* loop, unsigned operand) {
+  unsigned at;
+  int last = -1;
+  for (at = 0; at < loop->loops; ++at) {
+    if ((pt_loops_of(loop, operand) >> at & 1) == 0) continue;
+    if (loop->axes.dim[loop->axis[at]][operand] <= last) return 0;
+    last = loop->axes.dim[loop->axis[at]][operand];
+  }
+  return 1;
 }
 
 /* Decides how the operand's slices are held, and how many units that takes. */
@@ -288,8 +349,8 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
     if (runs.count == 1) held = 0;
   } else if (runs.count == 1) {
     const int is_whole = is_of_units(loop, operand, &box, 1);
-    loop->how[operand] = PT_SPAN;
-    if (is_output(loop, operand) && !is_whole) return PT_E_PLAN;
+    loop->how[operand] = is_output(loop, operand) && !is_whole ? PT_CARRIED : PT_SPAN;
+    if (loop->how[operand] == PT_CARRIED && !follows_itself(loop, operand)) return PT_E_PLAN;
     if (!is_whole) held += loop->unit - 1; /* the first and the last unit are needed in part */
   } else if (is_of_units(loop, operand, &box, 0)) {
     loop->how[operand] = PT_DENSE;
@@ -309,23 +370,22 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
 static uint32_t slice_along(const pt_loop* loop, unsigned number) {
   const uint32_t extent = loop->axes.axis[number].extent;
   unsigned at;
-  for (at = 0; at < loop->whole->slicing.loops; ++at)
-    if (loop->whole->slicing.axis[at] == number) return end_of(loop, at);
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axis[at] == number) return end_of(loop, at);
   return extent;
 }
 
 /* The loops are over different axes, and the sums' terms come in order while their results are held: loops over terms are inside of all along which
  * a result is cut. Every other loop cuts all results. */
 static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
-  const pt_slicing* slicing = &loop->whole->slicing;
   unsigned at, output, seen = 0;
   int reduced = -1;
-  for (at = 0; at < slicing->loops; ++at) {
-    const unsigned number = slicing->axis[at];
+  for (at = 0; at < loop->loops; ++at) {
+    const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
-    if ((seen >> number & 1) != 0 || slicing->tile[at] > axis->extent) return PT_E_PLAN;
+    if ((seen >> number & 1) != 0 || loop->tile[at] > axis->extent) return PT_E_PLAN;
     seen |= 1u << number;
-    if (loop->counts[at] == 1) continue;
+    if (loop->counts[at] == 1 || number == PT_PASSES) continue;
     if (axis->reduces) {
       if ((int)number < reduced) return PT_E_PLAN;
       if (axis->within >= 0 && slice_along(loop, (unsigned)axis->within) != 1) return PT_E_PLAN;
@@ -339,13 +399,13 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
   return reduced >= 0 && !pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_E_PLAN : PT_OK;
 }
 
-/* Every kind of step that there is: along windows all slices, along others the first and the last. 0: there are no more. */
+/* Every kind of step that there is: along windows and passes all slices, along others the first and the last. 0: there are no more. */
 static int next_kind(pt_loop* loop) {
-  unsigned at = loop->whole->slicing.loops;
+  unsigned at = loop->loops;
   while (at-- > 0) {
-    const int is_window = loop->axes.axis[loop->whole->slicing.axis[at]].windowed >= 0;
+    const int takes_all = loop->axes.axis[loop->axis[at]].windowed >= 0 || loop->axis[at] == PT_PASSES;
     if (loop->index[at] + 1 < loop->counts[at]) {
-      loop->index[at] = is_window ? loop->index[at] + 1 : loop->counts[at] - 1;
+      loop->index[at] = takes_all ? loop->index[at] + 1 : loop->counts[at] - 1;
       return 1;
     }
     loop->index[at] = 0;
@@ -355,8 +415,8 @@ static int next_kind(pt_loop* loop) {
 
 static int has_window(const pt_loop* loop) {
   unsigned at;
-  for (at = 0; at < loop->whole->slicing.loops; ++at)
-    if (loop->axes.axis[loop->whole->slicing.axis[at]].windowed >= 0) return 1;
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axes.axis[loop->axis[at]].windowed >= 0) return 1;
   return 0;
 }
 
@@ -398,21 +458,41 @@ static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
   return PT_OK;
 }
 
+static void add_loop(pt_loop* loop, unsigned axis, uint32_t tile) {
+  loop->axis[loop->loops] = (uint8_t)axis;
+  loop->tile[loop->loops] = tile;
+  loop->counts[loop->loops] = (loop->axes.axis[axis].extent - 1) / tile + 1;
+  ++loop->loops;
+}
+
+static pt_status take_loops(pt_loop* loop) {
+  const pt_slicing* slicing = &loop->whole->slicing;
+  unsigned at;
+  int in_passes = loop->axes.passes < 2;
+  for (at = 0; at < slicing->loops; ++at) {
+    const pt_axis* axis = &loop->axes.axis[slicing->axis[at]];
+    if (slicing->axis[at] >= loop->axes.count) return PT_E_PLAN;
+    if (!in_passes && axis->reduces && slicing->tile[at] < axis->extent) {
+      add_loop(loop, PT_PASSES, 1);
+      in_passes = 1;
+    }
+    add_loop(loop, slicing->axis[at], slicing->tile[at]);
+  }
+  return PT_OK;
+}
+
 pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, const pt_kernel* kernel,
                        const pt_pool* pool) {
   pt_status status;
   uint64_t kernel_bytes;
-  unsigned at, operand;
+  unsigned operand;
   if (kernel->algorithm >= PT_FIRST_OTHER) return PT_E_PLAN; /* its order of additions depends on extents */
   memset(loop, 0, sizeof *loop);
   loop->whole = view;
   loop->unit = unit;
   pt_axes_of(view, &loop->axes);
-  for (at = 0; at < view->slicing.loops; ++at) {
-    if (view->slicing.axis[at] >= loop->axes.count) return PT_E_PLAN;
-    loop->counts[at] = (loop->axes.axis[view->slicing.axis[at]].extent - 1) / view->slicing.tile[at] + 1;
-  }
-  status = check_loops(loop, kernel);
+  status = take_loops(loop);
+  if (status == PT_OK) status = check_loops(loop, kernel);
   for (operand = 0; status == PT_OK && operand < operands_of(view); ++operand) status = hold(loop, operand);
   if (status == PT_OK) status = kernel_workspace(loop, kernel, pool, &kernel_bytes);
   return status == PT_OK ? place(loop, kernel_bytes) : status;

@@ -24,10 +24,13 @@ typedef struct pt_axis {
       windowed; /* the operand whose rows (dimension 2) follow from the axis through windows that may overlap; -1: none */
 } pt_axis;
 
+enum { PT_PASSES = PT_MAX_LOOPS }; /* the number of the axis of passes, which no operand lies along */
+
 typedef struct pt_axes {
-  pt_axis axis[PT_MAX_LOOPS];
-  int8_t dim[PT_MAX_LOOPS][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
-  uint8_t count;                             /* 0: the op is not cut */
+  pt_axis axis[PT_MAX_LOOPS + 1];
+  int8_t dim[PT_MAX_LOOPS + 1][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
+  uint8_t count;                                 /* without PT_PASSES; 0: the op is not cut */
+  uint8_t passes; /* over all terms, where their axes are cut; results along these are made in the last one */
   uint8_t flat; /* operands are vectors of their elements, in order; those of one element are scalars */
 } pt_axes;
 
@@ -41,13 +44,16 @@ enum {              /* how the loop gets at an operand's slice */
        PT_PACKED,   /* it is copied between the tensor, in RAM, and a buffer */
        PT_DENSE,    /* streamed, its runs are whole units of storage */
        PT_SPAN,     /* streamed, one run: the buffer holds all units that it touches */
+       PT_CARRIED,  /* streamed out, one run behind that of the slice before: a unit that it fills in part stays in the buffer for the next */
        PT_STAGED    /* streamed in, a run at a time through a buffer of its own, because runs are parts of units */
 };
 
 typedef struct pt_loop {
   const pt_op_view* whole; /* as the plan has it */
   pt_axes axes;
-  uint32_t counts[PT_MAX_LOOPS], index[PT_MAX_LOOPS];
+  uint8_t loops; /* those of the plan, and one over passes in front of the first that is over terms */
+  uint8_t axis[PT_MAX_LOOPS + 1];
+  uint32_t tile[PT_MAX_LOOPS + 1], counts[PT_MAX_LOOPS + 1], index[PT_MAX_LOOPS + 1];
   uint32_t unit; /* bytes of a unit of RAM and storage */
   uint8_t how[PT_MAX_OPERANDS];
   uint8_t run_dim[PT_MAX_OPERANDS]; /* the innermost dimension that is cut; 0: none is */
@@ -85,8 +91,20 @@ void pt_loop_next(pt_loop* loop);
 unsigned pt_loops_of(const pt_loop* loop, unsigned operand);
 /* Goes on to the operand's next slice, past steps that leave it as it is. 0: there is none, and the operand is at its first slice again. */
 int pt_next_slice(pt_loop* loop, unsigned operand);
-/* How many of the loops, from the outermost on, move the operand: its slice is another one whenever one of them goes on. */
-unsigned pt_moving_loops(const pt_loop* loop, unsigned operand);
+/* How many times a slice of the operand is moved, each of its slices counted. */
+uint64_t pt_moves_of(const pt_loop* loop, unsigned operand);
+/* Is the result's slice made at this step? Not before the last pass, if it lies along the terms. */
+int pt_is_made(const pt_loop* loop, unsigned operand);
+/* The units of the slot, [first, end), that move with a run of the operand; none where first is not below end. */
+typedef struct pt_units {
+  uint64_t first, end;
+} pt_units;
+pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run);
+/* What the whole loop moves of an operand that has a buffer: bytes in whole units, and runs of units (transfers). */
+typedef struct pt_traffic {
+  uint64_t bytes, transfers;
+} pt_traffic;
+pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand);
 /* The operand's part at this step. */
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 /* The first run of the operand's box. 0 from pt_next_run: there are no more. */

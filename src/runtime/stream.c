@@ -13,6 +13,8 @@ typedef struct stream {
   pt_loop loop;
   uint8_t* tensor[PT_MAX_OPERANDS]; /* where operands in RAM begin */
   uint32_t slot[PT_MAX_OPERANDS];   /* of those that are streamed */
+  uint32_t left_at[PT_MAX_OPERANDS], left[PT_MAX_OPERANDS]; /* of a carried output: the part of a unit that was not written, units from the buffer's
+                                                               begin and bytes */
 } stream;
 
 static uint32_t place_of(const stream* s, uint32_t units) {
@@ -23,17 +25,27 @@ static uint8_t* address_of(const stream* s, uint32_t units) {
   return s->session->arena + (size_t)place_of(s, units) * s->loop.unit;
 }
 
-/* The units that bytes [begin, begin + bytes) touch. */
-static uint32_t first_unit(const stream* s, uint64_t begin) {
-  return (uint32_t)(begin / s->loop.unit);
-}
-static uint32_t units_of(const stream* s, uint64_t begin, uint64_t bytes) {
-  return (uint32_t)((begin + bytes + s->loop.unit - 1) / s->loop.unit) - first_unit(s, begin);
+static pt_status move_run(stream* s, unsigned operand, int writes, const pt_runs* run, uint32_t to) {
+  const pt_units units = pt_units_of(&s->loop, operand, run);
+  if (units.first >= units.end) return PT_OK;
+  return pt_move(s->session, writes, s->slot[operand] + (uint32_t)units.first, place_of(s, to),
+                 (uint32_t)(units.end - units.first));
 }
 
-static pt_status move_run(stream* s, unsigned operand, int writes, const pt_runs* run, uint32_t to) {
-  return pt_move(s->session, writes, s->slot[operand] + first_unit(s, run->begin), place_of(s, to),
-                 units_of(s, run->begin, run->bytes));
+/* What of a carried output's run is not written with it, since the next run shares its unit. */
+static void keep_rest(stream* s, unsigned operand, const pt_runs* run) {
+  const pt_units units = pt_units_of(&s->loop, operand, run);
+  const uint64_t end = run->begin + run->bytes, written = units.end * s->loop.unit;
+  s->left_at[operand] = (uint32_t)(units.end - units.first);
+  s->left[operand] = end > written ? (uint32_t)(end - written) : 0;
+}
+
+/* Puts it where the next run's unit begins. Its buffer has no transfer any more. */
+static void carry(stream* s, unsigned operand) {
+  uint8_t* buffer = address_of(s, s->loop.buffer[operand]);
+  if (s->left[operand] == 0) return;
+  memmove(buffer, buffer + (size_t)s->left_at[operand] * s->loop.unit, s->left[operand]);
+  s->left[operand] = 0;
 }
 
 /* Reads a run at a time: the next one waits until this one has been copied. */
@@ -60,10 +72,13 @@ static pt_status move_slice(stream* s, unsigned operand, int writes) {
       uint8_t* whole = s->tensor[operand] + run.begin;
       memcpy(writes ? whole : packed, writes ? packed : whole, (size_t)run.bytes);
     } else {
-      const uint32_t to = s->loop.buffer[operand] + first_unit(s, run.at);
-      const size_t rest = (size_t)(run.bytes % s->loop.unit);
+      const uint32_t to = s->loop.buffer[operand] + (uint32_t)(run.at / s->loop.unit);
+      const size_t skip = how == PT_DENSE ? 0 : (size_t)(run.begin % s->loop.unit),
+                   rest = (size_t)((skip + run.bytes) % s->loop.unit);
       pt_status status;
-      if (writes && rest != 0) memset(packed + run.bytes, 0, s->loop.unit - rest); /* the tensor ends inside the unit */
+      if (writes && how == PT_CARRIED) keep_rest(s, operand, &run);
+      if (writes && rest != 0 && s->left[operand] == 0)
+        memset(packed + skip + run.bytes, 0, s->loop.unit - rest); /* the tensor ends inside the unit */
       status = move_run(s, operand, writes, &run, to);
       if (status != PT_OK) return status;
     }
@@ -80,7 +95,8 @@ static uint8_t* slice_at(const stream* s, unsigned operand) {
   const pt_box box = pt_slice_of(&s->loop, operand);
   const pt_runs run = pt_runs_of(&s->loop, operand, &box);
   if (s->loop.how[operand] == PT_IN_PLACE) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
-  return address_of(s, s->loop.buffer[operand]) + (s->loop.how[operand] == PT_SPAN ? run.begin % s->loop.unit : 0);
+  return address_of(s, s->loop.buffer[operand]) +
+         (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED ? run.begin % s->loop.unit : 0);
 }
 
 static int is_cut_along(const stream* s, unsigned operand, unsigned loops) {
@@ -110,6 +126,7 @@ static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, c
   for (operand = view->input_count; operand < operands && status == PT_OK; ++operand)
     status = settle_buffer(s, operand, 0); /* the slice before it is still written */
   if (status != PT_OK) return status;
+  for (operand = view->input_count; operand < operands; ++operand) carry(s, operand);
   call = pt_call_of(view, pt_take_pool(&part, s->session->pool, view->threads));
   call.scalars = scalars;
   call.terms = terms;
@@ -124,7 +141,8 @@ static pt_status store(stream* s, const pt_op_view* view, unsigned changing) {
   unsigned operand;
   for (operand = view->input_count; operand < (unsigned)view->input_count + view->output_count && status == PT_OK;
        ++operand)
-    if (s->loop.how[operand] != PT_IN_PLACE && (changing == 0 || is_cut_along(s, operand, changing)))
+    if (s->loop.how[operand] != PT_IN_PLACE && pt_is_made(&s->loop, operand) &&
+        (changing == 0 || is_cut_along(s, operand, changing)))
       status = move_slice(s, operand, 1);
   return status;
 }

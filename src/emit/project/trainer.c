@@ -22,21 +22,23 @@ static int must_be_finite(const pt_trainer* trainer, uint32_t tensor, const pt_t
   if (info->dtype != PT_F32 || pair == PT_NOWHERE) return 0;
   if ((record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) tensor = pair;
   for (content = 0; content < model->content_count; ++content)
-    if (model->contents[content].tensor == tensor && model->contents[content].data != NULL)
-      return is_finite(model->contents[content].data, model->contents[content].bytes);
+    if (model->contents[content].tensor == tensor) return (model->contents[content].flags & PT_VALUE_NOT_FINITE) == 0;
   return 1;
 }
 
-/* Of a transfer to storage: it begins with the slot of a tensor. */
+/* Of a transfer to storage: of a whole tensor, or of a slice. */
 static pt_status may_write(void* owner, uint64_t at, const void* data, size_t bytes) {
   const pt_trainer* trainer = (const pt_trainer*)owner;
   uint32_t tensor;
   for (tensor = 0; tensor < trainer->plan.tensor_count; ++tensor) {
     const uint32_t slot = pt_load_u32(pt_tensor_record(&trainer->plan, tensor) + PT_TENSOR_STORAGE);
+    const uint64_t begin = (uint64_t)slot * trainer->plan.align_bytes;
     pt_tensor_info info;
-    if (slot == PT_NOWHERE || (uint64_t)slot * trainer->plan.align_bytes != at) continue;
-    if (pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK || !must_be_finite(trainer, tensor, &info)) continue;
-    return is_finite(data, info.payload < bytes ? info.payload : bytes) ? PT_OK : PT_E_NUMBER;
+    if (slot == PT_NOWHERE || at < begin) continue;
+    if (pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK || at - begin >= info.payload) continue;
+    if (!must_be_finite(trainer, tensor, &info)) continue;
+    return is_finite(data, info.payload - (at - begin) < bytes ? info.payload - (at - begin) : bytes) ? PT_OK
+                                                                                                       : PT_E_NUMBER;
   }
   return PT_OK;
 }
@@ -55,7 +57,7 @@ static pt_status check_ram(pt_trainer* trainer) {
 /* ---- opening ---- */
 
 static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
-  static const uint8_t zeros[64];
+  static const uint8_t zeros[PT_BLOCK_BYTES];
   uint32_t at;
   pt_status status = PT_OK;
   for (at = 0; at < bytes && status == PT_OK; at += (uint32_t)sizeof zeros) {
@@ -65,12 +67,20 @@ static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
   return status;
 }
 
-static pt_status write_initial_values(pt_trainer* trainer) {
+static int is_constant_in_ram(const pt_trainer* trainer, uint32_t tensor) {
+  const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
+  return record[PT_TENSOR_HOME] == PT_HOME_RAM && pt_load_u32(record + PT_TENSOR_PAIR) == PT_NOWHERE;
+}
+
+/* `constants`: those alone that a run finds in no storage. */
+static pt_status write_initial_values(pt_trainer* trainer, int constants) {
   const pt_model* model = trainer->model;
   uint32_t content;
   pt_status status = PT_OK;
   for (content = 0; content < model->content_count && status == PT_OK; ++content) {
     const pt_initial_value* first = &model->contents[content];
+    if (constants && !is_constant_in_ram(trainer, first->tensor)) continue;
+    if ((first->flags & PT_VALUE_IN_IMAGE) != 0) return PT_E_STATE;
     status = first->data == NULL ? clear(trainer, first->tensor, first->bytes)
                                  : pt_session_write(trainer->session, first->tensor, 0, first->data, first->bytes,
                                                     trainer->journal.buffer, PT_BLOCK_BYTES);
@@ -107,13 +117,14 @@ static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
 
 static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   pt_status status;
-  if (trainer->blocks == NULL) return write_initial_values(trainer);
+  if (trainer->blocks == NULL) return write_initial_values(trainer, 0);
   status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
                            memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
   trainer->committed = trainer->step;
+  if (status == PT_OK) return write_initial_values(trainer, 1);
   if (status != PT_E_STATE) return status;
-  status = write_initial_values(trainer);
+  status = write_initial_values(trainer, 0);
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
 }
 

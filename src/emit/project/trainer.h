@@ -11,10 +11,16 @@
 extern "C" {
 #endif
 
-/* Initial value of a tensor that lives in RAM or storage between steps. NULL: zeros. */
+enum {
+  PT_VALUE_IN_IMAGE = 1,  /* the storage holds it before the first step, and `data` is NULL */
+  PT_VALUE_NOT_FINITE = 2 /* floats, of which one or more are infinite or no number */
+};
+
+/* Initial value of a tensor that lives in RAM or storage between steps. `data` NULL: zeros, or in the storage's image. */
 typedef struct pt_initial_value {
   uint32_t tensor, bytes;
   const uint8_t* data;
+  uint8_t flags; /* PT_VALUE_... */
 } pt_initial_value;
 
 enum { PT_READ_BY_STEP = 1, PT_READ_BY_EVAL = 2, PT_READ_BY_BACKBONE = 4, PT_READ_BY_PREDICT = 8 };
@@ -94,8 +100,9 @@ typedef struct pt_memory {
 } pt_memory;
 
 /* Opens the plan, and goes on where the storage's newest record says; a storage without one gets the model's first
- * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; the other errors of
- * pt_plan_open, pt_session_open, the storage and `start`. */
+ * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; PT_E_STATE: values are
+ * in the storage's image, and the storage holds none; the other errors of pt_plan_open, pt_session_open, the storage and
+ * `start`. */
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
 /* Runs the backbone once for each sample and keeps what it gives, unless storage has it from an earlier run; nothing
  * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no space for so many samples. */

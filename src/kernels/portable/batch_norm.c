@@ -4,11 +4,21 @@
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/norm_activation.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
+
+/* What a channel's sums are between the calls of a kernel that makes parts. */
+typedef struct sums {
+  pt_lanes first, second;
+  size_t count; /* elements */
+} sums;
 
 /* Per channel over samples and positions. The mean first, then the biased variance about it; sums in lanes over
  * (sample, position). Y may be X, dX may be dY: a channel is read whole before it is written. */
 typedef struct norm {
   size_t samples, channels, positions;
+  sums* kept;    /* of each channel, where the call makes a part; else NULL */
+  unsigned pass; /* that the call makes; 0: all */
+  int goes_on, is_unfinished;
   const pt_real *x, *scale, *bias, *mean, *var, *dy;
   pt_real *y, *mean_out, *var_out, *dx, *dscale, *dbias;
   pt_real eps;
@@ -19,8 +29,16 @@ static norm describe(const pt_call* call, const pt_tensor* x) {
   return (norm){.samples = x->dims[0],
                 .channels = x->dims[1],
                 .positions = pt_extent(x, 2, x->rank),
+                .kept = pt_pass(call) != 0 ? call->workspace : NULL,
+                .pass = pt_pass(call),
+                .goes_on = pt_goes_on(call),
+                .is_unfinished = pt_is_unfinished(call),
                 .x = x->data,
                 .eps = (pt_real)call->reals[0]};
+}
+
+static int makes(const norm* n, unsigned pass) {
+  return n->pass == 0 || n->pass == pass;
 }
 
 static size_t plane_of(const norm* n, size_t sample, size_t channel) {
@@ -45,26 +63,39 @@ static void normalize(const norm* n, line l, const pt_real* x, pt_real* y) {
 #undef PT_LOOP
 }
 
+/* The sums of a channel as this call goes on with them; the elements of the first pass are counted. */
+static sums begun(const norm* n, size_t channel) {
+  sums own = {{{0}, 0}, {{0}, 0}, 0};
+  if (n->kept != NULL && (n->pass > 1 || n->goes_on)) own = n->kept[channel];
+  if (makes(n, 1)) own.count += n->samples * n->positions;
+  return own;
+}
+
 static void forward_channels(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
-  const pt_real count = (pt_real)(n->samples * n->positions);
   for (size_t channel = begin; channel < end; ++channel) {
-    pt_lanes sums = {{0}, 0}, squares = {{0}, 0};
-    for (size_t sample = 0; sample < n->samples; ++sample) {
-      const pt_real* x = n->x + plane_of(n, sample, channel);
-      PT_LANES_ADD(sums, n->positions, x[at]);
+    sums own = begun(n, channel);
+    if (makes(n, 1)) {
+      for (size_t sample = 0; sample < n->samples; ++sample) {
+        const pt_real* x = n->x + plane_of(n, sample, channel);
+        PT_LANES_ADD(own.first, n->positions, x[at]);
+      }
+      if (!n->is_unfinished) n->mean_out[channel] = pt_lanes_total(&own.first) / (pt_real)own.count;
     }
-    const pt_real mean = pt_lanes_total(&sums) / count;
-    for (size_t sample = 0; sample < n->samples; ++sample) {
-      const pt_real* x = n->x + plane_of(n, sample, channel);
-      PT_LANES_ADD(squares, n->positions, (x[at] - mean) * (x[at] - mean));
+    if (makes(n, 2)) {
+      const pt_real mean = n->mean_out[channel];
+      for (size_t sample = 0; sample < n->samples; ++sample) {
+        const pt_real* x = n->x + plane_of(n, sample, channel);
+        PT_LANES_ADD(own.second, n->positions, (x[at] - mean) * (x[at] - mean));
+      }
+      if (!n->is_unfinished) n->var_out[channel] = pt_lanes_total(&own.second) / (pt_real)own.count;
     }
-    const pt_real var = pt_lanes_total(&squares) / count;
-    const line l = line_of(n, channel, mean, var);
-    for (size_t sample = 0; sample < n->samples; ++sample)
-      normalize(n, l, n->x + plane_of(n, sample, channel), n->y + plane_of(n, sample, channel));
-    n->mean_out[channel] = mean;
-    n->var_out[channel] = var;
+    if (makes(n, 3)) {
+      const line l = line_of(n, channel, n->mean_out[channel], n->var_out[channel]);
+      for (size_t sample = 0; sample < n->samples; ++sample)
+        normalize(n, l, n->x + plane_of(n, sample, channel), n->y + plane_of(n, sample, channel));
+    }
+    if (n->kept != NULL) n->kept[channel] = own;
   }
 }
 
@@ -84,23 +115,28 @@ static pt_status forward(const pt_call* call, pt_activation activation) {
  * flows back through the activation. */
 static void backward_channels(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
-  const pt_real count = (pt_real)(n->samples * n->positions);
   const pt_activation act = n->activation;
   for (size_t channel = begin; channel < end; ++channel) {
     const pt_real mean = n->mean[channel], inverse = 1 / (pt_real)sqrt((double)(n->var[channel] + n->eps));
     const line l = act.op != 0 ? line_of(n, channel, mean, n->var[channel]) : (line){mean, 0, 0};
-    pt_lanes sums = {{0}, 0}, products = {{0}, 0};
-    for (size_t sample = 0; sample < n->samples; ++sample) {
+    sums own = begun(n, channel);
+    for (size_t sample = 0; makes(n, 1) && sample < n->samples; ++sample) {
       const pt_real *x = n->x + plane_of(n, sample, channel), *dy = n->dy + plane_of(n, sample, channel);
 #define PT_DN(op) pt_activation_grad(op, act.p, act.q, dy[at], (x[at] - mean) * l.a + l.b)
-#define PT_LOOP(op)                            \
-  PT_LANES_ADD(sums, n->positions, PT_DN(op)); \
-  PT_LANES_ADD(products, n->positions, PT_DN(op) * (x[at] - mean))
+#define PT_LOOP(op)                                 \
+  PT_LANES_ADD(own.first, n->positions, PT_DN(op)); \
+  PT_LANES_ADD(own.second, n->positions, PT_DN(op) * (x[at] - mean))
       PT_BY_ACTIVATION(act, PT_LOOP);
 #undef PT_LOOP
     }
-    const pt_real dbias = pt_lanes_total(&sums), dscale = pt_lanes_total(&products) * inverse;
-    const pt_real a = n->scale[channel] * inverse, b = dbias / count, c = dscale * inverse / count;
+    if (n->kept != NULL) n->kept[channel] = own;
+    if (makes(n, 1) && !n->is_unfinished) {
+      n->dscale[channel] = pt_lanes_total(&own.second) * inverse;
+      n->dbias[channel] = pt_lanes_total(&own.first);
+    }
+    if (!makes(n, 2)) continue;
+    const pt_real count = (pt_real)own.count, a = n->scale[channel] * inverse, b = n->dbias[channel] / count,
+                  c = n->dscale[channel] * inverse / count;
     for (size_t sample = 0; sample < n->samples; ++sample) {
       const pt_real *x = n->x + plane_of(n, sample, channel), *dy = n->dy + plane_of(n, sample, channel);
       pt_real* dx = n->dx + plane_of(n, sample, channel);
@@ -110,9 +146,12 @@ static void backward_channels(void* arg, size_t begin, size_t end) {
 #undef PT_LOOP
 #undef PT_DN
     }
-    n->dscale[channel] = dscale;
-    n->dbias[channel] = dbias;
   }
+}
+
+/* Of a call that makes a part: the sums of all channels. */
+static size_t kept_bytes(const pt_call* call) {
+  return pt_pass(call) == 0 ? 0 : call->inputs[0].dims[1] * sizeof(sums);
 }
 
 /* The inputs are dY, X, scale, then the bias if there is an activation, then mean and variance. */
@@ -178,6 +217,14 @@ static const pt_activation kNoActivation = {0, 0, 0};
   pt_status PT_NAME(pt_##with_activation)(const pt_call* call) { \
     return function(call, pt_activation_of(call));               \
   }
-PT_NORM(batch_norm, batch_norm_act, forward)
-PT_NORM(batch_norm_grad, batch_norm_act_grad, backward)
+#define PT_NORM_IN_PARTS(name, with_activation, function)               \
+  PT_NORM(name, with_activation, function)                              \
+  size_t PT_NAME(pt_##name##_workspace)(const pt_call* call) {            \
+    return kept_bytes(call);                                            \
+  }                                                                     \
+  size_t PT_NAME(pt_##with_activation##_workspace)(const pt_call* call) { \
+    return kept_bytes(call);                                            \
+  }
+PT_NORM_IN_PARTS(batch_norm, batch_norm_act, forward)
+PT_NORM_IN_PARTS(batch_norm_grad, batch_norm_act_grad, backward)
 PT_NORM(batch_norm_eval, batch_norm_act_eval, evaluate)

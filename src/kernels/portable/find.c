@@ -51,6 +51,11 @@ int pt_kernel_makes_parts(uint16_t op, uint16_t algorithm) {
     case PT_OP_matmul_update:
     case PT_OP_conv2d_dw_update: /* "compact" has no room for the whole gradient */
       return algorithm == 0 || algorithm == PT_COMPACT_WHOLE;
+    case PT_OP_batch_norm:
+    case PT_OP_batch_norm_act:
+    case PT_OP_batch_norm_grad:
+    case PT_OP_batch_norm_act_grad:
+      return 1;
     default:
       return 0;
   }

@@ -105,12 +105,12 @@
   OP(softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                               \
   OP(log_softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                \
   OP(log_softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                           \
-  OP(batch_norm, 3, 3, 3, 3, 0, 1, REAL, batch_norm, REAL)                                                   \
-  OP(batch_norm_grad, 5, 5, 3, 3, 0, 1, REAL, batch_norm_grad, REAL)                                         \
+  OP(batch_norm, 3, 3, 3, 3, 0, 1, REAL, batch_norm, OWN_WORKSPACE)                                                   \
+  OP(batch_norm_grad, 5, 5, 3, 3, 0, 1, REAL, batch_norm_grad, OWN_WORKSPACE)                                         \
   OP(batch_norm_stats, 4, 4, 2, 2, 1, 1, REAL, batch_norm_stats, REAL)                                       \
   OP(batch_norm_eval, 5, 5, 1, 1, 0, 1, REAL, batch_norm_eval, REAL)                                         \
-  OP(batch_norm_act, 3, 3, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act, REAL)           \
-  OP(batch_norm_act_grad, 6, 6, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_grad, REAL) \
+  OP(batch_norm_act, 3, 3, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act, OWN_WORKSPACE)           \
+  OP(batch_norm_act_grad, 6, 6, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_grad, OWN_WORKSPACE) \
   OP(batch_norm_act_eval, 5, 5, 1, 1, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_eval, REAL) \
   OP(layer_norm, 3, 3, 3, 3, 1, 1, REAL, layer_norm, REAL)                                                   \
   OP(layer_norm_grad, 5, 5, 3, 3, 1, 0, REAL, layer_norm_grad, REAL)

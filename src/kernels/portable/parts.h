@@ -5,8 +5,13 @@
  *   channels of dY     conv2d_dx, conv2d_dz, in one group
  *   samples, or rows of dY of one sample, with the rows of X that they read and the padding that these have
  *                      conv2d_dw, conv2d_dw_update
+ *   samples, or rows (dimension 2) of one sample
+ *                      batch_norm, batch_norm_act in three passes; batch_norm_grad, batch_norm_act_grad in two
  *
- * Between two calls the sums lie in the output, those of the updates in the workspace, where they must stay as they are: an output of the others lies
+ * A kernel of several passes goes over all its terms in each of them, a pass after the other (PT_PASS). Its sums lie in the workspace. A result of the
+ * terms' shape is written in the last pass, and may lie over an input; the others are written where their pass ends.
+ *
+ * Between two calls the sums of the others lie in the output, those of the updates in the workspace, where they must stay as they are: an output of products lies
  * over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and states; only
  * the last call of an update writes its outputs. */
 #pragma once
@@ -31,6 +36,15 @@ static inline int pt_goes_on(const pt_call* call) {
   return 0;
 #else
   return (call->terms & PT_GOES_ON) != 0;
+#endif
+}
+/* The pass that the call makes, from 1 on; 0: all. */
+static inline unsigned pt_pass(const pt_call* call) {
+#ifdef PT_NO_PARTS
+  (void)call;
+  return 0;
+#else
+  return (unsigned)call->terms / PT_PASS;
 #endif
 }
 static inline int pt_is_unfinished(const pt_call* call) {
