@@ -5,24 +5,30 @@ by `pantoum verify` and by the reference checker, and if the ratio is at most 1 
 row's figure is the bound that the plan proves over the best value known; it holds at 1. `least` is the RAM below which it is proved that nothing fits, beside that of a
 known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
 plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
-unlimited RAM. `step` is the time of such a step over that in unlimited RAM.
-usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT]
+unlimited RAM. `step` is the time of such a step over that in unlimited RAM. `resnet18 256KiB m4f` trains it for two steps as firmware of a Cortex-M4F in QEMU: the
+figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `main job` is the share of the main job's
+tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
+as firmware of a Cortex-M0 with 32 KiB of RAM in all.
+usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT] [--long]
 """
 import argparse
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import gtest_counts
 import resnet18_cifar
+from house import make_data
 from table import Table
 
 EXACT = 1e-9
 NETWORK = "resnet18-cifar-momentum"
 MOST_LEAST_BYTES = 24 << 10
+ABSENT = " ".join(tool for tool in ("arm-none-eabi-gcc", "qemu-system-arm") if not shutil.which(tool))
 
 
 def run(*words):
@@ -95,8 +101,7 @@ def trained(args, folder, name, *more):
 def add_training(table, args, raw, folder):
     if not table.wants("resnet18 256KiB host"):
         return
-    resnet18_cifar.write_model(os.path.join(folder, "resnet18.onnx"))
-    resnet18_cifar.write_images(os.path.join(folder, "images.npz"), 2)
+    write_resnet18(folder)
     whole, why = trained(args, folder, "whole")
     sliced, why = trained(args, folder, "sliced", "--ram", "256KiB", "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s") if whole else (None, why)
     if not sliced:
@@ -114,6 +119,59 @@ def add_training(table, args, raw, folder):
     table.add("step resnet18 256KiB", seconds / whole_s, "", "", True, f"measured: {seconds:.2f} s, in unlimited RAM {whole_s:.2f} s")
 
 
+def write_resnet18(folder):
+    if not os.path.exists(os.path.join(folder, "resnet18.onnx")):
+        resnet18_cifar.write_model(os.path.join(folder, "resnet18.onnx"))
+        resnet18_cifar.write_images(os.path.join(folder, "images.npz"), 2)
+
+
+def add_firmware(table, args, raw, folder, name, ram_kib, reserve_kib, steps, target):
+    if not table.wants(name):
+        return
+    write_resnet18(folder)
+    plan, project = os.path.join(folder, "firmware.json"), os.path.join(folder, name.replace(" ", "-"))
+    commands = (
+        ["plan", os.path.join(folder, "resnet18.onnx"), "--device", "m4", "--batch", "1", "--ram", f"{ram_kib}KiB", "--reserve", f"{reserve_kib}KiB", "--params-in", "aux",
+         "--optimizer", "sgd,momentum=0.9", "--time-limit", f"{3 * args.time_limit}s", "-o", plan],
+        ["emit", plan, *target, "--data", os.path.join(folder, "images.npz"), "--samples", "2", "--steps", str(steps), "--storage-image", "-o", project],
+        ["run-firmware", project, "--format", "json"])
+    for words in commands:
+        done = run(args.pantoum, *words)
+        if done.returncode != 0:
+            return table.add(name, 0.0, "B", f"<= {ram_kib << 10}", False, done.stderr.strip().splitlines()[0])
+    told = json.loads(done.stdout)
+    with open(plan) as file:
+        predicted = json.load(file)["predicted"]
+    used = told["device"]["ram_bytes"]
+    raw[name] = {"plan": predicted, "run": told}
+    table.add(name, used, "B", f"<= {ram_kib << 10}, the host's bits", told["equal"] and used <= ram_kib << 10,
+              f"{steps} steps in QEMU; {told['device']['storage_read_bytes'] / steps / 2**20:.0f} MiB in and {told['worn'] / steps / 2**20:.0f} MiB out a step; m4's model says of a step: {predicted['time_s']:.4g} s, {predicted['energy_j']:.3g} J")
+
+
+def add_main_job(table, args, raw, folder):
+    if not table.wants("main job"):
+        return
+    examples = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples", "fashion", "cnn.onnx")
+    make_data(os.path.join(folder, "clothes"), 20 * 128, 128)
+    common = ["--device", "host", "--kernels", "portable", "--batch", "128", "--optimizer", "sgd,momentum=0.9", "--weight-decay", "1e-4"]
+    peak = json.loads(run(args.pantoum, "plan", examples, *common, "--format", "json").stdout)["unplanned_peak_bytes"]
+    seconds, found = {}, {}
+    for ram, words in ((peak, []), (peak // 4, ["--params-in", "aux"])):
+        out, log = os.path.join(folder, f"main{ram}.safetensors"), os.path.join(folder, f"main{ram}.jsonl")
+        done = run(args.pantoum, "train", examples, "--data", os.path.join(folder, "clothes"), *common, "--ram", f"{ram}B", *words, "--epochs", "1", "--lr", "0.05", "--seed", "1",
+                   "--threads", "2", "-o", out, "--log", log)
+        if done.returncode != 0:
+            return table.add("main job", 0.0, "", "the same bits", False, done.stderr.strip().splitlines()[0])
+        found[ram] = resnet18_cifar.tensors(out)
+        with open(log) as lines:
+            seconds[ram] = min(each["seconds"] for each in map(json.loads, lines) if each.get("event") == "step")
+    whole, part = found.values()
+    same = sum(part[name] == whole[name] for name in whole) / len(whole)
+    ratio = seconds[peak // 4] / seconds[peak]
+    raw["main job"] = {"peak_bytes": peak, "ram_bytes": peak // 4, "seconds": list(seconds.values())}
+    table.add("main job", same, "", "the same bits", same == 1, f"in {peak // 4} of {peak} bytes; a step takes {ratio:.1f} times that in the whole peak (measured)")
+
+
 def add_exhaustive(table, args, raw):
     for name, counts, held in gtest_counts.tests(args.plan_test, "EngineExhaustiveSearch.AgreesOnOpsThatStream", True):
         raw[name] = counts
@@ -129,6 +187,7 @@ def main():
     parser.add_argument("--reference", required=True)
     parser.add_argument("--time-limit", type=float, default=10)
     parser.add_argument("--only", default="")
+    parser.add_argument("--long", action="store_true")
     args = parser.parse_args()
     args.streams = os.path.join(args.reference, "anchors", "streams")
     table, raw = Table(args.only), {}
@@ -143,6 +202,13 @@ def main():
         table.skip("reference", f"no {questions}")
     with tempfile.TemporaryDirectory() as folder:
         add_training(table, args, raw, folder)
+        add_main_job(table, args, raw, folder)
+        if ABSENT:
+            table.skip("resnet18 256KiB m4f", f"not on this machine: {ABSENT}")
+        else:
+            add_firmware(table, args, raw, folder, "resnet18 256KiB m4f", 256, 16, 2, ["--target", "cortex-m4f"])
+            if args.long:
+                add_firmware(table, args, raw, folder, "resnet18 32KiB m0", 32, 11, 1, ["--target", "cortex-m0", "--board", "mps2-an385", "--stack", "4KiB"])
     if table.wants("exhaustive"):
         add_exhaustive(table, args, raw)
     out = os.path.join(os.environ.get("PANTOUM_OUT", "out"), "bench")

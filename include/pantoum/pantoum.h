@@ -118,7 +118,7 @@ typedef struct pt_call {
  * PT_GOES_ON. Kernels that go over their terms more than once have such calls for pass 1, then for pass 2 and so on. They give the bits of one call with all terms. src/kernels/portable/parts.h says which kernels, and which terms. */
 typedef enum pt_terms {
   PT_ALL_TERMS = 0,
-  PT_GOES_ON = 1,   /* sums begin with what an earlier call left; without it with +0 */
+  PT_GOES_ON = 1,    /* sums begin with what an earlier call left; without it with +0 */
   PT_UNFINISHED = 2, /* more terms follow: what comes behind a sum (bias, activation, update) is not done yet */
   PT_PASS = 4        /* times the number of the pass that is made, from 1 on; 0: all in one call */
 } pt_terms;

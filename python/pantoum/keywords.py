@@ -614,6 +614,7 @@ def emit(
     target: str = "",
     board: str | None = None,
     check_blocks: bool = False,
+    storage_image: bool = False,
     layout: Literal["make", "cmake", "zephyr"] = "make",
     ram: Size | None = None,
     stack: Size | None = None,
@@ -635,6 +636,8 @@ def emit(
         target: processor of the device (default: "").
         board: board on which the project runs (docs/firmware.md) (default: the target's own).
         check_blocks: check each block that is read from storage by a CRC-32, for which RAM holds 4 bytes a block.
+        storage_image: write the initial values of what lives in storage into an image of it, model/storage.img,
+            instead of ROM.
         layout: whose folder the project is: that of make, of CMake (a library and a program on it), or of Zephyr (a
             module and an application) (default: "make").
         ram: RAM of the device, everything in all (default: the plan's budget and reserve).
@@ -657,6 +660,7 @@ def emit(
         "target": target,
         "board": board,
         "check_blocks": check_blocks,
+        "storage_image": storage_image,
         "layout": layout,
         "ram": ram,
         "stack": stack,

@@ -83,22 +83,33 @@ void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
   }
 }
 
-// At least as many transfers as the operand makes, without a walk.
-int64_t transfers_of(const pt_loop& loop, unsigned operand) {
+// At most what the operand moves, without a walk: its bytes, as often as all of its slices are moved, and a transfer for each run but for those that
+// may be carried.
+void add_least_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
   const pt_box box = pt_slice_of(&loop, operand);
   const pt_runs run = pt_runs_of(&loop, operand, &box);
-  return static_cast<int64_t>(run.count * pt_moves_of(&loop, operand));
+  const pt_tensor& whole = loop.whole->operands[operand];
+  uint64_t slices = 1;
+  for (unsigned at = 0; at < loop.loops; ++at)
+    if ((pt_loops_of(&loop, operand) >> at & 1) != 0) slices *= loop.counts[at];
+  const uint64_t moves = pt_moves_of(&loop, operand);
+  const auto bytes = static_cast<Bytes>(pt_type_elements(&whole) * pt_dtype_size(whole.dtype) * (moves / slices));
+  const auto transfers = static_cast<int64_t>(loop.how[operand] == PT_CARRIED ? 1 : run.count * moves);
+  if (loop.how[operand] == PT_PACKED) {
+    sum.packed += bytes;
+  } else if (operand < loop.whole->input_count) {
+    sum.bytes_in += bytes, sum.transfers_in += transfers;
+  } else {
+    sum.bytes_out += bytes, sum.transfers_out += transfers;
+  }
 }
 
-std::optional<Traffic> traffic_of(const pt_loop& loop) {
+template <class Add>
+Traffic traffic_of(const pt_loop& loop, const Add& add) {
   Traffic sum;
   const unsigned operands = loop.whole->input_count + loop.whole->output_count;
-  int64_t transfers = 0;
   for (unsigned operand = 0; operand < operands; ++operand)
-    if (loop.how[operand] != PT_IN_PLACE) transfers += transfers_of(loop, operand);
-  if (transfers > kMostTransfers) return std::nullopt;
-  for (unsigned operand = 0; operand < operands; ++operand)
-    if (loop.how[operand] != PT_IN_PLACE) add_traffic(loop, operand, sum);
+    if (loop.how[operand] != PT_IN_PLACE) add(loop, operand, sum);
   for (unsigned at = 0; at < loop.loops; ++at) sum.steps *= loop.counts[at];
   return sum;
 }
@@ -199,29 +210,49 @@ class Slicings {
     Found found;
     found.slicing = view_.view.slicing;
     found.workspace = static_cast<Bytes>(loop.workspace_bytes);
-    if (found.workspace > options_.budget && least_ && least_->workspace <= found.workspace) return std::nullopt;
-    const std::optional<Traffic> traffic = traffic_of(loop);
-    if (!traffic) return std::nullopt;
-    found.traffic = *traffic;
-    found.beside = static_cast<double>(traffic->steps) * compute_.op_overhead_s;
-    if (compute_.bytes_per_s > 0) found.beside += 2 * static_cast<double>(traffic->packed) / compute_.bytes_per_s;
-    found.seconds = found.beside + seconds_of(device_.pager, *traffic);
+    take(traffic_of(loop, add_least_traffic), found);
+    if (found.traffic.transfers_in + found.traffic.transfers_out > kMostTransfers || !improves(found))
+      return std::nullopt;
+    take(traffic_of(loop, add_traffic), found);
     return found;
+  }
+
+  void take(const Traffic& traffic, Found& found) const {
+    found.traffic = traffic;
+    found.beside = static_cast<double>(traffic.steps) * compute_.op_overhead_s;
+    if (compute_.bytes_per_s > 0) found.beside += 2 * static_cast<double>(traffic.packed) / compute_.bytes_per_s;
+    found.seconds = found.beside + seconds_of(device_.pager, traffic);
+  }
+
+  [[nodiscard]] static bool is_less(Bytes workspace, problem::Seconds seconds, const std::optional<Found>& than) {
+    return !than || std::pair(workspace, seconds) < std::pair(than->workspace, than->seconds);
+  }
+
+  [[nodiscard]] Bytes most_of(size_t part) const {
+    return static_cast<Bytes>(kParts[part] * static_cast<double>(options_.budget));
+  }
+
+  [[nodiscard]] bool is_better(const Found& found, size_t part) const {
+    const std::optional<Found>& best = best_[part];
+    return found.workspace <= most_of(part) &&
+           (!best || std::pair(found.seconds, found.workspace) < std::pair(best->seconds, best->workspace));
+  }
+
+  // Is it less than one that was found for a part of the budget, or leaner than all?
+  [[nodiscard]] bool improves(const Found& found) const {
+    if (is_less(found.workspace, found.seconds, least_)) return true;
+    for (size_t part = 0; part < best_.size(); ++part)
+      if (is_better(found, part)) return true;
+    return false;
   }
 
   void consider() {
     if (!seen_.insert(name_in_slices("", view_.view.slicing)).second) return;
     const std::optional<Found> found = opened();
     if (!found) return;
-    if (!least_ || std::pair(found->workspace, found->seconds) < std::pair(least_->workspace, least_->seconds))
-      least_ = found;
-    for (size_t part = 0; part < std::size(kParts); ++part) {
-      const auto most = static_cast<Bytes>(kParts[part] * static_cast<double>(options_.budget));
-      std::optional<Found>& best = best_[part];
-      if (found->workspace <= most &&
-          (!best || std::pair(found->seconds, found->workspace) < std::pair(best->seconds, best->workspace)))
-        best = found;
-    }
+    if (is_less(found->workspace, found->seconds, least_)) least_ = found;
+    for (size_t part = 0; part < best_.size(); ++part)
+      if (is_better(*found, part)) best_[part] = found;
   }
 
   std::vector<Found> kept() const {
@@ -307,7 +338,17 @@ class Adder {
     return tensor.start != Home::kRam;
   }
 
-  // Operands that are in storage together: those of one tensor, and a tensor with what takes its place after the step.
+  [[nodiscard]] Bytes bytes_of(const ir::Op& op, uint32_t operands) const {
+    Bytes bytes = 0;
+    for (const std::vector<ir::ValueId>* values : {&op.inputs, &op.outputs})
+      for (const ir::ValueId value : *values) {
+        if ((operands & 1) != 0) bytes += tensor_of(value).bytes;
+        operands >>= 1;
+      }
+    return bytes;
+  }
+
+  // Operands that are in storage together, the largest first: those of one tensor, and a tensor with what takes its place after the step.
   [[nodiscard]] std::vector<uint32_t> groups_of(const ir::Op& op) const {
     std::map<int64_t, uint32_t> by_tensor;
     const auto first_of = [&](ir::ValueId value) {
@@ -325,12 +366,13 @@ class Adder {
       if (may_stream(output, true)) by_tensor[first_of(output)] |= bit;
       bit <<= 1;
     }
-    // Parameter and states are sliced alike: together.
+    // Parameter and states are sliced alike: together. So are the smallest, where there are many, as the vectors of a norm.
     uint32_t updated = 0;
     std::vector<uint32_t> groups;
     for (const auto& [tensor, bits] : by_tensor)
       (std::has_single_bit(bits) ? groups.emplace_back(bits) : updated) |= bits;
     if (updated != 0) groups.push_back(updated);
+    std::ranges::stable_sort(groups, std::greater<>(), [&](uint32_t group) { return bytes_of(op, group); });
     while (groups.size() > kMostGroups) {
       groups[groups.size() - 2] |= groups.back();
       groups.pop_back();

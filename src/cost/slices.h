@@ -14,8 +14,9 @@
 namespace pantoum::cost {
 
 struct SliceOptions {
-  Bytes budget = 0;  // operands that are small beside it are never streamed, and of slices that need more the leanest alone are offered
-  int threads = 1;   // of the pool on which ops run
+  Bytes budget =
+      0;  // operands that are small beside it are never streamed, and of slices that need more the leanest alone are offered
+  int threads = 1;  // of the pool on which ops run
 };
 
 // Makes the alignment of tensors a multiple of the storage's blocks, which slices are moved in: a microcontroller's is that of its words. Does nothing

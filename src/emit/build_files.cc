@@ -109,10 +109,9 @@ std::string listed(std::string words) {
 // `run`, as the Makefile has it: in the project's folder, where storage.img is.
 std::string cmake_run(const Project& project) {
   const bool is_posix = project.board.is_posix();
-  const std::string image =
-      project.storage_blocks == 0
-          ? ""
-          : fmt::format("\n  COMMAND test -f storage.img || sh -c \"{}\"", new_storage(project, "storage.img"));
+  const std::string image = project.storage_blocks == 0 ? ""
+                                                        : fmt::format("\n  COMMAND test -f storage.img || sh -c \"{}\"",
+                                                                      new_storage(project, "storage.img"));
   return fmt::format(
       "add_custom_target(run{}\n  COMMAND {}$<TARGET_FILE:firmware>\n  WORKING_DIRECTORY ${{CMAKE_SOURCE_DIR}} "
       "USES_TERMINAL DEPENDS firmware)\n",
@@ -192,7 +191,8 @@ std::string library_lists(const Project& project) {
   text += fmt::format("target_compile_options(pantoum_model PRIVATE\n  {})\n", listed(fmt::format("-O2 {}", kCompile)));
   if (!project.limits.empty())
     text += fmt::format("target_compile_options(pantoum_model PUBLIC {})\n", listed(project.limits));
-  text += "target_link_libraries(pantoum_model PUBLIC " + libraries(project) + ")\n\nif(NOT PROJECT_IS_TOP_LEVEL)\n  return()\nendif()\n\n";
+  text += "target_link_libraries(pantoum_model PUBLIC " + libraries(project) +
+          ")\n\nif(NOT PROJECT_IS_TOP_LEVEL)\n  return()\nendif()\n\n";
   text += "add_executable(firmware" + listed_sources(project, true, "") + ")\n";
   text += fmt::format("target_compile_options(firmware PRIVATE\n  {})\n",
                       listed(fmt::format("-O2 {} -DSTEPS=${{STEPS}}", kCompile)));

@@ -190,7 +190,8 @@ Trains on {1}{2}, as it was planned.
       sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table, sizes.plan, sizes.weights,
       sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks, sizes.sums,
       endurance_rows(firmware, sizes.writes), how_to_build(firmware.layout, board), main_of(firmware.layout),
-      sizes.image == 0 ? "" : fmt::format("\n| image of the storage before the first step, {} | {} |", kImage, sizes.image));
+      sizes.image == 0 ? ""
+                       : fmt::format("\n| image of the storage before the first step, {} | {} |", kImage, sizes.image));
 }
 
 // What emit::run_on_host, emit::counted_steps and emit::program_memory read.

@@ -45,11 +45,11 @@ struct Firmware {
   std::vector<pt_group> groups;  // of parameters, by the plan's index
   train::Schedule schedule;      // of lr and of the groups' rates
   uint64_t seed = 0, steps = 100;
-  double energy_j = 0;        // of a step, as planned; NaN: not predicted
-  uint64_t ram_bytes = 0;     // of the device, everything in all
-  uint64_t stack_bytes = 0;   // 0: as much as its calls need (stack_depth.h), or 2 KiB where that is not known
-  uint64_t endurance = 0;     // bytes that may be written to the storage in its life
-  bool check_blocks = false;  // a checksum of every block in storage, in RAM
+  double energy_j = 0;         // of a step, as planned; NaN: not predicted
+  uint64_t ram_bytes = 0;      // of the device, everything in all
+  uint64_t stack_bytes = 0;    // 0: as much as its calls need (stack_depth.h), or 2 KiB where that is not known
+  uint64_t endurance = 0;      // bytes that may be written to the storage in its life
+  bool check_blocks = false;   // a checksum of every block in storage, in RAM
   bool storage_image = false;  // initial values that live in storage lie in its image, not in ROM
   std::string target, board;
   Layout layout = Layout::make;

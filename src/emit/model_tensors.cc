@@ -28,8 +28,7 @@ bool has_initial_value(const pt_plan& plan, uint32_t tensor, const pt_tensor_inf
                        const std::vector<std::string>& batch) {
   const std::string name = info.name;
   const bool is_successor = (pt_tensor_record(&plan, tensor)[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
-  return info.home != PT_HOME_NONE && !is_successor && !name.empty() &&
-         std::ranges::find(batch, name) == batch.end();
+  return info.home != PT_HOME_NONE && !is_successor && !name.empty() && std::ranges::find(batch, name) == batch.end();
 }
 
 void place_in_rom(const pt_plan& plan, uint32_t tensor, const std::vector<std::byte>& data,

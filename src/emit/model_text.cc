@@ -416,10 +416,10 @@ std::string limits(const pt_plan& plan) {
     const int64_t activation = view.ints[size_t{view.int_count} - PT_EPILOGUE_ATTRS + PT_EPILOGUE_ACTIVATION];
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
-  return fmt::format(
-      "-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{}{} -DPT_NO_TEXT{}", operands,
-      attributes, rank, has_slices ? "" : " -DPT_NO_SLICES -DPT_NO_PARTS", pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
-      has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
+  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1{}{} -DPT_NO_TEXT{}",
+                     operands, attributes, rank, has_slices ? "" : " -DPT_NO_SLICES -DPT_NO_PARTS",
+                     pt_plan_engines(&plan) > 1 ? "" : " -DPT_MAX_ENGINES=1",
+                     has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 
 }  // namespace pantoum::emit

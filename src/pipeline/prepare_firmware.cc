@@ -118,7 +118,9 @@ int64_t stored_bytes(const data::Dataset& data) {
 Result<void> check_room(const FirmwareOptions& options, const data::TrainTest& data) {
   PANTOUM_ASSIGN(const emit::Board board, emit::find_board(options.target, options.board.value_or(""), 0));
   if (board.is_posix()) return {};
-  const auto taken = [](int64_t asked, const data::Dataset& of) { return asked == 0 ? of.count() : std::min(asked, of.count()); };
+  const auto taken = [](int64_t asked, const data::Dataset& of) {
+    return asked == 0 ? of.count() : std::min(asked, of.count());
+  };
   const int64_t train = taken(options.samples.value_or(0), data.train);
   const int64_t test = options.test_samples ? taken(*options.test_samples, data.test) : 0;
   const int64_t each = stored_bytes(data.train), most = static_cast<int64_t>(board.rom_bytes);

@@ -14,8 +14,7 @@ namespace {
 bool may_slice_with_other_kernels(const Compiled& compiled, const PlanRequest& request) {
   const std::vector<problem::Tensor>& tensors = compiled.training().cost.graph.tensors;
   return std::ranges::any_of(tensors, [](const auto& tensor) { return tensor.start == problem::Home::kAux; }) &&
-         !request.on_engines() && request.runs("slices") &&
-         request.settings.planner == plan::kOwnPlanner &&
+         !request.on_engines() && request.runs("slices") && request.settings.planner == plan::kOwnPlanner &&
          compiled.training().cost.graph.device.pager.mode != problem::PagerMode::kNone;
 }
 

@@ -31,7 +31,7 @@ typedef struct pt_axes {
   int8_t dim[PT_MAX_LOOPS + 1][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
   uint8_t count;                                 /* without PT_PASSES; 0: the op is not cut */
   uint8_t passes; /* over all terms, where their axes are cut; results along these are made in the last one */
-  uint8_t flat; /* operands are vectors of their elements, in order; those of one element are scalars */
+  uint8_t flat;   /* operands are vectors of their elements, in order; those of one element are scalars */
 } pt_axes;
 
 /* Tells the axes of an op whose use is sound (pt_check_op). Their numbers are part of the plan's format. */
@@ -44,8 +44,8 @@ enum {              /* how the loop gets at an operand's slice */
        PT_PACKED,   /* it is copied between the tensor, in RAM, and a buffer */
        PT_DENSE,    /* streamed, its runs are whole units of storage */
        PT_SPAN,     /* streamed, one run: the buffer holds all units that it touches */
-       PT_CARRIED,  /* streamed out, one run behind that of the slice before: a unit that it fills in part stays in the buffer for the next */
-       PT_STAGED    /* streamed in, a run at a time through a buffer of its own, because runs are parts of units */
+       PT_CARRIED, /* streamed out, one run behind that of the slice before: a unit that it fills in part stays in the buffer for the next */
+       PT_STAGED   /* streamed in, a run at a time through a buffer of its own, because runs are parts of units */
 };
 
 typedef struct pt_loop {

@@ -201,7 +201,8 @@ std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
         std::set<uint64_t> units;
         for (uint64_t byte = 0; byte < runs.bytes; ++byte) units.insert((runs.begin + byte) / loop.unit);
         const uint64_t end = runs.begin + runs.bytes;
-        if (loop.how[operand] == PT_CARRIED && end % loop.unit != 0 && next != 0 && next_slice_begins_at(loop, operand) == end)
+        if (loop.how[operand] == PT_CARRIED && end % loop.unit != 0 && next != 0 &&
+            next_slice_begins_at(loop, operand) == end)
           units.erase(end / loop.unit);
         (is_input ? in : out) += units.size() * loop.unit;
       } while (pt_next_run(&box, &runs) != 0);
@@ -237,8 +238,7 @@ bool agrees(Cut cut, Random& random, const pt_pool* pool) {
   const auto [in, out] = bytes_moved(loop);
   uint64_t told[2] = {0, 0};
   for (unsigned operand = 0; operand < operands_of(cut.of); ++operand)
-    if (pt_is_streamed(&view, operand))
-      told[operand < view.input_count ? 0 : 1] += pt_traffic_of(&loop, operand).bytes;
+    if (pt_is_streamed(&view, operand)) told[operand < view.input_count ? 0 : 1] += pt_traffic_of(&loop, operand).bytes;
   EXPECT_THAT(told, testing::ElementsAre(in, out));
   EXPECT_EQ(found.counters.bytes_paged_in, in);
   EXPECT_EQ(found.counters.bytes_paged_out, out);

@@ -13,7 +13,8 @@ typedef struct stream {
   pt_loop loop;
   uint8_t* tensor[PT_MAX_OPERANDS]; /* where operands in RAM begin */
   uint32_t slot[PT_MAX_OPERANDS];   /* of those that are streamed */
-  uint32_t left_at[PT_MAX_OPERANDS], left[PT_MAX_OPERANDS]; /* of a carried output: the part of a unit that was not written, units from the buffer's
+  uint32_t left_at[PT_MAX_OPERANDS],
+      left[PT_MAX_OPERANDS]; /* of a carried output: the part of a unit that was not written, units from the buffer's
                                                                begin and bytes */
 } stream;
 

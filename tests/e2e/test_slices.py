@@ -3,11 +3,12 @@ import json
 import math
 import os
 import random
+import re
 import unittest
 
 from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor, tensors
 
-COMMON = ("--batch", 1, "--epochs", 1, "--effort", 2, "--device", "host", "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux")
+COMMON = ("--epochs", 1, "--effort", 2, "--device", "host", "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux")
 
 
 def images(path):
@@ -47,10 +48,10 @@ class Slices(House):
         cls.data = make_data(os.path.join(cls.folder, "data"), 24)
         cls.images = images(os.path.join(cls.folder, "images.onnx"))
 
-    def train(self, model, name, *more):
+    def train(self, model, name, *more, batch=1):
         out = self.path(name + ".safetensors")
         plan = self.path(name + ".plan.json")
-        self.succeed("train", model, "--data", self.data, *COMMON, *more, "-o", out, "--plan-out", plan)
+        self.succeed("train", model, "--data", self.data, *COMMON, "--batch", batch, *more, "-o", out, "--plan-out", plan)
         with open(plan) as file:
             return tensors(out), json.load(file), plan
 
@@ -79,6 +80,33 @@ class Slices(House):
         self.succeed("train", "--plan", path, "--data", self.data, "--epochs", 1, "-o", out)
         self.same_bits(tensors(out), found)
 
+    def test_a_batch_that_norms_are_cut_along(self):
+        expected, whole, _ = self.train(self.images, "batch.whole", batch=24)
+        ram = int(whole["predicted"]["arena_bytes"] * 0.15)
+        found, plan, _ = self.train(self.images, "batch.sliced", "--ram", f"{ram}B", batch=24)
+        ops = {op["id"]: op for op in plan["graph"]["ops"]}
+        cuts = [(ops[step["op"]]["name"], ops[step["op"]]["choices"][step["choice"]]["algorithm"]) for step in self.streams(plan)]
+        self.assertTrue([name for name, cut in cuts if ".n" in name and re.search(r"slices .*\b1:", cut)], cuts)  # axis 1: samples
+        self.assertLessEqual(plan["predicted"]["arena_bytes"], ram)
+        self.same_bits(found, expected)
+
+    def test_what_a_refusal_says_is_true(self):
+        """No plan is smaller than the proved least; with the least that is known there is a plan."""
+        words = ("plan", self.images, "--batch", 1, "--effort", 2, "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux", "--format", "json")
+        known, proved = [], []
+        for budget in (1 << 10, 3 << 10, 9 << 10, 27 << 10, 81 << 10):
+            done = self.run_cli(*words, "--ram", f"{budget}B")
+            if done.returncode == 0:
+                known.append(json.loads(done.stdout)["arena_bytes"])
+                continue
+            self.assertEqual(done.returncode, 5, done.stderr)
+            told = json.loads(done.stdout)
+            proved.append(told["min_ram_bound_bytes"])
+            again = self.succeed(*words, "--ram", f"{told['min_ram_bytes']}B")
+            known.append(json.loads(again.stdout)["arena_bytes"])
+        self.assertTrue(proved)
+        self.assertLessEqual(max(proved), min(known))
+
     def test_a_step_that_fits_whole_is_planned_whole(self):
         _, whole, _ = self.train(self.images, "fits.whole")
         ram = int(whole["predicted"]["arena_bytes"] * 0.8)
@@ -88,7 +116,7 @@ class Slices(House):
     def test_disabled(self):
         _, whole, _ = self.train(self.images, "off.whole")
         ram = int(whole["predicted"]["arena_bytes"] * 0.33)
-        self.refuse(5, "E0301", "train", self.images, "--data", self.data, *COMMON, "--ram", f"{ram}B", "--disable", "slices", "-o", self.path("off.safetensors"))
+        self.refuse(5, "E0301", "train", self.images, "--data", self.data, *COMMON, "--batch", 1, "--ram", f"{ram}B", "--disable", "slices", "-o", self.path("off.safetensors"))
 
 
 if __name__ == "__main__":

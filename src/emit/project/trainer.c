@@ -38,7 +38,7 @@ static pt_status may_write(void* owner, uint64_t at, const void* data, size_t by
     if (pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK || at - begin >= info.payload) continue;
     if (!must_be_finite(trainer, tensor, &info)) continue;
     return is_finite(data, info.payload - (at - begin) < bytes ? info.payload - (at - begin) : bytes) ? PT_OK
-                                                                                                       : PT_E_NUMBER;
+                                                                                                      : PT_E_NUMBER;
   }
   return PT_OK;
 }

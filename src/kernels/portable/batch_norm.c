@@ -217,13 +217,13 @@ static const pt_activation kNoActivation = {0, 0, 0};
   pt_status PT_NAME(pt_##with_activation)(const pt_call* call) { \
     return function(call, pt_activation_of(call));               \
   }
-#define PT_NORM_IN_PARTS(name, with_activation, function)               \
-  PT_NORM(name, with_activation, function)                              \
+#define PT_NORM_IN_PARTS(name, with_activation, function)                 \
+  PT_NORM(name, with_activation, function)                                \
   size_t PT_NAME(pt_##name##_workspace)(const pt_call* call) {            \
-    return kept_bytes(call);                                            \
-  }                                                                     \
+    return kept_bytes(call);                                              \
+  }                                                                       \
   size_t PT_NAME(pt_##with_activation##_workspace)(const pt_call* call) { \
-    return kept_bytes(call);                                            \
+    return kept_bytes(call);                                              \
   }
 PT_NORM_IN_PARTS(batch_norm, batch_norm_act, forward)
 PT_NORM_IN_PARTS(batch_norm_grad, batch_norm_act_grad, backward)

@@ -100,19 +100,19 @@
   OP(max_pool_taps, 1, 1, 1, 1, PT_POOL_ATTRS, 0, BYTES_MADE, max_pool_taps, BYTES) \
   OP(max_pool_grad_taps, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL_BYTES, max_pool_grad_taps, REAL)
 
-#define PT_NORM_OPERATORS(OP)                                                                                \
-  OP(softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                    \
-  OP(softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                               \
-  OP(log_softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                \
-  OP(log_softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                           \
+#define PT_NORM_OPERATORS(OP)                                                                                         \
+  OP(softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                             \
+  OP(softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                        \
+  OP(log_softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                         \
+  OP(log_softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same, REAL)                                                    \
   OP(batch_norm, 3, 3, 3, 3, 0, 1, REAL, batch_norm, OWN_WORKSPACE)                                                   \
   OP(batch_norm_grad, 5, 5, 3, 3, 0, 1, REAL, batch_norm_grad, OWN_WORKSPACE)                                         \
-  OP(batch_norm_stats, 4, 4, 2, 2, 1, 1, REAL, batch_norm_stats, REAL)                                       \
-  OP(batch_norm_eval, 5, 5, 1, 1, 0, 1, REAL, batch_norm_eval, REAL)                                         \
+  OP(batch_norm_stats, 4, 4, 2, 2, 1, 1, REAL, batch_norm_stats, REAL)                                                \
+  OP(batch_norm_eval, 5, 5, 1, 1, 0, 1, REAL, batch_norm_eval, REAL)                                                  \
   OP(batch_norm_act, 3, 3, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act, OWN_WORKSPACE)           \
   OP(batch_norm_act_grad, 6, 6, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_grad, OWN_WORKSPACE) \
-  OP(batch_norm_act_eval, 5, 5, 1, 1, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_eval, REAL) \
-  OP(layer_norm, 3, 3, 3, 3, 1, 1, REAL, layer_norm, REAL)                                                   \
+  OP(batch_norm_act_eval, 5, 5, 1, 1, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_eval, REAL)          \
+  OP(layer_norm, 3, 3, 3, 3, 1, 1, REAL, layer_norm, REAL)                                                            \
   OP(layer_norm_grad, 5, 5, 3, 3, 1, 0, REAL, layer_norm_grad, REAL)
 
 #define PT_REDUCE_OPERATORS(OP)                                      \
