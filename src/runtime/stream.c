@@ -13,9 +13,8 @@ typedef struct stream {
   pt_loop loop;
   uint8_t* tensor[PT_MAX_OPERANDS]; /* where operands in RAM begin */
   uint32_t slot[PT_MAX_OPERANDS];   /* of those that are streamed */
-  uint32_t left_at[PT_MAX_OPERANDS],
-      left[PT_MAX_OPERANDS]; /* of a carried output: the part of a unit that was not written, units from the buffer's
-                                                               begin and bytes */
+  /* Of a carried output, what was not written with its last slice: bytes, and the units of the buffer before them. */
+  uint32_t left[PT_MAX_OPERANDS], left_at[PT_MAX_OPERANDS];
 } stream;
 
 static uint32_t place_of(const stream* s, uint32_t units) {
