@@ -20,6 +20,7 @@ SAMPLES = 1000
 PROJECTS = {  # of the plan, of the project
     "state in storage": (("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), ()),
     "state in storage, checked": (("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), ("--check-blocks",)),
+    "in slices": (("--ram", "14KiB", "--batch", 1, "--params-in", "aux"), ()),
     "state in RAM": (("--ram", "49KiB", "--no-remat"), ()),
     "state in RAM, checked": (("--ram", "49KiB", "--no-remat"), ("--check-blocks",)),
     "kept features": (("--ram", "56KiB", "--freeze", "[wb]*", "--feature-cache", "64KiB"), ()),
@@ -37,7 +38,8 @@ def must(words, **more):
 def program_of(work, name, planned, emitted):
     """Builds the project with power_states.c in place of main.c; the program's words but the last two."""
     folder, plan = work.path(name.replace(" ", "-")), work.path("plan.json")
-    must([work.pantoum, "plan", work.path("net.onnx"), "--device", "m4", "--effort", 2, "--lr", "0.05", "--batch", 4, "--reserve", "8KiB", *planned, "-o", plan])
+    batch = () if "--batch" in planned else ("--batch", 4)
+    must([work.pantoum, "plan", work.path("net.onnx"), "--device", "m4", "--effort", 2, "--lr", "0.05", *batch, "--reserve", "8KiB", *planned, "-o", plan])
     sizes = json.loads(must([work.pantoum, "emit", plan, "--target", "posix", "--data", work.path("data"), "--samples", 10, "--steps", 6, *emitted, "-o", folder,
                              "--format", "json"]))
     with open(os.path.join(job.ROOT, "tests", "faults", "power_states.c"), encoding="ascii") as source, open(os.path.join(folder, "main.c"), "w", encoding="ascii") as main:

@@ -33,6 +33,17 @@ class ReadInPlace(projects.Projects):
         self.assertEqual(int(size, 16), frozen)
         self.assertLess(int(at, 16), 0x20000000)
 
+    def test_frozen_weights_in_ram_are_there_after_a_stop(self):
+        plan = self.plan("stopped", "--batch", 4, "--reserve", "8KiB", "--ram", "49KiB", "--no-remat", "--rom", "0B", "--freeze", "w1")
+        folder, sizes = self.emit(plan, "stopped", ("posix",), steps=40)
+        self.assertGreater(sizes["storage_blocks"], 0)
+        whole = self.run_equal(folder)
+        os.remove(os.path.join(folder, "storage.img"))
+        self.assertEqual(self.make_run(folder, "STEPS=25").returncode, 0)
+        self.assertIn("resumed 25", self.make_run(folder).stdout)
+        again = self.run_equal(folder)
+        self.assertEqual((again["state"], again["test"]), (whole["state"], whole["test"]))
+
     def test_the_plan_needs_less_ram_by_just_these_bytes(self):
         def arena(*words):
             path = self.plan("roomy", "--batch", 2, "--ram", "1MiB", *FROZEN, *words)
