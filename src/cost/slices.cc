@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/round_up.h"
 #include "ir/kernel_call.h"
@@ -287,7 +288,10 @@ class Adder {
       : built_(built), graph_(graph), compute_(compute), options_(options) {}
 
   void add_all() {
-    for (size_t op = 0; op < built_.graph.ops.size(); ++op) for_each_way(op, [&](size_t base) { add_ways(op, base); });
+    for (size_t op = 0; op < built_.graph.ops.size(); ++op)
+      for_each_way(op, [&](size_t base) {
+        if (!is_beaten(op, base)) add_ways(op, base);
+      });
   }
 
   void add_given(const problem::Op& given, size_t op) {
@@ -312,18 +316,32 @@ class Adder {
   }
 
  private:
-  // Calls act(choice) for the whole ways of the op that have slices: the first of each kernel, on all threads.
+  // Does another way need no more time and no more workspace, so that its slices do too?
+  [[nodiscard]] bool is_beaten(size_t op, size_t choice) const {
+    const std::vector<Choice>& choices = built_.graph.ops[op].choices;
+    const auto figures = [&](size_t of) { return std::tuple(choices[of].time_s, choices[of].workspace_bytes, of); };
+    for (size_t other = 0; other < choices.size(); ++other)
+      if (has_slices(op, other) && choices[other].time_s <= choices[choice].time_s &&
+          choices[other].workspace_bytes <= choices[choice].workspace_bytes && figures(other) < figures(choice))
+        return true;
+    return false;
+  }
+
+  // Is it a whole way on all threads, by a kernel whose parts have the bits of the whole?
+  [[nodiscard]] bool has_slices(size_t op, size_t choice) const {
+    const pt_kernel* kernel = built_.kernel_of[op][choice];
+    return kernel != nullptr && keeps_bits(*kernel) && built_.threads_of[op][choice] == 0 &&
+           !built_.graph.ops[op].choices[choice].stream.any() && !built_.slicing_of.contains({op, choice}) &&
+           fits_a_view(built_.computed_as[op][choice]);
+  }
+
+  // Calls act(choice) for the whole ways of the op that have slices: the first of each kernel.
   template <class Act>
   void for_each_way(size_t op, const Act& act) {
     const size_t choices = built_.graph.ops[op].choices.size();
     std::set<const pt_kernel*> kernels;
-    for (size_t choice = 0; choice < choices; ++choice) {
-      const pt_kernel* kernel = built_.kernel_of[op][choice];
-      if (kernel == nullptr || !keeps_bits(*kernel) || built_.threads_of[op][choice] != 0) continue;
-      if (built_.graph.ops[op].choices[choice].stream.any() || built_.slicing_of.contains({op, choice})) continue;
-      if (!fits_a_view(built_.computed_as[op][choice]) || !kernels.insert(kernel).second) continue;
-      act(choice);
-    }
+    for (size_t choice = 0; choice < choices; ++choice)
+      if (has_slices(op, choice) && kernels.insert(built_.kernel_of[op][choice]).second) act(choice);
   }
 
   [[nodiscard]] const Tensor& tensor_of(ir::ValueId value) const {

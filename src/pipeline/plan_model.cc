@@ -216,6 +216,13 @@ Result<cost::BuiltCostGraph> on_engines(Compiled& compiled, const PlanRequest& r
 // Of the time limit: what planning with ops in slices has at least, where finding the slices took the rest.
 constexpr double kLeastForSlices = 0.5;
 
+Bytes widest_op(const plan::Step& step, const plan::PlanOptions& options) {
+  Bytes widest = 0;
+  for (const auto& program : step.programs)
+    widest = std::max(widest, plan::least_working_set_bytes(program.graph, options));
+  return widest;
+}
+
 bool has_limits(const plan::Asked& asked) {
   return asked.options.question.deadline || asked.options.question.energy_limit;
 }
@@ -440,7 +447,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& original, const p
   if (!found && whole && (found.error().code == "E0301" || found.error().code == "E0302")) {
     none.of_some_slices = true;
     plan::Infeasible of_whole;
-    if (!plan::plan_step(*whole, asked, &of_whole) && of_whole.min_plan &&
+    // Whole ops need as much as the widest of them, or more: asking for their least takes long.
+    const bool may_be_less = !none.min_plan || none.min_ram_bytes > widest_op(*whole, asked.options);
+    if (may_be_less && !plan::plan_step(*whole, asked, &of_whole) && of_whole.min_plan &&
         (!none.min_plan || of_whole.min_ram_bytes < none.min_ram_bytes)) {
       none.min_ram_bytes = of_whole.min_ram_bytes;
       none.min_plan = std::move(of_whole.min_plan);
