@@ -6,7 +6,7 @@ row's figure is the bound that the plan proves over the best value known; it hol
 known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
 plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
 unlimited RAM. `step` is the time of such a step over that in unlimited RAM. `resnet18 256KiB m4f` trains it for two steps as firmware of a Cortex-M4F in QEMU: the
-figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `main job` is the share of the main job's
+figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `least model` is the least RAM in which a step of a network is planned on this machine: it holds if there is a plan for that budget. `main job` is the share of the main job's
 tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
 as firmware of a Cortex-M0 with 32 KiB of RAM in all.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT] [--long]
@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import cifar_networks
 import gtest_counts
-import resnet18_cifar
 from house import make_data
 from table import Table
 
@@ -95,7 +95,7 @@ def trained(args, folder, name, *more):
         return None, done.stderr.strip().splitlines()[0]
     with open(log) as lines, open(plan) as file:
         seconds = [each["seconds"] for each in map(json.loads, lines) if each.get("event") == "step"]
-        return (resnet18_cifar.tensors(out), min(seconds), json.load(file)), ""
+        return (cifar_networks.tensors(out), min(seconds), json.load(file)), ""
 
 
 def add_training(table, args, raw, folder):
@@ -121,8 +121,8 @@ def add_training(table, args, raw, folder):
 
 def write_resnet18(folder):
     if not os.path.exists(os.path.join(folder, "resnet18.onnx")):
-        resnet18_cifar.write_model(os.path.join(folder, "resnet18.onnx"))
-        resnet18_cifar.write_images(os.path.join(folder, "images.npz"), 2)
+        cifar_networks.write_resnet18(os.path.join(folder, "resnet18.onnx"))
+        cifar_networks.write_images(os.path.join(folder, "images.npz"), 2)
 
 
 def add_firmware(table, args, raw, folder, name, ram_kib, reserve_kib, steps, target):
@@ -162,7 +162,7 @@ def add_main_job(table, args, raw, folder):
                    "--threads", "2", "-o", out, "--log", log)
         if done.returncode != 0:
             return table.add("main job", 0.0, "", "the same bits", False, done.stderr.strip().splitlines()[0])
-        found[ram] = resnet18_cifar.tensors(out)
+        found[ram] = cifar_networks.tensors(out)
         with open(log) as lines:
             seconds[ram] = min(each["seconds"] for each in map(json.loads, lines) if each.get("event") == "step")
     whole, part = found.values()
@@ -170,6 +170,22 @@ def add_main_job(table, args, raw, folder):
     ratio = seconds[peak // 4] / seconds[peak]
     raw["main job"] = {"peak_bytes": peak, "ram_bytes": peak // 4, "seconds": list(seconds.values())}
     table.add("main job", same, "", "the same bits", same == 1, f"in {peak // 4} of {peak} bytes; a step takes {ratio:.1f} times that in the whole peak (measured)")
+
+
+def add_least(table, args, raw, folder):
+    """The least RAM for a training step on this machine with a batch of one, SGD with momentum and parameters in storage."""
+    for name, write, most in (("resnet18", cifar_networks.write_resnet18, 24), ("vgg16", cifar_networks.write_vgg16, 24), ("mobilenetv2", cifar_networks.write_mobilenet_v2, 36)):
+        if not table.wants(f"least model {name}"):
+            continue
+        path = write(os.path.join(folder, f"{name}.onnx"))
+        words = ["plan", path, "--device", "host", "--batch", "1", "--kernels", "portable", "--threads", "1", "--params-in", "aux", "--optimizer", "sgd,momentum=0.9",
+                 "--measure", "off", "--time-limit", f"{args.time_limit}s", "--format", "json"]
+        told = json.loads(run(args.pantoum, *words, "--ram", "4KiB").stdout)
+        least = told["min_ram_bytes"]
+        planned = run(args.pantoum, *words, "--ram", f"{least}B").returncode == 0
+        raw[f"least model {name}"] = told
+        table.add(f"least model {name}", least, "B", f"<= {most << 10}", planned and least <= most << 10,
+                  f"below {told['min_ram_bound_bytes']} bytes no plan has the slices that were tried: {told['why']}")
 
 
 def add_exhaustive(table, args, raw):
@@ -203,6 +219,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         add_training(table, args, raw, folder)
         add_main_job(table, args, raw, folder)
+        add_least(table, args, raw, folder)
         if ABSENT:
             table.skip("resnet18 256KiB m4f", f"not on this machine: {ABSENT}")
         else:
