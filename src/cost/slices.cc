@@ -71,8 +71,7 @@ struct Traffic {
   Bytes packed = 0;  // copied within RAM
 };
 
-void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
-  const pt_traffic moved = pt_traffic_of(&loop, operand);
+void add_moved(const pt_loop& loop, unsigned operand, const pt_traffic& moved, Traffic& sum) {
   const auto bytes = static_cast<Bytes>(moved.bytes);
   const auto transfers = static_cast<int64_t>(moved.transfers);
   if (loop.how[operand] == PT_PACKED) {
@@ -82,6 +81,10 @@ void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
   } else {
     sum.bytes_out += bytes, sum.transfers_out += transfers;
   }
+}
+
+void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
+  add_moved(loop, operand, pt_traffic_of(&loop, operand), sum);
 }
 
 // At most what the operand moves, without a walk: its bytes, as often as all of its slices are moved, and a transfer for each run but for those that
@@ -94,15 +97,9 @@ void add_least_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
   for (unsigned at = 0; at < loop.loops; ++at)
     if ((pt_loops_of(&loop, operand) >> at & 1) != 0) slices *= loop.counts[at];
   const uint64_t moves = pt_moves_of(&loop, operand);
-  const auto bytes = static_cast<Bytes>(pt_type_elements(&whole) * pt_dtype_size(whole.dtype) * (moves / slices));
-  const auto transfers = static_cast<int64_t>(loop.how[operand] == PT_CARRIED ? 1 : run.count * moves);
-  if (loop.how[operand] == PT_PACKED) {
-    sum.packed += bytes;
-  } else if (operand < loop.whole->input_count) {
-    sum.bytes_in += bytes, sum.transfers_in += transfers;
-  } else {
-    sum.bytes_out += bytes, sum.transfers_out += transfers;
-  }
+  const pt_traffic least = {.bytes = pt_type_elements(&whole) * pt_dtype_size(whole.dtype) * (moves / slices),
+                            .transfers = loop.how[operand] == PT_CARRIED ? 1 : run.count * moves};
+  add_moved(loop, operand, least, sum);
 }
 
 template <class Add>

@@ -173,7 +173,7 @@ std::vector<Objective> objectives_of(const Question& asked) {
 // Lists of a graph with streams, which nobody plans for one engine: searched for by what stays in RAM, one for each thread and each objective, in
 // less and less of the budget until their bytes have offsets in it.
 std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& options, const TimeLimit& time) {
-  const Seconds begin = time.elapsed(), share = kStreamShare * time.left() / kShrinks;
+  const Seconds begin = time.elapsed(), share = std::max(0.0, kStreamShare * time.left() / kShrinks);
   const std::vector<Objective> objectives = objectives_of(model.question);
   std::vector<List> lists(std::max(chains_of(options), objectives.size()));
   const auto search = [&](size_t thread) {
@@ -186,7 +186,8 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
         if (options.stop.stop_requested()) return 1.0;
         if (options.effort > 0)
           return static_cast<double>(moves) / static_cast<double>(options.effort * kMovesPerEffort);
-        return 1 - (until - time.elapsed()) / share;
+        const Seconds left = until - time.elapsed();
+        return left <= 0 ? 1.0 : 1 - left / share;
       };
       List list = by_stays.find(objectives[thread % objectives.size()], capacity, thread + 1, done);
       const std::optional<Bytes> over = run.place(list, share, options.effort > 0 ? kPlacingSteps : 0);

@@ -22,6 +22,7 @@ constexpr int kFarOne = 3;          // one of so many moves: any gap, not one of
 constexpr int kNearOps = 12;        // which is no longer
 constexpr int kTwoOne = 3;          // one of so many moves: two gaps
 constexpr int64_t kAskEvery = 64;
+constexpr size_t kAskAfter = 1 << 13;  // ops that were chosen for
 constexpr double kNoWay = 1e30;
 
 }  // namespace
@@ -353,6 +354,10 @@ class StreamLists::Search {
     }();
     double temperature = 0;
     for (int64_t move = 0;; ++move) {
+      if (chosen_ > kAskAfter) {  // moves of long gaps take long
+        chosen_ = 0;
+        if (done_after(move) >= 1) break;
+      }
       if (move % kAskEvery == 0) {
         const double done = done_after(move);
         if (done >= 1) break;
@@ -407,6 +412,7 @@ class StreamLists::Search {
       }
     }
     base::make_set(positions_);
+    chosen_ += positions_.size();
     for (const int32_t at : positions_) {
       undo_.emplace_back(at, choices_[index(at)]);
       const Choice next = choose(at);
@@ -468,6 +474,7 @@ class StreamLists::Search {
   std::vector<int32_t> changed_;  // gaps
   std::vector<std::pair<int32_t, Choice>> undo_;
   std::vector<int32_t> positions_;
+  size_t chosen_ = 0;  // ops, since the time was asked
 };
 
 StreamLists::StreamLists(const EngineModel& model) : search_(std::make_unique<Search>(model)) {}
