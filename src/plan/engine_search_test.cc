@@ -369,6 +369,21 @@ TEST(EnginePlans, AreTheSameForTheSameEffort) {
   EXPECT_EQ(first->instructions.size(), second->instructions.size());
 }
 
+// A search that takes no time left for time without end hangs here.
+TEST(EnginePlans, ThatStreamEndWhereNoTimeIsLeft) {
+  int planned = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 10, .most_ops = 20, .streams = true});
+    PlanOptions options = asked(graph, Objective::kTime);
+    options.effort = 0;
+    for (const Seconds limit : {0.0, 1e-9, 1e-4}) {
+      options.time_limit = limit;
+      planned += make_plan(graph, options) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(planned, 20);
+}
+
 // A program that shares its arena with another one finds tensors where that one has them.
 TEST(EnginePlans, ThatStreamBeginWhereTheyAreTold) {
   int planned = 0, fixed = 0;
