@@ -26,9 +26,9 @@ enum class Layout : uint8_t { make, cmake, zephyr };
 
 // A setting that is nullopt has the value that the plan was made with.
 struct FirmwareOptions {
-  std::string target;                     // "cortex-m4f"
-  std::optional<std::string> board = {};  // nullopt: the target's default board
-  std::string folder = {};                // of the project
+  std::string target;                      // "cortex-m4f"
+  std::optional<std::string> board = {};   // nullopt: the target's default board
+  std::string folder = {};                 // of the project
   std::optional<std::string> weights = {}, data = {};
   std::optional<int64_t> samples = {}, test_samples = {};
   std::optional<uint64_t> steps = {};
@@ -45,106 +45,48 @@ template <class Visitor>
 void describe(Visitor& v, FirmwareOptions& o) {
   using enum Shown;
   v.group("device");
-  v.field(
-      o.target,
-      {.name = "target", .help = "processor of the device", .option = "--target", .shown = common, .recorded = false});
-  v.field(o.board, {.name = "board",
-                    .help = "board on which the project runs (docs/firmware.md)",
-                    .option = "--board",
-                    .shown = common,
-                    .otherwise = "the target's own",
-                    .holds = Holds::board,
-                    .recorded = false});
-  v.field(o.check_blocks, {.name = "check_blocks",
-                           .help = "check each block that is read from storage by a CRC-32, "
-                                   "for which RAM holds 4 bytes a block",
-                           .option = "--check-blocks",
-                           .recorded = false});
-  v.field(o.storage_image, {.name = "storage_image",
-                            .help = "write the initial values of what lives in storage into an image of it, "
-                                    "model/storage.img, instead of ROM",
-                            .option = "--storage-image",
-                            .recorded = false});
-  v.field(o.layout, {.name = "layout",
-                     .help = "whose folder the project is: that of make, of CMake (a library and a "
-                             "program on it), or of Zephyr (a module and an application)",
-                     .option = "--layout",
+  v.field(o.target, {.name = "target", .help = "processor of the device", .option = "--target", .shown = common,
                      .recorded = false});
+  v.field(o.board, {.name = "board", .help = "board on which the project runs (docs/firmware.md)", .option = "--board",
+                    .shown = common, .otherwise = "the target's own", .holds = Holds::board, .recorded = false});
+  v.field(o.check_blocks, {.name = "check_blocks", .help = "check each block that is read from storage by a CRC-32, "
+                                                           "for which RAM holds 4 bytes a block",
+                           .option = "--check-blocks", .recorded = false});
+  v.field(o.storage_image, {.name = "storage_image", .help = "write the initial values of what lives in storage into an image of it, "
+                                                             "model/storage.img, instead of ROM",
+                            .option = "--storage-image", .recorded = false});
+  v.field(o.layout, {.name = "layout", .help = "whose folder the project is: that of make, of CMake (a library and a "
+                                               "program on it), or of Zephyr (a module and an application)",
+                     .option = "--layout", .recorded = false});
   v.group("limits");
-  v.field(o.ram, {.name = "ram",
-                  .help = "RAM of the device, everything in all",
-                  .option = "--ram",
-                  .shown = common,
-                  .otherwise = "the plan's budget and reserve",
-                  .least = 1,
-                  .recorded = false});
-  v.field(o.stack, {.name = "stack",
-                    .help = "part of the RAM that is the stack's",
-                    .option = "--stack",
-                    .otherwise = "as much as the program's calls need",
-                    .least = 0,
-                    .recorded = false});
-  v.field(o.endurance, {.name = "endurance",
-                        .help = "bytes that may be written to the storage in its life",
-                        .option = "--endurance",
-                        .least = 1,
-                        .recorded = false});
+  v.field(o.ram, {.name = "ram", .help = "RAM of the device, everything in all", .option = "--ram", .shown = common,
+                  .otherwise = "the plan's budget and reserve", .least = 1, .recorded = false});
+  v.field(o.stack, {.name = "stack", .help = "part of the RAM that is the stack's", .option = "--stack",
+                    .otherwise = "as much as the program's calls need", .least = 0, .recorded = false});
+  v.field(o.endurance, {.name = "endurance", .help = "bytes that may be written to the storage in its life",
+                        .option = "--endurance", .least = 1, .recorded = false});
   v.group("model");
-  v.field(o.weights, {.name = "weights",
-                      .help = "safetensors file whose tensors replace the model's, by name",
-                      .option = "--weights",
-                      .shown = common,
-                      .otherwise = "those of the plan",
-                      .holds = Holds::weights,
-                      .recorded = false});
+  v.field(o.weights, {.name = "weights", .help = "safetensors file whose tensors replace the model's, by name",
+                      .option = "--weights", .shown = common, .otherwise = "those of the plan",
+                      .holds = Holds::weights, .recorded = false});
   v.group("training");
-  v.field(o.lr, {.name = "lr",
-                 .help = "learning rate",
-                 .option = "--lr",
-                 .shown = common,
-                 .otherwise = "that of the plan",
-                 .least = 0,
-                 .most = 1e30,
-                 .recorded = false});
-  v.field(o.schedule, {.name = "schedule",
-                       .help = "learning rate over the training, as `pantoum train` has it",
-                       .option = "--schedule",
-                       .recorded = false});
-  v.field(o.seed, {.name = "seed",
-                   .help = "random seed for shuffling and dropout",
-                   .option = "--seed",
-                   .shown = common,
-                   .recorded = false});
-  v.field(o.steps, {.name = "steps",
-                    .help = "steps of the whole training",
-                    .option = "--steps",
-                    .shown = common,
-                    .otherwise = "those of the plan, or 100",
-                    .least = 1,
-                    .most = 1e15,
-                    .recorded = false});
+  v.field(o.lr, {.name = "lr", .help = "learning rate", .option = "--lr", .shown = common,
+                 .otherwise = "that of the plan", .least = 0, .most = 1e30, .recorded = false});
+  v.field(o.schedule, {.name = "schedule", .help = "learning rate over the training, as `pantoum train` has it",
+                       .option = "--schedule", .recorded = false});
+  v.field(o.seed, {.name = "seed", .help = "random seed for shuffling and dropout", .option = "--seed",
+                   .shown = common, .recorded = false});
+  v.field(o.steps, {.name = "steps", .help = "steps of the whole training", .option = "--steps", .shown = common,
+                    .otherwise = "those of the plan, or 100", .least = 1, .most = 1e15, .recorded = false});
   v.group("data");
-  v.field(o.data, {.name = "data",
-                   .help = "samples to train on, as `pantoum train` reads them",
-                   .option = "--data",
-                   .shown = common,
-                   .holds = Holds::data,
-                   .recorded = false});
-  v.field(o.samples, {.name = "samples",
-                      .help = "how many of the samples the project holds, the first ones",
-                      .option = "--samples",
-                      .shown = common,
-                      .otherwise = "all",
-                      .least = 1,
-                      .most = 1e15,
+  v.field(o.data, {.name = "data", .help = "samples to train on, as `pantoum train` reads them", .option = "--data",
+                   .shown = common, .holds = Holds::data, .recorded = false});
+  v.field(o.samples, {.name = "samples", .help = "how many of the samples the project holds, the first ones",
+                      .option = "--samples", .shown = common, .otherwise = "all", .least = 1, .most = 1e15,
                       .recorded = false});
-  v.field(o.test_samples, {.name = "test_samples",
-                           .help = "how many of the test set's samples it holds, for an "
-                                   "evaluation at the end",
-                           .option = "--test-samples",
-                           .otherwise = "none",
-                           .least = 1,
-                           .most = 1e15,
+  v.field(o.test_samples, {.name = "test_samples", .help = "how many of the test set's samples it holds, for an "
+                                                           "evaluation at the end",
+                           .option = "--test-samples", .otherwise = "none", .least = 1, .most = 1e15,
                            .recorded = false});
 }
 

@@ -115,7 +115,8 @@ typedef struct pt_call {
 } pt_call;
 
 /* Some kernels make a sum in parts, of which each call adds the next terms: the first call is PT_UNFINISHED, those between are both, the last one
- * PT_GOES_ON. Kernels that go over their terms more than once have such calls for pass 1, then for pass 2 and so on. They give the bits of one call with all terms. src/kernels/portable/parts.h says which kernels, and which terms. */
+ * PT_GOES_ON. Kernels that go over their terms more than once have such calls for pass 1, then for pass 2 and so on. They give the bits of one call
+ * with all terms. src/kernels/portable/parts.h says which kernels, and which terms. */
 typedef enum pt_terms {
   PT_ALL_TERMS = 0,
   PT_GOES_ON = 1,    /* sums begin with what an earlier call left; without it with +0 */

@@ -28,8 +28,7 @@ struct Infeasible {
   };
   std::optional<Least> time_s, energy_j;  // if the question limits it
   std::optional<Refusal> refusal;         // if it is proved that no plan answers the question
-  bool of_some_slices =
-      false;  // the ops may be computed in other slices, too: what is proved holds for those of the graph
+  bool of_some_slices = false;            // what is proved holds for the slices of the graph: the ops have others, too
 };
 
 // Returns a plan within the budget, with offsets and exact predictions. Every returned plan obeys the rules of `check::replay`; the pipeline runs

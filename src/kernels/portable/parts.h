@@ -11,9 +11,9 @@
  * A kernel of several passes goes over all its terms in each of them, a pass after the other (PT_PASS). Its sums lie in the workspace. A result of the
  * terms' shape is written in the last pass, and may lie over an input; the others are written where their pass ends.
  *
- * Between two calls the sums of the others lie in the output, those of the updates in the workspace, where they must stay as they are: an output of products lies
- * over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and states; only
- * the last call of an update writes its outputs. */
+ * Between two calls the sums of the other kernels lie in the output, those of the updates in the workspace, where they must stay as they are: such an
+ * output lies over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and
+ * states; only the last call of an update writes its outputs. */
 #pragma once
 
 #include "pantoum/pantoum.h"
