@@ -4,7 +4,7 @@
 usage: generate_keywords.py PROGRAM_OR_JSON [FOLDER]     FOLDER: python/pantoum
 
 The descriptions are what `pantoum settings` prints: a setting that is added to a public structure of include/pantoum is a
-keyword here when this has run. Laid out by ruff where it is installed.
+keyword here when this has run. ruff lays the files out; without it they are written as they are and a warning says so.
 """
 
 from __future__ import annotations
@@ -236,7 +236,10 @@ def keywords_py(settings: Settings) -> str:
 def laid_out(text: str) -> str:
     command = [sys.executable, "-m", "ruff", "format", "--quiet", "--line-length=120", "--stdin-filename=x.py", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else text
+    if done.returncode == 0:
+        return done.stdout
+    print(f"warning: ruff did not lay out the files; install ruff for {sys.executable}, then run this again", file=sys.stderr)
+    return text
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ class Loss:
             soft_cross_entropy, nll, mse, l1, smooth_l1, bce_with_logits, kl_div only).
     """
 
-    name: str = 'cross_entropy'
+    name: str = "cross_entropy"
     output: str | None = None
     weight: float = 1.0
     smoothing: float = 0.0
@@ -54,7 +54,7 @@ class Group:
         weight_decay: weight decay (default: the optimizer's).
     """
 
-    names: str = ''
+    names: str = ""
     lr: float | None = None
     weight_decay: float | None = None
 
@@ -185,7 +185,7 @@ class CustomUpdate:
         settings: numbers that the update's kernel reads.
     """
 
-    operator: str = ''
+    operator: str = ""
     lr: float = 0.01
     settings: Sequence[float] = ()
 
@@ -193,7 +193,14 @@ class CustomUpdate:
 Optimizer: TypeAlias = Union[Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate]
 Losses: TypeAlias = Union[str, Loss, Sequence[Union[str, Loss]]]
 
-OPTIMIZERS: dict[str, type[Any]] = {"sgd": Sgd, "adam": Adam, "adamw": AdamW, "rmsprop": RmsProp, "adagrad": Adagrad, "sparse_adam": SparseAdam}
+OPTIMIZERS: dict[str, type[Any]] = {
+    "sgd": Sgd,
+    "adam": Adam,
+    "adamw": AdamW,
+    "rmsprop": RmsProp,
+    "adagrad": Adagrad,
+    "sparse_adam": SparseAdam,
+}
 KINDS = (Sgd, Adam, AdamW, RmsProp, Adagrad, SparseAdam, CustomUpdate)
 
 # Options of the command line as keywords: the name, and the value of a flag.
