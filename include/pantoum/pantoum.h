@@ -112,6 +112,9 @@ typedef struct pt_call {
   const pt_scalars* scalars;
   const pt_pool* pool;
   uint8_t terms; /* PT_ALL_TERMS; or bits of pt_terms, for a kernel that makes parts of a sum */
+  /* Where some operands are a slice of the whole op's and others are not: the index at which the slice begins, and the extent of the whole along its
+   * axis. 0 and 0: the operands are whole, or all of them are cut alike. src/kernels/portable/parts.h says which kernels read them. */
+  uint32_t slice_begin, whole_extent;
 } pt_call;
 
 /* Some kernels make a sum in parts, of which each call adds the next terms: the first call is PT_UNFINISHED, those between are both, the last one

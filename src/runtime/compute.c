@@ -31,6 +31,7 @@ pt_call pt_call_of(const pt_op_view* view, const pt_pool* pool) {
   call.scalars = NULL;
   call.pool = pool;
   call.terms = PT_ALL_TERMS;
+  call.slice_begin = call.whole_extent = 0;
   return call;
 }
 

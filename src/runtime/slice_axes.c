@@ -10,7 +10,8 @@ static unsigned add(pt_axes* axes, uint32_t extent) {
   const unsigned at = axes->count;
   memset(axes->dim[at], -1, sizeof axes->dim[at]);
   axes->axis[at].extent = extent;
-  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].backward = 0;
+  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].backward = axes->axis[at].placed =
+      axes->axis[at].looks_up = 0;
   axes->axis[at].windowed = axes->axis[at].within = -1;
   ++axes->count;
   return at;
@@ -265,15 +266,127 @@ static void add_untouched(const pt_op_view* view, pt_axes* axes) {
       add_shared(view, axes, dim);
 }
 
-/* The dimensions in front of a layer normalization's axis. */
-static void add_rows(const pt_op_view* view, pt_axes* axes) {
+/* Sums run along the axis, and the axis in front of it is of terms, too, if there is one: of that each slice is one index then. */
+static void add_terms(pt_axes* axes, unsigned axis) {
+  axes->axis[axis].reduces = 1;
+  if (axis > 0 && axes->axis[axis - 1].reduces) axes->axis[axis].within = (int8_t)(axis - 1);
+}
+
+/* The dimensions in front of a layer normalization's axis; `whole`: operands, a bit each, that have none of them. */
+static void add_rows(const pt_op_view* view, pt_axes* axes, unsigned whole) {
   const pt_tensor* x = &view->operands[0];
   unsigned dim, operand;
   for (dim = 0; (int64_t)dim < view->ints[0] && dim < x->rank && axes->count < PT_MAX_LOOPS; ++dim) {
     const unsigned axis = add(axes, x->dims[dim]);
-    along(axes, axis, 0, dim);
-    for (operand = view->input_count; operand < operands_of(view); ++operand) along(axes, axis, operand, dim);
+    for (operand = 0; operand < operands_of(view); ++operand)
+      if ((whole >> operand & 1) == 0) along(axes, axis, operand, dim);
   }
+}
+
+/* As above; the gradients of scale and bias are sums over rows. Of more than two dimensions the first two are axes. */
+static void add_rows_of_gradient(const pt_op_view* view, pt_axes* axes) {
+  unsigned axis;
+  add_rows(view, axes, 1 << 2 | 1 << 6 | 1 << 7);
+  if (axes->count > 2) axes->count = 2;
+  for (axis = 0; axis < axes->count; ++axis) add_terms(axes, axis);
+}
+
+/* ---- attention ---- */
+
+/* The rows of Q, behind the dimensions of the batch. The gradients of K and V are sums over them. */
+static void add_queries(const pt_op_view* view, pt_axes* axes, int is_gradient) {
+  const unsigned query = is_gradient ? 1 : 0, masks = query + PT_ATTENTION_OPERANDS, made = view->input_count;
+  const pt_tensor *q = &view->operands[query], *y = &view->operands[is_gradient ? 0 : made];
+  const unsigned behind = view->ints[PT_ATTENTION_TRANS_Q] != 0 ? 1 : 2;
+  unsigned axis, mask;
+  if (axes->count == PT_MAX_LOOPS || q->rank < 2) return;
+  axis = add(axes, q->dims[q->rank - behind]);
+  axes->axis[axis].reduces = (uint8_t)is_gradient;
+  along(axes, axis, query, q->rank - behind);
+  along(axes, axis, is_gradient ? 0 : made, y->rank - 2u);
+  if (is_gradient) along(axes, axis, made, q->rank - behind);
+  for (mask = masks; mask < view->input_count; ++mask) {
+    const pt_tensor* each = &view->operands[mask];
+    if (each->rank >= 2 && each->dims[each->rank - 2] == axes->axis[axis].extent)
+      along(axes, axis, mask, each->rank - 2u);
+  }
+}
+
+/* ---- losses ---- */
+
+/* Samples of a loss of classes, or of its gradient. The labels are whole: their number is the divisor. `labels`: 0 where operand 1 has a probability for
+ * each class. */
+static void add_class_loss(const pt_op_view* view, pt_axes* axes, int labels, int is_gradient) {
+  const unsigned axis = add(axes, view->operands[0].dims[0]);
+  along(axes, axis, 0, 0);
+  if (!labels) along(axes, axis, 1, 0);
+  if (is_gradient)
+    along(axes, axis, 2, 0);
+  else
+    axes->axis[axis].reduces = 1;
+  axes->axis[axis].placed = 1;
+}
+
+/* Elements of a loss by element, or of its gradient. */
+static void add_element_loss(const pt_op_view* view, pt_axes* axes) {
+  const uint64_t elements = pt_type_elements(&view->operands[0]);
+  const int is_gradient = pt_type_elements(output(view)) == elements && elements != 1;
+  unsigned axis;
+  if (elements < 2 || elements > INT32_MAX) return;
+  axes->flat = 1;
+  axis = add(axes, (uint32_t)elements);
+  along(axes, axis, 0, 0);
+  along(axes, axis, 1, 0);
+  if (is_gradient)
+    along(axes, axis, 2, 0);
+  else
+    axes->axis[axis].reduces = 1;
+  axes->axis[axis].placed = 1;
+}
+
+/* ---- rows of tables ---- */
+
+/* Dimensions of the indices, by which dimensions of `rows` are named; `rows` has them from the table's axis on. Returns the number of the first. */
+static unsigned add_indices(const pt_op_view* view, pt_axes* axes, unsigned rows) {
+  const pt_tensor* indices = &view->operands[1];
+  const unsigned first = axes->count;
+  unsigned dim;
+  for (dim = 0; dim < indices->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    const unsigned axis = add(axes, indices->dims[dim]);
+    along(axes, axis, 1, dim);
+    along(axes, axis, rows, (unsigned)view->ints[0] + dim);
+  }
+  return first;
+}
+
+/* A slice along the indices' dimensions is one row of the table: of tables that are looked up along their first dimension. */
+static void add_lookups(const pt_op_view* view, pt_axes* axes) {
+  unsigned axis;
+  if (view->ints[0] != 0 || axes->count + view->operands[1].rank > PT_MAX_LOOPS) return;
+  for (axis = add_indices(view, axes, 2); axis < axes->count; ++axis) {
+    axes->axis[axis].looks_up = 1;
+    along(axes, axis, 0, 0);
+  }
+}
+
+/* The table's rows, and the indices: every row is a sum over those that name it, in their order. */
+static void add_looked_up_sums(const pt_op_view* view, pt_axes* axes) {
+  unsigned axis;
+  if (axes->count == PT_MAX_LOOPS) return;
+  axis = add(axes, view->operands[2].dims[view->ints[0]]);
+  along(axes, axis, 2, (unsigned)view->ints[0]);
+  axes->axis[axis].placed = 1;
+  if (view->ints[0] != 0) return; /* rows in front are summed one after the other */
+  for (axis = add_indices(view, axes, 0); axis < axes->count; ++axis) add_terms(axes, axis);
+}
+
+/* The table's rows, of an update of those that are named: w I dY states.. -> w' states'.. */
+static void add_updated_rows(const pt_op_view* view, pt_axes* axes) {
+  const unsigned axis = add(axes, view->operands[0].dims[0]);
+  unsigned operand;
+  axes->axis[axis].placed = 1;
+  for (operand = 0; operand < operands_of(view); ++operand)
+    if (operand != 1 && operand != 2) along(axes, axis, operand, 0);
 }
 
 /* The dimensions of what is looked up, behind the axis. */
@@ -341,7 +454,10 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
       add_all_but(view, axes, view->ints[0]);
       return;
     case PT_OP_layer_norm:
-      add_rows(view, axes);
+      add_rows(view, axes, 1 << 1 | 1 << 2);
+      return;
+    case PT_OP_layer_norm_grad:
+      add_rows_of_gradient(view, axes);
       return;
     case PT_OP_max_pool:
     case PT_OP_max_pool_grad:
@@ -371,12 +487,46 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
       add_untouched(view, axes);
       return;
     case PT_OP_gather:
+      add_looked_up(view, axes, 0, 2);
+      add_lookups(view, axes);
+      return;
     case PT_OP_gather_grad:
-      add_looked_up(view, axes, view->op == PT_OP_gather ? 0 : 2, view->op == PT_OP_gather ? 2 : 0);
+      add_looked_up(view, axes, 2, 0);
+      add_looked_up_sums(view, axes);
+      return;
+    case PT_OP_sgd_rows:
+    case PT_OP_adagrad_rows:
+    case PT_OP_adam_rows:
+      add_updated_rows(view, axes);
+      return;
+    case PT_OP_cross_entropy:
+    case PT_OP_nll:
+      add_class_loss(view, axes, 1, 0);
+      return;
+    case PT_OP_cross_entropy_grad:
+    case PT_OP_nll_grad:
+      add_class_loss(view, axes, 1, 1);
+      return;
+    case PT_OP_soft_cross_entropy:
+    case PT_OP_soft_cross_entropy_grad:
+      add_class_loss(view, axes, 0, view->op == PT_OP_soft_cross_entropy_grad);
+      return;
+    case PT_OP_mse:
+    case PT_OP_mse_grad:
+    case PT_OP_l1:
+    case PT_OP_l1_grad:
+    case PT_OP_smooth_l1:
+    case PT_OP_smooth_l1_grad:
+    case PT_OP_bce_with_logits:
+    case PT_OP_bce_with_logits_grad:
+    case PT_OP_kl_div:
+    case PT_OP_kl_div_grad:
+      add_element_loss(view, axes);
       return;
     case PT_OP_attention:
     case PT_OP_attention_grad:
       if (rank > 2) add_broadcast(view, axes, 2);
+      add_queries(view, axes, view->op == PT_OP_attention_grad);
       return;
     default:
       return;

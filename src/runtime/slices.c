@@ -97,6 +97,13 @@ int pt_is_made(const pt_loop* loop, unsigned operand) {
   return 1;
 }
 
+int pt_looks_up(const pt_loop* loop) {
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axes.axis[loop->axis[at]].looks_up && loop->counts[at] > 1) return 1;
+  return 0;
+}
+
 /* ---- windows ---- */
 
 /* The rows of the windowed operand for rows [begin, end) of the axis, and the paddings of the part. */
@@ -155,7 +162,11 @@ pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
     const pt_axis* axis = &loop->axes.axis[number];
     const int along = loop->axes.dim[number][operand];
     if (along < 0) continue;
-    if (axis->windowed == (int)operand) {
+    if (axis->looks_up && operand == 0) {
+      if (!pt_looks_up(loop)) continue;
+      box.begin[along] = loop->row;
+      box.extent[along] = 1;
+    } else if (axis->windowed == (int)operand) {
       const window w = window_of(loop, axis, begin_of(loop, at), end_of(loop, at));
       box.begin[along] = (uint32_t)w.from;
       box.extent[along] = (uint32_t)(w.to - w.from);
@@ -214,6 +225,12 @@ pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) 
   pt_units units;
   units.first = run->begin / loop->unit;
   units.end = (is_carried ? end : end + loop->unit - 1) / loop->unit;
+  if (operand == 0 && pt_looks_up(loop)) { /* as many for each row */
+    const uint64_t all = (tensor_bytes(loop, 0) + loop->unit - 1) / loop->unit;
+    const uint64_t each = loop->units[0] < all ? loop->units[0] : all;
+    if (units.first > all - each) units.first = all - each;
+    units.end = units.first + each;
+  }
   return units;
 }
 
@@ -245,24 +262,35 @@ static void point_at(pt_tensor* tensor, const pt_box* box) {
   tensor->rank = box->rank;
 }
 
-void pt_slice_view(const pt_loop* loop, pt_op_view* view, uint8_t* terms) {
+void pt_slice_view(const pt_loop* loop, pt_op_view* view) {
   unsigned operand, at;
   for (operand = 0; operand < operands_of(view); ++operand) {
     const pt_box box = pt_slice_of(loop, operand);
     point_at(&view->operands[operand], &box);
   }
-  *terms = PT_ALL_TERMS;
   for (at = 0; at < loop->loops; ++at) {
     const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
-    if (loop->axis[at] == PT_PASSES) *terms |= (uint8_t)(PT_PASS * (loop->index[at] + 1));
-    if (axis->reduces && loop->index[at] > 0) *terms |= PT_GOES_ON;
-    if (axis->reduces && loop->index[at] + 1 < loop->counts[at]) *terms |= PT_UNFINISHED;
     if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)end_of(loop, at) - begin_of(loop, at);
     if (axis->windowed >= 0) {
       const window w = window_of(loop, axis, begin_of(loop, at), end_of(loop, at));
       view->ints[PT_CONV_PAD_TOP] = w.top;
       view->ints[PT_CONV_PAD_BOTTOM] = w.bottom;
     }
+  }
+}
+
+void pt_slice_call(const pt_loop* loop, pt_call* call) {
+  unsigned at;
+  call->terms = PT_ALL_TERMS;
+  call->slice_begin = call->whole_extent = 0;
+  for (at = 0; at < loop->loops; ++at) {
+    const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
+    if (loop->axis[at] == PT_PASSES) call->terms |= (uint8_t)(PT_PASS * (loop->index[at] + 1));
+    if (axis->reduces && loop->index[at] > 0) call->terms |= PT_GOES_ON;
+    if (axis->reduces && loop->index[at] + 1 < loop->counts[at]) call->terms |= PT_UNFINISHED;
+    if (!axis->placed) continue;
+    call->slice_begin = begin_of(loop, at);
+    call->whole_extent = axis->extent;
   }
 }
 
@@ -292,6 +320,7 @@ static uint32_t step_along(const pt_loop* loop, unsigned operand, const pt_box* 
     const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
     if (loop->axes.dim[number][operand] != (int)dim) continue;
+    if (axis->looks_up && operand == 0) return pt_looks_up(loop) ? 1 : 0;
     if (axis->windowed == (int)operand) return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim];
     if (loop->counts[at] > 1) return largest->whole[dim] / axis->extent * loop->tile[at];
   }
@@ -375,6 +404,14 @@ static uint32_t slice_along(const pt_loop* loop, unsigned number) {
   return extent;
 }
 
+/* Has every step one index along each axis that looks rows up? */
+static int is_one_row(const pt_loop* loop) {
+  unsigned number;
+  for (number = 0; number < loop->axes.count; ++number)
+    if (loop->axes.axis[number].looks_up && slice_along(loop, number) != 1) return 0;
+  return 1;
+}
+
 /* The loops are over different axes, and the sums' terms come in order while their results are held: loops over terms are inside of all along which
  * a result is cut. Every other loop cuts all results. */
 static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
@@ -386,6 +423,7 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
     if ((seen >> number & 1) != 0 || loop->tile[at] > axis->extent) return PT_E_PLAN;
     seen |= 1u << number;
     if (loop->counts[at] == 1 || number == PT_PASSES) continue;
+    if (axis->looks_up && !is_one_row(loop)) return PT_E_PLAN;
     if (axis->reduces) {
       if ((int)number < reduced) return PT_E_PLAN;
       if (axis->within >= 0 && slice_along(loop, (unsigned)axis->within) != 1) return PT_E_PLAN;
@@ -426,15 +464,14 @@ static pt_status kernel_workspace(pt_loop* loop, const pt_kernel* kernel, const 
   pt_op_view view = *loop->whole;
   *bytes = 0;
   do {
-    uint8_t terms;
     size_t needed;
     pt_call call;
-    pt_slice_view(loop, &view, &terms);
+    pt_slice_view(loop, &view);
     if (has_window(loop) && (view.ints[PT_CONV_PAD_TOP] < 0 || view.ints[PT_CONV_PAD_BOTTOM] < 0)) return PT_E_PLAN;
     if (kernel->workspace_bytes == NULL) continue;
     call = pt_call_of(&view, pool);
     call.scalars = &scalars;
-    call.terms = terms;
+    pt_slice_call(loop, &call);
     needed = kernel->workspace_bytes(&call);
     if (needed == PT_NO_KERNEL) return PT_E_KERNEL;
     if (needed > *bytes) *bytes = needed;

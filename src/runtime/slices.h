@@ -17,6 +17,8 @@ typedef struct pt_axis {
   uint32_t extent;
   uint8_t reduces; /* sums run along it: its slices come in ascending order, while the sums are held */
   uint8_t grouped; /* it counts the groups of a convolution */
+  uint8_t placed;  /* the kernel is told where the slice begins (pt_call.slice_begin); of an op, one axis at most */
+  uint8_t looks_up; /* each index along it names a row of operand 0 by an element of operand 1; see pt_looks_up */
   int8_t
       within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
   uint8_t backward; /* the windows of `windowed` are those of a convolution's input gradient */
@@ -61,6 +63,7 @@ typedef struct pt_loop {
   uint32_t units[PT_MAX_OPERANDS];  /* of the buffer */
   uint32_t stage, stage_units;
   uint32_t kernel; /* where the kernel's workspace begins, in units */
+  uint32_t row;    /* of an op that looks rows up: the row of this step, which the caller sets */
   uint64_t workspace_bytes;
 } pt_loop;
 
@@ -93,6 +96,9 @@ unsigned pt_loops_of(const pt_loop* loop, unsigned operand);
 int pt_next_slice(pt_loop* loop, unsigned operand);
 /* How many times a slice of the operand is moved, each of its slices counted. */
 uint64_t pt_moves_of(const pt_loop* loop, unsigned operand);
+/* Does each step look up one row of operand 0, the table, that an element of operand 1 names? The caller then sets `row` before it asks for the table's
+ * slice, and calls the kernel with 0 as the element. Every row that is read from storage moves equally many units. */
+int pt_looks_up(const pt_loop* loop);
 /* Is the result's slice made at this step? Not before the last pass, if it lies along the terms. */
 int pt_is_made(const pt_loop* loop, unsigned operand);
 /* The units of the slot, [first, end), that move with a run of the operand; none where first is not below end. */
@@ -110,8 +116,10 @@ pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 /* The first run of the operand's box. 0 from pt_next_run: there are no more. */
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box);
 int pt_next_run(const pt_box* box, pt_runs* runs);
-/* Fills the extents of the operands, the attributes and the terms of this step's call. `view` is a copy of the whole one. */
-void pt_slice_view(const pt_loop* loop, pt_op_view* view, uint8_t* terms);
+/* Fills the extents of the operands and the attributes of this step; `view` is a copy of the whole one. */
+void pt_slice_view(const pt_loop* loop, pt_op_view* view);
+/* Fills what the step's call says of the slice: its terms, and where it begins. */
+void pt_slice_call(const pt_loop* loop, pt_call* call);
 /* Whether an output in RAM may take the bytes of an input in RAM: each slice of the input is read before the same slice of the output is written. */
 int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output);
 

@@ -75,11 +75,23 @@ BinaryPlan plan_of(const Cut& cut, uint64_t workspace) {
   return plan;
 }
 
-// The values of an input: floats about 1, of both signs where the op takes them; small integers.
+// Integers of an operand are from the first to the second: what is looked up is a row of the table, from its end if negative; others are 0 and 1.
+std::pair<int64_t, int64_t> integers_of(const OpCase& of) {
+  const bool is_gather = of.kind == ir::Kind::k_gather || of.kind == ir::Kind::k_gather_grad;
+  if (!is_gather && of.kind != ir::Kind::k_sgd_rows && of.kind != ir::Kind::k_adagrad_rows &&
+      of.kind != ir::Kind::k_adam_rows)
+    return {0, 1};
+  const ir::Shape& table = of.kind == ir::Kind::k_gather_grad ? of.outputs[0].shape : of.inputs[0].shape;
+  const int64_t rows = table[is_gather ? static_cast<size_t>(of.attrs.ints[0]) : 0];
+  return {-rows, rows - 1};
+}
+
+// The values of an input: floats about 1, of both signs where the op takes them; integers.
 std::vector<std::byte> values_of(const OpCase& of, size_t operand, Random& random) {
   const ir::TensorType& type = type_of(of, operand);
   std::vector<std::byte> bytes(static_cast<size_t>(type.bytes()));
   const auto count = static_cast<size_t>(type.elements());
+  const auto [least, most] = integers_of(of);
   for (size_t at = 0; at < count; ++at) {
     switch (type.dtype) {
       case ir::DType::kF32: {
@@ -89,12 +101,12 @@ std::vector<std::byte> values_of(const OpCase& of, size_t operand, Random& rando
         break;
       }
       case ir::DType::kI64: {
-        const int64_t value = from(random, 0, 1);
+        const int64_t value = from(random, least, most);
         std::memcpy(bytes.data() + 8 * at, &value, 8);
         break;
       }
       case ir::DType::kI32: {
-        const auto value = static_cast<int32_t>(from(random, 0, 1));
+        const auto value = static_cast<int32_t>(from(random, least, most));
         std::memcpy(bytes.data() + 4 * at, &value, 4);
         break;
       }
@@ -182,6 +194,11 @@ uint64_t next_slice_begins_at(pt_loop loop, unsigned operand) {
   return pt_runs_of(&loop, operand, &box).begin;
 }
 
+uint64_t tensor_bytes(const pt_loop& loop, unsigned operand) {
+  const pt_tensor& whole = loop.whole->operands[operand];
+  return pt_type_elements(&whole) * pt_dtype_size(whole.dtype);
+}
+
 // The units that the streamed operands' slices touch, counted byte by byte: in, out.
 std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
   uint64_t in = 0, out = 0;
@@ -198,6 +215,10 @@ std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
       const pt_box box = pt_slice_of(&loop, operand);
       pt_runs runs = pt_runs_of(&loop, operand, &box);
       do {
+        if (is_input && operand == 0 && pt_looks_up(&loop) != 0) {  // any row: as many units as the buffer has
+          in += std::min<uint64_t>(loop.units[0], (tensor_bytes(loop, 0) + loop.unit - 1) / loop.unit) * loop.unit;
+          continue;
+        }
         std::set<uint64_t> units;
         for (uint64_t byte = 0; byte < runs.bytes; ++byte) units.insert((runs.begin + byte) / loop.unit);
         const uint64_t end = runs.begin + runs.bytes;
@@ -325,6 +346,93 @@ std::vector<OpCase> random_norms(Random& random) {
            {{PT_OP_relu}, {1e-5, 0, 0}}}};
 }
 
+// Losses of classes and by element, with their gradients.
+std::vector<OpCase> random_losses(Random& random) {
+  using enum ir::Kind;
+  const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
+  ir::Shape x = {from(random, 1, 20), from(random, 2, 9)}, labels = {x[0]};
+  if (random() % 2 == 0) x.push_back(from(random, 1, 7)), labels.push_back(x.back());
+  const ir::TensorType scores = f(x), truth = {random() % 2 == 0 ? ir::DType::kI64 : ir::DType::kI32, labels},
+                       one = f({});
+  const ir::Attrs smoothed = {{random() % 2 == 0 ? -100 : 1}, {random() % 2 == 0 ? 0.0 : 0.1}};
+  std::vector<OpCase> cases = {{k_cross_entropy, {scores, truth}, {one}, smoothed},
+                               {k_cross_entropy_grad, {scores, truth}, {scores}, smoothed},
+                               {k_nll, {scores, truth}, {one}, {smoothed.ints, {}}},
+                               {k_nll_grad, {scores, truth}, {scores}, {smoothed.ints, {}}},
+                               {k_soft_cross_entropy, {scores, scores}, {one}, {{}, smoothed.reals}},
+                               {k_soft_cross_entropy_grad, {scores, scores}, {scores}, {{}, smoothed.reals}}};
+  const std::vector<double> number = {random() % 2 == 0 ? 0.5 : 3.0};
+  for (const ir::Kind kind : {k_mse, k_l1, k_bce_with_logits}) cases.push_back({kind, {scores, scores}, {one}, {}});
+  for (const ir::Kind kind : {k_smooth_l1, k_kl_div}) cases.push_back({kind, {scores, scores}, {one}, {{}, number}});
+  for (const ir::Kind kind : {k_mse_grad, k_l1_grad, k_bce_with_logits_grad})
+    cases.push_back({kind, {scores, scores}, {scores}, {}});
+  for (const ir::Kind kind : {k_smooth_l1_grad, k_kl_div_grad})
+    cases.push_back({kind, {scores, scores}, {scores}, {{}, number}});
+  return cases;
+}
+
+// Rows of tables that are looked up, and what flows back into them; layer normalizations, whose gradients sum over rows.
+std::vector<OpCase> random_rows(Random& random) {
+  using enum ir::Kind;
+  const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
+  const auto some = [&](size_t rank, int64_t most) {
+    ir::Shape shape;
+    while (shape.size() < rank) shape.push_back(from(random, 1, most));
+    return shape;
+  };
+  const ir::Shape table = some(from(random, 1, 3), 9), indices = some(from(random, 0, 2), 5);
+  const auto axis =
+      static_cast<size_t>(random() % 3 == 0 ? from(random, 0, static_cast<int64_t>(table.size()) - 1) : 0);
+  ir::Shape rows = table;
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(axis));
+  rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(axis), indices.begin(), indices.end());
+  const ir::TensorType at = {random() % 2 == 0 ? ir::DType::kI64 : ir::DType::kI32, indices};
+  const auto along = static_cast<int64_t>(axis);
+  std::vector<OpCase> cases = {{k_gather, {f(table), at}, {f(rows)}, {{along}, {}}},
+                               {k_gather_grad, {f(rows), at}, {f(table)}, {{along}, {}}}};
+  if (axis == 0) {
+    const ir::TensorType w = f(table), dy = f(rows);
+    cases.push_back({k_sgd_rows, {w, at, dy}, {w}, {}});
+    cases.push_back({k_adagrad_rows, {w, at, dy, w}, {w, w}, {{}, {0, 1e-10}}});
+    cases.push_back({k_adam_rows, {w, at, dy, w, w}, {w, w, w}, {{}, {0.9, 0.999, 1e-8}}});
+  }
+  const ir::Shape x = some(from(random, 1, 4), 9);
+  const auto split = x.begin() + from(random, 0, static_cast<int64_t>(x.size()) - 1);
+  const ir::TensorType stats = f({x.begin(), split}), vector = f({split, x.end()});
+  const std::vector<int64_t> behind = {split - x.begin()};
+  cases.push_back({k_layer_norm, {f(x), vector, vector}, {f(x), stats, stats}, {behind, {1e-5}}});
+  cases.push_back({k_layer_norm_grad, {f(x), f(x), vector, stats, stats}, {f(x), vector, vector}, {behind, {}}});
+  return cases;
+}
+
+// Attention and its gradient, with a mask of each kind or none.
+std::vector<OpCase> random_attention(Random& random) {
+  using enum ir::Kind;
+  const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
+  const int64_t heads = from(random, 1, 3), m = from(random, 1, 12), n = from(random, 1, 12), d = from(random, 1, 9),
+                e = from(random, 1, 9);
+  const ir::Shape batch = random() % 2 == 0 ? ir::Shape{heads} : ir::Shape{from(random, 1, 2), heads};
+  const auto matrix = [&](int64_t rows, int64_t columns, int64_t turned) {
+    ir::Shape shape = batch;
+    shape.insert(shape.end(), {turned != 0 ? columns : rows, turned != 0 ? rows : columns});
+    return f(shape);
+  };
+  const int64_t tq = from(random, 0, 1), tk = from(random, 0, 1), tv = from(random, 0, 1);
+  std::vector<ir::TensorType> forward = {matrix(m, d, tq), matrix(n, d, tk), matrix(n, e, tv)};
+  int64_t masks = PT_STEP_NONE;
+  if (random() % 2 == 0) {
+    masks = random() % 2 == 0 ? PT_STEP_ADD : PT_STEP_KEEP;
+    ir::Shape mask(batch.size(), 1);
+    mask.insert(mask.end(), {random() % 2 == 0 ? m : 1, n});
+    forward.push_back({masks == PT_STEP_ADD ? ir::DType::kF32 : ir::DType::kBool, mask});
+  }
+  std::vector<ir::TensorType> backward = forward;
+  backward.insert(backward.begin(), matrix(m, e, 0));
+  const ir::Attrs attrs = {{tq, tk, tv, PT_STEP_SCALE, masks, PT_STEP_NONE}, {0.5, -1000, 0}};
+  return {{k_attention, forward, {matrix(m, e, 0)}, attrs},
+          {k_attention_grad, backward, {forward[0], forward[1], forward[2]}, attrs}};
+}
+
 std::vector<uint16_t> algorithms_of(const OpCase& of) {
   std::vector<uint16_t> found;
   const pt_kernel_table& table = *pt_portable_kernels();
@@ -369,7 +477,8 @@ TEST(Slices, HaveTheBitsOfTheWholeProduct) {
   Random random(2);
   std::map<std::string, int> allowed;
   for (int round = 0; round < 60; ++round)
-    for (const auto& cases : {random_convolutions(random), random_products(random), random_norms(random)})
+    for (const auto& cases : {random_convolutions(random), random_products(random), random_norms(random),
+                              random_losses(random), random_rows(random), random_attention(random)})
       for (const OpCase& of : cases) {
         try_all(of, 6, random, allowed);
         if (HasFailure()) return;

@@ -1,6 +1,7 @@
 /* Computes an op in slices: moves the parts of what is streamed between storage and buffers in the workspace, and calls the kernel for every part. */
 #include <string.h>
 
+#include "kernels/portable/indices.h"
 #include "kernels/portable/pool_part.h"
 #include "runtime/session.h"
 #include "runtime/slices.h"
@@ -96,20 +97,42 @@ static uint8_t* slice_at(const stream* s, unsigned operand) {
   const pt_runs run = pt_runs_of(&s->loop, operand, &box);
   if (s->loop.how[operand] == PT_IN_PLACE) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
   return address_of(s, s->loop.buffer[operand]) +
-         (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED ? run.begin % s->loop.unit : 0);
+         (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED
+              ? run.begin - pt_units_of(&s->loop, operand, &run).first * s->loop.unit
+              : 0);
 }
 
 static int is_cut_along(const stream* s, unsigned operand, unsigned loops) {
   return (pt_loops_of(&s->loop, operand) & loops) != 0;
 }
 
+static pt_status load_one(stream* s, unsigned input, unsigned changed) {
+  if (s->loop.how[input] == PT_IN_PLACE || (changed != 0 && !is_cut_along(s, input, changed))) return PT_OK;
+  return move_slice(s, input, 0);
+}
+
+/* Waits for the indices, and finds the row of the table that this step looks up. */
+static pt_status find_row(stream* s) {
+  const pt_tensor* table = &s->loop.whole->operands[0];
+  pt_tensor index = s->loop.whole->operands[1];
+  const pt_status status = settle_buffer(s, 1, 1);
+  if (status != PT_OK) return status;
+  index.rank = 0; /* one element */
+  index.data = slice_at(s, 1);
+  if (pt_check_indices(&index, (int64_t)table->dims[0]) != PT_OK) return PT_E_DATA;
+  s->loop.row = (uint32_t)pt_row_of(&index, 0, table->dims[0]);
+  return PT_OK;
+}
+
 /* Begins to read the inputs' slices that are others than before, then waits for all of them. `changed`: the loops that went on; 0: the first step. */
 static pt_status load(stream* s, const pt_op_view* view, unsigned changed) {
+  const int looks_up = pt_looks_up(&s->loop);
   pt_status status = PT_OK;
   unsigned input;
-  for (input = 0; input < view->input_count && status == PT_OK; ++input)
-    if (s->loop.how[input] != PT_IN_PLACE && (changed == 0 || is_cut_along(s, input, changed)))
-      status = move_slice(s, input, 0);
+  for (input = looks_up ? 1 : 0; input < view->input_count && status == PT_OK; ++input)
+    status = load_one(s, input, changed);
+  if (status == PT_OK && looks_up) status = find_row(s);
+  if (status == PT_OK && looks_up) status = load_one(s, 0, changed);
   for (input = 0; input < view->input_count && status == PT_OK; ++input) status = settle_buffer(s, input, 1);
   return status;
 }
@@ -118,18 +141,19 @@ static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, c
   const unsigned operands = (unsigned)view->input_count + view->output_count;
   pt_pool_part part;
   pt_call call;
+  static const int64_t first = 0;
   pt_status status = PT_OK;
-  uint8_t terms;
   unsigned operand;
-  pt_slice_view(&s->loop, view, &terms);
+  pt_slice_view(&s->loop, view);
   for (operand = 0; operand < operands; ++operand) view->operands[operand].data = slice_at(s, operand);
+  if (pt_looks_up(&s->loop)) view->operands[1].data = (void*)(uintptr_t)&first; /* the slice is that row */
   for (operand = view->input_count; operand < operands && status == PT_OK; ++operand)
     status = settle_buffer(s, operand, 0); /* the slice before it is still written */
   if (status != PT_OK) return status;
   for (operand = view->input_count; operand < operands; ++operand) carry(s, operand);
   call = pt_call_of(view, pt_take_pool(&part, s->session->pool, view->threads));
   call.scalars = scalars;
-  call.terms = terms;
+  pt_slice_call(&s->loop, &call);
   call.workspace = address_of(s, s->loop.kernel);
   status = kernel->submit(&call);
   return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;

@@ -4,6 +4,7 @@
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 #include "kernels/portable/real_math.h"
 
 /* A step that scores go through: its kind, its real, and its mask with the mask's strides. */
@@ -238,7 +239,7 @@ static void score_gradients(const attention* a, size_t batch, size_t row, size_t
 static void backward_block(const attention* a, size_t batch, size_t row, pt_real* p, pt_real* ds, void* scratch) {
   const int64_t* ints = a->call->ints;
   const int trans_q = ints[PT_ATTENTION_TRANS_Q] != 0, trans_k = ints[PT_ATTENTION_TRANS_K] != 0,
-            trans_v = ints[PT_ATTENTION_TRANS_V] != 0;
+            trans_v = ints[PT_ATTENTION_TRANS_V] != 0, goes_on = row > 0 || pt_goes_on(a->call);
   const size_t rows = pt_least(a->rows, a->m - row);
   const pt_factor q = rows_from(factor(a->q, batch, a->m, a->d, trans_q), row),
                   k = factor(a->k, batch, a->n, a->d, trans_k), v = factor(a->v, batch, a->n, a->e, trans_v),
@@ -248,10 +249,10 @@ static void backward_block(const attention* a, size_t batch, size_t row, pt_real
           *dk = (pt_real*)a->call->outputs[1].data + batch * a->n * a->d,
           *dv = (pt_real*)a->call->outputs[2].data + batch * a->n * a->e;
   weights(a, batch, row, rows, p, scratch);
-  add_product(a, seen_p, dy, a->n, a->e, rows, row > 0, dv, trans_v, scratch);
+  add_product(a, seen_p, dy, a->n, a->e, rows, goes_on, dv, trans_v, scratch);
   a->form->product(&dy, &turned_v, rows, a->n, a->e, 0, ds, a->n, scratch);
   score_gradients(a, batch, row, rows, p, ds);
-  add_product(a, seen_ds, q, a->n, a->d, rows, row > 0, dk, trans_k, scratch);
+  add_product(a, seen_ds, q, a->n, a->d, rows, goes_on, dk, trans_k, scratch);
   if (trans_q)
     a->form->product(&turned_k, &turned_ds, a->d, rows, a->n, 0, dq + row, a->m, scratch);
   else

@@ -55,6 +55,17 @@ int pt_kernel_makes_parts(uint16_t op, uint16_t algorithm) {
     case PT_OP_batch_norm_act:
     case PT_OP_batch_norm_grad:
     case PT_OP_batch_norm_act_grad:
+    case PT_OP_attention_grad:
+    case PT_OP_layer_norm_grad:
+    case PT_OP_gather_grad:
+    case PT_OP_cross_entropy:
+    case PT_OP_nll:
+    case PT_OP_soft_cross_entropy:
+    case PT_OP_mse:
+    case PT_OP_l1:
+    case PT_OP_smooth_l1:
+    case PT_OP_bce_with_logits:
+    case PT_OP_kl_div:
       return 1;
     default:
       return 0;

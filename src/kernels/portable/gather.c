@@ -2,6 +2,7 @@
 
 #include "kernels/portable/indices.h"
 #include "kernels/portable/kernels.h"
+#include "kernels/portable/parts.h"
 
 /* Y[.., i.., ..] = X[.., I[i], ..] along an axis. Every index is checked before anything is written. */
 pt_status PT_NAME(pt_gather)(const pt_call* call) {
@@ -18,17 +19,21 @@ pt_status PT_NAME(pt_gather)(const pt_call* call) {
   return PT_OK;
 }
 
+/* dX may be some rows of the whole: those of others are left out. */
 pt_status PT_NAME(pt_gather_grad)(const pt_call* call) {
   const pt_tensor *dy = &call->inputs[0], *indices = &call->inputs[1], *dx = &call->outputs[0];
-  const size_t axis = (size_t)call->ints[0], extent = dx->dims[axis];
-  const pt_status status = pt_check_indices(indices, (int64_t)extent);
+  const size_t axis = (size_t)call->ints[0], extent = dx->dims[axis], first = call->slice_begin,
+               whole = call->whole_extent != 0 ? call->whole_extent : extent;
+  const pt_status status = pt_check_indices(indices, (int64_t)whole);
   if (status != PT_OK) return status;
   const size_t outer = pt_extent(dx, 0, axis), inner = pt_extent(dx, axis + 1, dx->rank), count = pt_elements(indices);
   const pt_real* from = dy->data;
-  memset(dx->data, 0, pt_elements(dx) * sizeof(pt_real));
+  if (!pt_goes_on(call)) memset(dx->data, 0, pt_elements(dx) * sizeof(pt_real));
   for (size_t index = 0; index < outer; ++index) {
     for (size_t at = 0; at < count; ++at, from += inner) {
-      pt_real* to = (pt_real*)dx->data + (index * extent + pt_row_of(indices, at, extent)) * inner;
+      const size_t row = pt_row_of(indices, at, whole);
+      if (row < first || row - first >= extent) continue;
+      pt_real* to = (pt_real*)dx->data + (index * extent + row - first) * inner;
       for (size_t element = 0; element < inner; ++element) to[element] += from[element];
     }
   }

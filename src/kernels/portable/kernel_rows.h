@@ -29,6 +29,8 @@ enum {
 #define PT_ROWS_REAL(op) PT_ROW(op, PT_REAL_DTYPE, op)
 #define PT_ROWS_OWN_WORKSPACE(op) \
   PT_KERNEL_ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op, pt_##op##_workspace)
+/* A sum of one number, which lies in the workspace between the calls of parts. */
+#define PT_ROWS_SUM(op) PT_KERNEL_ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op, pt_sum_workspace)
 #define PT_ROWS_BYTES(op) PT_ROW(op, PT_U8, op)
 #define PT_ROWS_POSITIONS(op) PT_ROW(op, PT_I64, op)
 #define PT_ROWS_TRUTH(op) PT_ROW(op, PT_BOOL, op)

@@ -20,6 +20,12 @@ static inline pt_real pt_lanes_total(const pt_lanes* lanes) {
   return pt_lanes_tree(lanes->sum, 1);
 }
 
+/* The sum as a call of a kernel that makes parts goes on with it: between two calls it lies in the workspace. */
+static inline pt_lanes pt_lanes_begun(int goes_on, const void* workspace) {
+  const pt_lanes none = {{0}, 0};
+  return goes_on ? *(const pt_lanes*)workspace : none;
+}
+
 /* Adds TERM (an expression in `at`) for at = 0 .. count - 1: singly up to lane 0, by eights, singly to the end. */
 #define PT_LANES_ADD(lanes, count, TERM)                                            \
   do {                                                                              \

@@ -2,14 +2,17 @@
 #include "kernels/portable/integer_along.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 
 /* Losses over the classes, axis 1 of x[N, C, ..], with labels[N, ..] or a probability for each class. Positions are
- * (n, inner); the classes of one lie `inner` apart. */
+ * (n, inner); the classes of one lie `inner` apart. A call may be of a slice of the samples: its labels are whole, its probabilities are those of the
+ * slice. */
 typedef struct classes {
   const pt_real* x;
   const pt_tensor* labels;    /* of labels */
   const pt_real* probability; /* of probabilities: as x */
   size_t count, inner, positions;
+  size_t begin; /* the position of the whole at which the slice begins */
   int64_t ignore;
   pt_real smoothing;
   pt_real* out;
@@ -23,25 +26,32 @@ static classes describe(const pt_call* call) {
   const pt_tensor* x = &call->inputs[0];
   classes c = {.x = x->data, .count = x->dims[1], .inner = pt_extent(x, 2, x->rank), .out = call->outputs[0].data};
   c.positions = x->dims[0] * c.inner;
+  c.begin = call->slice_begin * c.inner;
   c.smoothing = call->real_count > 0 ? (pt_real)call->reals[0] : 0;
   c.exps = pt_exps_where_worth_it();
   return c;
 }
 
-/* Gives a number below 0 for positions that are ignored. */
-static int64_t label_at(const classes* c, size_t position) {
+/* The label of a position of the whole. Gives a number below 0 for positions that are ignored. */
+static int64_t label_of_whole(const classes* c, size_t position) {
   const int64_t label = pt_integer_at(c->labels->data, c->labels->dtype, position);
   return label == c->ignore ? -1 : label;
 }
 
-/* A loss of labels: counts the positions that are not ignored; PT_E_DATA where a label is no class. */
+/* The label of a position of the call. */
+static int64_t label_at(const classes* c, size_t position) {
+  return label_of_whole(c, c->begin + position);
+}
+
+/* A loss of labels: counts the positions of the whole that are not ignored; PT_E_DATA where a label is no class. */
 static pt_status read_labels(const pt_call* call, classes* c) {
   size_t counted = 0;
   *c = describe(call);
   c->labels = &call->inputs[1];
   c->ignore = call->ints[0];
-  for (size_t position = 0; position < c->positions; ++position) {
-    const int64_t label = label_at(c, position);
+  const size_t whole = pt_elements(c->labels);
+  for (size_t position = 0; position < whole; ++position) {
+    const int64_t label = label_of_whole(c, position);
     if (label >= (int64_t)c->count) return PT_E_DATA;
     counted += label >= 0;
   }
@@ -80,18 +90,27 @@ static inline void row_losses(const classes* c, size_t begin, size_t end, loss_o
   }
 }
 
+/* Writes the mean of the losses, or leaves their sum in the workspace where more terms follow. */
+static void finish(const pt_call* call, const classes* c, const pt_lanes* lanes) {
+  if (pt_is_unfinished(call))
+    *(pt_lanes*)call->workspace = *lanes;
+  else
+    *c->out = mean(pt_lanes_total(lanes), c);
+}
+
 /* Adds in the order of positions, so that the bits do not depend on the threads. */
-static pt_real sum_of_losses(const pt_call* call, classes* c, pt_body losses_of_rows) {
+static pt_status mean_of_losses(const pt_call* call, classes* c, pt_body losses_of_rows) {
   enum { kSpan = PT_LANES * (PT_SIDE_BY_SIDE ? PT_ROW_PART : 1) };
   pt_real losses[kSpan];
-  pt_lanes lanes = {{0}, 0};
+  pt_lanes lanes = pt_lanes_begun(pt_goes_on(call), call->workspace);
   c->losses = losses;
   for (size_t span; c->first < c->positions; c->first += span) {
     span = c->positions - c->first < kSpan ? c->positions - c->first : kSpan;
     PT_NAME(pt_parallel)(call, span, span * c->count * 16, losses_of_rows, c);
     PT_LANES_ADD(lanes, span, losses[at]);
   }
-  return pt_lanes_total(&lanes);
+  finish(call, c, &lanes);
+  return PT_OK;
 }
 
 /* ---- cross-entropy: log-softmax and labels ---- */
@@ -121,8 +140,7 @@ pt_status PT_NAME(pt_cross_entropy)(const pt_call* call) {
   classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
-  *c.out = mean(sum_of_losses(call, &c, label_losses), &c);
-  return PT_OK;
+  return mean_of_losses(call, &c, label_losses);
 }
 
 /* (softmax - smoothed one-hot) / counted; may be written over the logits. */
@@ -187,7 +205,7 @@ pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call) {
 static classes describe_soft(const pt_call* call) {
   classes c = describe(call);
   c.probability = call->inputs[1].data;
-  c.counted = (pt_real)c.positions;
+  c.counted = (pt_real)(call->whole_extent != 0 ? call->whole_extent * c.inner : c.positions);
   return c;
 }
 
@@ -206,8 +224,7 @@ static void soft_losses(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_soft_cross_entropy)(const pt_call* call) {
   classes c = describe_soft(call);
-  *c.out = mean(sum_of_losses(call, &c, soft_losses), &c);
-  return PT_OK;
+  return mean_of_losses(call, &c, soft_losses);
 }
 
 /* (softmax * sum of the row's probabilities - probability) / positions; may be written over either input. */
@@ -262,9 +279,9 @@ pt_status PT_NAME(pt_nll)(const pt_call* call) {
   classes c;
   const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
-  pt_lanes lanes = {{0}, 0};
+  pt_lanes lanes = pt_lanes_begun(pt_goes_on(call), call->workspace);
   PT_LANES_ADD(lanes, c.positions, picked(&c, at));
-  *c.out = mean(pt_lanes_total(&lanes), &c);
+  finish(call, &c, &lanes);
   return PT_OK;
 }
 

@@ -1,28 +1,30 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/parts.h"
 #include "kernels/portable/real_math.h"
 
 /* Losses by element: TERM is what a prediction p and its target t add to the sum, SLOPE its derivative by p, both
- * with one number of the loss's own. The loss is the sum over a divisor, as a rule the number of elements. */
+ * with one number of the loss's own. The loss is the sum over a divisor, as a rule the number of elements: of the whole where the call is of a slice. */
 typedef struct elements {
   const pt_real *pred, *target;
   pt_real* out;
   pt_real number, inverse;
-  size_t count;
+  size_t count, whole;
 } elements;
 
 static elements describe(const pt_call* call, pt_real number, double divisor) {
-  elements e = {call->inputs[0].data, call->inputs[1].data, call->outputs[0].data, number, 0, 0};
+  elements e = {call->inputs[0].data, call->inputs[1].data, call->outputs[0].data, number, 0, 0, 0};
   e.count = pt_elements(&call->inputs[0]);
-  if (divisor == 0) divisor = (double)e.count;
+  e.whole = call->whole_extent != 0 ? call->whole_extent : e.count;
+  if (divisor == 0) divisor = (double)e.whole;
   e.inverse = divisor > 0 ? 1 / (pt_real)divisor : 0;
   return e;
 }
 
 /* A sum over a whole number of elements is divided, as a mean is everywhere here. */
 static pt_real over(pt_real sum, const elements* e, double divisor) {
-  if (divisor == 0) divisor = (double)e->count;
+  if (divisor == 0) divisor = (double)e->whole;
   return divisor > 0 ? sum / (pt_real)divisor : 0;
 }
 
@@ -45,9 +47,12 @@ static pt_real sign_of(pt_real x) {
   }                                                                                  \
   pt_status PT_NAME(pt_##name)(const pt_call* call) {                                \
     const elements e = describe(call, NUMBER, DIVISOR);                              \
-    pt_lanes lanes = {{0}, 0};                                                       \
+    pt_lanes lanes = pt_lanes_begun(pt_goes_on(call), call->workspace);              \
     PT_LANES_ADD(lanes, e.count, name##_term(e.pred[at], e.target[at], e.number));   \
-    *e.out = over(pt_lanes_total(&lanes), &e, DIVISOR);                              \
+    if (pt_is_unfinished(call))                                                      \
+      *(pt_lanes*)call->workspace = lanes;                                           \
+    else                                                                             \
+      *e.out = over(pt_lanes_total(&lanes), &e, DIVISOR);                            \
     return PT_OK;                                                                    \
   }                                                                                  \
   static void name##_slopes(void* arg, size_t begin, size_t end) {                   \

@@ -113,7 +113,7 @@
   OP(batch_norm_act_grad, 6, 6, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_grad, OWN_WORKSPACE) \
   OP(batch_norm_act_eval, 5, 5, 1, 1, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_eval, REAL)          \
   OP(layer_norm, 3, 3, 3, 3, 1, 1, REAL, layer_norm, REAL)                                                            \
-  OP(layer_norm_grad, 5, 5, 3, 3, 1, 0, REAL, layer_norm_grad, REAL)
+  OP(layer_norm_grad, 5, 5, 3, 3, 1, 0, REAL, layer_norm_grad, OWN_WORKSPACE)
 
 #define PT_REDUCE_OPERATORS(OP)                                      \
   OP(reduce_sum, 1, 1, 1, 1, 1, 0, NUMBER, reduce, NUMBER)           \
@@ -143,21 +143,21 @@
   OP(scatter_reduce_grad, 5, 5, 2, 2, 2, 0, REAL_INDEX, scatter_reduce_grad, OWN_WORKSPACE)
 
 #define PT_LOSS_OPERATORS(OP)                                                 \
-  OP(nll, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss, REAL)                     \
+  OP(nll, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss, SUM)                      \
   OP(nll_grad, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss_grad, REAL)           \
-  OP(cross_entropy, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss, REAL)           \
+  OP(cross_entropy, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss, SUM)            \
   OP(cross_entropy_grad, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss_grad, REAL) \
-  OP(soft_cross_entropy, 2, 2, 1, 1, 0, 1, REAL, soft_loss, REAL)             \
+  OP(soft_cross_entropy, 2, 2, 1, 1, 0, 1, REAL, soft_loss, SUM)              \
   OP(soft_cross_entropy_grad, 2, 2, 1, 1, 0, 1, REAL, soft_loss_grad, REAL)   \
-  OP(mse, 2, 2, 1, 1, 0, 0, REAL, element_loss, REAL)                         \
+  OP(mse, 2, 2, 1, 1, 0, 0, REAL, element_loss, SUM)                          \
   PT_GRAD_OP(OP, mse_grad, 0, 0, pt_same)                                     \
-  OP(l1, 2, 2, 1, 1, 0, 0, REAL, element_loss, REAL)                          \
+  OP(l1, 2, 2, 1, 1, 0, 0, REAL, element_loss, SUM)                           \
   PT_GRAD_OP(OP, l1_grad, 0, 0, pt_same)                                      \
-  OP(smooth_l1, 2, 2, 1, 1, 0, 1, REAL, element_loss, REAL)                   \
+  OP(smooth_l1, 2, 2, 1, 1, 0, 1, REAL, element_loss, SUM)                    \
   PT_GRAD_OP(OP, smooth_l1_grad, 0, 1, pt_same)                               \
-  OP(bce_with_logits, 2, 2, 1, 1, 0, 0, REAL, element_loss, REAL)             \
+  OP(bce_with_logits, 2, 2, 1, 1, 0, 0, REAL, element_loss, SUM)              \
   PT_GRAD_OP(OP, bce_with_logits_grad, 0, 0, pt_same)                         \
-  OP(kl_div, 2, 2, 1, 1, 0, 1, REAL, element_loss, REAL)                      \
+  OP(kl_div, 2, 2, 1, 1, 0, 1, REAL, element_loss, SUM)                       \
   PT_GRAD_OP(OP, kl_div_grad, 0, 1, pt_same)                                  \
   OP(count_correct, 2, 2, 1, 1, 2, 0, REAL_LABEL, count_correct, REAL)
 

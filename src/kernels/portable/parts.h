@@ -7,11 +7,20 @@
  *                      conv2d_dw, conv2d_dw_update
  *   samples, or rows (dimension 2) of one sample
  *                      batch_norm, batch_norm_act in three passes; batch_norm_grad, batch_norm_act_grad in two
+ *   samples            cross_entropy, nll, with all labels; soft_cross_entropy
+ *   elements           mse, l1, smooth_l1, bce_with_logits, kl_div
+ *   rows               layer_norm_grad: the rows of dX are whole after each call
+ *   indices            gather_grad
+ *   rows of Q          attention_grad: the rows of dQ are whole after each call
+ *
+ * Some kernels are told where the slice lies in the whole (pt_call.slice_begin, whole_extent): samples of the losses of classes and their gradients,
+ * elements of the losses by element and their gradients, rows of gather_grad's result, and of the tables of sgd_rows, adagrad_rows and adam_rows, whose indices are those of
+ * all rows.
  *
  * A kernel of several passes goes over all its terms in each of them, a pass after the other (PT_PASS). Its sums lie in the workspace. A result of the
  * terms' shape is written in the last pass, and may lie over an input; the others are written where their pass ends.
  *
- * Between two calls the sums of the other kernels lie in the output, those of the updates in the workspace, where they must stay as they are: such an
+ * Between two calls the sums of the other kernels lie in the output, those of updates, losses and layer_norm_grad in the workspace, where they must stay as they are: such an
  * output lies over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and
  * states; only the last call of an update writes its outputs. */
 #pragma once

@@ -12,7 +12,8 @@ enum { kBlock = 64 };
 
 typedef struct rows {
   const pt_tensor* indices;
-  size_t extent, inner, count;
+  size_t first, extent, whole; /* rows of the table: this call's first, this call's, all */
+  size_t inner, count;
   const uint32_t* order; /* positions by row, those of one row ascending */
   const pt_real* dy;
   int decays;
@@ -20,13 +21,24 @@ typedef struct rows {
   const void* context;
 } rows;
 
+/* Of the call's rows. */
 static size_t row_at(const rows* r, size_t place) {
-  return pt_row_of(r->indices, r->order[place], r->extent);
+  return pt_row_of(r->indices, r->order[place], r->whole) - r->first;
 }
 
-/* Stable merge sort from below; returns which of the two buffers holds the answer. */
+/* Writes the positions that name the call's rows; returns how many. */
+static size_t find_positions(const rows* r, uint32_t* positions) {
+  const size_t all = pt_elements(r->indices);
+  size_t count = 0;
+  for (size_t at = 0; at < all; ++at) {
+    const size_t row = pt_row_of(r->indices, at, r->whole);
+    if (row >= r->first && row - r->first < r->extent) positions[count++] = (uint32_t)at;
+  }
+  return count;
+}
+
+/* Stable merge sort of the positions in `from`, from below; returns which of the two buffers holds the answer. */
 static uint32_t* sort_by_row(const pt_tensor* indices, size_t extent, size_t count, uint32_t* from, uint32_t* to) {
-  for (size_t at = 0; at < count; ++at) from[at] = (uint32_t)at;
   for (size_t run = 1; run < count; run *= 2) {
     for (size_t begin = 0; begin < count; begin += 2 * run) {
       const size_t middle = begin + run < count ? begin + run : count,
@@ -89,26 +101,27 @@ size_t PT_NAME(pt_by_row_workspace)(const pt_call* call) {
 }
 
 pt_status PT_NAME(pt_by_row)(const pt_call* call, int decays, pt_row_update update, const void* context) {
-  const pt_tensor *w = &call->inputs[0], *indices = &call->inputs[1];
-  const pt_status status = pt_check_indices(indices, (int64_t)w->dims[0]);
-  if (status != PT_OK) return status;
-  const size_t count = pt_elements(indices);
+  const pt_tensor* w = &call->inputs[0];
   uint32_t* workspace = call->workspace;
-  const rows r = {indices,
-                  w->dims[0],
-                  pt_extent(w, 1, w->rank),
-                  count,
-                  sort_by_row(indices, w->dims[0], count, workspace, workspace + count),
-                  call->inputs[2].data,
-                  decays,
-                  update,
-                  context};
+  rows r = {.indices = &call->inputs[1],
+            .first = call->slice_begin,
+            .extent = w->dims[0],
+            .whole = call->whole_extent != 0 ? call->whole_extent : w->dims[0],
+            .inner = pt_extent(w, 1, w->rank),
+            .dy = call->inputs[2].data,
+            .decays = decays,
+            .update = update,
+            .context = context};
+  const pt_status status = pt_check_indices(r.indices, (int64_t)r.whole);
+  if (status != PT_OK) return status;
+  r.count = find_positions(&r, workspace);
+  r.order = sort_by_row(r.indices, r.whole, r.count, workspace, workspace + pt_elements(r.indices));
   for (unsigned output = 0; output < call->output_count; ++output) {
     const pt_tensor *from = &call->inputs[output == 0 ? 0 : output + 2], *to = &call->outputs[output];
     if (to->data != from->data) memcpy(to->data, from->data, pt_elements(w) * sizeof(pt_real));
   }
-  if (count == 0) decay_rows(&r, 0, r.extent);
-  return PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
+  if (r.count == 0) decay_rows(&r, 0, r.extent);
+  return PT_NAME(pt_parallel)(call, r.count, r.count * r.inner, update_places, &r);
 }
 
 /* ---- plain SGD: bit for bit what gather_grad and sgd give ---- */
