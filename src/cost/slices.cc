@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -140,6 +141,9 @@ std::vector<uint32_t> tiles_of(uint32_t extent, bool is_flat) {
 }
 
 class Slicings {
+  using Key =
+      std::array<uint32_t, size_t{2} * PT_MAX_LOOPS>;  // of the loops: axis + 1 and tile each, the outermost first
+
  public:
   Slicings(View view, const problem::Device& device, const Compute& compute, const SliceOptions& options)
       : view_(view), device_(device), compute_(compute), options_(options) {
@@ -153,6 +157,7 @@ class Slicings {
   std::vector<Found> with(uint32_t streamed) {
     best_.assign(std::size(kParts), std::nullopt);
     least_.reset();
+    seen_.clear();
     view_.view.slicing = {};
     view_.view.slicing.streamed = streamed;
     std::vector<uint8_t> order(axes_.count);
@@ -244,8 +249,15 @@ class Slicings {
     return false;
   }
 
+  static Key key_of(const pt_slicing& slicing) {
+    Key key{};
+    for (size_t loop = 0; loop < slicing.loops; ++loop)
+      key[2 * loop] = slicing.axis[loop] + 1U, key[2 * loop + 1] = slicing.tile[loop];
+    return key;
+  }
+
   void consider() {
-    if (!seen_.insert(name_in_slices("", view_.view.slicing)).second) return;
+    if (!seen_.insert(key_of(view_.view.slicing)).second) return;
     const std::optional<Found> found = opened();
     if (!found) return;
     if (is_less(found->workspace, found->seconds, least_)) least_ = found;
@@ -269,7 +281,7 @@ class Slicings {
   pt_pool pool_{};
   std::vector<std::optional<Found>> best_;  // by part of the budget
   std::optional<Found> least_;              // workspace
-  std::set<std::string> seen_;              // slicings, as texts
+  std::set<Key> seen_;                      // slicings
 };
 
 // ---- the graph ----

@@ -234,27 +234,6 @@ pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) 
   return units;
 }
 
-pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
-  pt_loop at = *loop;
-  const uint64_t moves = pt_moves_of(loop, operand);
-  uint64_t slices = 0;
-  pt_traffic sum = {0, 0};
-  do {
-    const pt_box box = pt_slice_of(&at, operand);
-    pt_runs run = pt_runs_of(&at, operand, &box);
-    ++slices;
-    do {
-      const pt_units units = pt_units_of(loop, operand, &run);
-      if (units.first >= units.end) continue;
-      sum.bytes += (units.end - units.first) * loop->unit;
-      ++sum.transfers;
-    } while (pt_next_run(&box, &run));
-  } while (pt_next_slice(&at, operand));
-  sum.bytes *= moves / slices;
-  sum.transfers *= moves / slices;
-  return sum;
-}
-
 /* ---- the call of a step ---- */
 
 static void point_at(pt_tensor* tensor, const pt_box* box) {
@@ -362,6 +341,12 @@ static int follows_itself(const pt_loop* loop, unsigned operand) {
     last = loop->axes.dim[loop->axis[at]][operand];
   }
   return 1;
+}
+
+/* Does the operand move between storage and its buffer in whole units alone? */
+static int moves_units(const pt_loop* loop, unsigned operand) {
+  const pt_box box = pt_slice_of(loop, operand);
+  return loop->how[operand] == PT_DENSE || (loop->how[operand] == PT_SPAN && is_of_units(loop, operand, &box, 1));
 }
 
 /* Decides how the operand's slices are held, and how many units that takes. */
@@ -533,6 +518,75 @@ pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, con
   for (operand = 0; status == PT_OK && operand < operands_of(view); ++operand) status = hold(loop, operand);
   if (status == PT_OK) status = kernel_workspace(loop, kernel, pool, &kernel_bytes);
   return status == PT_OK ? place(loop, kernel_bytes) : status;
+}
+
+/* ---- what the whole loop moves ---- */
+
+static int is_windowed(const pt_loop* loop, unsigned operand) {
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axes.axis[loop->axis[at]].windowed == (int)operand) return 1;
+  return 0;
+}
+
+/* What all slices of an operand move, each once. */
+static pt_traffic traffic_of_slices(const pt_loop* loop, unsigned operand) {
+  pt_loop at = *loop;
+  pt_traffic sum = {0, 0};
+  do {
+    const pt_box box = pt_slice_of(&at, operand);
+    pt_runs run = pt_runs_of(&at, operand, &box);
+    do {
+      const pt_units units = pt_units_of(loop, operand, &run);
+      if (units.first >= units.end) continue;
+      sum.bytes += (units.end - units.first) * loop->unit;
+      ++sum.transfers;
+    } while (pt_next_run(&box, &run));
+  } while (pt_next_slice(&at, operand));
+  return sum;
+}
+
+/* The same without a walk, where every run begins and ends at a unit: the slices are the whole tensor, and each index in front of the innermost dimension
+ * that is cut has a run in each of that dimension's slices. */
+static pt_traffic traffic_of_units(const pt_loop* loop, unsigned operand) {
+  const pt_tensor shape = shape_of(loop, operand);
+  pt_traffic sum = {(tensor_bytes(loop, operand) + loop->unit - 1) / loop->unit * loop->unit, 1};
+  unsigned dim, at;
+  for (dim = 0; dim < loop->run_dim[operand]; ++dim) sum.transfers *= shape.dims[dim];
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axes.dim[loop->axis[at]][operand] == (int)loop->run_dim[operand]) sum.transfers *= loop->counts[at];
+  return sum;
+}
+
+/* The same of a table's rows, which move equally many units each. */
+static pt_traffic traffic_of_rows(const pt_loop* loop, uint64_t slices) {
+  const pt_box box = pt_slice_of(loop, 0);
+  const pt_runs run = pt_runs_of(loop, 0, &box);
+  const pt_units units = pt_units_of(loop, 0, &run);
+  pt_traffic sum;
+  sum.bytes = slices * (units.end - units.first) * loop->unit;
+  sum.transfers = slices;
+  return sum;
+}
+
+pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
+  const uint64_t moves = pt_moves_of(loop, operand);
+  const unsigned own = pt_loops_of(loop, operand);
+  const int is_row = operand == 0 && pt_looks_up(loop);
+  uint64_t slices = 1;
+  unsigned at;
+  pt_traffic sum;
+  for (at = 0; at < loop->loops; ++at)
+    if ((own >> at & 1) != 0) slices *= loop->counts[at];
+  if (is_row && loop->how[operand] == PT_SPAN)
+    sum = traffic_of_rows(loop, slices);
+  else if (!is_windowed(loop, operand) && moves_units(loop, operand))
+    sum = traffic_of_units(loop, operand);
+  else
+    sum = traffic_of_slices(loop, operand);
+  sum.bytes *= moves / slices;
+  sum.transfers *= moves / slices;
+  return sum;
 }
 
 int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output) {
