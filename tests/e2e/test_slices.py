@@ -4,9 +4,10 @@ import math
 import os
 import random
 import re
+import struct
 import unittest
 
-from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor, tensors
+from house import MODEL, House, make_data, npy, onnx_model, onnx_node, onnx_tensor, tensors
 
 COMMON = ("--epochs", 1, "--effort", 2, "--device", "host", "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux")
 
@@ -41,6 +42,36 @@ def images(path):
     return path
 
 
+WORDS, WIDTH, LENGTH = 3000, 16, 12
+
+
+def sentences(path):
+    """A table of words, a layer normalization, attention, a mean over the words, a linear layer."""
+    draw = random.Random(4)
+
+    def weight(name, *dims):
+        return onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))])
+    made = [weight("table", WORDS, WIDTH), onnx_tensor("scale", (WIDTH,), [1] * WIDTH), onnx_tensor("bias", (WIDTH,), [0] * WIDTH),
+            *(weight("w" + name, WIDTH, WIDTH) for name in "qkv"), weight("fc", WIDTH, 4)]
+    nodes = [onnx_node("Gather", ["table", "x"], ["words"]), onnx_node("LayerNormalization", ["words", "scale", "bias"], ["normed"]),
+             *(onnx_node("MatMul", ["normed", "w" + name], [name]) for name in "qkv"), onnx_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]),
+             onnx_node("MatMul", ["q", "kt"], ["scores"]), onnx_node("Softmax", ["scores"], ["p"]), onnx_node("MatMul", ["p", "v"], ["seen"]),
+             onnx_node("ReduceMean", ["seen"], ["mean"], axes=[1], keepdims=0), onnx_node("MatMul", ["mean", "fc"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", LENGTH), made, dtype=7))
+    return path
+
+
+def words(folder, samples):
+    draw = random.Random(5)
+    os.makedirs(folder)
+    ids = [draw.randrange(-WORDS, WORDS) for _ in range(samples * LENGTH)]
+    for name, shape, values in (("x", (samples, LENGTH), ids), ("y", (samples,), [draw.randrange(4) for _ in range(samples)])):
+        with open(os.path.join(folder, name + "_train.npy"), "wb") as file:
+            file.write(npy("<i8", shape, struct.pack(f"<{len(values)}q", *values)))
+    return folder
+
+
 class Slices(House):
     @classmethod
     def setUpClass(cls):
@@ -48,10 +79,10 @@ class Slices(House):
         cls.data = make_data(os.path.join(cls.folder, "data"), 24)
         cls.images = images(os.path.join(cls.folder, "images.onnx"))
 
-    def train(self, model, name, *more, batch=1):
+    def train(self, model, name, *more, batch=1, data=None):
         out = self.path(name + ".safetensors")
         plan = self.path(name + ".plan.json")
-        self.succeed("train", model, "--data", self.data, *COMMON, "--batch", batch, *more, "-o", out, "--plan-out", plan)
+        self.succeed("train", model, "--data", data or self.data, *COMMON, "--batch", batch, *more, "-o", out, "--plan-out", plan)
         with open(plan) as file:
             return tensors(out), json.load(file), plan
 
@@ -89,6 +120,16 @@ class Slices(House):
         self.assertTrue([name for name, cut in cuts if ".n" in name and re.search(r"slices .*\b1:", cut)], cuts)  # axis 1: samples
         self.assertLessEqual(plan["predicted"]["arena_bytes"], ram)
         self.same_bits(found, expected)
+
+    def test_a_table_that_is_larger_than_the_budget(self):
+        model, data = sentences(self.path("sentences.onnx")), words(self.path("words"), 8)
+        table = 4 * WORDS * WIDTH
+        for optimizer in ("sgd", "sgd,momentum=0.9", "sparse_adam"):
+            expected, _, _ = self.train(model, "table.whole", "--optimizer", optimizer, batch=2, data=data)
+            found, plan, path = self.train(model, "table.sliced", "--optimizer", optimizer, "--ram", f"{table // 4}B", batch=2, data=data)
+            self.assertLessEqual(plan["predicted"]["arena_bytes"], table // 4)
+            self.same_bits(found, expected, optimizer)
+            self.succeed("verify", path)
 
     def test_what_a_refusal_says_is_true(self):
         """No plan is smaller than the proved least; with the least that is known there is a plan."""
