@@ -12,9 +12,15 @@
 namespace pantoum::plan {
 namespace {
 
+#ifdef PANTOUM_SANITIZER
+constexpr uint64_t kGraphs = 10, kTowers = 50;
+#else
+constexpr uint64_t kGraphs = 60, kTowers = 300;
+#endif
+
 TEST(PlanSearch, FindsAPlanHoweverShortTheLimitWhereOneIsKnown) {
-  int found = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  uint64_t found = 0;
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     const auto whole = unplanned(graph);
     if (!whole) continue;
@@ -30,7 +36,7 @@ TEST(PlanSearch, FindsAPlanHoweverShortTheLimitWhereOneIsKnown) {
       ++found;
     }
   }
-  EXPECT_GT(found, 60);
+  EXPECT_GT(found, kGraphs);
 }
 
 // Two ops, each with a choice that is as good by one figure and better by the other.
@@ -70,8 +76,8 @@ TEST(PlanSearch, SettlesTiesByTheOtherFigure) {
 
 // Towers one after the other need less than side by side: the graph's own order has them side by side.
 TEST(PlanSearch, PlansInAnOrderThatFits) {
-  int better = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  uint64_t better = 0;
+  for (uint64_t seed = 1; seed <= kTowers; ++seed) {
     const CostGraph graph = plan_test::tower_graph(seed);
     const auto own = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
     if (!own || own->predicted.arena_bytes < 2) continue;
@@ -85,7 +91,7 @@ TEST(PlanSearch, PlansInAnOrderThatFits) {
     }
     if (free && (!kept || free->predicted.energy_j < kept->predicted.energy_j * (1 - 1e-9))) ++better;
   }
-  EXPECT_GT(better, 5);
+  EXPECT_GT(better, kTowers / 60);
 }
 
 }  // namespace
