@@ -7,7 +7,10 @@ known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaust
 plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
 unlimited RAM. `step` is the time of such a step over that in unlimited RAM. `resnet18 256KiB m4f` trains it for two steps as firmware of a Cortex-M4F in QEMU: the
 figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `least model` is the least RAM in which a step of a network is planned on this machine: it holds if there is a plan for that budget. `main job` is the share of the main job's
-tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
+tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `op NETWORK` compares slicings of single ops with enumerated
+ones (streams_enumerated.py): bytes moved over the least that were enumerated within the same workspace, of the slices that a plan takes; and by kind of op the share of all slices
+offered that move at most 5% more. `curve NETWORK on m4` sweeps a network from the least RAM to its unplanned peak. `patch NETWORK` trains it on this machine in the RAM that
+PORT's patches leave (section 5.3 of its paper): the figure is the time of a step over that in unlimited RAM, in turns. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
 as firmware of a Cortex-M0 with 32 KiB of RAM in all.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT] [--long]
 """
@@ -22,10 +25,16 @@ import tempfile
 
 import cifar_networks
 import gtest_counts
+import streams_enumerated
 from house import make_data
 from table import Table
 
 EXACT = 1e-9
+MOMENTUM = ["--optimizer", "sgd,momentum=0.9"]
+WRITERS = {"resnet18": cifar_networks.write_resnet18, "vgg16": cifar_networks.write_vgg16}
+OP_BUDGETS_KIB = (32, 256)
+MOST_OVER_ENUMERATED = 1.05
+PATCHES = {"resnet18": (0.8481, 3.52), "vgg16": (0.8057, 3.25)}  # of RAM saved, times slower: PORT's text, section 5.3; its table 2 has the rows of patch and inplace the other way round
 NETWORK = "resnet18-cifar-momentum"
 MOST_LEAST_BYTES = 24 << 10
 ABSENT = " ".join(tool for tool in ("arm-none-eabi-gcc", "qemu-system-arm") if not shutil.which(tool))
@@ -85,11 +94,11 @@ def add_network(table, args, raw, folder):
         before = joules
 
 
-def trained(args, folder, name, *more):
+def trained(args, folder, name, *more, network="resnet18"):
     """Trains two steps; the weights by name, the seconds of a step, and the plan. None: it failed, and what it said."""
     out, plan, log = (os.path.join(folder, name + end) for end in (".safetensors", ".json", ".jsonl"))
-    words = ["--batch", "1", "--epochs", "1", "--optimizer", "sgd,momentum=0.9", "--device", "host", "--kernels", "portable", "--threads", "1"]
-    done = run(args.pantoum, "train", os.path.join(folder, "resnet18.onnx"), "--data", os.path.join(folder, "images.npz"), *words, *more, "-o", out,
+    words = ["--batch", "1", "--epochs", "1", *MOMENTUM, "--device", "host", "--kernels", "portable", "--threads", "1"]
+    done = run(args.pantoum, "train", os.path.join(folder, f"{network}.onnx"), "--data", os.path.join(folder, "images.npz"), *words, *more, "-o", out,
                "--plan-out", plan, "--log", log)
     if done.returncode != 0:
         return None, done.stderr.strip().splitlines()[0]
@@ -98,10 +107,95 @@ def trained(args, folder, name, *more):
         return (cifar_networks.tensors(out), min(seconds), json.load(file)), ""
 
 
+def write_network(folder, network):
+    path = os.path.join(folder, f"{network}.onnx")
+    if not os.path.exists(path):
+        WRITERS[network](path)
+    if not os.path.exists(os.path.join(folder, "images.npz")):
+        cifar_networks.write_images(os.path.join(folder, "images.npz"), 2)
+    return path
+
+
+def add_ops(table, args, raw, folder, network):
+    """Slices of a network's ops beside the enumerated ones, in two budgets."""
+    known = os.path.join(args.streams, f"pareto-{network}-cifar-momentum.csv")
+    if not table.wants(f"op {network}") or not os.path.exists(known):
+        return
+    rows, offered, absent = streams_enumerated.read_rows(known), [], []
+    for kib in OP_BUDGETS_KIB:
+        out = os.path.join(folder, f"op-{network}-{kib}.json")
+        done = run(args.pantoum, "plan", write_network(folder, network), "--device", "m4", "--batch", "1", "--ram", f"{kib}KiB", "--params-in", "aux", *MOMENTUM,
+                   "--time-limit", f"{args.time_limit}s", "-o", out)
+        if done.returncode != 0:
+            return table.add(f"op {network}", 0.0, "", "<= 1.05", False, done.stderr.strip().splitlines()[0])
+        with open(out) as file:
+            plan = json.load(file)
+        taken = {step["op"]: step["choice"] for step in plan["instructions"] if step["do"] == "compute"}
+        chosen, absent = streams_enumerated.points(rows, plan["graph"], taken)
+        offered += streams_enumerated.points(rows, plan["graph"])[0]
+        ratio = sum(each.bytes for each in chosen) / sum(each.best for each in chosen)
+        worst = max(chosen, key=lambda each: each.bytes - each.best)
+        table.add(f"op {network} {kib}KiB", ratio, "", "<= 1.05", ratio <= MOST_OVER_ENUMERATED,
+                  f"{len(chosen)} ops; furthest off is {worst.op}: {worst.bytes} bytes, {worst.best} were enumerated ({worst.algorithm})")
+    for kind in streams_enumerated.KINDS:
+        ratios = sorted(each.bytes / each.best for each in set(offered) if each.kind == kind)
+        if ratios:
+            near = sum(ratio <= MOST_OVER_ENUMERATED for ratio in ratios) / len(ratios)
+            table.add(f"op {network}, {kind}", near, "", "1", near == 1, f"share of {len(ratios)} slicings; median {ratios[len(ratios) // 2]:.3g}, most {ratios[-1]:.3g}")
+    raw[f"op {network}"] = {"not compared": absent}
+
+
+def add_network_curve(table, args, raw, folder, network):
+    name = f"curve {network} on m4"
+    if not table.wants(name):
+        return
+    words = [write_network(folder, network), "--device", "m4", "--batch", "1", "--params-in", "aux", *MOMENTUM, "--time-limit", f"{args.time_limit}s"]
+    told = json.loads(run(args.pantoum, "plan", *words, "--ram", "8KiB", "--format", "json").stdout)
+    whole = json.loads(run(args.pantoum, "inspect", words[0], "--device", "m4", "--batch", "1", "--params-in", "aux", *MOMENTUM, "--format", "json").stdout)
+    budgets = [told["min_ram_bytes"], *(kib << 10 for kib in (32, 64, 128, 256, 512, 2048, 8192, 24576)), whole["unplanned_peak_bytes"]]
+    out = os.path.join(folder, f"sweep-{network}")
+    done = run(args.pantoum, "sweep", *words, "--ram", ",".join(f"{each}B" for each in budgets), "-o", out)
+    if done.returncode != 0:
+        return table.add(name, 0.0, "", "plans", False, done.stderr.strip().splitlines()[0])
+    with open(os.path.join(out, "sweep.json")) as file:
+        rows = json.load(file)["rows"]
+    raw[name] = [{key: row.get(key) for key in ("ram_bytes", "energy_j", "time_s", "gap")} for row in rows]
+    before = float("inf")
+    for row in rows:
+        joules = row["energy_j"]
+        table.add(f"{name}@{row['ram_bytes']}", joules, "J", "no more than with less RAM", joules <= before * (1 + EXACT), f"{row['time_s']:.4g} s, gap {row['gap']:.2%}")
+        before = joules
+
+
+def add_patch(table, args, raw, folder, network, saved, slower):
+    """`saved`, `slower`: the share of RAM that PORT's patches save, and how many times a step takes then."""
+    if not table.wants(f"patch {network}"):
+        return
+    write_network(folder, network)
+    whole, why = trained(args, folder, f"{network}.whole", network=network)
+    if not whole:
+        return table.add(f"patch {network}", 0.0, "", f"<= {slower}", False, why)
+    peak = whole[2]["unplanned"]["peak_bytes"]
+    ram = int((1 - saved) * peak)
+    words = ["--ram", f"{ram}B", "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s"]
+    sliced, why = trained(args, folder, f"{network}.sliced", *words, network=network)
+    again, _ = trained(args, folder, f"{network}.again", network=network)
+    if not sliced or not again:
+        return table.add(f"patch {network}", 0.0, "", f"<= {slower}", False, why)
+    arena = sliced[2]["predicted"]["arena_bytes"]
+    ops = {op["id"]: op for op in sliced[2]["graph"]["ops"]}
+    count = sum("slices" in ops[step["op"]]["choices"][step["choice"]] for step in sliced[2]["instructions"] if step["do"] == "compute")
+    ratio = sliced[1] / min(whole[1], again[1])
+    same = all(sliced[0][name] == value for name, value in whole[0].items())
+    raw[f"patch {network}"] = {"unplanned_bytes": peak, "arena_bytes": arena, "seconds": [whole[1], sliced[1], again[1]], "in_slices": count}
+    table.add(f"patch {network}", ratio, "", f"<= {slower}, the same bits", ratio <= slower and same,
+              f"{arena} of {peak} bytes, {1 - arena / peak:.1%} less; {count} computes in slices; {sliced[1]:.2f} s a step, whole {whole[1]:.2f} s and {again[1]:.2f} s before and after")
+
+
 def add_training(table, args, raw, folder):
     if not table.wants("resnet18 256KiB host"):
         return
-    write_resnet18(folder)
+    write_network(folder, "resnet18")
     whole, why = trained(args, folder, "whole")
     sliced, why = trained(args, folder, "sliced", "--ram", "256KiB", "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s") if whole else (None, why)
     if not sliced:
@@ -119,16 +213,10 @@ def add_training(table, args, raw, folder):
     table.add("step resnet18 256KiB", seconds / whole_s, "", "", True, f"measured: {seconds:.2f} s, in unlimited RAM {whole_s:.2f} s")
 
 
-def write_resnet18(folder):
-    if not os.path.exists(os.path.join(folder, "resnet18.onnx")):
-        cifar_networks.write_resnet18(os.path.join(folder, "resnet18.onnx"))
-        cifar_networks.write_images(os.path.join(folder, "images.npz"), 2)
-
-
 def add_firmware(table, args, raw, folder, name, ram_kib, reserve_kib, steps, target):
     if not table.wants(name):
         return
-    write_resnet18(folder)
+    write_network(folder, "resnet18")
     plan, project = os.path.join(folder, "firmware.json"), os.path.join(folder, name.replace(" ", "-"))
     commands = (
         ["plan", os.path.join(folder, "resnet18.onnx"), "--device", "m4", "--batch", "1", "--ram", f"{ram_kib}KiB", "--reserve", f"{reserve_kib}KiB", "--params-in", "aux",
@@ -220,6 +308,10 @@ def main():
         add_training(table, args, raw, folder)
         add_main_job(table, args, raw, folder)
         add_least(table, args, raw, folder)
+        for network, port in PATCHES.items():
+            add_ops(table, args, raw, folder, network)
+            add_patch(table, args, raw, folder, network, *port)
+        add_network_curve(table, args, raw, folder, "resnet18")
         if ABSENT:
             table.skip("resnet18 256KiB m4f", f"not on this machine: {ABSENT}")
         else:

@@ -92,12 +92,30 @@ def table_4(results, path):
     style.save(figure, path, "; ".join(f"{row.case}: paper {row.paper / 1024:.1f}, all retained {row.kept / 1024:.1f}, least {row.least / 1024:.1f} MiB" for row in found))
 
 
+def streams(results, path):
+    """ResNet-18's step on m4 by its RAM, in slices from the least RAM on: energy and time."""
+    found = rows.curve(results, "curve resnet18 on m4")
+    kib = [row["ram_bytes"] / 1024 for row in found]
+    figure, (energy, time) = pyplot.subplots(1, 2, figsize=(10, 3.6))
+    for axis, key, title, colour in ((energy, "energy_j", "Joules of a step", style.OURS), (time, "time_s", "Seconds of a step", style.HELD)):
+        axis.plot(kib, [row[key] for row in found], marker="o", color=colour, drawstyle="steps-post")
+        axis.set_xscale("log", base=2)
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel("KiB of RAM")
+        axis.set_title(title)
+        axis.grid(axis="y")
+    figure.suptitle("ResNet-18, images of 32 x 32, batch 1, momentum, modelled on m4", x=0.02, ha="left", weight="bold")
+    figure.tight_layout()
+    style.save(figure, path, "; ".join(f"{row['ram_bytes'] / 1024:.0f} KiB: {row['energy_j']:.4g} J, {row['time_s']:.4g} s" for row in found))
+
+
 CHARTS = {
     "bench-resnet18.svg": ("runtime.json", lambda results, path: side_by_side(results, "resnet18", path)),
     "bench-vgg16.svg": ("runtime.json", lambda results, path: side_by_side(results, "vgg16", path)),
     "bench-lenet5.svg": ("runtime.json", lambda results, path: side_by_side(results, "lenet5", path)),
     "bench-step-times.svg": ("runtime.json", step_times),
     "bench-table-4.svg": ("runtime.json", table_4),
+    "bench-streams.svg": ("streams.json", streams),
 }
 
 

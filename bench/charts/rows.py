@@ -72,3 +72,11 @@ def table_4(results):
         raise Missing("no row 'Table 4'")
     return [Case(case, float(values[f"Table 4, {case}: planned, everything kept"]["target"].split()[-1]), values[f"Table 4, {case}: planned, everything kept"]["value"],
                  values[f"Table 4, {case}: with recomputing and paging"]["value"]) for case in cases]
+
+
+def curve(results, name):
+    """Rows of a sweep, from the least RAM on."""
+    found = results.get("raw", {}).get(name)
+    if not found:
+        raise Missing(f"no rows of '{name}'")
+    return sorted(found, key=lambda row: row["ram_bytes"])

@@ -90,6 +90,23 @@ def streams(results):
     return table(["RAM", "energy of a step", "time of a step"], lines)
 
 
+def network_in_slices(results):
+    """The curve of Pantoum's own graph of ResNet-18."""
+    lines = [[f"{row['ram_bytes'] / 1024:.4g} KiB" if row["ram_bytes"] < 1 << 20 else f"{row['ram_bytes'] / (1 << 20):.4g} MiB", f"{row['energy_j']:.4g} J", f"{row['time_s']:.4g} s",
+              f"{row['gap']:.1%}"] for row in results["raw"]["curve resnet18 on m4"]]
+    return table(["RAM", "energy of a step", "time of a step", "proved to be above the least by at most"], lines)
+
+
+def single_ops(results):
+    """Slicings of single ops beside those that were enumerated."""
+    lines = []
+    for row in results["rows"]:
+        if row["name"].startswith("op ") and ", " in row["name"]:
+            network, kind = row["name"][len("op "):].split(", ")
+            lines.append([network, kind, f"{row['value']:.0%}", row["note"].split("; ")[1].split(", ")[0][len("median "):], row["note"].split("most ")[1]])
+    return table(["network", "kind of op", "slicings that move at most 5% more than the least enumerated", "median of bytes over that", "most"], lines)
+
+
 def measured(results):
     return "\n".join(f"* {run['date']}, {run['machine']}: `{run['command']}`" + (f" ({run['note']})" if run.get("note") else "") for run in results["measured"])
 
@@ -97,7 +114,8 @@ def measured(results):
 # A table's name on the page, the file of its rows, and what makes it.
 TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "step-times": ("runtime.json", step_times),
           "inside": ("runtime.json", inside), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
-          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port), "streams": ("streams.json", streams)}
+          "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port), "streams": ("streams.json", streams), "network-in-slices": ("streams.json", network_in_slices),
+          "single-ops": ("streams.json", single_ops)}
 
 
 def page(text, read):

@@ -166,9 +166,11 @@ Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& de
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
   request.plan.reserve += pipeline::prefetch_bytes(request.plan.settings.prefetch, compiled.training().graph);
-  const pipeline::SweptGraphs graphs = pipeline::swept_graphs(std::move(compiled));
+  const pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);
+  request.in_slices = pipeline::graphs_in_slices(compiled, request.plan, graphs.front());
   if (request.budgets.empty()) {
-    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan));
+    PANTOUM_ASSIGN(request.budgets,
+                   pipeline::budgets_by_themselves(graphs.front(), request.plan, request.in_slices));
   }
   return rows_of(graphs, std::move(request));
 }

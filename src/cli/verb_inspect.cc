@@ -10,8 +10,12 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
+#include "cost/device.h"
 #include "pipeline/import_model.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/slices.h"
+#include "report/names.h"
+#include "report/slices.h"
 
 namespace pantoum::cli {
 namespace {
@@ -116,11 +120,14 @@ void print_details(const import::ModelInfo& info, bool nodes) {
   print_nodes(info.nodes);
 }
 
-// The training step's peak without a plan, where the model can be trained.
-Result<problem::Bytes> peak_of_step(const InspectOptions& options, const import::ModelInfo& info) {
+// The training step as it would be planned, where the model can be trained.
+Result<pipeline::InspectedSlices> inspected_step(const InspectOptions& options, const import::ModelInfo& info) {
   StepAsked asked = options.step;
   if (!asked.options.batch && !info.batch_name.empty()) asked.options.batch = 1;  // else the model's own
-  return unplanned_peak(asked);
+  asked.plan.measure = Measure::off;  // what is told has no measured times
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(asked));
+  request.rewrite.search = false;  // nothing is planned
+  return pipeline::inspect_slices(model_of(asked), request);
 }
 
 // Without --batch the step is looked at with a batch of 1, which every first dimension of 1 fits by chance.
@@ -160,26 +167,58 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
       "another of docs/training.md"};
 }
 
-// Tells what the training step with these options takes. Returns the exit code with which `train` would end.
-int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
-  if (info.refusal) return exit_code(*info.refusal);
-  Result<problem::Bytes> peak = peak_of_step(options, info);
-  if (peak)
-    if (const Result<void> other = check_with_another_batch(options, info); !other) peak = Failure(other.error());
-  const bool text = !options.common.json();
-  if (peak) {
-    json["unplanned_peak_bytes"] = *peak;
-    if (text)
-      print_formatted("memory    one training step at batch {} takes {} when nothing is planned\n",
-                      std::max<int64_t>(1, info.batch), base::show_bytes(*peak));
-    return 0;
-  }
-  const Error& error = peak.error();
+// Tells why there is no step. Returns the exit code.
+int tell_problem(const InspectOptions& options, const import::ModelInfo& info, const Error& error, Json& json) {
   json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
-  if (text) print_formatted("no training step could be made with these options:\n{}", to_text(error));
+  if (!options.common.json())
+    print_formatted("no training step could be made with these options:\n{}", to_text(error));
   // The user did not ask for a batch of 1: a model that cannot run with it may run with another.
   const bool of_batch = error.code == "E0211" && !options.step.options.batch && !info.batch_name.empty();
   return of_batch ? 0 : exit_code(error);
+}
+
+// Names the options that would allow slices, where an op exceeds the budget and they are lacking.
+std::string hint_at_slices(const pipeline::InspectedSlices& found, const report::SliceNeeds& needs) {
+  if (needs.beyond == 0 || found.offered) return "";
+  if (found.lacks.empty()) return "; this step has no ops in slices";
+  return fmt::format("; with {} ops are computed in slices", found.lacks);
+}
+
+// Tells what single ops need in RAM, and what slices of the widest cost in the budget.
+void tell_ops(const InspectOptions& options, const pipeline::InspectedSlices& found, Json& json) {
+  const report::OpNeeds ops(found.graph, found.question);
+  const report::SliceNeeds needs = report::slice_needs(ops, found.question.budget_bytes());
+  const report::Names names(found.graph);
+  Json& told = json["ops"] = report::to_json(needs, names);
+  told["device"] = found.graph.device.name;
+  told["in_slices"] = found.offered;
+  told["ways"] = Json::array();
+  const auto widest = std::ranges::find(found.graph.ops, needs.whole.op, &problem::Op::id);
+  const bool has_ways = found.offered && widest != found.graph.ops.end();
+  if (has_ways) told["ways"] = report::ways_json(ops, *widest, std::nullopt);
+  if (options.common.json()) return;
+  print_formatted("ops       {}{}\n", base::one_line(report::to_text(needs, names)),
+                  base::one_line(hint_at_slices(found, needs)));
+  if (!has_ways) return;
+  print_formatted("          {}: what its ways in this budget need in RAM, take (modelled) and move\n",
+                  base::one_line(names.op(widest->id)));
+  for (const std::string& line : report::ways_text(ops, *widest, std::nullopt, needs.budget))
+    print_formatted("          {}\n", base::one_line(line));
+}
+
+// Tells what the training step with these options takes. Returns the exit code with which `train` would end.
+int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
+  if (info.refusal) return exit_code(*info.refusal);
+  Result<pipeline::InspectedSlices> step = inspected_step(options, info);
+  if (step)
+    if (const Result<void> other = check_with_another_batch(options, info); !other) step = Failure(other.error());
+  if (!step) return tell_problem(options, info, step.error(), json);
+  json["unplanned_peak_bytes"] = step->unplanned_peak_bytes;
+  if (!options.common.json())
+    print_formatted("memory    one training step at batch {} takes {} when nothing is planned\n",
+                    std::max<int64_t>(1, info.batch), base::show_bytes(step->unplanned_peak_bytes));
+  tell_ops(options, *step, json);
+  return 0;
 }
 
 Result<int> inspect(const InspectOptions& options) {
@@ -215,6 +254,9 @@ void add_inspect(CommandLine& line) {
   verb.add_option("MODEL", options->step.model, "an ONNX model").required();
   verb.add_flag("--nodes", options->nodes, "list every node, too");
   verb.add_settings(settings::fields_of(options->step.options), {"inference", "split_update", "feature_cache"});
+  verb.add_settings(settings::fields_of(options->step.device));
+  verb.add_settings_of(plan_fields(options->step), {"ram", "reserve", "kernels"});
+  verb.option("--device").known(cost::device_names());
   options->chose_loss = [loss = verb.option("--loss")] { return loss.was_given(); };
   add_common(verb, options->common);
   verb.does([options] { return inspect(*options); });

@@ -35,20 +35,24 @@ bool keeps_costs(const SweepOptions& options) {
   return options.step.costgraph.empty() && may_measure;
 }
 
-Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::PlanRequest& request) {
+Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::SweepRequest& request) {
   if (!options.step.costgraph.empty()) {
-    request.batch = options.step.options.batch.value_or(0);
+    request.plan.batch = options.step.options.batch.value_or(0);
     PANTOUM_ASSIGN(problem::CostGraph graph, problem::read_cost_graph(options.step.costgraph));
     return pipeline::SweptGraphs{std::move(graph)};
   }
   if (options.step.options.params_in == ParamsIn::automatic)
     return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
                 "say ram or aux");
-  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request.plan));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
-  request.batch = pipeline::batch_of(compiled);
-  pipeline::SweptGraphs graphs = pipeline::swept_graphs(std::move(compiled));
-  return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graphs), options.output) : std::move(graphs);
+  request.plan.batch = pipeline::batch_of(compiled);
+  pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);
+  if (keeps_costs(options)) {
+    PANTOUM_ASSIGN(graphs, pipeline::with_kept_costs(std::move(graphs), options.output));
+  }
+  request.in_slices = pipeline::graphs_in_slices(compiled, request.plan, graphs.front());
+  return graphs;
 }
 
 // The planners of these names. The error suggests a name for the first one that is unknown.
@@ -102,10 +106,10 @@ Result<int> sweep(const SweepOptions& options) {
   std::string label;
   attach(request.plan.options, line, &label);
   attach_measuring(request.plan.measuring, line);
-  PANTOUM_ASSIGN(const pipeline::SweptGraphs graphs, graphs_of(options, request.plan));
+  PANTOUM_ASSIGN(const pipeline::SweptGraphs graphs, graphs_of(options, request));
   if (options.ram == kByThemselves) {
     line.phase("the least RAM");
-    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan));
+    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan, request.in_slices));
   }
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());

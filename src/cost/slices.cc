@@ -126,6 +126,7 @@ problem::Seconds seconds_of(const problem::Pager& pager, const Traffic& traffic)
 // A slicing with what it holds and moves.
 struct Found {
   pt_slicing slicing{};
+  std::vector<int> counts;  // steps of each loop
   Bytes workspace = 0;
   Traffic traffic;
   problem::Seconds beside = 0;   // of steps and copies, which the whole op does not have
@@ -212,6 +213,7 @@ class Slicings {
       return std::nullopt;
     Found found;
     found.slicing = view_.view.slicing;
+    found.counts.assign(loop.counts, loop.counts + loop.loops);
     found.workspace = static_cast<Bytes>(loop.workspace_bytes);
     take(traffic_of(loop, add_least_traffic), found);
     if (found.traffic.transfers_in + found.traffic.transfers_out > kMostTransfers || !improves(found))
@@ -449,6 +451,7 @@ class Adder {
     Choice choice = entry.choices[base];
     const int before = choice.reads.empty() ? 0 : choice.reads.front();
     choice.algorithm = name_in_slices(choice.algorithm, found.slicing);
+    choice.slices = found.counts;
     choice.workspace_bytes = base::round_up(found.workspace, built_.graph.device.align_bytes);
     if (choice.time_s > 0) choice.energy_j *= 1 + found.beside / choice.time_s;
     choice.time_s += found.beside;

@@ -1,11 +1,34 @@
 #include "pipeline/next_bytes.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "plan/planner.h"
 #include "report/timeline.h"
 
 namespace pantoum::pipeline {
+
+namespace {
+
+struct MoreRam {
+  double share = 0;  // of the budget
+  problem::Bytes bytes = 0;
+};
+
+// What is asked for, from the least on. Slices change with every KiB: a step in slices is asked about one, too.
+std::vector<MoreRam> more_ram(const problem::Plan& plan) {
+  constexpr problem::Bytes kKib = 1024;
+  const auto budget = static_cast<double>(plan.question.budget_bytes());
+  std::vector<MoreRam> asked;
+  for (const double share : {0.0, 0.01, 0.05, 0.1})
+    asked.push_back({share, static_cast<problem::Bytes>(std::floor(share * budget))});
+  if (problem::streams(plan.graph) && budget > 0) asked.push_back({static_cast<double>(kKib) / budget, kKib});
+  std::ranges::stable_sort(asked, {}, &MoreRam::bytes);
+  return asked;
+}
+
+}  // namespace
 
 Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options) {
   report::NextBytes next;
@@ -23,8 +46,8 @@ Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOption
   options.question.energy_limit = plan.question.energy_limit;
   const problem::Bytes budget = plan.question.budget_bytes();
   problem::Plan last = plan;
-  for (const double more : {0.0, 0.01, 0.05, 0.1}) {
-    options.question.budget = budget + static_cast<problem::Bytes>(std::floor(more * static_cast<double>(budget)));
+  for (const auto& [more, bytes] : more_ram(plan)) {
+    options.question.budget = budget + bytes;
     options.warm_start = &last;
     PANTOUM_ASSIGN(problem::Plan better, plan::make_plan(plan.graph, options));
     last = std::move(better);

@@ -6,7 +6,7 @@
 
 namespace pantoum::pipeline {
 
-// Plans again with the plan's own RAM and with 1%, 5% and 10% more, each starting from the plan before; and without the deadline if there is one.
+// Plans again with the plan's own RAM and with 1%, 5% and 10% more (of a step in slices, with one KiB more too), each starting from the plan before; and without the deadline if there is one.
 // `options` gives the freedoms and the effort; RAM, deadline and objective are those of the plan. No answer is worse than the plan.
 [[nodiscard]] Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options);
 

@@ -200,7 +200,8 @@ Error with_leaner_options(Error error, const Compiled& compiled, const PlanReque
   const bool keeps_parameters = std::any_of(graph.tensors.begin(), graph.tensors.end(),
                                             [](const auto& tensor) { return tensor.pinned && tensor.next >= 0; });
   const bool may_leave = compiled.model.options.params_in == ParamsIn::automatic && keeps_parameters;
-  if (const Floor floor = floor_of(compiled, true); floor.bytes > budget) {
+  // In slices an op needs less than its tensors.
+  if (const Floor floor = floor_of(compiled, true); floor.bytes > budget && !problem::streams(graph)) {
     error.notes.push_back(note_of(floor));
     if (const problem::Tensor* gradient = table_gradient(floor, compiled.evaluation().graph); gradient != nullptr)
       add(leaner_optimizers(compiled.model.options, gradient->name.substr(kGradient.size()),

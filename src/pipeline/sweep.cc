@@ -234,8 +234,8 @@ bool set_gap(problem::Plan& plan, double gap) {
 class Curve {
  public:
   Curve(const SweptGraphs& graphs, const report::SweepHead& head, const plan::NamedPlanner& planner,
-        SweepFolder& folder)
-      : graphs_(graphs), head_(head), planner_(planner), folder_(folder) {}
+        const GraphInSlices& in_slices, SweepFolder& folder)
+      : graphs_(graphs), head_(head), planner_(planner), in_slices_(in_slices), folder_(folder) {}
 
   // False: stopped.
   Result<bool> budget(Bytes ram) {
@@ -291,7 +291,7 @@ class Curve {
     options.question.budget = row.ram_bytes - head_.reserve;
     options.warm_start = last_ ? &*last_ : nullptr;
     plan::Infeasible none;
-    Result<problem::Plan> plan = best_plan(options, none);
+    Result<problem::Plan> plan = plan_of_budget(row.ram_bytes, options, none);
     if (!plan && !last_) return set_infeasible(plan.error(), none, row);
     row.carried = last_ && (!plan || value_of(*last_) <= value_of(*plan));
     if (row.carried)
@@ -301,6 +301,15 @@ class Curve {
     PANTOUM_ASSIGN(row.found, checked(last_->graph, *last_, planner_.name));
     describe(row, *last_);
     return {};
+  }
+
+  // Where some op exceeds the budget as a whole, no graph without slices has a plan.
+  Result<problem::Plan> plan_of_budget(Bytes ram, const plan::PlanOptions& options, plan::Infeasible& none) const {
+    if (planner_.name == plan::kOwnPlanner && in_slices_) {
+      PANTOUM_ASSIGN(const std::optional<CostGraph> sliced, in_slices_(ram));
+      if (sliced) return planned(*sliced, options, none);
+    }
+    return best_plan(options, none);
   }
 
   // The best plan over all graphs. Among plans of the same cost, the last plan's graph wins.
@@ -368,6 +377,7 @@ class Curve {
   const SweptGraphs& graphs_;
   const report::SweepHead& head_;
   const plan::NamedPlanner& planner_;
+  const GraphInSlices& in_slices_;
   SweepFolder& folder_;
   std::optional<problem::Plan> last_;  // of the largest budget so far
   plan::Infeasible none_;              // of the largest budget that was proved infeasible
@@ -389,7 +399,7 @@ std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
 Result<void> draw_curves(const SweptGraphs& graphs, const SweepRequest& request, const report::SweepHead& head,
                          SweepFolder& folder) {
   for (const plan::NamedPlanner& planner : request.planners) {
-    Curve curve(graphs, head, planner, folder);
+    Curve curve(graphs, head, planner, request.in_slices, folder);
     for (size_t at = 0; at < request.budgets.size(); ++at) {
       if (request.started) request.started(planner.name, at);
       PANTOUM_ASSIGN(const bool done, curve.budget(request.budgets[at]));
@@ -509,9 +519,14 @@ std::vector<int64_t> even_budgets(int64_t low, int64_t high, int64_t count) {
   return budgets;
 }
 
-Result<std::vector<int64_t>> budgets_by_themselves(const CostGraph& graph, const PlanRequest& request) {
+Result<std::vector<int64_t>> budgets_by_themselves(const CostGraph& graph, const PlanRequest& request,
+                                                   const GraphInSlices& in_slices) {
   constexpr int64_t kBudgets = 8, kStep = 1024;
-  PANTOUM_ASSIGN(const plan::Infeasible least, least_ram(graph, request));
+  std::optional<CostGraph> sliced;
+  if (in_slices) {
+    PANTOUM_ASSIGN(sliced, in_slices(request.reserve + 1));
+  }
+  PANTOUM_ASSIGN(const plan::Infeasible least, least_ram(sliced ? *sliced : graph, request));
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(graph, request));
   std::vector<int64_t> budgets =
       even_budgets(least.min_ram_bytes, unplanned.peak_bytes + request.reserve, kBudgets);

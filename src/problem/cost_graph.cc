@@ -174,6 +174,8 @@ class Validator {
       return fail(kCode, "a cost is negative, not finite or too large", named(op));
     if (choice.workspace_bytes < 0 || choice.workspace_bytes > most_workspace_)
       return fail(kCode, "a workspace is negative, or takes more than 2^53 bytes with all tensors", named(op));
+    if (std::ranges::any_of(choice.slices, [](int count) { return count < 1; }))
+      return fail(kCode, "a loop of slices has less than one step", named(op));
     PANTOUM_TRY(stream(op, choice, *reads, *writes));
     for (size_t at = 0; at < choice.engines.size(); ++at) {
       const std::string& name = choice.engines[at];

@@ -80,6 +80,7 @@ void describe_choice(JsonFields& fields, Choice& choice, const Op& op) {
   describe_positions(fields, "writes", choice.writes, op.outputs.size());
   if (fields.has("stream", choice.stream.any()))
     fields.part("stream", [&](JsonFields& part) { describe_stream(part, choice.stream); });
+  fields.rare("slices", choice.slices, {});
 }
 
 // `positions`: inputs and outputs of all choices read so far.

@@ -425,6 +425,45 @@ std::string end_of_name(const std::string& name) {
   return "\u2026" + line.substr(from);
 }
 
+constexpr std::array<const char*, 3> kLanes{"compute", "to storage", "from storage"};
+
+// Ops and the storage are drawn above the tensors where ops are computed in slices.
+size_t lanes_of(const Json& report) {
+  return report["streamed"].empty() ? 0 : kLanes.size();
+}
+
+// A box of a lane, filled from below to a share of its height.
+std::string lane_box(size_t lane, double x, double width, double share, const char* style) {
+  const double tall = (kRowHeight - 2) * share;
+  return fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' class='{}'/>\n", x,
+                     kHead + kRowHeight * static_cast<double>(lane + 1) - 1 - tall, std::max(0.3, width), tall, style);
+}
+
+// What is computed, in slices or at once, and the share of each op's time in which the storage moves its slices; whole tensors take the storage alone.
+std::string slice_lanes(const Json& report, double scale) {
+  if (lanes_of(report) == 0) return "";
+  std::string text;
+  for (size_t lane = 0; lane < kLanes.size(); ++lane)
+    text += fmt::format("<text x='0' y='{:.0f}' class='small'>{}</text>\n",
+                        kHead + kRowHeight * static_cast<double>(lane) + 9, kLanes[lane]);
+  const Json &computes = report["schedule"]["computes"], &transfers = report["schedule"]["transfers"];
+  const auto box = [&](const Json& of, size_t at, size_t lane, double share, const char* style) {
+    const double begin = number(of["begin"][at]), end = number(of["end"][at]);
+    text += lane_box(lane, kNameColumn + begin * scale, (end - begin) * scale, share, style);
+  };
+  for (size_t at = 0; at < computes["op"].size(); ++at) {
+    box(computes, at, 0, 1, "how1");
+    if (computes["slices"][at] == 0) continue;
+    box(computes, at, 0, 0.5, "how3");
+    const double time = std::max(1.0, number(computes["end"][at]) - number(computes["begin"][at]));
+    for (const auto& [lane, key] : {std::pair(1, "to_storage"), std::pair(2, "from_storage")})
+      if (computes[key][at] > 0)
+        box(computes, at, static_cast<size_t>(lane), std::clamp(number(computes[key][at]) / time, 0.1, 1.0), "how3");
+  }
+  for (size_t at = 0; at < transfers["tensor"].size(); ++at) box(transfers, at, transfers["out"][at] == 1 ? 1 : 2, 1, "how3");
+  return text;
+}
+
 }  // namespace
 
 std::string schedule_svg(const Json& report) {
@@ -432,7 +471,8 @@ std::string schedule_svg(const Json& report) {
   const std::vector<int64_t> rows = largest_tensors(tensors, bars);
   const double end = number(report["outcome"]["time_s"]) / number(schedule["tick_s"]);
   const double scale = end > 0 ? (kSheet - kNameColumn) / end : 0,
-               height = kHead + kRowHeight * static_cast<double>(rows.size()) + 6;
+               top = kHead + kRowHeight * static_cast<double>(lanes_of(report)),
+               height = top + kRowHeight * static_cast<double>(rows.size()) + 6;
   std::string text = fmt::format(
       "<svg viewBox='0 0 {} {}' class='chart' role='img' aria-label='Lifetimes of the {} largest tensors'>\n", kSheet,
       height, rows.size());
@@ -442,7 +482,7 @@ std::string schedule_svg(const Json& report) {
       rows.size(), kNameColumn, kSheet, show_time(report["outcome"]["time_s"]));
   for (size_t row = 0; row < rows.size(); ++row)
     text += fmt::format("<text x='0' y='{:.0f}' class='small'>{}</text>\n",
-                        kHead + kRowHeight * static_cast<double>(row) + 9,
+                        top + kRowHeight * static_cast<double>(row) + 9,
                         base::html_text(end_of_name(tensors["name"][static_cast<size_t>(rows[row])])));
   for (size_t at = 0; at < bars["tensor"].size(); ++at) {
     const auto row = std::find(rows.begin(), rows.end(), bars["tensor"][at].get<int64_t>());
@@ -451,11 +491,11 @@ std::string schedule_svg(const Json& report) {
                  width = (number(bars["end"][at]) - number(bars["begin"][at])) * scale;
     const int how = bars["how"][at];
     const double thick = how < static_cast<int>(How::kInStorage) ? kRowHeight - 3 : 2;
-    const double y = kHead + kRowHeight * static_cast<double>(row - rows.begin()) + (kRowHeight - thick) / 2;
+    const double y = top + kRowHeight * static_cast<double>(row - rows.begin()) + (kRowHeight - thick) / 2;
     text += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' class='how{}'/>\n", x, y,
                         std::max(0.5, width), thick, how);
   }
-  return text + "</svg>\n";
+  return text + slice_lanes(report, scale) + "</svg>\n";
 }
 
 }  // namespace pantoum::report

@@ -100,17 +100,50 @@ uint64_t engines_used(const problem::Plan& plan) {
   return used;
 }
 
-std::vector<Streamed> streamed(const problem::Plan& plan, Energy& energy) {
+const problem::Op& op_of(const problem::Plan& plan, int64_t id) {
+  return *std::ranges::find(plan.graph.ops, id, &problem::Op::id);
+}
+
+std::optional<NextWay> next_way(const OpNeeds& needs, const problem::Op& op, size_t choice) {
+  const auto moved = [&](const Way& way) {
+    const problem::Stream& stream = op.choices[way.choice].stream;
+    return stream.bytes_in + stream.bytes_out;
+  };
+  const Way own = needs.way(op, choice);
+  std::vector<Way> others = needs.best(op);
+  std::ranges::reverse(others);  // the least RAM first
+  for (const Way& other : others)
+    if (other.needs > own.needs && other.value < own.value - kWorth * own.value)
+      return NextWay{.more_bytes = other.needs - own.needs,
+                     .less_moved = moved(own) - moved(other),
+                     .saves_s = own.costs.seconds - other.costs.seconds,
+                     .saves_j = own.costs.joules - other.costs.joules};
+  return std::nullopt;
+}
+
+// What is told of the op's choice, and of others beside it.
+void compare_ways(const problem::Plan& plan, const OpNeeds& needs, Streamed& entry) {
+  const problem::Op& op = op_of(plan, entry.op);
+  const auto choice = static_cast<size_t>(entry.choice);
+  entry.slices = op.choices[choice].slices;
+  entry.needs_bytes = needs.way(op, choice).needs;
+  if (const std::optional<Way> whole = needs.whole(op)) entry.whole_bytes = whole->needs;
+  entry.once_bytes = needs.streamed_once(op, op.choices[choice]);
+  entry.next = next_way(needs, op, choice);
+}
+
+std::vector<Streamed> streamed(const problem::Plan& plan, const check::Found& step, Energy& energy) {
   std::unordered_map<int64_t, const problem::Op*> ops;
   for (const problem::Op& op : plan.graph.ops) ops[op.id] = &op;
   std::map<int64_t, Streamed> by_op;
-  for (const problem::Instruction& step : plan.instructions) {
-    if (step.what != problem::Do::kCompute) continue;
-    const problem::Choice& choice = ops.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
-    if (!choice.stream.any()) continue;
+  for (const problem::Instruction& instruction : plan.instructions) {
+    if (instruction.what != problem::Do::kCompute) continue;
+    const problem::Choice& choice = ops.at(instruction.subject)->choices.at(static_cast<size_t>(instruction.choice));
+    if (!is_sliced(choice)) continue;
     const problem::ChoiceCosts costs = problem::costs_of(plan.graph.device.pager, choice);
-    Streamed& entry = by_op[step.subject];
-    entry.op = step.subject;
+    Streamed& entry = by_op[instruction.subject];
+    entry.op = instruction.subject;
+    entry.choice = instruction.choice;
     entry.algorithm = choice.algorithm;
     entry.workspace_bytes = std::max(entry.workspace_bytes, choice.workspace_bytes);
     entry.bytes_in += choice.stream.bytes_in;
@@ -121,9 +154,16 @@ std::vector<Streamed> streamed(const problem::Plan& plan, Energy& energy) {
     entry.energy_j += costs.joules - choice.energy_j;
     energy.paging_j += costs.joules - choice.energy_j;
   }
+  const OpNeeds needs(plan.graph, plan.question);
+  const auto moved = static_cast<double>(step.bytes_in + step.bytes_out);
   std::vector<Streamed> found;
   found.reserve(by_op.size());
-  for (const auto& [op, entry] : by_op) found.push_back(entry);
+  for (auto& [op, entry] : by_op) {
+    compare_ways(plan, needs, entry);
+    if (moved > 0) entry.moved_share = static_cast<double>(entry.bytes_in + entry.bytes_out) / moved;
+    if (step.time_s > 0) entry.time_share = entry.seconds / step.time_s;
+    found.push_back(std::move(entry));
+  }
   std::ranges::stable_sort(found, std::greater(), &Streamed::moving_s);
   return found;
 }
@@ -154,7 +194,8 @@ Explanation explain(const CheckedPlan& checked, NextBytes next) {
   }
   why.again = computed_again(plan, why.energy);
   why.paged = paged(why.timeline, why.energy);
-  why.streamed = streamed(plan, why.energy);
+  why.streamed = streamed(plan, found, why.energy);
+  if (!why.streamed.empty()) why.slices = slice_needs({plan.graph, plan.question}, plan.question.budget_bytes());
   problem::Watts idle_w = plan.graph.device.idle_w;
   const uint64_t used = engines_used(plan);
   for (size_t engine = 0; engine < plan.graph.device.engines.size(); ++engine)
@@ -262,6 +303,25 @@ Json next(const Explanation& why) {
 
 }  // namespace
 
+namespace {
+
+// The op that forces slices, and its choice in the plan.
+struct Ways {
+  const problem::Op* op = nullptr;
+  std::optional<size_t> taken;
+};
+
+std::optional<Ways> ways_of_widest(const Explanation& why) {
+  const int64_t widest = why.slices->whole.op >= 0 ? why.slices->whole.op : why.slices->sliced.op;
+  if (widest < 0) return std::nullopt;
+  Ways ways{.op = &op_of(why.plan, widest)};
+  for (const problem::Instruction& step : why.plan.instructions)
+    if (step.what == problem::Do::kCompute && step.subject == widest) ways.taken = static_cast<size_t>(step.choice);
+  return ways;
+}
+
+}  // namespace
+
 Json figures(const problem::Predicted& step) {
   return {{"peak_bytes", step.peak_bytes}, {"time_s", step.time_s}, {"energy_j", step.energy_j}};
 }
@@ -301,16 +361,38 @@ Json to_json(const Paged& entry, const Names& names) {
 }
 
 Json to_json(const Streamed& entry, const Names& names) {
-  return {{"op", entry.op},
-          {"name", names.op(entry.op)},
-          {"algorithm", entry.algorithm},
-          {"workspace_bytes", entry.workspace_bytes},
-          {"bytes_in", entry.bytes_in},
-          {"bytes_out", entry.bytes_out},
-          {"transfers", entry.transfers},
-          {"seconds", entry.seconds},
-          {"moving_s", entry.moving_s},
-          {"energy_j", entry.energy_j}};
+  Json json{{"op", entry.op},
+            {"name", names.op(entry.op)},
+            {"algorithm", entry.algorithm},
+            {"slices", entry.slices},
+            {"workspace_bytes", entry.workspace_bytes},
+            {"needs_bytes", entry.needs_bytes},
+            {"whole_bytes", entry.whole_bytes ? Json(*entry.whole_bytes) : Json(nullptr)},
+            {"bytes_in", entry.bytes_in},
+            {"bytes_out", entry.bytes_out},
+            {"once_bytes", entry.once_bytes},
+            {"transfers", entry.transfers},
+            {"seconds", entry.seconds},
+            {"moving_s", entry.moving_s},
+            {"energy_j", entry.energy_j},
+            {"moved_share", entry.moved_share},
+            {"time_share", entry.time_share},
+            {"next", nullptr}};
+  if (entry.next)
+    json["next"] = {{"more_bytes", entry.next->more_bytes},
+                    {"less_moved_bytes", entry.next->less_moved},
+                    {"saves_s", entry.next->saves_s},
+                    {"saves_j", entry.next->saves_j}};
+  return json;
+}
+
+Json slices_json(const Explanation& why, const Names& names) {
+  if (!why.slices) return nullptr;
+  Json json = to_json(*why.slices, names);
+  json["ways"] = Json::array();
+  if (const std::optional<Ways> of = ways_of_widest(why))
+    json["ways"] = ways_json(OpNeeds(why.plan.graph, why.plan.question), *of->op, of->taken);
+  return json;
 }
 
 Json to_json(const Explanation& why) {
@@ -331,6 +413,7 @@ Json to_json(const Explanation& why) {
       {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
       {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
       {"streamed", list_of(why.streamed, [&](const Streamed& entry) { return to_json(entry, names); })},
+      {"slices", slices_json(why, names)},
       {"transfers", transfers(why, names)},
       {"next_bytes", next(why)},
       {"unplanned", figures(why.next.unplanned)}};
@@ -420,8 +503,12 @@ std::string sums(const Explanation& why) {
                             std::abs(less), less < 0 ? "more" : "less"));
     }
   } else {
-    time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_time(why.found.time_s),
-                          show_time(why.timeline.compute_s), show_time(why.timeline.stall_s), source));
+    double moving_s = 0;
+    for (const Streamed& entry : why.streamed) moving_s += entry.moving_s;
+    time.line(fmt::format("{} = {} computing{} + {} waiting for transfers ({})", show_time(why.found.time_s),
+                          show_time(why.timeline.compute_s),
+                          moving_s > 0 ? fmt::format(", {} of it moving slices,", show_time(moving_s)) : "",
+                          show_time(why.timeline.stall_s), source));
   }
   energy.line(fmt::format("{} = {} computing + {} computing again + {} paging + {} idle (modelled)",
                           show_energy(why.found.energy_j), show_energy(why.energy.first_j),
@@ -449,14 +536,50 @@ std::string paged_text(const Explanation& why, const Names& names) {
   return section.text();
 }
 
+// "needs 18.0 KiB (18.00 MiB as a whole), moves 1.0 x its operands, 12% of the step's bytes; 9.0 KiB more RAM: saves 41 mJ and moves 1.0 MiB less".
+std::string beside_whole(const Explanation& why, const Streamed& entry) {
+  std::string text = "needs " + show_bytes(entry.needs_bytes);
+  if (entry.whole_bytes) text += fmt::format(" ({} as a whole)", show_bytes(*entry.whole_bytes));
+  if (entry.once_bytes > 0)
+    text += fmt::format(", moves {:.3g} times what it streams, {:.1f}% of the step's bytes in {:.1f}% of its time",
+                        static_cast<double>(entry.bytes_in + entry.bytes_out) / static_cast<double>(entry.once_bytes),
+                        100 * entry.moved_share, 100 * entry.time_share);
+  if (!entry.next) return text + "; with more RAM no way of it costs less";
+  const bool by_time = why.plan.question.objective == problem::Objective::kTime;
+  text += fmt::format("; with {} more it saves {}", show_bytes(entry.next->more_bytes),
+                      by_time ? show_time(entry.next->saves_s) : show_energy(entry.next->saves_j));
+  if (entry.next->less_moved != 0)
+    text += fmt::format(" and moves {} {}", show_bytes(std::abs(entry.next->less_moved)),
+                        entry.next->less_moved > 0 ? "less" : "more");
+  return text;
+}
+
 std::string streamed_text(const Explanation& why, const Names& names) {
   Section section("streams");
-  section.list(why.streamed, [&](const Streamed& entry) {
-    return fmt::format("{:>10} {:>10}  of it {} moving  {} in, {} out, {} transfers  workspace {}  {} ({})",
-                       show_energy(entry.energy_j), show_time(entry.seconds), show_time(entry.moving_s),
-                       show_bytes(entry.bytes_in), show_bytes(entry.bytes_out), entry.transfers,
-                       show_bytes(entry.workspace_bytes), names.op(entry.op), entry.algorithm);
-  });
+  for (size_t at = 0; at < std::min(kMost, why.streamed.size()); ++at) {
+    const Streamed& entry = why.streamed[at];
+    const std::string slices = entry.slices.empty() ? "" : slices_text(op_of(why.plan, entry.op).choices[static_cast<size_t>(entry.choice)]) + ", ";
+    section.line(fmt::format("{:>10} {:>10}  of it {} moving  {}{} in, {} out, {} transfers  workspace {}  {} ({})",
+                             show_energy(entry.energy_j), show_time(entry.seconds), show_time(entry.moving_s), slices,
+                             show_bytes(entry.bytes_in), show_bytes(entry.bytes_out), entry.transfers,
+                             show_bytes(entry.workspace_bytes), names.op(entry.op), entry.algorithm));
+    section.line("                       " + beside_whole(why, entry));
+  }
+  if (why.streamed.size() > kMost)
+    section.line(fmt::format("and {} more (--format json has all)", why.streamed.size() - kMost));
+  return section.text();
+}
+
+// The op that forces slices and the one that sets the least RAM, and what each count of slices of the first costs.
+std::string slices_section(const Explanation& why, const Names& names) {
+  Section section("slices");
+  if (!why.slices) return "";
+  section.line(to_text(*why.slices, names));
+  const std::optional<Ways> of = ways_of_widest(why);
+  if (!of) return section.text();
+  section.line(fmt::format("{}: what its ways need in RAM, take and move", names.op(of->op->id)));
+  section.list(ways_text(OpNeeds(why.plan.graph, why.plan.question), *of->op, of->taken, why.slices->budget),
+               [](const std::string& line) { return line; });
   return section.text();
 }
 
@@ -495,7 +618,7 @@ std::string next_text(const Explanation& why) {
   };
   for (const Probe& probe : why.next.probes)
     section.line(probe.more == 0 ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))
-                                 : fmt::format("+{:.0f}% ({}) saves {}", probe.more * 100,
+                                 : fmt::format("+{:.3g}% ({}) saves {}", probe.more * 100,
                                                show_bytes(probe.ram_bytes - why.plan.question.budget_bytes()),
                                                saved(probe.predicted)));
   const problem::Objective objective = why.plan.question.objective;
@@ -511,7 +634,7 @@ std::string next_text(const Explanation& why) {
 std::string to_text(const Explanation& why) {
   const Names names(why.plan.graph);
   return binds_text(why, names) + at_peak_text(why, names) + sums(why) + again_text(why, names) + paged_text(why, names) +
-         streamed_text(why, names) + stalls(why, names) + next_text(why);
+         slices_section(why, names) + streamed_text(why, names) + stalls(why, names) + next_text(why);
 }
 
 }  // namespace pantoum::report

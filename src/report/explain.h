@@ -9,6 +9,7 @@
 
 #include "check/replay.h"
 #include "problem/plan.h"
+#include "report/slices.h"
 #include "report/timeline.h"
 
 namespace pantoum::report {
@@ -48,13 +49,28 @@ struct Paged {
   double seconds = 0, hidden_s = 0, stall_s = 0, energy_j = 0;
 };
 
-struct Streamed {  // an op whose choice streams; figures of all its computations
+// Of the ways of an op that need more RAM than its own and cost less, the one that needs the least.
+struct NextWay {
+  problem::Bytes more_bytes = 0;
+  int64_t less_moved = 0;  // bytes that storage need not read or write; below 0: it moves more
+  double saves_s = 0, saves_j = 0;
+};
+
+struct Streamed {  // an op that streams or is computed in slices; figures of all its computations
   int64_t op = 0;
+  int choice = 0;
   std::string algorithm;
+  std::vector<int> slices;  // steps of its loops; empty: the graph does not tell
   problem::Bytes workspace_bytes = 0;
+  problem::Bytes needs_bytes = 0;                 // RAM: workspace and whole operands
+  std::optional<problem::Bytes> whole_bytes;      // the same of its leanest whole form, if it has one
   problem::Bytes bytes_in = 0, bytes_out = 0;
+  problem::Bytes once_bytes = 0;                  // of the operands that it streams, each once
   int64_t transfers = 0;
   double seconds = 0, moving_s = 0, energy_j = 0;  // of the op with its transfers; of its transfers alone, both
+  double moved_share = 0;                          // of the bytes that the step reads from storage and writes to it
+  double time_share = 0;                           // of the step's time
+  std::optional<NextWay> next;                     // none: no other way of it costs less
 };
 
 struct Energy {  // the step's, in parts; paging_j: of all that goes to storage and comes from it
@@ -70,6 +86,7 @@ struct Explanation {
   std::vector<ComputedAgain> again;  // dearest first
   std::vector<Paged> paged;          // dearest first
   std::vector<Streamed> streamed;    // dearest first
+  std::optional<SliceNeeds> slices;  // of a step with ops in `streamed`
   Energy energy;
   NextBytes next;
   [[nodiscard]] bool ram_binds() const;       // returns whether the step would cost less if it retained everything

@@ -249,6 +249,32 @@ std::string memory(const Json& report) {
   return section("memory", "RAM over time", body);
 }
 
+// "3 x 8", or a dash where the plan's graph does not tell.
+std::string counts_of(const Json& slices) {
+  std::string counts;
+  for (const Json& count : slices) counts += (counts.empty() ? "" : " x ") + show_count(count);
+  return counts.empty() ? "\u2013" : counts;
+}
+
+std::string slices_table(const Json& report) {
+  const Json& streamed = report["streamed"];
+  if (streamed.empty()) return "";
+  Table table("Computed in slices, those that move for longest first",
+              {"op", "slices", "RAM", "RAM as a whole", "from storage", "to storage", "time", "moving", "energy of it"});
+  table.rows(streamed, kMostLines, [](const Json& each) -> Cells {
+    return {each["name"],
+            counts_of(each["slices"]),
+            bytes(each["needs_bytes"]),
+            each["whole_bytes"].is_number() ? bytes(each["whole_bytes"]) : "",
+            bytes(each["bytes_in"]),
+            bytes(each["bytes_out"]),
+            show_time(each["seconds"]),
+            show_time(each["moving_s"]),
+            show_energy(each["energy_j"])};
+  });
+  return table.end() + more_than(streamed.size(), kMostLines);
+}
+
 std::string returned_tables(const Json& report) {
   std::string body;
   const Json &again = report["recomputed"], &paged = report["paged"];
@@ -274,7 +300,7 @@ std::string returned_tables(const Json& report) {
     });
     body += table.end() + more_than(paged.size(), kMostLines);
   }
-  return body;
+  return body + slices_table(report);
 }
 
 // A piece of a bar as the schedule draws it: leaning stripes, upright stripes, a line, a line of dashes.
@@ -335,6 +361,7 @@ std::string names_legend(const Json& report) {
 }
 
 std::string schedule(const Json& report) {
+  const bool slices = !report["streamed"].empty();
   constexpr std::array<const char*, 6> kHow{
       "kept from the start of the step", "computed and kept", "computed again",
       "read back from storage",          "in storage",        "dropped until computed again"};
@@ -344,6 +371,11 @@ std::string schedule(const Json& report) {
   for (size_t how = 0; how < kHow.size(); ++how)
     body += fmt::format("<li><svg class='sample' aria-hidden='true'>{}</svg>{}</li>", sample_of(static_cast<int>(how)),
                         kHow[how]);
+  if (slices)
+    body +=
+        "<li><svg class='sample' aria-hidden='true'><rect class='how1' width='100%' height='6'/><rect class='how3' "
+        "y='6' width='100%' height='6'/></svg>computed in slices; in the lanes of the storage, the share of the time "
+        "in which it moves them</li>";
   body +=
       "</ul>\n<div class='live' id='schedule-chart'></div>\n<div class='static'>" + schedule_svg(report) + "</div>\n";
   return section("schedule", "Schedule", body + names_legend(report) + returned_tables(report));
@@ -390,6 +422,21 @@ std::string engines_table(const Json& costs) {
   return body;
 }
 
+// What the storage does during the step; nothing for a step without slices, whose transfers are told apart.
+std::string storage_bar(const Json& report) {
+  if (report["streamed"].empty()) return "";
+  const Json& storage = report["costs"]["storage"];
+  double busy = 0;
+  for (const Json& seconds : storage) busy += seconds.get<double>();
+  const double step = report["outcome"]["time_s"];
+  std::vector<Part> parts{{"reads slices", storage["sliced_in_s"], 2},
+                          {"writes slices", storage["sliced_out_s"], 4},
+                          {"reads tensors", storage["paged_in_s"], 6},
+                          {"writes tensors", storage["paged_out_s"], 3}};
+  if (busy < step) parts.push_back({"idle", step - busy, 5});
+  return stacked("The storage during a step", parts, show_time);
+}
+
 std::string costs(const Json& report) {
   const Json& costs = report["costs"];
   const Json &time = costs["time"], &energy = costs["energy"], &transfers = costs["transfers"];
@@ -409,6 +456,7 @@ std::string costs(const Json& report) {
     body +=
         stacked("Transfers", {{"beside computing", hidden, 2}, {"beside nothing", std::max(0.0, seconds - hidden), 1}},
                 show_time);
+  body += storage_bar(report);
   if (costs.contains("engines")) body += engines_table(costs);
   body +=
       fmt::format("<p class='soft'>Times are {}. Energy is modelled.</p>\n", text(report["outcome"]["time_source"]));
@@ -442,7 +490,7 @@ std::string probes_table(const Json& report) {
       outcome);
   for (const Json& probe : report["more_ram"]["probes"])
     row(bytes(probe["ram_bytes"]),
-        probe["more"] == 0.0 ? "searched on" : fmt::format("{:.0f}%", probe["more"].get<double>() * 100), probe);
+        probe["more"] == 0.0 ? "searched on" : fmt::format("{:.3g}%", probe["more"].get<double>() * 100), probe);
   if (outcome["unplanned"].is_object())
     row(bytes(outcome["unplanned"]["peak_bytes"]), "unplanned", outcome["unplanned"]);
   return table.end();

@@ -98,6 +98,7 @@ class ReportWriter {
     json["costs"] = costs();
     json["recomputed"] = rows_of(why_.again);
     json["paged"] = rows_of(why_.paged);
+    json["streamed"] = rows_of(why_.streamed);
     json["more_ram"] = more_ram();
     json["runs"] = std::move(runs["runs"]);
     json["notes"] = std::move(runs["notes"]);
@@ -290,14 +291,16 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json compute_columns() const {
-    Columns columns{"op", "begin", "end", "again", "workspace", "until"};
+    Columns columns{"op", "begin", "end", "again", "workspace", "until", "slices", "from_storage", "to_storage"};
     for (size_t at = 0; at < trace_.size(); ++at) {
       if (trace_[at].what != Do::kCompute) continue;
       const problem::Op& op = plan_.graph.ops[op_at_.at(trace_[at].subject)];
       const check::Span& span = request_.plan.spans[at];
+      const problem::Choice& choice = op.choices.at(static_cast<size_t>(plan_.instructions[at].choice));
+      const problem::ChoiceCosts costs = problem::costs_of(plan_.graph.device.pager, choice);
       columns.row({op_at_.at(op.id), ticks(span.begin_s), ticks(span.end_s), trace_[at].again ? 1 : 0,
-                   op.choices.at(static_cast<size_t>(plan_.instructions[at].choice)).workspace_bytes,
-                   ticks(at + 1 < trace_.size() ? begin_of(at + 1) : span.end_s)});
+                   choice.workspace_bytes, ticks(at + 1 < trace_.size() ? begin_of(at + 1) : span.end_s),
+                   is_sliced(choice) ? 1 : 0, ticks(costs.seconds_in), ticks(costs.seconds_out)});
     }
     return std::move(columns).json();
   }
@@ -361,11 +364,29 @@ class ReportWriter {
                 {"seconds", transfer_s},
                 {"hidden_s", hidden_s},
                 {"stall_s", why_.timeline.stall_s}}},
+              {"storage", storage_times()},
               {"kinds", std::move(kinds)}};
     if (!problem::several_engines(plan_.graph.device)) return made;
     made["engines"] = engine_times(why_);
     if (plan_.one_engine) made["one_engine_s"] = plan_.one_engine->time_s;
     return made;
+  }
+
+  // How long the storage is read and written: for tensors as a whole, and for slices.
+  [[nodiscard]] Json storage_times() const {
+    double paged_in = 0, paged_out = 0, sliced_in = 0, sliced_out = 0;
+    for (const Transfer& one : why_.timeline.transfers) (one.out ? paged_out : paged_in) += one.end_s - one.begin_s;
+    for (const problem::Instruction& step : plan_.instructions) {
+      if (step.what != Do::kCompute) continue;
+      const problem::Op& op = plan_.graph.ops[op_at_.at(step.subject)];
+      const problem::ChoiceCosts costs =
+          problem::costs_of(plan_.graph.device.pager, op.choices.at(static_cast<size_t>(step.choice)));
+      sliced_in += costs.seconds_in, sliced_out += costs.seconds_out;
+    }
+    return {{"paged_in_s", paged_in},
+            {"paged_out_s", paged_out},
+            {"sliced_in_s", sliced_in},
+            {"sliced_out_s", sliced_out}};
   }
 
   template <class Entry>

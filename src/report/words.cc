@@ -273,7 +273,7 @@ std::string planned_with_more(const Json& report) {
   std::string text;
   for (const Json& probe : report["more_ram"]["probes"])
     if (probe["more"] > 0.0 && !budget.is_null())
-      text += fmt::format("{}{} more ({:.0f}%) saves {}", text.empty() ? "" : "; ",
+      text += fmt::format("{}{} more ({:.3g}%) saves {}", text.empty() ? "" : "; ",
                           base::show_bytes(probe["ram_bytes"].get<int64_t>() - budget.get<int64_t>()),
                           probe["more"].get<double>() * 100, saving(searched, of_objective(report, probe)));
   if (text.empty()) return text;

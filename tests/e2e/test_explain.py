@@ -5,7 +5,7 @@ import unittest
 
 from house import House, m4_costgraph
 
-KEYS = {"name", "device", "objective", "energy_source", "time_source", "binds", "peak", "time", "energy", "recomputed", "paged", "streamed", "transfers", "next_bytes", "unplanned"}
+KEYS = {"name", "device", "objective", "energy_source", "time_source", "binds", "peak", "time", "energy", "recomputed", "paged", "streamed", "slices", "transfers", "next_bytes", "unplanned"}
 
 
 class Explain(House):

@@ -154,6 +154,111 @@ class Slices(House):
         _, plan, _ = self.train(self.images, "fits", "--ram", f"{ram}B")
         self.assertFalse(self.streams(plan))
 
+    def sliced_plan(self, name, share=0.33):
+        _, whole, _ = self.train(self.images, name + ".whole")
+        ram = int(whole["predicted"]["arena_bytes"] * share)
+        _, plan, path = self.train(self.images, name, "--ram", f"{ram}B")
+        self.assertTrue(self.streams(plan))
+        return ram, plan, path
+
+    def test_explain_says_what_slices_cost(self):
+        ram, plan, path = self.sliced_plan("why")
+        why = json.loads(self.succeed("explain", path, "--format", "json").stdout)
+        ops = {op["id"]: op for op in plan["graph"]["ops"]}
+        bytes_of = {tensor["id"]: tensor["bytes"] for tensor in plan["graph"]["tensors"]}
+        taken = {step["op"]: ops[step["op"]]["choices"][step["choice"]] for step in plan["instructions"] if step["do"] == "compute"}
+        in_slices = {op: choice for op, choice in taken.items() if "slices" in choice}
+        self.assertTrue(in_slices)
+        self.assertEqual({entry["op"] for entry in why["streamed"]}, set(in_slices))
+        for entry in why["streamed"]:
+            choice = in_slices[entry["op"]]
+            self.assertEqual(entry["slices"], choice["slices"])
+            loops = re.search(r"in slices ([\d:,]+)", choice["algorithm"]).group(1).split(",")
+            self.assertIn(len(entry["slices"]) - len(loops), (0, 1), choice["algorithm"])  # norms have a loop of passes more
+            stream = choice.get("stream", {})
+            op = ops[entry["op"]]
+            self.assertEqual(entry["once_bytes"], sum(bytes_of[op["inputs"][at]] for at in stream.get("in", [])) + sum(bytes_of[op["outputs"][at]] for at in stream.get("out", [])))
+            self.assertGreaterEqual(entry["bytes_in"] + entry["bytes_out"], entry["once_bytes"])
+            self.assertLessEqual(entry["needs_bytes"], ram)
+            if entry["next"]:
+                self.assertGreater(entry["next"]["more_bytes"], 0)
+        told = why["slices"]
+        self.assertGreater(told["widest_whole"]["bytes"], ram)
+        self.assertGreater(told["ops_beyond"], 0)
+        self.assertLessEqual(told["widest_in_slices"]["bytes"], plan["predicted"]["arena_bytes"])
+        needs, energies = [[way[key] for way in told["ways"]] for key in ("needs_bytes", "energy_j")]
+        self.assertEqual(sorted(needs, reverse=True), needs)
+        self.assertEqual(len(why["next_bytes"]), 5)
+        self.assertIn(ram + 1024, [probe["ram_bytes"] for probe in why["next_bytes"]])
+        self.assertEqual(len(energies), len(needs))
+        text = self.succeed("explain", path).stdout
+        self.assertIn(f"op {told['widest_whole']['name']} needs the most RAM as a whole", text)
+        self.assertRegex(text, r"\d+( x \d+)* slices")
+
+    def test_the_report_has_slices(self):
+        _, plan, path = self.sliced_plan("told")
+        report = json.loads(self.succeed("report", path, "--format", "json").stdout)
+        computes = report["schedule"]["computes"]
+        self.assertEqual(sum(computes["slices"]), sum("slices" in choice for choice in self.choices(plan)))
+        self.assertGreater(report["costs"]["storage"]["sliced_in_s"], 0)
+        page = self.path("told.html")
+        self.succeed("report", path, "-o", page)
+        with open(page) as file:
+            text = file.read()
+        for part in ("Computed in slices", "The storage during a step", "from storage"):
+            self.assertIn(part, text)
+
+    def choices(self, plan):
+        ops = {op["id"]: op for op in plan["graph"]["ops"]}
+        return [ops[step["op"]]["choices"][step["choice"]] for step in plan["instructions"] if step["do"] == "compute"]
+
+    def test_inspect_says_what_forces_slices(self):
+        words = ("inspect", self.images, "--batch", 1, "--kernels", "portable", "--params-in", "aux")
+        free = json.loads(self.succeed(*words, "--format", "json").stdout)["ops"]
+        self.assertEqual((free["ops_beyond"], free["in_slices"], free["ways"]), (0, False, []))
+        ram = free["widest_whole"]["bytes"] // 2
+        ops = json.loads(self.succeed(*words, "--ram", f"{ram}B", "--format", "json").stdout)["ops"]
+        self.assertTrue(ops["in_slices"])
+        self.assertGreater(ops["ops_beyond"], 0)
+        self.assertLess(ops["widest_in_slices"]["bytes"], ram)
+        self.assertTrue(any(way["slices"] and way["needs_bytes"] <= ram for way in ops["ways"]), ops["ways"])
+        refusal = self.run_cli("plan", self.images, "--batch", 1, "--effort", 1, "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux", "--ram", "1KiB",
+                               "--format", "json")
+        least = json.loads(refusal.stdout)
+        small = json.loads(self.succeed(*words, "--ram", "1KiB", "--format", "json").stdout)["ops"]
+        self.assertLessEqual(small["widest_in_slices"]["bytes"], least["min_ram_bytes"])
+        text = self.succeed(*words, "--ram", f"{ram}B").stdout
+        self.assertIn(f"op {ops['widest_whole']['name']} needs the most RAM as a whole", text)
+
+    def test_what_lacks_for_slices_is_named(self):
+        words = (self.images, "--batch", 1, "--kernels", "portable", "--params-in", "ram", "--ram", "16KiB")
+        told = self.succeed("inspect", *words).stdout
+        self.assertIn("with --params-in aux ops are computed in slices", told)
+        refused = self.refuse(5, "E0301", "plan", *words, "--effort", 1, "--measure", "off")
+        self.assertIn("--params-in aux", refused.stderr)
+        self.succeed("plan", *(word if word != "ram" else "aux" for word in words), "--effort", 1, "--measure", "off")
+
+    def test_a_sweep_goes_below_the_size_of_an_op(self):
+        words = (self.images, "--batch", 1, "--effort", 1, "--kernels", "portable", "--measure", "off", "--threads", 1, "--params-in", "aux")
+        whole = json.loads(self.succeed("inspect", self.images, "--batch", 1, "--kernels", "portable", "--params-in", "aux", "--format", "json").stdout)
+        widest, peak = whole["ops"]["widest_whole"]["bytes"], whole["unplanned_peak_bytes"]
+        budgets = [widest // 4, widest // 2, 2 * widest, peak]
+        folder = self.path("sweep")
+        self.succeed("sweep", *words, "--ram", ",".join(f"{each}B" for each in budgets), "-o", folder)
+        with open(os.path.join(folder, "sweep.json")) as file:
+            rows = json.load(file)["rows"]
+        self.assertEqual([row["ram_bytes"] for row in rows], budgets)
+        energies = [row["energy_j"] for row in rows]
+        self.assertEqual(sorted(energies, reverse=True), energies)
+        for row in rows:
+            self.assertLessEqual(row["arena_bytes"], row["ram_bytes"])
+            path = os.path.join(folder, "plans", f"pantoum-{row['ram_bytes']}.plan.json")
+            self.succeed("verify", path)
+            with open(path) as file:
+                self.assertEqual(bool(self.streams(json.load(file))), row["ram_bytes"] < widest, row["ram_bytes"])
+        again = self.succeed("sweep", *words, "--ram", "auto", "-o", self.path("auto"), "--format", "json")
+        self.assertLess(json.loads(again.stdout)["rows"][0]["ram_bytes"], widest)
+
     def test_disabled(self):
         _, whole, _ = self.train(self.images, "off.whole")
         ram = int(whole["predicted"]["arena_bytes"] * 0.33)

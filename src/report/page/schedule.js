@@ -82,7 +82,8 @@ class Schedule {
     const narrow = this.width < 560;
     this.gutter = narrow ? 84 : Math.min(230, this.width * 0.24);
     this.engines = this.data.engines ? this.data.engines.names : ['compute'];
-    this.lanes = this.engines.length + (this.data.transfers.tensor.length ? 2 : 0);
+    this.slices = this.data.computes.slices.some(each => each);
+    this.lanes = this.engines.length + (this.slices || this.data.transfers.tensor.length ? 2 : 0);
     this.top = 24 + this.lanes * 14 + 6;
     this.height = this.top + Math.max(120, Math.min(narrow ? 330 : 430, this.rows.length * 14)) + 4;
     const scale = window.devicePixelRatio || 1;
@@ -247,17 +248,20 @@ class Schedule {
   }
 
   drawLanes() {
-    const pen = this.pen, names = [...this.engines, 'page out', 'page in'], lanes = this.data.engines, computes = this.data.computes, transfers = this.data.transfers;
+    const pen = this.pen, names = [...this.engines, ...(this.slices ? ['to storage', 'from storage'] : ['page out', 'page in'])], lanes = this.data.engines, computes = this.data.computes, transfers = this.data.transfers;
     pen.fillStyle = this.soft;
     for (let lane = 0; lane < this.lanes; ++lane) pen.fillText(names[lane], 8, 24 + lane * 14 + 6, this.gutter - 12);
-    const slab = (lane, begin, end, fill) => {
+    const slab = (lane, begin, end, fill, share = 1) => {
       if (end < this.from || begin > this.until) return;
       const left = Math.max(this.gutter, this.x(begin)), right = Math.min(this.width, this.x(end));
       if (right < this.gutter) return;
       pen.fillStyle = fill;
-      pen.fillRect(left, 24 + lane * 14, Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0)), 11);
+      pen.fillRect(left, 24 + lane * 14 + 11 * (1 - share), Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0)), 11 * share);
     };
-    const compute = (lane, at) => slab(lane, computes.begin[at], computes.end[at], computes.again[at] ? this.fills[HOW.again] : this.plain[HOW.computed]);
+    const compute = (lane, at) => {
+      slab(lane, computes.begin[at], computes.end[at], computes.again[at] ? this.fills[HOW.again] : this.plain[HOW.computed]);
+      if (computes.slices[at]) this.slabsOfSlices(slab, lane, at);
+    };
     if (lanes) {
       lanes.takes.engine.forEach((engine, at) => compute(engine, lanes.takes.compute[at]));
       lanes.gaps.engine.forEach((engine, at) => { if (lanes.gaps.why[at] !== OVER) slab(engine, lanes.gaps.begin[at], lanes.gaps.end[at], this.wait); });
@@ -265,6 +269,15 @@ class Schedule {
     transfers.tensor.forEach((tensor, at) => {
       slab(this.engines.length + (transfers.out[at] ? 0 : 1), transfers.begin[at], transfers.end[at], this.plain[HOW.read]);
       if (transfers.stall[at] > 0) slab(0, transfers.end[at] - transfers.stall[at], transfers.end[at], this.wait);
+    });
+  }
+
+  // An op in slices has the storage for as long as it runs: each lane is filled to the share of the time in which it moves slices.
+  slabsOfSlices(slab, lane, at) {
+    const computes = this.data.computes, begin = computes.begin[at], end = computes.end[at], time = Math.max(1, end - begin);
+    slab(lane, begin, end, this.plain[HOW.read], 0.5);
+    [computes.to_storage[at], computes.from_storage[at]].forEach((moving, way) => {
+      if (moving > 0) slab(this.engines.length + way, begin, end, this.plain[HOW.read], Math.min(1, Math.max(0.1, moving / time)));
     });
   }
 
