@@ -175,7 +175,7 @@ def add_patch(table, args, raw, folder, network, saved, slower):
     whole, why = trained(args, folder, f"{network}.whole", network=network)
     if not whole:
         return table.add(f"patch {network}", 0.0, "", f"<= {slower}", False, why)
-    peak = whole[2]["unplanned"]["peak_bytes"]
+    peak = whole[2]["x-unplanned"]["peak_bytes"]
     ram = int((1 - saved) * peak)
     words = ["--ram", f"{ram}B", "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s"]
     sliced, why = trained(args, folder, f"{network}.sliced", *words, network=network)
