@@ -10,7 +10,7 @@ figure is the RAM in use, stack and tables included; it holds if parameters, sta
 tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `op NETWORK` compares slicings of single ops with enumerated
 ones (streams_enumerated.py): bytes moved over the least that were enumerated within the same workspace, of the slices that a plan takes; and by kind of op the share of all slices
 offered that move at most 5% more. `curve NETWORK on m4` sweeps a network from the least RAM to its unplanned peak. `patch NETWORK` trains it on this machine in the RAM that
-PORT's patches leave (section 5.3 of its paper): the figure is the time of a step over that in unlimited RAM, in turns. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
+PORT's patches leave (section 5.3 of its paper; what they are: section 4.1): the figure is the time of a step over that in unlimited RAM, in turns. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
 as firmware of a Cortex-M0 with 32 KiB of RAM in all.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT] [--long]
 """

@@ -169,8 +169,7 @@ Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& de
   const pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);
   request.in_slices = pipeline::graphs_in_slices(compiled, request.plan, graphs.front());
   if (request.budgets.empty()) {
-    PANTOUM_ASSIGN(request.budgets,
-                   pipeline::budgets_by_themselves(graphs.front(), request.plan, request.in_slices));
+    PANTOUM_ASSIGN(request.budgets, pipeline::budgets_by_themselves(graphs.front(), request.plan, request.in_slices));
   }
   return rows_of(graphs, std::move(request));
 }

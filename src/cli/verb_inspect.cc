@@ -124,7 +124,7 @@ void print_details(const import::ModelInfo& info, bool nodes) {
 Result<pipeline::InspectedSlices> inspected_step(const InspectOptions& options, const import::ModelInfo& info) {
   StepAsked asked = options.step;
   if (!asked.options.batch && !info.batch_name.empty()) asked.options.batch = 1;  // else the model's own
-  asked.plan.measure = Measure::off;  // what is told has no measured times
+  asked.plan.measure = Measure::off;                                              // what is told has no measured times
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_of(asked));
   request.rewrite.search = false;  // nothing is planned
   return pipeline::inspect_slices(model_of(asked), request);
@@ -170,8 +170,7 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
 // Tells why there is no step. Returns the exit code.
 int tell_problem(const InspectOptions& options, const import::ModelInfo& info, const Error& error, Json& json) {
   json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
-  if (!options.common.json())
-    print_formatted("no training step could be made with these options:\n{}", to_text(error));
+  if (!options.common.json()) print_formatted("no training step could be made with these options:\n{}", to_text(error));
   // The user did not ask for a batch of 1: a model that cannot run with it may run with another.
   const bool of_batch = error.code == "E0211" && !options.step.options.batch && !info.batch_name.empty();
   return of_batch ? 0 : exit_code(error);

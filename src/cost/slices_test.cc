@@ -66,6 +66,19 @@ TEST(Slices, MakeEveryLargeOpFitTheBudget) {
   }
 }
 
+TEST(Slices, CountTheStepsOfTheirLoops) {
+  const BuiltCostGraph made = sliced(network());
+  for (const problem::Op& op : made.graph.ops)
+    for (const Choice& choice : op.choices) {
+      const std::optional<pt_slicing> slicing = slicing_of_name(choice.algorithm);
+      ASSERT_EQ(choice.slices.empty(), !slicing) << choice.algorithm;
+      if (!slicing) continue;
+      const size_t passes = choice.slices.size() - slicing->loops;  // a loop more, of what takes several
+      EXPECT_LE(passes, 1U) << choice.algorithm;
+      EXPECT_EQ(std::ranges::count_if(choice.slices, [](int count) { return count < 2; }), 0) << choice.algorithm;
+    }
+}
+
 TEST(Slices, KeepTheClassOfNumerics) {
   const BuiltCostGraph made = sliced(network());
   for (const problem::Op& op : made.graph.ops)

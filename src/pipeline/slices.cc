@@ -32,7 +32,8 @@ bool may_slice(const Compiled& compiled, const PlanRequest& request) {
 std::string what_slices_take(const Compiled& compiled) {
   std::string options;
   if (!keeps_parameters_in_storage(compiled)) options = "--params-in aux";
-  if (compiled.kernels->back_end() != nullptr) options += options.empty() ? "--kernels portable" : " --kernels portable";
+  if (compiled.kernels->back_end() != nullptr)
+    options += options.empty() ? "--kernels portable" : " --kernels portable";
   return options;
 }
 
@@ -97,8 +98,7 @@ GraphInSlices graphs_in_slices(const Compiled& compiled, const PlanRequest& requ
 Result<InspectedSlices> inspect_slices(const ModelRequest& model, const PlanRequest& request) {
   PANTOUM_ASSIGN(Compiled compiled, compile_model(model, request));
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(compiled.training().cost.graph, request));
-  PANTOUM_ASSIGN(const plan::PlanOptions options,
-                 planner_options(compiled.training().cost.graph, request, unplanned));
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(compiled.training().cost.graph, request, unplanned));
   InspectedSlices found{.graph = {},
                         .question = options.question,
                         .unplanned_peak_bytes = unplanned.peak_bytes + request.reserve,

@@ -22,7 +22,8 @@ struct SweepRequest {
   std::string folder;
   bool keeps_costs = false;  // write the costs to the folder, because this machine's times change from day to day
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
-  GraphInSlices in_slices = {};  // this house's own planner plans its graph, where it has one for a budget; may be empty
+  GraphInSlices in_slices =
+      {};  // this house's own planner plans its graph, where it has one for a budget; may be empty
 };
 
 // What ties a sweep to its cost graph: SweepHead::question.
@@ -57,7 +58,8 @@ struct SweepRequest {
 [[nodiscard]] std::vector<int64_t> even_budgets(int64_t low, int64_t high, int64_t count);
 // Returns the budgets of --ram auto: eight in equal steps of whole KiB from the least RAM that is known to the unplanned peak, the reserve included.
 // `in_slices`: of the same step; with it, the least RAM is that of ops in slices where they take less.
-[[nodiscard]] Result<std::vector<int64_t>> budgets_by_themselves(const problem::CostGraph& graph, const PlanRequest& request,
+[[nodiscard]] Result<std::vector<int64_t>> budgets_by_themselves(const problem::CostGraph& graph,
+                                                                 const PlanRequest& request,
                                                                  const GraphInSlices& in_slices = {});
 
 }  // namespace pantoum::pipeline

@@ -120,6 +120,21 @@ TEST(CostGraphJson, WritesStreamsAsItReadsThem) {
   EXPECT_EQ(structure_hash(*again), structure_hash(*graph));
 }
 
+TEST(CostGraphJson, KeepsHowManySlicesAChoiceHas) {
+  const auto with = [](const std::string& slices) {
+    return parse_cost_graph(with_stream(R"({"in": [1], "bytes_in": 2048, "transfers_in": 3}, "slices": )" + slices),
+                            "g.json");
+  };
+  const auto graph = with("[3, 8]");
+  ASSERT_TRUE(graph.has_value()) << to_text(graph.error());
+  EXPECT_EQ(graph->ops[1].choices[1].slices, (std::vector<int>{3, 8}));
+  EXPECT_EQ(structure_hash(*graph), structure_hash(*with("[24]"))) << "they are told, not planned with";
+  const auto again = parse_cost_graph(base::json_text(to_json(*graph)), "again");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->ops[1].choices[1].slices, graph->ops[1].choices[1].slices);
+  for (const char* bad : {"[0]", "[-1, 2]", "[1.5]", "3"}) EXPECT_FALSE(with(bad).has_value()) << bad;
+}
+
 TEST(CostGraphJson, WritesStreamsInPlaceAsItReadsThem) {
   const auto graph = parse_cost_graph(
       replaced(R"("energy_j": 1e-6, "overwrites": [[0, 0]])",

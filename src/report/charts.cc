@@ -460,7 +460,8 @@ std::string slice_lanes(const Json& report, double scale) {
       if (computes[key][at] > 0)
         box(computes, at, static_cast<size_t>(lane), std::clamp(number(computes[key][at]) / time, 0.1, 1.0), "how3");
   }
-  for (size_t at = 0; at < transfers["tensor"].size(); ++at) box(transfers, at, transfers["out"][at] == 1 ? 1 : 2, 1, "how3");
+  for (size_t at = 0; at < transfers["tensor"].size(); ++at)
+    box(transfers, at, transfers["out"][at] == 1 ? 1 : 2, 1, "how3");
   return text;
 }
 
@@ -481,9 +482,9 @@ std::string schedule_svg(const Json& report) {
       "x='{}' y='12' class='y'>{}</text>\n",
       rows.size(), kNameColumn, kSheet, show_time(report["outcome"]["time_s"]));
   for (size_t row = 0; row < rows.size(); ++row)
-    text += fmt::format("<text x='0' y='{:.0f}' class='small'>{}</text>\n",
-                        top + kRowHeight * static_cast<double>(row) + 9,
-                        base::html_text(end_of_name(tensors["name"][static_cast<size_t>(rows[row])])));
+    text +=
+        fmt::format("<text x='0' y='{:.0f}' class='small'>{}</text>\n", top + kRowHeight * static_cast<double>(row) + 9,
+                    base::html_text(end_of_name(tensors["name"][static_cast<size_t>(rows[row])])));
   for (size_t at = 0; at < bars["tensor"].size(); ++at) {
     const auto row = std::find(rows.begin(), rows.end(), bars["tensor"][at].get<int64_t>());
     if (row == rows.end()) continue;

@@ -399,24 +399,23 @@ Json to_json(const Explanation& why) {
   const Names names(why.plan.graph);
   Json energy{{"total_j", why.found.energy_j}};
   energy.update(to_json(why.energy));
-  return {
-      {"name", why.plan.graph.name},
-      {"device", why.plan.graph.device.name},
-      {"objective", name_of(why.plan.question.objective)},
-      {"energy_source", "modelled"},
-      {"time_source", problem::time_source(why.plan.graph.device)},
-      {"binds", binds(why, names)},
-      {"peak",
-       {{"instruction", why.peak_instruction}, {"bytes", why.found.peak_bytes}, {"holds", at_peak(why, names)}}},
-      {"time", time_of(why)},
-      {"energy", std::move(energy)},
-      {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
-      {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
-      {"streamed", list_of(why.streamed, [&](const Streamed& entry) { return to_json(entry, names); })},
-      {"slices", slices_json(why, names)},
-      {"transfers", transfers(why, names)},
-      {"next_bytes", next(why)},
-      {"unplanned", figures(why.next.unplanned)}};
+  return {{"name", why.plan.graph.name},
+          {"device", why.plan.graph.device.name},
+          {"objective", name_of(why.plan.question.objective)},
+          {"energy_source", "modelled"},
+          {"time_source", problem::time_source(why.plan.graph.device)},
+          {"binds", binds(why, names)},
+          {"peak",
+           {{"instruction", why.peak_instruction}, {"bytes", why.found.peak_bytes}, {"holds", at_peak(why, names)}}},
+          {"time", time_of(why)},
+          {"energy", std::move(energy)},
+          {"recomputed", list_of(why.again, [&](const ComputedAgain& entry) { return to_json(entry, names); })},
+          {"paged", list_of(why.paged, [&](const Paged& entry) { return to_json(entry, names); })},
+          {"streamed", list_of(why.streamed, [&](const Streamed& entry) { return to_json(entry, names); })},
+          {"slices", slices_json(why, names)},
+          {"transfers", transfers(why, names)},
+          {"next_bytes", next(why)},
+          {"unplanned", figures(why.next.unplanned)}};
 }
 
 namespace {
@@ -558,7 +557,9 @@ std::string streamed_text(const Explanation& why, const Names& names) {
   Section section("streams");
   for (size_t at = 0; at < std::min(kMost, why.streamed.size()); ++at) {
     const Streamed& entry = why.streamed[at];
-    const std::string slices = entry.slices.empty() ? "" : slices_text(op_of(why.plan, entry.op).choices[static_cast<size_t>(entry.choice)]) + ", ";
+    const std::string slices =
+        entry.slices.empty() ? ""
+                             : slices_text(op_of(why.plan, entry.op).choices[static_cast<size_t>(entry.choice)]) + ", ";
     section.line(fmt::format("{:>10} {:>10}  of it {} moving  {}{} in, {} out, {} transfers  workspace {}  {} ({})",
                              show_energy(entry.energy_j), show_time(entry.seconds), show_time(entry.moving_s), slices,
                              show_bytes(entry.bytes_in), show_bytes(entry.bytes_out), entry.transfers,
@@ -633,8 +634,9 @@ std::string next_text(const Explanation& why) {
 
 std::string to_text(const Explanation& why) {
   const Names names(why.plan.graph);
-  return binds_text(why, names) + at_peak_text(why, names) + sums(why) + again_text(why, names) + paged_text(why, names) +
-         slices_section(why, names) + streamed_text(why, names) + stalls(why, names) + next_text(why);
+  return binds_text(why, names) + at_peak_text(why, names) + sums(why) + again_text(why, names) +
+         paged_text(why, names) + slices_section(why, names) + streamed_text(why, names) + stalls(why, names) +
+         next_text(why);
 }
 
 }  // namespace pantoum::report

@@ -62,10 +62,10 @@ struct Streamed {  // an op that streams or is computed in slices; figures of al
   std::string algorithm;
   std::vector<int> slices;  // steps of its loops; empty: the graph does not tell
   problem::Bytes workspace_bytes = 0;
-  problem::Bytes needs_bytes = 0;                 // RAM: workspace and whole operands
-  std::optional<problem::Bytes> whole_bytes;      // the same of its leanest whole form, if it has one
+  problem::Bytes needs_bytes = 0;             // RAM: workspace and whole operands
+  std::optional<problem::Bytes> whole_bytes;  // the same of its leanest whole form, if it has one
   problem::Bytes bytes_in = 0, bytes_out = 0;
-  problem::Bytes once_bytes = 0;                  // of the operands that it streams, each once
+  problem::Bytes once_bytes = 0;  // of the operands that it streams, each once
   int64_t transfers = 0;
   double seconds = 0, moving_s = 0, energy_j = 0;  // of the op with its transfers; of its transfers alone, both
   double moved_share = 0;                          // of the bytes that the step reads from storage and writes to it

@@ -259,8 +259,9 @@ std::string counts_of(const Json& slices) {
 std::string slices_table(const Json& report) {
   const Json& streamed = report["streamed"];
   if (streamed.empty()) return "";
-  Table table("Computed in slices, those that move for longest first",
-              {"op", "slices", "RAM", "RAM as a whole", "from storage", "to storage", "time", "moving", "energy of it"});
+  Table table(
+      "Computed in slices, those that move for longest first",
+      {"op", "slices", "RAM", "RAM as a whole", "from storage", "to storage", "time", "moving", "energy of it"});
   table.rows(streamed, kMostLines, [](const Json& each) -> Cells {
     return {each["name"],
             counts_of(each["slices"]),

@@ -383,10 +383,8 @@ class ReportWriter {
           problem::costs_of(plan_.graph.device.pager, op.choices.at(static_cast<size_t>(step.choice)));
       sliced_in += costs.seconds_in, sliced_out += costs.seconds_out;
     }
-    return {{"paged_in_s", paged_in},
-            {"paged_out_s", paged_out},
-            {"sliced_in_s", sliced_in},
-            {"sliced_out_s", sliced_out}};
+    return {
+        {"paged_in_s", paged_in}, {"paged_out_s", paged_out}, {"sliced_in_s", sliced_in}, {"sliced_out_s", sliced_out}};
   }
 
   template <class Entry>

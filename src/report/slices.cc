@@ -71,9 +71,8 @@ std::optional<Way> OpNeeds::whole(const Op& op) const {
 std::vector<Way> OpNeeds::best(const Op& op) const {
   std::vector<Way> ways;
   for (size_t choice = 0; choice < op.choices.size(); ++choice) ways.push_back(way(op, choice));
-  std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
-    return a.needs != b.needs ? a.needs < b.needs : a.value < b.value;
-  });
+  std::ranges::stable_sort(
+      ways, [](const Way& a, const Way& b) { return a.needs != b.needs ? a.needs < b.needs : a.value < b.value; });
   std::vector<Way> best;
   for (const Way& each : ways)
     if (best.empty() || each.value < best.back().value) best.push_back(each);
@@ -95,8 +94,7 @@ WidestOp OpNeeds::widest() const {
   if (std::ranges::none_of(graph_.ops, any)) return widest;
   for (const Op& op : graph_.ops) {
     Bytes leanest = way(op, 0).needs;
-    for (size_t choice = 1; choice < op.choices.size(); ++choice)
-      leanest = std::min(leanest, way(op, choice).needs);
+    for (size_t choice = 1; choice < op.choices.size(); ++choice) leanest = std::min(leanest, way(op, choice).needs);
     if (!op.optional && leanest > widest.bytes) widest = {op.id, leanest};
   }
   return widest;
@@ -119,10 +117,7 @@ std::string slices_text(const Choice& choice) {
 }
 
 SliceNeeds slice_needs(const OpNeeds& needs, Bytes budget) {
-  return {.budget = budget,
-          .beyond = needs.beyond(budget),
-          .whole = needs.widest_whole(),
-          .sliced = needs.widest()};
+  return {.budget = budget, .beyond = needs.beyond(budget), .whole = needs.widest_whole(), .sliced = needs.widest()};
 }
 
 namespace {

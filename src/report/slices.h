@@ -70,7 +70,8 @@ struct SliceNeeds {
 
 [[nodiscard]] nlohmann::ordered_json to_json(const SliceNeeds& needs, const class Names& names);
 // The ways of `op`, with `taken` marked; none: no plan says.
-[[nodiscard]] nlohmann::ordered_json ways_json(const OpNeeds& needs, const problem::Op& op, std::optional<size_t> taken);
+[[nodiscard]] nlohmann::ordered_json ways_json(const OpNeeds& needs, const problem::Op& op,
+                                               std::optional<size_t> taken);
 // A line of text for each way within the budget, and for the one that needs the least beyond it; in the same order.
 [[nodiscard]] std::vector<std::string> ways_text(const OpNeeds& needs, const problem::Op& op,
                                                  std::optional<size_t> taken, problem::Bytes budget);

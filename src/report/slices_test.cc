@@ -36,10 +36,10 @@ problem::CostGraph graph_in_slices() {
   problem::CostGraph graph{.name = "net"};
   graph.device.name = "board", graph.device.ram_bytes = 8 * kTensor, graph.device.align_bytes = 4;
   const problem::Link link{.latency_s = 1e-5, .bytes_per_s = 4e6, .w = 0.3};
-  graph.device.pager = {.mode = problem::PagerMode::kSync, .block_bytes = kBlock, .capacity_bytes = 8 * kTensor, .in = link, .out = link};
+  graph.device.pager = {
+      .mode = problem::PagerMode::kSync, .block_bytes = kBlock, .capacity_bytes = 8 * kTensor, .in = link, .out = link};
   for (const char* name : {"w", "y", "g", "w'"})
-    graph.tensors.push_back(
-        {.id = static_cast<int64_t>(graph.tensors.size()), .name = name, .bytes = kTensor});
+    graph.tensors.push_back({.id = static_cast<int64_t>(graph.tensors.size()), .name = name, .bytes = kTensor});
   graph.tensors[0].start = problem::Home::kAux, graph.tensors[0].next = 3;
   const Choice whole{.algorithm = "whole", .time_s = 1e-3, .energy_j = 1e-5};
   graph.ops = {{.id = 0, .name = "forward", .inputs = {0}, .outputs = {1}, .choices = {whole}},

@@ -15,8 +15,8 @@ class Inspect(House):
 
     def test_a_summary_comes_first_and_nodes_are_asked_for(self):
         text = self.succeed("inspect", MODEL).stdout
-        starts = [line.split()[0] for line in text.splitlines()[1:6]]
-        self.assertEqual(starts, ["inputs", "outputs", "trains", "memory", "problems"])
+        starts = [line.split()[0] for line in text.splitlines()[1:7]]
+        self.assertEqual(starts, ["inputs", "outputs", "trains", "memory", "ops", "problems"])
         self.assertNotIn("forward yes", text)
         self.assertIn("forward yes", self.succeed("inspect", MODEL, "--nodes").stdout)
         self.assertIn("hint: integer labels", text)
