@@ -90,7 +90,7 @@ struct Choice {
   std::vector<std::pair<int, int>> overwrites;  // (output position, input position)
   std::vector<int> reads, writes;               // positions; filled in full when the file leaves them out
   Stream stream;                                // any() is false: the choice streams nothing
-  std::vector<int> slices;  // of an op computed in slices: steps of each loop, the outermost first; told, not planned with
+  std::vector<int> slices;  // steps of the loops of an op in slices, the outermost first; told, not planned with
 
   // Is the input, or the output, at this position whole in RAM while the choice runs?
   bool reads_whole(int position) const { return !base::contains(stream.in, position); }
