@@ -134,7 +134,7 @@ class Contents {
   }
 };
 
-Result<void> put_all(onnx::TensorProto& tensor, const std::vector<std::byte>& bytes, Contents& contents) {
+Result<void> put_all(onnx::TensorProto& tensor, std::span<const std::byte> bytes, Contents& contents) {
   return contents.put(tensor, bytes.size(), [&](uint64_t at, std::span<std::byte> piece) -> Result<void> {
     std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(at), piece.size(), piece.begin());
     return {};
@@ -169,8 +169,10 @@ Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const wei
       PANTOUM_ASSIGN(const import::Tensor read,
                      import::read_tensor(message, external, fmt::format("initializer '{}'", tensor.name())));
       const bool converted = import::is_converted(tensor.data_type()) && read.type.dtype == ir::DType::kF32;
-      PANTOUM_TRY(
-          put_all(tensor, converted ? import::converted_back(tensor.data_type(), *read.data) : *read.data, contents));
+      if (converted)
+        PANTOUM_TRY(put_all(tensor, import::converted_back(tensor.data_type(), *read.data), contents));
+      else
+        PANTOUM_TRY(put_all(tensor, *read.data, contents));
     }
   }
   return exported;

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/inputs_in_use.h"
+#include "base/mapped_file.h"
+#include "import/message_parts.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
 
@@ -71,9 +73,14 @@ void add_files(const onnx::GraphProto& graph, Files& files) {
 }  // namespace
 
 std::vector<std::string> external_data_files(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
+  const auto mapped = base::MappedFile::open(path, kMostModelBytes);
+  if (!mapped) return {};
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  const std::optional<MessageParts> parts = part_message(bytes);
   onnx::ModelProto model;
-  if (!model.ParseFromIstream(&stream)) return {};
+  if (parts ? !model.ParseFromString(parts->message)
+            : !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return {};
   Files files;
   add_files(model.graph(), files);
   const fs::path folder = fs::path(path).parent_path();
@@ -122,6 +129,15 @@ Result<ir::Data> ExternalData::read(const onnx::TensorProto& message, int64_t by
     return fail("E0206", fmt::format("the tensors name overlapping pieces of '{}'", place.location), where);
   }
   file->read += bytes;
+  if (bytes >= static_cast<int64_t>(kLargeContents)) {
+    if (!file->mapped) {
+      PANTOUM_ASSIGN(file->mapped, base::MappedFile::open(file->path, INT64_MAX));
+    }
+    if (file->mapped->bytes().size() < static_cast<uint64_t>(place.offset + bytes))
+      return fail("E0206", fmt::format("the external data file '{}' became shorter", place.location), where);
+    return pieces_.emplace(key, ir::Data(file->mapped, static_cast<uint64_t>(place.offset), static_cast<size_t>(bytes)))
+        .first->second;
+  }
   auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
   base::record_input(file->path);
   std::ifstream stream(file->path, std::ios::binary);

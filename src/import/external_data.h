@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 
+#include "base/mapped_file.h"
 #include "import/onnx_proto.h"
 #include "import/shapes.h"
 
@@ -26,6 +28,7 @@ class ExternalData {
   struct File {
     std::string path;
     int64_t size = 0, read = 0;
+    std::shared_ptr<const base::MappedFile> mapped;  // where a tensor of it is large
   };
   [[nodiscard]] Result<File*> open(const std::string& location, const std::string& where);
 

@@ -47,7 +47,7 @@ class Evaluation {
   Bytes& contents(ValueId id) {
     Bytes& bytes = bytes_[static_cast<size_t>(id)];
     const ir::Value& value = graph_.value(id);
-    if (bytes.empty() && value.data) bytes = *value.data;
+    if (bytes.empty() && value.data) bytes = value.data.copy();
     bytes.resize(static_cast<size_t>(value.type.bytes()));
     return bytes;
   }

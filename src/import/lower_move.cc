@@ -115,14 +115,11 @@ Result<void> lower_embedding(Node& node, const Value& table, const FxCall& call)
 void tell_empty_row(Node& node, size_t axis, const FxCall& call) {
   if (axis != 0 || !call.target.empty() || node.lowering().folds || !node.operand(0)->weight) return;
   const auto& known = node.operand(0)->known;
-  const auto reals = known ? to_reals(*known) : std::nullopt;
-  if (!reals || known->type.shape.size() != 2 || known->type.shape[0] < 3) return;
-  const auto width = static_cast<size_t>(known->type.shape[1]);
+  if (!known || known->type.shape.size() != 2 || known->type.shape[0] < 3) return;
+  const auto rows = static_cast<size_t>(known->type.shape[0]), width = static_cast<size_t>(known->type.shape[1]);
   std::vector<size_t> empty;
-  for (size_t row = 0; row * width < reals->size() && empty.size() < 2; ++row)
-    if (std::all_of(reals->begin() + static_cast<std::ptrdiff_t>(row * width),
-                    reals->begin() + static_cast<std::ptrdiff_t>((row + 1) * width), [](double x) { return x == 0; }))
-      empty.push_back(row);
+  for (size_t row = 0; row < rows && width > 0 && empty.size() < 2; ++row)
+    if (is_filled_with(*known, row * width, width, 0)) empty.push_back(row);
   if (empty.size() == 1)
     node.note(fmt::format(
         "row {} of '{}' is all zeros, as a padding_idx leaves it; the file does not tell of one, and the row trains: "

@@ -20,7 +20,7 @@ bool is_real(const Initializer& initializer) {
 }
 
 bool is_uniform(const Tensor& tensor) {
-  const std::vector<std::byte>& data = *tensor.data;
+  const std::span<const std::byte> data = *tensor.data;
   const auto element = static_cast<size_t>(ir::size_of(tensor.type.dtype));
   return std::equal(data.begin() + static_cast<std::ptrdiff_t>(element), data.end(), data.begin());
 }
@@ -108,12 +108,13 @@ std::vector<std::string> find_copies(const Initializers& initializers) {
     const bool matrix = tensor.type.shape.size() == 2;
     const auto turned = matrix ? transposed(tensor).data : tensor.data;
     for (const auto& each : named[tensor.type.elements()]) {
-      const auto& data = *each->second.tensor.data;
-      if (data != *tensor.data && data != *turned) continue;
+      const std::span<const std::byte> data = *each->second.tensor.data;
+      const bool same = ir::same_bytes(data, *tensor.data);
+      if (!same && !ir::same_bytes(data, *turned)) continue;
       found.push_back(
           fmt::format("'{}' holds the {} of '{}': if the program ties them, they train apart here; export with "
                       "do_constant_folding=False",
-                      name, data == *tensor.data ? "elements" : "transpose", each->first));
+                      name, same ? "elements" : "transpose", each->first));
       break;
     }
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <climits>
 #include <queue>
 #include <unordered_map>
 
@@ -11,6 +10,7 @@
 #include "base/globs.h"
 #include "import/constant_tables.h"
 #include "import/detached_values.h"
+#include "import/message_parts.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
@@ -85,13 +85,26 @@ Result<void> check_values(const onnx::GraphProto& graph) {
   return {};
 }
 
-Result<void> read_initializers(Model& model, ExternalData& external) {
-  for (auto& message : *model.proto->mutable_graph()->mutable_initializer()) {
+// The contents that stand at that place of the file.
+ir::Data contents_at(const ModelBytes& file, const ContentsPlace& place) {
+  if (file.file) return {file.file, place.at, place.size};
+  const auto part = file.bytes.subspan(place.at, place.size);
+  return std::make_shared<const std::vector<std::byte>>(part.begin(), part.end());
+}
+
+// `kept`: contents that are not in the message, by positions.
+Result<void> read_initializers(Model& model, ExternalData& external, const ModelBytes& file,
+                               const std::map<int, ContentsPlace>& kept) {
+  auto& messages = *model.proto->mutable_graph()->mutable_initializer();
+  for (int position = 0; position < messages.size(); ++position) {
+    onnx::TensorProto& message = messages[position];
     const std::string where = fmt::format("initializer '{}'", message.name());
     if (message.name().empty()) return fail("E0207", "an initializer has no name");
     auto [entry, fresh] = model.initializers.try_emplace(message.name());
     if (!fresh) return fail("E0207", "two initializers have one name", where);
-    Result<Tensor> tensor = read_tensor(message, external, where);
+    const auto place = kept.find(position);
+    Result<Tensor> tensor =
+        read_tensor(message, external, where, place == kept.end() ? ir::Data() : contents_at(file, place->second));
     if (tensor) {
       entry->second.tensor = std::move(*tensor);
     } else if (tensor.error().code == "E0401") {
@@ -240,12 +253,17 @@ void mark_live(Model& model, const Producers& producers) {
 
 }  // namespace
 
-Result<Model> read_model(const void* bytes, size_t size, ExternalData& external, const std::vector<std::string>& train,
+Result<Model> read_model(const ModelBytes& file, ExternalData& external, const std::vector<std::string>& train,
                          const std::set<std::string>& weights) {
   Model model{.proto = std::make_shared<onnx::ModelProto>()};
-  if (size > INT_MAX) return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
+  const size_t size = file.bytes.size();
+  if (size > kMostModelBytes)
+    return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
   if (size == 0) return fail("E0202", "the file is empty");
-  if (!model.proto->ParseFromArray(bytes, static_cast<int>(size)) || !model.proto->has_graph()) {
+  std::optional<MessageParts> parts = part_message(file.bytes);
+  const bool parsed = parts ? model.proto->ParseFromString(parts->message)
+                            : model.proto->ParseFromArray(file.bytes.data(), static_cast<int>(size));
+  if (!parsed || !model.proto->has_graph()) {
     return fail("E0202", "this is not an ONNX model, or it is truncated", "", "export or copy the file again");
   }
   PANTOUM_TRY(check_versions(model));
@@ -254,7 +272,7 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
   lift_tables(*model.proto->mutable_graph(), [&](const std::string& name, const TensorType& type) {
     return weights.contains(name) || (type.elements() > 1 && base::matches_any(train, name));
   });
-  PANTOUM_TRY(read_initializers(model, external));
+  PANTOUM_TRY(read_initializers(model, external, file, parts ? parts->contents_of : std::map<int, ContentsPlace>()));
   PANTOUM_TRY(check_declared_initializers(model));
   restore_parameters(model);
   PANTOUM_ASSIGN(model.captures, settle_subgraphs(*model.proto->mutable_graph()));  // of the nodes that there are now

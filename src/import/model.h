@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "import/onnx_proto.h"
 #include "import/restoration.h"
 #include "import/subgraphs.h"
@@ -16,6 +18,12 @@ namespace pantoum::import {
 
 // kAmbiguous: the file does not tell a parameter from a table; it is trained, and said to be so.
 enum class Trains : uint8_t { kNo, kYes, kAmbiguous };
+
+// An ONNX file: bytes that someone keeps meanwhile, or a mapped file, whose large contents stay there.
+struct ModelBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const base::MappedFile> file;  // null: large contents are copied
+};
 
 struct Initializer {
   Tensor tensor;        // empty when `problem` is set
@@ -45,10 +53,10 @@ struct Model {
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external
 // data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
-// Memory and time are linear in the size of the file (and of external files).
+// Memory and time are linear in the size of the file (and of external files); of a mapped file, memory is linear in what is beside large contents.
 //   train    globs: a table of floating-point numbers in a Constant node that one of them names becomes an initializer
 //   weights  names of tables that become initializers, too
-[[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
+[[nodiscard]] Result<Model> read_model(const ModelBytes& file, ExternalData& external,
                                        const std::vector<std::string>& train = {},
                                        const std::set<std::string>& weights = {});
 

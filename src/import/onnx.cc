@@ -20,6 +20,8 @@ namespace pantoum::import {
 
 namespace {
 
+constexpr uint64_t kMappedBytes = 16 << 20;  // an ONNX file of this size or more is mapped
+
 using Declared = std::unordered_map<std::string, const onnx::TypeProto_Tensor*>;
 
 Declared declared_values(const onnx::GraphProto& graph) {
@@ -154,10 +156,10 @@ Result<void> check_problems(const LoweredModel& lowered) {
               "`pantoum inspect` lists every node", std::move(notes));
 }
 
-Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external, options.train));
+Result<Read> read(const ModelBytes& file, ExternalData external, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(Model model, read_model(file, external, options.train));
   if (const std::set<std::string> weights = find_weights_in_constants(model); !weights.empty()) {
-    PANTOUM_ASSIGN(model, read_model(bytes, size, external, options.train, weights));
+    PANTOUM_ASSIGN(model, read_model(file, external, options.train, weights));
   }
   PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_TRY(bind_shapes(model, options.shapes, options.batch));
@@ -180,8 +182,8 @@ Result<Read> read(const void* bytes, size_t size, ExternalData external, const O
   return result;
 }
 
-Result<Imported> load(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(Read result, read(bytes, size, std::move(external), options));
+Result<Imported> load(const ModelBytes& file, ExternalData external, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(Read result, read(file, std::move(external), options));
   if (result.info.refusal) return Failure(*std::move(result.info.refusal));
   PANTOUM_TRY(ir::validate(result.lowered.graph));
   return Imported{std::move(result.restorations), std::move(result.lowered.graph), std::move(result.info),
@@ -195,6 +197,25 @@ Result<Value> with_path(Result<Value> result, const std::string& path) {
     where = where.empty() || where == path ? path : path + ", " + where;
   }
   return result;
+}
+
+// A small file is read; a large one is mapped.
+struct OpenModel {
+  std::string read;
+  ModelBytes file;
+};
+
+Result<std::unique_ptr<OpenModel>> open_model(const std::string& path) {
+  auto made = std::make_unique<OpenModel>();
+  std::error_code problem;
+  if (std::filesystem::is_regular_file(path, problem) && std::filesystem::file_size(path, problem) >= kMappedBytes) {
+    PANTOUM_ASSIGN(made->file.file, base::MappedFile::open(path, INT64_MAX));
+    made->file.bytes = made->file.file->bytes();
+  } else {
+    PANTOUM_ASSIGN(made->read, base::read_file(path));
+    made->file.bytes = std::as_bytes(std::span(made->read));
+  }
+  return made;
 }
 
 std::string folder_of(const std::string& path) {
@@ -213,22 +234,24 @@ std::string name_of(const std::string& graph, const std::string& path) {
 }  // namespace
 
 Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
-  Result<Read> result = with_path(read(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+  PANTOUM_ASSIGN(const std::unique_ptr<OpenModel> model, open_model(path));
+  Result<Read> result = with_path(read(model->file, ExternalData(folder_of(path)), options), path);
   if (!result) return Failure(std::move(result).error());
   result->info.graph_name = name_of(result->info.graph_name, path);
   return std::move(result->info);
 }
 
 Result<Imported> load_onnx(const std::string& path, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
-  Result<Imported> result = with_path(load(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+  PANTOUM_ASSIGN(const std::unique_ptr<OpenModel> model, open_model(path));
+  Result<Imported> result = with_path(load(model->file, ExternalData(folder_of(path)), options), path);
   if (result) result->graph.name = result->info.graph_name = name_of(result->graph.name, path);
+  if (model->file.file) model->file.file->give_back();
   return result;
 }
 
 Result<Imported> parse_onnx(const void* bytes, size_t size, const std::string& folder, const OnnxOptions& options) {
-  return load(bytes, size, ExternalData(folder, !folder.empty()), options);
+  return load({.bytes = {static_cast<const std::byte*>(bytes), size}, .file = nullptr},
+              ExternalData(folder, !folder.empty()), options);
 }
 
 }  // namespace pantoum::import

@@ -89,7 +89,7 @@ bool trains_differently(const Imported& model) {
 // The largest |a - b| / (1e-5 + |b|) over floating elements; infinity where integers or sizes differ.
 double distance(const std::vector<std::byte>& ours, const Tensor& theirs) {
   if (ours.size() != theirs.data->size()) return HUGE_VAL;
-  if (theirs.type.dtype != ir::DType::kF32) return ours == *theirs.data ? 0 : HUGE_VAL;
+  if (theirs.type.dtype != ir::DType::kF32) return ir::same_bytes(ours, *theirs.data) ? 0 : HUGE_VAL;
   double worst = 0;
   for (size_t at = 0; at < ours.size(); at += sizeof(float)) {
     float a = 0, b = 0;
@@ -142,7 +142,7 @@ Outcome judge(const fs::path& path, bool modern, std::map<std::string, int>& com
   for (size_t number = 0; number < inputs->size(); ++number) {
     const ir::ValueId id = model->graph.inputs[number];
     if (model->graph.value(id).type != (*inputs)[number].type) return Outcome::kOtherInputs;
-    feeds[id] = *(*inputs)[number].data;
+    feeds[id] = (*inputs)[number].data.copy();
   }
   const auto found = ir::evaluate(model->graph, *pt_portable_kernels(), feeds);
   EXPECT_TRUE(found.has_value()) << path << (found ? "" : to_text(found.error()));

@@ -251,7 +251,7 @@ class Finder {
   static bool holds(const Initializer& original, const Initializer& folded, const Restoration& restoration) {
     if (!is_real(original) || original.tensor.type.shape != restoration.shape) return false;
     const bool turned = restoration.kind == RestorationKind::kTransposed;
-    return *original.tensor.data == (turned ? *transposed(folded.tensor).data : *folded.tensor.data);
+    return ir::same_bytes(*original.tensor.data, turned ? *transposed(folded.tensor).data : *folded.tensor.data);
   }
 
   // The calls between the parameters and a folded value, read from the names of the values that it was folded from.

@@ -118,14 +118,27 @@ void free_contents(Message& message) {
   message.clear_int32_data();
 }
 
-// Bytes as they lie in a file: `count` elements of `element_bytes`. Null: the message has a typed field in their place.
-Result<ir::Data> raw_contents(const Message& message, int64_t bytes, ExternalData& external, const std::string& where) {
-  if (message.data_location() == Message::EXTERNAL) return external.read(message, bytes, where);
+// Where contents come from that are not in a message's typed fields.
+struct Source {
+  ExternalData& external;
+  const ir::Data& kept;
+  const std::string& where;
+};
+
+Failure other_size(int64_t bytes, size_t held, const std::string& where) {
+  return fail("E0205", fmt::format("a tensor of {} bytes holds {}", bytes, held), where);
+}
+
+// Bytes as they lie in a file, `bytes` of them. Null: the message has a typed field in their place.
+Result<ir::Data> raw_contents(const Message& message, int64_t bytes, const Source& source) {
+  if (message.data_location() == Message::EXTERNAL) return source.external.read(message, bytes, source.where);
+  if (source.kept) {
+    if (static_cast<int64_t>(source.kept->size()) != bytes) return other_size(bytes, source.kept->size(), source.where);
+    return source.kept;
+  }
   if (message.has_raw_data()) {
     const std::string& raw = message.raw_data();
-    if (static_cast<int64_t>(raw.size()) != bytes) {
-      return fail("E0205", fmt::format("a tensor of {} bytes holds {}", bytes, raw.size()), where);
-    }
+    if (static_cast<int64_t>(raw.size()) != bytes) return other_size(bytes, raw.size(), source.where);
     auto data = std::make_shared<std::vector<std::byte>>(raw.size());
     if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
     return data;
@@ -133,14 +146,13 @@ Result<ir::Data> raw_contents(const Message& message, int64_t bytes, ExternalDat
   return ir::Data();
 }
 
-Result<ir::Data> contents(const Message& message, const TensorType& type, int64_t count, ExternalData& external,
-                          const std::string& where) {
-  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * ir::size_of(type.dtype), external, where));
+Result<ir::Data> contents(const Message& message, const TensorType& type, int64_t count, const Source& source) {
+  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * ir::size_of(type.dtype), source));
   if (raw) return raw;
   return by_type(type.dtype, [&](auto element) -> Result<ir::Data> {
     const auto& field = typed_field(message, element);
     if (field.size() == count) return pack<decltype(element)>(field);
-    return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, field.size()), where);
+    return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, field.size()), source.where);
   });
 }
 
@@ -149,12 +161,11 @@ bool is_half(int32_t onnx_type) {
 }
 
 // Numbers of two bytes as float32.
-Result<ir::Data> widened_contents(const Message& message, int64_t count, ExternalData& external,
-                                  const std::string& where) {
-  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * 2, external, where));
+Result<ir::Data> widened_contents(const Message& message, int64_t count, const Source& source) {
+  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * 2, source));
   if (!raw) {
     const int64_t held = message.int32_data_size();
-    if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), where);
+    if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), source.where);
     raw = pack<uint16_t>(message.int32_data());
   }
   std::vector<float> values;
@@ -169,7 +180,7 @@ Result<ir::Data> widened_contents(const Message& message, int64_t count, Externa
 
 // A byte other than 0 and 1 in a bool would be undefined later.
 void normalize_bools(ir::Data& data) {
-  auto clean = std::make_shared<std::vector<std::byte>>(*data);
+  auto clean = std::make_shared<std::vector<std::byte>>(data.copy());
   for (std::byte& value : *clean) value = std::byte{value != std::byte{0}};
   data = std::move(clean);
 }
@@ -229,7 +240,8 @@ std::optional<int64_t> count_elements(const Shape& shape) {
   return empty ? 0 : count;
 }
 
-Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::string& where) {
+Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::string& where, const ir::Data& kept) {
+  const Source source{external, kept, where};
   const std::optional<DType> dtype = dtype_of(message.data_type());
   if (!dtype) {
     return fail("E0401", fmt::format("{} tensors are not supported", onnx_type_name(message.data_type())), where,
@@ -240,9 +252,9 @@ Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::
   const std::optional<int64_t> count = count_elements(tensor.type.shape);
   if (!count) return fail("E0205", fmt::format("a tensor has the shape {}", ir::to_text(tensor.type.shape)), where);
   if (is_half(message.data_type())) {
-    PANTOUM_ASSIGN(tensor.data, widened_contents(message, *count, external, where));
+    PANTOUM_ASSIGN(tensor.data, widened_contents(message, *count, source));
   } else {
-    PANTOUM_ASSIGN(tensor.data, contents(message, tensor.type, *count, external, where));
+    PANTOUM_ASSIGN(tensor.data, contents(message, tensor.type, *count, source));
   }
   if (*dtype == DType::kBool) normalize_bools(tensor.data);
   free_contents(message);
@@ -253,15 +265,15 @@ bool is_converted(int32_t onnx_type) {
   return is_half(onnx_type) || onnx_type == Message::DOUBLE;
 }
 
-std::vector<std::byte> converted_back(int32_t onnx_type, const std::vector<std::byte>& floats) {
+std::vector<std::byte> converted_back(int32_t onnx_type, std::span<const std::byte> floats) {
   std::vector<float> values(floats.size() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), floats.data(), floats.size());
-  if (onnx_type == Message::DOUBLE) return *pack<double>(values);
+  if (onnx_type == Message::DOUBLE) return pack<double>(values).copy();
   std::vector<uint16_t> halves;
   halves.reserve(values.size());
   for (const float value : values)
     halves.push_back(onnx_type == Message::FLOAT16 ? to_half(value) : to_bfloat16(value));
-  return *pack<uint16_t>(halves);
+  return pack<uint16_t>(halves).copy();
 }
 
 Result<Tensor> read_constant(const Message& message, const std::string& where) {
@@ -281,8 +293,19 @@ std::optional<std::vector<double>> to_reals(const Tensor& tensor) {
 }
 
 bool is_filled_with(const Tensor& tensor, double value) {
-  const auto reals = to_reals(tensor);
-  return reals && std::ranges::all_of(*reals, [&](double element) { return element == value; });
+  return is_filled_with(tensor, 0, static_cast<size_t>(tensor.type.elements()), value);
+}
+
+bool is_filled_with(const Tensor& tensor, size_t begin, size_t count, double value) {
+  if (!ir::is_float(tensor.type.dtype)) return false;
+  return by_type(tensor.type.dtype, [&](auto element) {
+    const std::byte* at = tensor.data->data() + begin * sizeof element;
+    for (size_t left = count; left > 0; --left, at += sizeof element) {
+      std::memcpy(&element, at, sizeof element);
+      if (static_cast<double>(element) != value) return false;
+    }
+    return true;
+  });
 }
 
 Tensor make_tensor(DType dtype, Shape shape, const Integers& values) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Tensor {
 // Does the graph compute in float32 what the model has in another floating-point type?
 [[nodiscard]] bool is_converted(int32_t onnx_type);
 // float32 elements as the model's own type stores them (of is_converted), rounded to nearest.
-[[nodiscard]] std::vector<std::byte> converted_back(int32_t onnx_type, const std::vector<std::byte>& floats);
+[[nodiscard]] std::vector<std::byte> converted_back(int32_t onnx_type, std::span<const std::byte> floats);
 // "float16", ...: ONNX's name, for messages.
 [[nodiscard]] std::string onnx_type_name(int32_t onnx_type);
 
@@ -35,8 +36,9 @@ struct Tensor {
 [[nodiscard]] std::optional<int64_t> count_elements(const Shape& shape);
 
 // E0205 for a damaged message (sizes that do not fit its data), E0206 for external data, E0401 for an element type that
-// Pantoum does not have. Frees the message's own copy of the data.
-[[nodiscard]] Result<Tensor> read_tensor(onnx::TensorProto& message, ExternalData& external, const std::string& where);
+// Pantoum does not have. Frees the message's own copy of the data. `kept`: raw contents that are not in the message (message_parts.h).
+[[nodiscard]] Result<Tensor> read_tensor(onnx::TensorProto& message, ExternalData& external, const std::string& where,
+                                         const ir::Data& kept = nullptr);
 
 // The same for a constant inside the model: a copy, and no external data.
 [[nodiscard]] Result<Tensor> read_constant(const onnx::TensorProto& message, const std::string& where);
@@ -47,6 +49,8 @@ struct Tensor {
 
 // Floating-point contents every element of which is `value`.
 [[nodiscard]] bool is_filled_with(const Tensor& tensor, double value);
+// The same of `count` elements from `begin` on, which the tensor has.
+[[nodiscard]] bool is_filled_with(const Tensor& tensor, size_t begin, size_t count, double value);
 
 // What a floating-point number becomes in an integer type: towards zero, clamped to what the type holds, NaN is 0; in
 // bool, whether it is not 0. As the kernel of cast has it.

@@ -14,6 +14,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/tensor_type.h"
+#include "ir/data.h"
 
 namespace pantoum::ir {
 
@@ -51,8 +52,6 @@ enum class Role : uint8_t {
   kState,       // optimizer state: zeros at first
   kConstant,    // never changes
 };
-
-using Data = std::shared_ptr<const std::vector<std::byte>>;
 
 struct Value {
   std::string name;

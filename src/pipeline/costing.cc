@@ -53,7 +53,7 @@ void forget_unread(ir::Graph& graph) {
     ir::Value& value = graph.values[id];
     const bool is_result = std::find(graph.results.begin(), graph.results.end(), id) != graph.results.end();
     if (value.role == ir::Role::kConstant && value.producer == ir::kNone && users[id].empty() && !is_result)
-      value.role = ir::Role::kActivation, value.data.reset();
+      value.role = ir::Role::kActivation, value.data = nullptr;
   }
 }
 

@@ -21,8 +21,7 @@ Result<void> copy_data(const ir::Value& value, uint64_t at, std::span<std::byte>
   }
   if (at + piece.size() > value.data->size())
     return fail("E0001", "a parameter's data are shorter than its shape", value.name);
-  std::memcpy(piece.data(), value.data->data() + at, piece.size());
-  return {};
+  return value.data.read(at, piece);
 }
 
 bool has_initial_value(const ir::Value& value) {
@@ -106,7 +105,9 @@ Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fi
       if (!is_named(entry.name, name)) continue;
       std::vector<std::byte> contents(static_cast<size_t>(entry.bytes));
       PANTOUM_TRY(weights::read_tensor(file, entry, 0, contents));
-      if (entry.dtype == tensor.type.dtype && entry.shape == tensor.type.shape && contents == *tensor.data) continue;
+      if (entry.dtype == tensor.type.dtype && entry.shape == tensor.type.shape &&
+          ir::same_bytes(contents, *tensor.data))
+        continue;
       others.push_back(fmt::format("'{}' {}", entry.name, ir::to_text(tensor.type)));
     }
   }

@@ -100,7 +100,7 @@ class Evaluation {
   Bytes& of(ValueId id) {
     Bytes& bytes = contents_[static_cast<size_t>(id)];
     const ir::Value& value = graph_.value(id);
-    if (bytes.empty() && value.data) bytes = *value.data;
+    if (bytes.empty() && value.data) bytes = value.data.copy();
     bytes.resize(static_cast<size_t>(value.type.bytes()));
     return bytes;
   }

@@ -69,7 +69,7 @@ constexpr int kWarmUp = 2;
 
 std::vector<std::byte> contents_of(const ir::Value& value) {
   const auto bytes = static_cast<size_t>(value.type.bytes());
-  if (value.data) return *value.data;
+  if (value.data) return value.data.copy();
   std::vector<std::byte> made(bytes, std::byte{0});
   if (value.role != ir::Role::kInput && value.role != ir::Role::kLabel) return made;
   if (value.type.dtype != ir::DType::kF32) return made;

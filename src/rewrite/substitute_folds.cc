@@ -14,7 +14,7 @@ using Contents = std::vector<std::byte>;
 constexpr ir::Bytes kMostBytes = ir::Bytes{1} << 30;  // of one constant
 
 Contents contents_of(const Value& value) {
-  if (value.data) return *value.data;
+  if (value.data) return value.data.copy();
   return Contents(static_cast<size_t>(value.type.bytes()), std::byte{0});
 }
 

@@ -15,7 +15,7 @@ Result<Contents> initial_value(const Value& value, const Feeds& feeds, ValueId i
   const auto wanted = static_cast<size_t>(value.type.bytes());
   const auto fed = feeds.find(id);
   if (fed != feeds.end() || value.data) {
-    const Contents& given = fed != feeds.end() ? fed->second : *value.data;
+    Contents given = fed != feeds.end() ? fed->second : value.data.copy();
     if (given.size() == wanted) return given;
     return fail("E0212", fmt::format("{} bytes given for {}", given.size(), to_text(value.type)), value.name);
   }
