@@ -36,7 +36,7 @@ constexpr size_t kChainsOfEffort = 2;  // with an effort, whatever the machine h
 constexpr double kStreamShare = 0.5;   // of what is left: lists of a graph with streams, by what stays
 constexpr Seconds kTidying = 0.1;      // beyond the limit
 constexpr int kShrinks = 5;            // of the budget, until such a list has offsets in it
-constexpr Bytes kLeastShrink = 200;    // the least part of it
+constexpr Bytes kLeastShrinks[kShrinks] = {200, 200, 50, 12, 4};  // the least part of it, each time
 constexpr int64_t kPlacingSteps = 100'000;
 constexpr int64_t kMovesPerEffort = 10'000;  // of that search, each time
 constexpr int64_t kUnplannedMoves = 500;     // the same where RAM is plenty: all that may stays from the begin
@@ -194,7 +194,7 @@ std::vector<List> streamed_lists(const EngineModel& model, const PlanOptions& op
       if (!over) break;
       lists[thread] = std::move(list);
       if (*over == 0) break;
-      capacity -= std::max(base::round_up(*over, model.align), capacity / kLeastShrink);
+      capacity -= std::max(base::round_up(*over, model.align), capacity / kLeastShrinks[tried]);
     }
   };
   {
