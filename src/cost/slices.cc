@@ -84,22 +84,42 @@ void add_moved(const pt_loop& loop, unsigned operand, const pt_traffic& moved, T
   }
 }
 
-void add_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
-  add_moved(loop, operand, pt_traffic_of(&loop, operand), sum);
+// What passes over an op's operands move. Slicings that cut an operand alike share it: of 1e5 slicings of a product, each of its operands has 1e3.
+class Passes {
+ public:
+  const pt_traffic& over(const pt_loop& loop, unsigned operand) {
+    Key key{operand, loop.how[operand], loop.run_dim[operand], loop.whole->slicing.streamed >> operand & 1};
+    for (unsigned at = 0; at < loop.loops; ++at)
+      if ((pt_loops_of(&loop, operand) >> at & 1) != 0) key[4 + loop.axis[at]] = loop.tile[at];
+    const auto [entry, is_new] = known_.try_emplace(key);
+    if (is_new) entry->second = pt_traffic_of_pass(&loop, operand);
+    return entry->second;
+  }
+
+ private:
+  using Key = std::array<uint32_t, 4 + PT_MAX_LOOPS + 1>;
+  std::map<Key, pt_traffic> known_;
+};
+
+void add_traffic(const pt_loop& loop, unsigned operand, Passes& passes, Traffic& sum) {
+  const uint64_t times = pt_passes_over(&loop, operand);
+  const pt_traffic& pass = passes.over(loop, operand);
+  add_moved(loop, operand, {.bytes = pass.bytes * times, .transfers = pass.transfers * times}, sum);
 }
 
 // At most what the operand moves, without a walk: its bytes, as often as all of its slices are moved, and a transfer for each run but for those that
 // may be carried.
 void add_least_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
+  if (operand == 0 && pt_looks_up(&loop) != 0) {  // some rows of a table
+    add_moved(loop, operand, pt_traffic_of(&loop, operand), sum);
+    return;
+  }
   const pt_box box = pt_slice_of(&loop, operand);
   const pt_runs run = pt_runs_of(&loop, operand, &box);
   const pt_tensor& whole = loop.whole->operands[operand];
-  uint64_t slices = 1;
-  for (unsigned at = 0; at < loop.loops; ++at)
-    if ((pt_loops_of(&loop, operand) >> at & 1) != 0) slices *= loop.counts[at];
-  const uint64_t moves = pt_moves_of(&loop, operand);
-  const pt_traffic least = {.bytes = pt_type_elements(&whole) * pt_dtype_size(whole.dtype) * (moves / slices),
-                            .transfers = loop.how[operand] == PT_CARRIED ? 1 : run.count * moves};
+  const pt_traffic least = {
+      .bytes = pt_type_elements(&whole) * pt_dtype_size(whole.dtype) * pt_passes_over(&loop, operand),
+      .transfers = loop.how[operand] == PT_CARRIED ? 1 : run.count * pt_moves_of(&loop, operand)};
   add_moved(loop, operand, least, sum);
 }
 
@@ -207,7 +227,7 @@ class Slicings {
     }
   }
 
-  std::optional<Found> opened() const {
+  std::optional<Found> opened() {
     pt_loop loop;
     if (pt_loop_open(&loop, &view_.view, static_cast<uint32_t>(device_.align_bytes), view_.kernel, &pool_) != PT_OK)
       return std::nullopt;
@@ -218,7 +238,9 @@ class Slicings {
     take(traffic_of(loop, add_least_traffic), found);
     if (found.traffic.transfers_in + found.traffic.transfers_out > kMostTransfers || !improves(found))
       return std::nullopt;
-    take(traffic_of(loop, add_traffic), found);
+    take(traffic_of(loop,
+                    [&](const pt_loop& of, unsigned operand, Traffic& sum) { add_traffic(of, operand, passes_, sum); }),
+         found);
     return found;
   }
 
@@ -284,6 +306,7 @@ class Slicings {
   std::vector<std::optional<Found>> best_;  // by part of the budget
   std::optional<Found> least_;              // workspace
   std::set<Key> seen_;                      // slicings
+  Passes passes_;
 };
 
 // ---- the graph ----

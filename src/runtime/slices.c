@@ -569,23 +569,31 @@ static pt_traffic traffic_of_rows(const pt_loop* loop, uint64_t slices) {
   return sum;
 }
 
-pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
-  const uint64_t moves = pt_moves_of(loop, operand);
+/* Of the operand. */
+static uint64_t slices_of(const pt_loop* loop, unsigned operand) {
   const unsigned own = pt_loops_of(loop, operand);
-  const int is_row = operand == 0 && pt_looks_up(loop);
   uint64_t slices = 1;
   unsigned at;
-  pt_traffic sum;
   for (at = 0; at < loop->loops; ++at)
     if ((own >> at & 1) != 0) slices *= loop->counts[at];
-  if (is_row && loop->how[operand] == PT_SPAN)
-    sum = traffic_of_rows(loop, slices);
-  else if (!is_windowed(loop, operand) && moves_units(loop, operand))
-    sum = traffic_of_units(loop, operand);
-  else
-    sum = traffic_of_slices(loop, operand);
-  sum.bytes *= moves / slices;
-  sum.transfers *= moves / slices;
+  return slices;
+}
+
+uint64_t pt_passes_over(const pt_loop* loop, unsigned operand) {
+  return pt_moves_of(loop, operand) / slices_of(loop, operand);
+}
+
+pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand) {
+  if (operand == 0 && pt_looks_up(loop) && loop->how[0] == PT_SPAN) return traffic_of_rows(loop, slices_of(loop, 0));
+  if (!is_windowed(loop, operand) && moves_units(loop, operand)) return traffic_of_units(loop, operand);
+  return traffic_of_slices(loop, operand);
+}
+
+pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
+  const uint64_t times = pt_passes_over(loop, operand);
+  pt_traffic sum = pt_traffic_of_pass(loop, operand);
+  sum.bytes *= times;
+  sum.transfers *= times;
   return sum;
 }
 

@@ -111,6 +111,10 @@ typedef struct pt_traffic {
   uint64_t bytes, transfers;
 } pt_traffic;
 pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand);
+/* The same of one pass over the operand's slices. It follows from how the operand is held, and from its axes' tiles. */
+pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand);
+/* How many such passes the loop makes. */
+uint64_t pt_passes_over(const pt_loop* loop, unsigned operand);
 /* The operand's part at this step. */
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 /* The first run of the operand's box. 0 from pt_next_run: there are no more. */
