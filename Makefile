@@ -192,7 +192,7 @@ bench-engines: packages-unit build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target plan_test
 	@python3 bench/engines.py --pantoum $(PANTOUM) --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE) $(BENCH)
 
-# Plans the reference questions of ops that stream, and asks the tests against every plan of tiny graphs: out/bench/streams.json, in 20 minutes.
+# Plans the reference questions of ops that stream, and asks the tests against every plan of tiny graphs: out/bench/streams.json, in at most 40 minutes.
 bench-streams: packages-e2e build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target plan_test
 	@python3 bench/streams.py --pantoum $(PANTOUM) --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE) $(BENCH)

@@ -10,7 +10,11 @@ figure is the RAM in use, stack and tables included; it holds if parameters, sta
 tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `op NETWORK` compares slicings of single ops with enumerated
 ones (streams_enumerated.py): bytes moved over the least that were enumerated within the same workspace, of the slices that a plan takes; and by kind of op the share of all slices
 offered that move at most 5% more. `curve NETWORK on m4` sweeps a network from the least RAM to its unplanned peak. `patch NETWORK` trains it on this machine in the RAM that
-PORT's patches leave (section 5.3 of its paper; what they are: section 4.1): the figure is the time of a step over that in unlimited RAM, in turns. `resnet18 32KiB m0` (--long) trains one step of ResNet-18
+PORT's patches leave (section 5.3 of its paper; what they are: section 4.1): the figure is the time of a step over that in unlimited RAM, in turns.
+`large` rows train networks whose parameters and state take more than their budget, for two steps: the figure is the share of tensors that have the bits of
+unlimited RAM; it holds at 1, if the process grew by the budget at most and the runtime counted the bytes that the plan tells. Their `time` rows are measured: a step over one in unlimited RAM,
+and over the seconds that the step's transfers take by the storage as it was measured for the plan. `anonymous` is the most memory that the process had of its own at any
+time, from its begin on (without pages of files, which the system takes back when it needs memory). `resnet18 32KiB m0` (--long) trains one step of ResNet-18
 as firmware of a Cortex-M0 with 32 KiB of RAM in all.
 usage: streams.py --pantoum PROGRAM --plan-test PROGRAM --reference FOLDER [--time-limit SECONDS] [--only TEXT] [--long]
 """
@@ -22,9 +26,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import cifar_networks
 import gtest_counts
+import large_networks
 import streams_enumerated
 from house import make_data
 from table import Table
@@ -260,6 +267,94 @@ def add_main_job(table, args, raw, folder):
     table.add("main job", same, "", "the same bits", same == 1, f"in {peak // 4} of {peak} bytes; a step takes {ratio:.1f} times that in the whole peak (measured)")
 
 
+class Memory:
+    """Runs a program and looks at the memory that it has of its own: `most`, in bytes."""
+
+    def __init__(self, *words):
+        self.most, process = 0, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        looking = threading.Thread(target=self.look, args=(process.pid,))
+        looking.start()
+        _, self.stderr = process.communicate()
+        self.returncode = process.returncode
+        looking.join()
+
+    def look(self, pid):
+        while True:
+            try:
+                with open(f"/proc/{pid}/status") as status:
+                    own = [line.split()[1] for line in status if line.startswith("RssAnon:")]
+            except OSError:
+                return
+            if not own:  # it has ended
+                return
+            self.most = max(self.most, int(own[0]) << 10)
+            time.sleep(0.02)
+
+
+def train_large(args, folder, name, data, *words):
+    """Trains two steps: what the run log says at its begin and end, the plan's pager, the file of the weights, the process's own memory. None: it failed, and what it said."""
+    out, plan, log = (os.path.join(folder, name + end) for end in (".safetensors", ".plan.json", ".jsonl"))
+    done = Memory(args.pantoum, "train", *words, "--data", data, "--epochs", "1", "--device", "host", "--kernels", "portable", "--threads", "2", "-o", out, "--plan-out", plan, "--log", log)
+    if done.returncode != 0:
+        return None, done.stderr.strip().splitlines()[-1]
+    with open(log) as lines, open(plan) as file:
+        events = [json.loads(line) for line in lines]
+        return {"planned": events[0], "end": events[-1], "pager": json.load(file)["graph"]["device"]["pager"], "out": out, "anonymous_bytes": done.most}, ""
+
+
+def share_of_same(expected, found):
+    """The share of the tensors of one safetensors file that are in the other, with the same bits. One tensor at a time is read."""
+    with open(expected, "rb") as a, open(found, "rb") as b:
+        heads = []
+        for file in (a, b):
+            size = int.from_bytes(file.read(8), "little")
+            heads.append((8 + size, {name: entry["data_offsets"] for name, entry in json.loads(file.read(size)).items() if name != "__metadata__"}))
+
+        def bits(file, head, name):
+            begin, end = head[1][name]
+            file.seek(head[0] + begin)
+            return file.read(end - begin)
+
+        return sum(name in heads[1][1] and bits(a, heads[0], name) == bits(b, heads[1], name) for name in heads[0][1]) / len(heads[0][1])
+
+
+def storage_seconds(pager, planned):
+    """What a step's bytes take by the storage's measured rates, and nothing for their latencies."""
+    return sum(planned[f"bytes_paged_{way}"] / pager[way]["bytes_per_s"] for way in ("in", "out"))
+
+
+def add_large(table, args, raw, folder, name, model, parameters, copies, data, ram_mib, *words):
+    row = f"large {name}"
+    whole, why = train_large(args, folder, "whole", data, model, *words)
+    part, why = train_large(args, folder, "part", data, model, *words, "--ram", f"{ram_mib}MiB", "--params-in", "aux") if whole else (None, why)
+    if not part:
+        return table.add(row, 0.0, "", "the same bits", False, why)
+    same = share_of_same(whole["out"], part["out"])
+    end, planned, steps = part["end"], part["planned"], part["end"]["steps"]
+    counted = all(end[f"bytes_paged_{way}"] == steps * planned[f"bytes_paged_{way}"] for way in ("in", "out"))
+    grew, seconds = end["rss_growth_bytes"], storage_seconds(part["pager"], planned)
+    raw[row] = {"parameters": parameters, "state_bytes": 4 * copies * parameters, "storage_s": seconds, "pager": part["pager"],
+                **{key: {"end": each["end"], "anonymous_bytes": each["anonymous_bytes"]} for key, each in (("whole", whole), ("part", part))}, "planned": planned}
+    table.add(row, same, "", f"the same bits, the process grows by {ram_mib} MiB", same == 1 and counted and grew <= ram_mib << 20,
+              f"{parameters / 1e6:.0f} M parameters, {4 * copies * parameters / 1e9:.2f} GB with their state; it grew by {grew / 2**20:.1f} MiB; {planned['bytes_paged_in'] / 2**20:.0f} MiB in and "
+              f"{planned['bytes_paged_out'] / 2**20:.0f} MiB out a step, {'as' if counted else 'not as'} the runtime counted; planned in {planned['seconds']:.0f} s")
+    table.add(f"time large {name}", end["step_s"] / whole["end"]["step_s"], "", "", True,
+              f"measured: {end['step_s']:.2f} s a step, in unlimited RAM {whole['end']['step_s']:.2f} s; its bytes take {seconds:.2f} s of this storage ({end['step_s'] / seconds:.1f} times that)")
+    table.add(f"anonymous large {name}", part["anonymous_bytes"], "B", "", True, f"in unlimited RAM {whole['anonymous_bytes']} bytes")
+
+
+def add_large_networks(table, args, raw, folder):
+    model, data = os.path.join(folder, "large.onnx"), os.path.join(folder, "large.npz")
+    if table.wants("large transformer"):
+        parameters = large_networks.write_transformer(model)
+        large_networks.write_words(data, 2)
+        add_large(table, args, raw, folder, "transformer", model, parameters, 3, data, 256, "--batch", "1", "--optimizer", "adam", "--loss", "cross_entropy,classes_last", "--freeze", "causal")
+    if table.wants("large layers"):
+        parameters = large_networks.write_layers(model)
+        large_networks.write_rows(data, 16)
+        add_large(table, args, raw, folder, "layers", model, parameters, 2, data, 64, "--batch", "8", "--optimizer", "sgd,momentum=0.9", "--lr", "0.01")
+
+
 def add_least(table, args, raw, folder):
     """The least RAM for a training step on this machine with a batch of one, SGD with momentum and parameters in storage."""
     for name, write, most in (("resnet18", cifar_networks.write_resnet18, 24), ("vgg16", cifar_networks.write_vgg16, 24), ("mobilenetv2", cifar_networks.write_mobilenet_v2, 36)):
@@ -307,6 +402,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         add_training(table, args, raw, folder)
         add_main_job(table, args, raw, folder)
+        add_large_networks(table, args, raw, folder)
         add_least(table, args, raw, folder)
         for network, port in PATCHES.items():
             add_ops(table, args, raw, folder, network)
