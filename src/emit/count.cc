@@ -86,7 +86,7 @@ Result<std::string> prepare_count(const std::string& folder, const std::string& 
                       folder, "building QEMU's plugin"));
   return std::string(
       "-plugin build/count/count.so,symbols=build/symbols,out=build/count/counts,kernels=build/count/kernels,"
-      "caller=pt_compute,turn=pt_trainer_step");
+      "caller=pt_compute,slices=pt_compute_in_slices,turn=pt_trainer_step");
 }
 
 Result<Counted> counted_steps(const std::string& folder) {
@@ -97,10 +97,12 @@ Result<Counted> counted_steps(const std::string& folder) {
   std::map<std::string, KernelWork> work;
   for (const KernelWork& each : planned.kernels) work[each.function] = each;
   for (CountedKernel& kernel : counted.kernels) {
-    if (work[kernel.work.function].calls * counted.steps != kernel.calls)
+    const KernelWork& planned_work = work[kernel.work.function];
+    const uint64_t calls = planned_work.calls * counted.steps;
+    if (planned_work.streams ? kernel.calls < calls : kernel.calls != calls)
       return fail("E0298", "the device did not run the kernels that are planned", kernel.work.function,
                   "emit the project again");
-    kernel.work = work[kernel.work.function];
+    kernel.work = planned_work;
   }
   if (counted.kernels.size() == planned.kernels.size()) return counted;
   return fail("E0298", "the device did not run every kernel that is planned", folder, "emit the project again");

@@ -90,6 +90,7 @@ Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program)
     if (found == kernels.end()) found = kernels.insert(found, {.function = function, .op = op});
     const uint64_t macs = multiply_accumulates(op, view.operands, view.input_count, view.ints);
     ++found->calls, found->macs_done += macs;
+    found->streams |= pt_is_sliced(&view) != 0;
     if (computed.insert(step.subject).second) found->macs_needed += macs;
   }
   return kernels;
@@ -102,7 +103,8 @@ nlohmann::ordered_json to_json(const std::vector<KernelWork>& kernels) {
                     {"op", each.op},
                     {"calls", each.calls},
                     {"macs_done", each.macs_done},
-                    {"macs_needed", each.macs_needed}});
+                    {"macs_needed", each.macs_needed},
+                    {"streams", each.streams}});
   return json;
 }
 
@@ -110,7 +112,7 @@ std::vector<KernelWork> kernel_work(const nlohmann::json& json) {
   std::vector<KernelWork> kernels;
   for (const nlohmann::json& each : json)
     kernels.push_back(
-        {each.at("function"), each.at("op"), each.at("calls"), each.at("macs_done"), each.at("macs_needed")});
+        {each.at("function"), each.at("op"), each.at("calls"), each.at("macs_done"), each.at("macs_needed"), each.value("streams", false)});
   return kernels;
 }
 

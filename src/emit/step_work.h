@@ -17,6 +17,7 @@ namespace pantoum::emit {
 struct KernelWork {
   std::string function, op;  // in C; the op of its first call
   uint64_t calls = 0, macs_done = 0, macs_needed = 0;
+  bool streams = false;  // some calls compute in slices: the device calls it once for each slice
 };
 
 // Of program `program`, kernels in the order of their first call. E0291 a damaged plan, or a kernel that is not one of

@@ -80,7 +80,7 @@ TEST(StepWork, WhatIsNoProductHasNone) {
 }
 
 TEST(StepWork, JsonKeepsEverything) {
-  const std::vector<KernelWork> kernels{{"pt_relu_f32", "relu", 2, 0, 0}, {"pt_matmul_compact_f32", "matmul", 3, 9, 6}};
+  const std::vector<KernelWork> kernels{{"pt_relu_f32", "relu", 2, 0, 0}, {"pt_matmul_compact_f32", "matmul", 3, 9, 6, true}};
   const std::vector<KernelWork> read = kernel_work(nlohmann::json::parse(to_json(kernels).dump()));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(read[1].function, kernels[1].function);
@@ -88,6 +88,8 @@ TEST(StepWork, JsonKeepsEverything) {
   EXPECT_EQ(read[1].calls, 3u);
   EXPECT_EQ(read[1].macs_done, 9u);
   EXPECT_EQ(read[1].macs_needed, 6u);
+  EXPECT_FALSE(read[0].streams);
+  EXPECT_TRUE(read[1].streams);
 }
 
 }  // namespace

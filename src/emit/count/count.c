@@ -8,9 +8,10 @@
  * code outside every symbol is "(elsewhere)". An instruction that faults is counted, and so is one whose condition does
  * not hold. It is written however the run ends, semihosting's exit included.
  *
- *   ...,kernels=FILE,caller=FUNCTION,turn=FUNCTION
+ *   ...,kernels=FILE,caller=FUNCTION,slices=FUNCTION,turn=FUNCTION
  *
- * FILE names the kernels, one a line. From the entry of one of them until an instruction of `caller` everything counts
+ * FILE names the kernels, one a line. From the entry of one of them until an instruction of `caller`, or of `slices`,
+ * which calls them too and may not be there, everything counts
  * as the kernel's: what it calls, the soft-float of the compiler's library, a kernel that it calls. `turn` is what a
  * loop calls once a turn; counted is from its first entry to its last, that is whole turns and nothing before or after:
  * "#turns number count", "#kernel function count calls" of those that ran, in front of the functions. */
@@ -44,7 +45,7 @@ typedef struct kernel {
 
 static kernel* kernels;
 static size_t kernel_count;
-static const function *caller, *turn;
+static const function *caller, *slices, *turn;
 static kernel* running;
 static uint64_t running_since, turns_began, turned, turns_entered;
 
@@ -154,7 +155,8 @@ static void enter_turn(unsigned processor, void* data) {
 static void call_back(struct qemu_plugin_insn* insn, const function* owner) {
   const int is_entry = qemu_plugin_insn_vaddr(insn) == owner->begin;
   size_t index;
-  if (owner == caller) qemu_plugin_register_vcpu_insn_exec_cb(insn, return_to_caller, QEMU_PLUGIN_CB_NO_REGS, NULL);
+  if (owner == caller || (owner == slices && owner != NULL))
+    qemu_plugin_register_vcpu_insn_exec_cb(insn, return_to_caller, QEMU_PLUGIN_CB_NO_REGS, NULL);
   if (owner == turn && is_entry) qemu_plugin_register_vcpu_insn_exec_cb(insn, enter_turn, QEMU_PLUGIN_CB_NO_REGS, NULL);
   for (index = 0; index < kernel_count && is_entry; ++index)
     if (kernels[index].entry == owner)
@@ -215,7 +217,7 @@ static const char* value_of(const char* argument, const char* name, const char* 
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t* info, int argc, char** argv) {
-  const char *symbols = NULL, *names = NULL, *calls = NULL, *turns = NULL;
+  const char *symbols = NULL, *names = NULL, *calls = NULL, *sliced = NULL, *turns = NULL;
   int index, good;
   (void)info;
   for (index = 0; index < argc; ++index) {
@@ -223,11 +225,13 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t* info, int
     out_path = value_of(argv[index], "out", out_path);
     names = value_of(argv[index], "kernels", names);
     calls = value_of(argv[index], "caller", calls);
+    sliced = value_of(argv[index], "slices", sliced);
     turns = value_of(argv[index], "turn", turns);
   }
   good = symbols != NULL && out_path != NULL && read_symbols(symbols);
   if (good && names != NULL) {
     caller = calls == NULL ? NULL : function_named(calls);
+    slices = sliced == NULL ? NULL : function_named(sliced);
     turn = turns == NULL ? NULL : function_named(turns);
     good = caller != NULL && turn != NULL && read_kernels(names);
   }
