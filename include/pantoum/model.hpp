@@ -198,6 +198,7 @@ struct ModelOptions {
   bool split_update = false;  // compile Trainer::gradients and Trainer::update as two programs
   Metrics metrics = {};
   std::vector<std::string> train = {};
+  std::optional<std::string> update_within = {}, contributions = {};
   std::vector<std::string> freeze_stats = {};
   bool accept_folded = false;
   bool inference = false;
@@ -226,6 +227,13 @@ void describe(Visitor& v, ModelOptions& o) {
                      .shown = Shown::common, .holds = Holds::glob});
   v.field(o.train, {.name = "train", .help = "tensors that are trained although the model's file fixes them, as globs",
                     .option = "--train", .holds = Holds::glob});
+  v.field(o.update_within, {.name = "update_within",
+                            .help = "most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that "
+                                    "--contributions lists those are trained that contribute the most in it",
+                            .option = "--update-within", .otherwise = "off", .recorded = false});
+  v.field(o.contributions, {.name = "contributions",
+                            .help = "CSV of tensors and what training each of them contributes, for --update-within",
+                            .option = "--contributions", .otherwise = "none", .recorded = false});
   v.field(o.freeze_stats, {.name = "freeze_stats",
                            .help = "running statistics that training uses and leaves as they are, as globs",
                            .option = "--freeze-stats", .holds = Holds::glob});

@@ -40,6 +40,8 @@ def load_onnx(
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
     train: str | Sequence[str] = (),
+    update_within: str | None = None,
+    contributions: str | None = None,
     freeze_stats: str | Sequence[str] = (),
     accept_folded: bool = False,
     inference: bool = False,
@@ -67,6 +69,10 @@ def load_onnx(
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
         train: tensors that are trained although the model's file fixes them, as globs.
+        update_within: most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that
+            ``contributions`` lists those are trained that contribute the most in it (default: off).
+        contributions: CSV of tensors and what training each of them contributes, for ``update_within`` (default:
+            none).
         freeze_stats: running statistics that training uses and leaves as they are, as globs.
         accept_folded: train the model as it is although its exporter folded parts that train, as batch norm.
         inference: plan the forward program alone, in which nothing trains.
@@ -99,6 +105,8 @@ def load_onnx(
         "keep_init": keep_init,
         "freeze": freeze,
         "train": train,
+        "update_within": update_within,
+        "contributions": contributions,
         "freeze_stats": freeze_stats,
         "accept_folded": accept_folded,
         "inference": inference,
@@ -522,6 +530,8 @@ def estimate(
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
     train: str | Sequence[str] = (),
+    update_within: str | None = None,
+    contributions: str | None = None,
     freeze_stats: str | Sequence[str] = (),
     accept_folded: bool = False,
     inference: bool = False,
@@ -558,6 +568,10 @@ def estimate(
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
         train: tensors that are trained although the model's file fixes them, as globs.
+        update_within: most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that
+            ``contributions`` lists those are trained that contribute the most in it (default: off).
+        contributions: CSV of tensors and what training each of them contributes, for ``update_within`` (default:
+            none).
         freeze_stats: running statistics that training uses and leaves as they are, as globs.
         accept_folded: train the model as it is although its exporter folded parts that train, as batch norm.
         inference: plan the forward program alone, in which nothing trains.
@@ -586,6 +600,8 @@ def estimate(
         "keep_init": keep_init,
         "freeze": freeze,
         "train": train,
+        "update_within": update_within,
+        "contributions": contributions,
         "freeze_stats": freeze_stats,
         "accept_folded": accept_folded,
         "inference": inference,

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json_text.h"
 #include "check/claims.h"
+#include "pipeline/choose_updates.h"
 #include "pipeline/next_bytes.h"
 #include "pipeline/prepare_training.h"
 #include "plan/planner.h"
@@ -32,14 +33,14 @@ struct PlanMaker {
   // `step` takes the path for the first weights, and returns the planned step. What it reads, and `inputs` (null: none), the
   // plan guards.
   template <class Step>
-  static Result<Plan> plan_of(const ModelOptions& options, const base::InputsInUse* inputs, const Step& step) {
+  static Result<Plan> plan_of(const base::InputsInUse* inputs, const Step& step) {
     auto impl = std::make_shared<Plan::Impl>();
-    impl->options = options;
     PANTOUM_ASSIGN(impl->weights, base::TemporaryPath::create("first.safetensors"));
     {
       const base::RecordInputs recorded(impl->inputs.get());
       PANTOUM_ASSIGN(impl->step, step(impl->weights->path()));
     }
+    impl->options = impl->step.model.options;
     impl->inputs->add_all(inputs);
     const auto add = [&](const std::vector<pipeline::BatchPart>& parts, bool is_target) {
       for (const pipeline::BatchPart& part : parts)
@@ -55,9 +56,10 @@ struct PlanMaker {
 };
 
 Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
-  PANTOUM_ASSIGN(const pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
-  return PlanMaker::plan_of(model.options(), Access::impl(model).inputs.get(), [&](const std::string& weights) -> Result<pipeline::PlannedStep> {
+  PANTOUM_ASSIGN(pipeline::ModelRequest asked, api::model_request(Access::impl(model)));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::plan_request(device.name, options));
+  return PlanMaker::plan_of(Access::impl(model).inputs.get(), [&](const std::string& weights) -> Result<pipeline::PlannedStep> {
+    PANTOUM_TRY(pipeline::choose_updates(asked, request));
     PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request));
     plan::Infeasible none;
     const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &none);
@@ -70,7 +72,7 @@ namespace {
 
 Result<Plan> plan_of_record(const problem::Plan& given, const pipeline::ModelRequest& model,
                             const pipeline::PlanRequest& request, const base::InputsInUse* inputs) {
-  return PlanMaker::plan_of(model.options, inputs, [&](const std::string& weights) {
+  return PlanMaker::plan_of(inputs, [&](const std::string& weights) {
     return pipeline::step_of_plan(given, model, request, weights);
   });
 }

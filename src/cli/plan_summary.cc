@@ -9,6 +9,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "pipeline/planned_step.h"
+#include "pipeline/request_json.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/planner.h"
 #include "problem/cost_graph.h"
@@ -71,6 +72,7 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
     summary.micro_batch = accumulation->found;
   summary.measuring_s = compiled.measuring_s;
   summary.made_by = compiled.made_by;
+  summary.updates = compiled.model.updates;
   const auto record = pipeline::record_of(training.plan, "");
   summary.ram_of_profile = record && !record->request.settings.ram;
   return summary;
@@ -101,6 +103,16 @@ std::string ram_of_profile(const PlanSummary& summary) {
   if (device == "host")
     text += fmt::format("; this machine has {}", base::show_bytes(int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)));
   return text + "\n";
+}
+
+// What was chosen to be trained, beside the step that trains all of it.
+std::string updates_text(const pipeline::ChosenUpdates& updates) {
+  return fmt::format(
+      "         trains {} of {} tensors, {:.3g}% of the contributions, within {}; all of them, unplanned: {}, {}, {}\n",
+      updates.tensors.size(), updates.of_tensors,
+      updates.of_all > 0 ? 100 * updates.contribution / updates.of_all : 0, base::one_line(updates.within),
+      base::show_bytes(updates.all.peak_bytes), base::show_seconds(updates.all.time_s),
+      base::show_joules(updates.all.energy_j));
 }
 
 }  // namespace
@@ -137,6 +149,7 @@ std::string to_text(const PlanSummary& summary) {
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),
                         base::show_joules(summary.micro_batch->energy_j), summary.micro_batches - 1);
+  if (summary.updates) text += updates_text(*summary.updates);
   if (!summary.made_by.empty()) text += fmt::format("         rewritten: {}\n", counted(summary.made_by));
   const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
   text += fmt::format("         {}{}\n", bound_text(summary), effort);
@@ -180,6 +193,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
     for (const pipeline::Substitution& made : summary.made_by)
       json["substitutions"].push_back({{"rule", made.rule}, {"at", made.at}});
   }
+  if (summary.updates) json["updates"] = pipeline::updates_json(*summary.updates);
   if (!plan.separators.empty()) json["separators"] = problem::separators_json(plan.separators);
   return json;
 }

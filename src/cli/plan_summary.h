@@ -21,6 +21,7 @@ struct PlanSummary {
   int64_t micro_batches = 1;                         // of a step
   std::optional<check::Found> micro_batch = {};      // of all but the last
   std::vector<pipeline::Substitution> made_by = {};  // the graph
+  std::optional<pipeline::ChosenUpdates> updates = {};
   problem::Seconds measuring_s = 0;                  // spent on times of this machine
   bool ram_of_profile = false;                       // no RAM was asked for
   std::string expression = {};  // the formula that was minimized, if it is no objective of a question

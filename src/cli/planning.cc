@@ -132,6 +132,7 @@ void add_plan_input(Verb& verb, StepAsked& asked, const std::string& help,
     if (!settings.ram)
       settings.ram = Bytes(planned.plan.question.budget_bytes() + settings.reserve.count());  // the device's
     planned.options = asked.options = record.model.options;
+    planned.updates = record.model.updates;
     planned.device = asked.device = {record.request.device};
     planned.settings = asked.plan = settings;
     if (taken) taken(settings);
@@ -155,7 +156,9 @@ Result<void> check_beside_plan(const StepAsked& asked) {
 }
 
 pipeline::ModelRequest model_of(const StepAsked& asked) {
-  return {.path = asked.model, .options = asked.options};
+  return {.path = asked.model,
+          .options = asked.options,
+          .updates = asked.planned ? asked.planned->updates : std::nullopt};
 }
 
 Result<problem::Bytes> unplanned_peak(const StepAsked& asked) {

@@ -50,6 +50,7 @@ struct StepAsked {
     ModelOptions options;
     Device device;
     PlanOptions settings;
+    std::optional<pipeline::ChosenUpdates> updates;
   };
   std::string plan_input;  // "": none
   std::shared_ptr<const Planned> planned = {};

@@ -132,7 +132,9 @@ Result<pipeline::InspectedSlices> inspected_step(const InspectOptions& options, 
 
 // Without --batch the step is looked at with a batch of 1, which every first dimension of 1 fits by chance.
 Result<void> check_with_another_batch(const InspectOptions& options, const import::ModelInfo& info) {
-  const auto is_one = [](const std::string& value) { return value.find("[1,") != std::string::npos || value.ends_with("[1]"); };
+  const auto is_one = [](const std::string& value) {
+    return value.find("[1,") != std::string::npos || value.ends_with("[1]");
+  };
   const bool by_chance = std::any_of(info.inputs.begin(), info.inputs.end(), is_one) ||
                          std::any_of(info.outputs.begin(), info.outputs.end(), is_one);
   if (options.step.options.batch || info.batch_name.empty() || !by_chance) return {};
@@ -226,10 +228,10 @@ Result<int> inspect(const InspectOptions& options) {
   line.phase("reading " + options.step.model);
   PANTOUM_ASSIGN(const import::ModelInfo info,
                  pipeline::inspect_model({options.step.model}, {.batch = asked.batch.value_or(0),
-                                                                 .train = asked.train,
-                                                                 .freeze = asked.freeze,
-                                                                 .shapes = asked.shapes,
-                                                                 .accept_folded = asked.accept_folded}));
+                                                                .train = asked.train,
+                                                                .freeze = asked.freeze,
+                                                                .shapes = asked.shapes,
+                                                                .accept_folded = asked.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();
   if (text) print_summary(info);
@@ -252,7 +254,8 @@ void add_inspect(CommandLine& line) {
       "inspect", "what trains, memory without a plan, all problems; --nodes: shapes and coverage of every node");
   verb.add_option("MODEL", options->step.model, "an ONNX model").required();
   verb.add_flag("--nodes", options->nodes, "list every node, too");
-  verb.add_settings(settings::fields_of(options->step.options), {"inference", "split_update", "feature_cache"});
+  verb.add_settings(settings::fields_of(options->step.options),
+                    {"inference", "split_update", "feature_cache", "update_within", "contributions"});
   verb.add_settings(settings::fields_of(options->step.device));
   verb.add_settings_of(plan_fields(options->step), {"ram", "reserve", "kernels"});
   verb.option("--device").known(cost::device_names());

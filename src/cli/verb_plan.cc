@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
+#include "pipeline/choose_updates.h"
 #include "pipeline/prepare_training.h"
 #include "plan/planner.h"
 #include "problem/cost_graph_json.h"
@@ -36,10 +37,12 @@ Result<PlanSummary> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequ
   return PlanSummary{std::move(planned.plan), planned.found, planned.unplanned};
 }
 
-Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
+Result<PlanSummary> plan_network(const PlanVerbOptions& options, pipeline::PlanRequest& request,
                                  plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.dump_after));
-  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model_of(options.step), request, dump));
+  pipeline::ModelRequest model = model_of(options.step);
+  PANTOUM_TRY(pipeline::choose_updates(model, request));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
   pipeline::Program& training = compiled.training();
@@ -54,7 +57,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, const pipeline:
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
-                   pipeline::write_initial_weights(training.graph, options.step.options, options.weights_output,
+                   pipeline::write_initial_weights(training.graph, compiled.model.options, options.weights_output,
                                                    compiled.fixed, compiled.computed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }

@@ -423,7 +423,7 @@ void add_profile(CommandLine& line) {
       .known(cost::meter_words());
   verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
   verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
-  add_step_settings(verb, options->step, {"steps", "epochs", "samples", "warm_start", "planner", "feature_cache"});
+  add_step_settings(verb, options->step, {"steps", "epochs", "samples", "warm_start", "planner", "feature_cache", "update_within", "contributions"});
   add_common(verb, options->common);
   verb.does([options] { return profile(*options); });
 }

@@ -138,7 +138,7 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many), 64KiB,128KiB, or auto: 8 from the least RAM to the unplanned peak")
       .required()
       .is(Kind::kBudgets);
-  add_step_settings(verb, options->step, {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch"});
+  add_step_settings(verb, options->step, {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch", "update_within", "contributions"});
   verb.option("--time-limit").described("longest time of planning one budget with one planner");
   add_common(verb, options->common);
   verb.does([options] { return sweep(*options); });

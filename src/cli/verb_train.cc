@@ -286,7 +286,8 @@ Result<void> check_outputs(const TrainOptions& options) {
   // What stands there beside them, and goes or is written.
   outputs.push_back({"--checkpoint", train::previous_checkpoint(options.checkpoint())});
   outputs.push_back({"--output", options.output + ".initial"});
-  return check_no_input(outputs, {{"MODEL", options.step.model}, {"--weights", options.step.options.weights.value_or("")}});
+  return check_no_input(outputs, {{"MODEL", options.step.model}, {"--weights", options.step.options.weights.value_or("")},
+                                  {"--contributions", options.step.options.contributions.value_or("")}});
 }
 
 Result<void> log_resume(const Resumed& resumed, RunLog& log) {

@@ -242,6 +242,9 @@ void keep_prediction(Compiled& compiled) {
 
 Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& request, const Dump& dump) {
   const Dump tell = dump ? dump : kTellNobody;
+  if (model.options.update_within || model.options.contributions)
+    return fail("E0113", "what is trained is chosen where a step is planned, and not here", "--update-within",
+                "plan with --update-within first, and go on with the plan or with --freeze");
   Compiled compiled{.model = model};
   PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request.runs("fusions"), tell));
   compiled.warnings = std::move(imported.info.warnings);

@@ -328,6 +328,7 @@ void keep_request(problem::Plan& plan, const Compiled& compiled, PlanRequest req
   request.rewrite.remake = of != nullptr ? of->remakes : compiled.remakes;
   request.rewrite.attention = compiled.attention;
   plan.model = model_json(compiled.model);
+  plan.updates = compiled.model.updates ? base::ascii_json(updates_json(*compiled.model.updates)) : "";
   plan.request = request_json(request);
 }
 

@@ -99,6 +99,9 @@ Result<PlanRecord> record_of(const problem::Plan& plan, const std::string& where
                 "make it with `pantoum plan MODEL ... -o FILE` or Plan::save");
   PlanRecord record;
   PANTOUM_ASSIGN(record.model, parse_model_json(plan.model, where));
+  if (!plan.updates.empty()) {
+    PANTOUM_ASSIGN(record.model.updates, parse_updates_json(plan.updates, where));
+  }
   PANTOUM_ASSIGN(record.request, parse_request_json(plan.request, where));
   return record;
 }

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "data/label_range.h"
+#include "pipeline/choose_updates.h"
 #include "pipeline/probabilities.h"
 #include "pipeline/request_json.h"
 #include "plan/planner.h"
@@ -67,8 +68,10 @@ Result<Compiled> graphs_for_data(const TrainingRequest& request, const PlanReque
 
 }  // namespace
 
-Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
+Result<PreparedTraining> prepare_training(const TrainingRequest& asked, const Listener& listener,
                                           plan::Infeasible* infeasible) {
+  TrainingRequest request = asked;
+  if (request.reuse == nullptr) PANTOUM_TRY(choose_updates(request.model, request.plan));
   if (request.model.options.inference)
     return fail("E0231", "the plan is one of inference, which trains nothing", request.model.path,
                 "make a plan without --inference");

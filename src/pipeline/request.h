@@ -16,14 +16,28 @@
 #include "pantoum/model.hpp"
 #include "pantoum/plan.hpp"
 #include "plan/simulate/plan_options.h"
+#include "problem/plan.h"
 
 namespace pantoum::pipeline {
+
+// What choose_updates chose to train.
+struct ChosenUpdates {
+  std::string within;                // what was asked for
+  std::vector<std::string> tensors;  // of the table, those that are trained
+  int64_t of_tensors = 0;            // in the table
+  double contribution = 0;           // of those that are trained
+  double of_all = 0;                 // of the table
+  bool best = false;                 // no other tensors contribute more, by costs that add up
+  int64_t plans = 0;                 // tried
+  problem::Predicted all;            // the unplanned step that trains the whole table; without its arena
+};
 
 // A model, and how it is trained.
 struct ModelRequest {
   std::string path;  // of an ONNX file
   ModelOptions options = {};
   std::shared_ptr<const std::string> bytes = {};  // of an ONNX model, in place of the file
+  std::optional<ChosenUpdates> updates = {};          // none: nothing was chosen
 };
 
 // How this run measures, beside the settings.

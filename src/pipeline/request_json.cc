@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/json_reader.h"
@@ -85,6 +86,41 @@ std::string request_json(const PlanRequest& request) {
   for (const Substitution& made : request.rewrite.substitutions)
     json["substitutions"].push_back({{"rule", made.rule}, {"at", made.at}});
   return base::ascii_json(json);
+}
+
+nlohmann::ordered_json updates_json(const ChosenUpdates& updates) {
+  const problem::Predicted& all = updates.all;
+  return {{"within", updates.within},
+          {"tensors", updates.tensors},
+          {"of_tensors", updates.of_tensors},
+          {"contribution", updates.contribution},
+          {"of_all", updates.of_all},
+          {"best", updates.best},
+          {"plans", updates.plans},
+          {"all", {{"peak_bytes", all.peak_bytes}, {"time_s", all.time_s}, {"energy_j", all.energy_j}}}};
+}
+
+Result<ChosenUpdates> parse_updates_json(const std::string& text, const std::string& where) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  ChosenUpdates updates;
+  PANTOUM_TRY(read(text, where, "x-updates", [&](const JsonNode& node) {
+    if (!node.object({"within", "tensors", "of_tensors", "contribution", "of_all", "best", "plans", "all"})) return;
+    const JsonNode tensors = node.need("tensors"), all = node.need("all");
+    updates.within = node.need("within").text();
+    updates.tensors.resize(tensors.array());
+    for (size_t at = 0; at < updates.tensors.size(); ++at) updates.tensors[at] = tensors.item(at).text();
+    updates.of_tensors = node.need("of_tensors").integer(0, kMost);
+    updates.contribution = node.need("contribution").number(0, kLargest);
+    updates.of_all = node.need("of_all").number(0, kLargest);
+    updates.best = node.need("best").boolean();
+    updates.plans = node.need("plans").integer(0, kMost);
+    if (!all.object({"peak_bytes", "time_s", "energy_j"})) return;
+    updates.all = {.peak_bytes = all.need("peak_bytes").integer(0, kMost),
+                   .time_s = all.need("time_s").number(0, kLargest),
+                   .energy_j = all.need("energy_j").number(0, kLargest)};
+  }));
+  return updates;
 }
 
 Result<ModelRequest> parse_model_json(const std::string& text, const std::string& where) {

@@ -164,6 +164,7 @@ struct Plan {
   // The options that made the graph of a model, and those of planning, each a JSON object that is opaque here
   // (pipeline/request_json.h). "": a bare cost graph's.
   std::string model, request;
+  std::string updates;  // what was chosen to be trained, as pipeline/choose_updates.h has it, opaque here too; "": nothing was
   std::optional<UnplannedStep> unplanned;  // to compare with; none: the one of `graph`
   std::optional<Predicted> one_engine;     // of a plan of several: the best plan found of one; none where that misses the limits
 };

@@ -259,6 +259,7 @@ static void describe(JsonFields& fields, Plan& plan) {
   if (fields.has("graph")) describe_apart(fields, "graph", fields.reads() ? Json() : to_json(plan.graph));
   describe_opaque(fields, "x-model", plan.model);
   describe_opaque(fields, "x-request", plan.request);
+  describe_opaque(fields, "x-updates", plan.updates);
   fields.rare("x-unplanned", plan.unplanned);
   fields.rare("x-one-engine", plan.one_engine);
   fields.rare("x-certificate", plan.certificate);
