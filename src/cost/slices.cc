@@ -31,7 +31,8 @@ constexpr Bytes kSmall = 64;                 // an operand of less than this par
 constexpr size_t kMostGroups = 5;            // of operands that are in storage together
 constexpr int64_t kMostTransfers = 1 << 16;  // of one op
 // Parts of the budget: of the slicings with the same operands in storage, the cheapest whose workspace is at most this part is kept.
-constexpr double kParts[] = {0.95, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05};
+// The last ones are for what is left beside large tensors: without them there is nothing between a twentieth and slices of a block, which move a block a transfer.
+constexpr double kParts[] = {0.95, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.015, 0.004};
 
 // ---- one op ----
 
