@@ -10,8 +10,8 @@
 namespace pantoum::import {
 
 inline constexpr size_t kLargeContents = size_t{1} << 20;
-inline constexpr size_t kMostModelBytes =
-    (size_t{1} << 31) - 1;  // of the message of a model, as protocol buffers have it
+// Of the message of a model, as protocol buffers have it.
+inline constexpr size_t kMostModelBytes = (size_t{1} << 31) - 1;
 
 // Where the raw contents of an initializer are: bytes [at, at + size) of the file.
 struct ContentsPlace {
