@@ -1,4 +1,6 @@
-"""Networks of the shape of CIFAR-10 as ONNX files, and images for them, drawn from fixed seeds: ResNet-18 (11.2 M parameters), VGG16 (14.7 M), MobileNetV2 (2.2 M)."""
+"""Networks of the shape of CIFAR-10 as ONNX files, and images for them, drawn from fixed seeds: ResNet-18 (11.2 M parameters), VGG16 (14.7 M), MobileNetV2 (2.2 M).
+
+`write_sparse_mobilenet_v2` is MobileNetV2 of another width for images of 128 x 128, its norms folded into convolutions with a bias, as a trained network is put on a device."""
 import array
 import os
 import random
@@ -12,7 +14,8 @@ CLASSES, SIDE = 10, 32
 
 
 class Network:
-    def __init__(self):
+    def __init__(self, side=SIDE, folded=False):
+        self.side, self.folded = side, folded  # folded: convolutions have a bias in place of a norm
         self.draw = random.Random(18)
         self.tensors, self.nodes, self.scalars = [], [], []
 
@@ -35,9 +38,11 @@ class Network:
 
     def conv(self, source, name, made, of, kernel, stride, groups=1):
         pad = kernel // 2
-        weight = self.weight(name + ".w", made, of // groups, kernel, kernel)
-        self.nodes.append(onnx_node("Conv", [source, weight], [name + ".y"], strides=[stride, stride], pads=[pad] * 4, group=groups))
-        return self.norm(name + ".y", name, made)
+        parts = [source, self.weight(name + ".w", made, of // groups, kernel, kernel)]
+        if self.folded:
+            parts.append(self.tensor(name + ".b", (made,), [0] * made))
+        self.nodes.append(onnx_node("Conv", parts, [name + ".y"], strides=[stride, stride], pads=[pad] * 4, group=groups))
+        return name + ".y" if self.folded else self.norm(name + ".y", name, made)
 
     def relu(self, source):
         self.nodes.append(onnx_node("Relu", [source], [source + ".r"]))
@@ -70,7 +75,7 @@ class Network:
         self.nodes += [onnx_node("GlobalAveragePool", [last], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]),
                        onnx_node("MatMul", ["flat", self.weight("fc", of, CLASSES)], ["y"])]
         with open(path, "wb") as file:
-            file.write(onnx_model(self.nodes, ("N", 3, SIDE, SIDE), self.tensors))
+            file.write(onnx_model(self.nodes, ("N", 3, self.side, self.side), self.tensors))
         return path
 
 
@@ -93,6 +98,32 @@ def write_mobilenet_v2(path):
     return net.write(path, net.clip(net.conv(last, "head", 1280, of, 1, 1)), 1280)
 
 
+def whole_eights(channels):
+    """The published rounding of a number of channels: to a multiple of 8, no more than a tenth less."""
+    rounded = max(8, int(channels + 4) // 8 * 8)
+    return rounded if rounded >= 0.9 * channels else rounded + 8
+
+
+def write_sparse_mobilenet_v2(path, width=0.35, side=128):
+    """Convolutions are named by their place, c0 to c50: the index that published schedules of sparse updates give. As there, no convolution to 1280 channels is behind them."""
+    net, of = Network(side, True), whole_eights(32 * width)
+    names = (f"c{place}" for place in range(51))
+    last = net.clip(net.conv("x", next(names), of, 3, 3, 2))
+    for stage, (wider, made, blocks, stride) in enumerate(((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))):
+        made = whole_eights(made * width)
+        for block in range(blocks):
+            begin, step, inner = last, stride if block == 0 else 1, of * wider
+            if wider > 1:
+                last = net.clip(net.conv(last, next(names), inner, of, 1, 1))
+            last = net.clip(net.conv(last, next(names), inner, inner, 3, step, inner))
+            last = net.conv(last, next(names), made, inner, 1, 1)
+            if step == 1 and of == made:
+                net.nodes.append(onnx_node("Add", [last, begin], [f"s{stage}.{block}"]))
+                last = f"s{stage}.{block}"
+            of = made
+    return net.write(path, last, of)
+
+
 def write_resnet18(path):
     net = Network()
     last, of = net.relu(net.conv("x", "stem", 64, 3, 3, 1)), 64
@@ -102,12 +133,12 @@ def write_resnet18(path):
     return net.write(path, last, of)
 
 
-def write_images(path, count):
+def write_images(path, count, side=SIDE):
     draw = random.Random(1)
-    pixels = array.array("f", (draw.gauss(0, 1) for _ in range(count * 3 * SIDE * SIDE))).tobytes()
+    pixels = array.array("f", (draw.gauss(0, 1) for _ in range(count * 3 * side * side))).tobytes()
     labels = array.array("q", (draw.randrange(CLASSES) for _ in range(count))).tobytes()
     with zipfile.ZipFile(path, "w") as file:
         for split in ("train", "test"):
-            file.writestr(f"x_{split}.npy", npy("<f4", (count, 3, SIDE, SIDE), pixels))
+            file.writestr(f"x_{split}.npy", npy("<f4", (count, 3, side, side), pixels))
             file.writestr(f"y_{split}.npy", npy("<i8", (count,), labels))
     return path

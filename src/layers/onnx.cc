@@ -349,7 +349,7 @@ Result<void> add_batch(const ir::Graph& graph, size_t batch, std::vector<KnownTy
     type.dtype = *dtype;
     type.shapes[batch] = value.type.shape;
     if (value.role == ir::Role::kConstant && value.data && static_cast<size_t>(value.type.elements()) <= kMostKnown)
-      type.contents[batch] = value.data;
+      type.contents[batch] = std::make_shared<const std::vector<std::byte>>(value.data.copy());
     if (type.shapes[batch].size() != type.shapes[0].size())
       return fail("E0211", "its result has another number of dimensions for another batch");
   }
