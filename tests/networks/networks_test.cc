@@ -250,9 +250,9 @@ onnx::ModelProto exported(const Network& network, const ir::Graph& graph, const 
     if (value.producer != ir::kNone || (value.role != ir::Role::kParameter && value.role != ir::Role::kBuffer))
       continue;
     const auto fed = feeds.find(static_cast<ir::ValueId>(id));
-    const std::vector<std::byte>& bytes = fed != feeds.end() ? fed->second : *value.data;
+    const std::span<const std::byte> bytes = fed != feeds.end() ? std::span<const std::byte>(fed->second) : *value.data;
     tensors.push_back(
-        {value.name, value.type.dtype, value.type.shape, [&bytes](uint64_t at, std::span<std::byte> piece) {
+        {value.name, value.type.dtype, value.type.shape, [bytes](uint64_t at, std::span<std::byte> piece) {
            std::memcpy(piece.data(), &bytes[at], piece.size());
            return Result<void>{};
          }});
@@ -271,7 +271,7 @@ std::map<std::string, std::vector<std::byte>> initializers_of(onnx::ModelProto m
     const std::string name = tensor.name();
     const auto read = import::read_tensor(tensor, beside, name);
     EXPECT_TRUE(read) << to_text(read.error());
-    if (read) found[name] = *read->data;
+    if (read) found[name] = read->data.copy();
   }
   return found;
 }
