@@ -266,13 +266,13 @@ static void add_untouched(const pt_op_view* view, pt_axes* axes) {
       add_shared(view, axes, dim);
 }
 
-/* Sums run along the axis, and the axis in front of it is of terms, too, if there is one: of that each slice is one index then. */
+/* Makes the axis one of terms. If sums run along the axis in front of it as well, a slice has one index of that axis. */
 static void add_terms(pt_axes* axes, unsigned axis) {
   axes->axis[axis].reduces = 1;
   if (axis > 0 && axes->axis[axis - 1].reduces) axes->axis[axis].within = (int8_t)(axis - 1);
 }
 
-/* The dimensions in front of a layer normalization's axis; `whole`: operands, a bit each, that have none of them. */
+/* The dimensions in front of a layer normalization's axis. `whole`: the operands without these dimensions, a bit each. */
 static void add_rows(const pt_op_view* view, pt_axes* axes, unsigned whole) {
   const pt_tensor* x = &view->operands[0];
   unsigned dim, operand;
@@ -283,7 +283,7 @@ static void add_rows(const pt_op_view* view, pt_axes* axes, unsigned whole) {
   }
 }
 
-/* As above; the gradients of scale and bias are sums over rows. Of more than two dimensions the first two are axes. */
+/* The same for the gradient, where the gradients of scale and bias are sums over rows. At most the first two dimensions are axes. */
 static void add_rows_of_gradient(const pt_op_view* view, pt_axes* axes) {
   unsigned axis;
   add_rows(view, axes, 1 << 2 | 1 << 6 | 1 << 7);
@@ -314,8 +314,8 @@ static void add_queries(const pt_op_view* view, pt_axes* axes, int is_gradient) 
 
 /* ---- losses ---- */
 
-/* Samples of a loss of classes, or of its gradient. The labels are whole: their number is the divisor. `labels`: 0 where operand 1 has a probability for
- * each class. */
+/* The samples of a loss of classes, or of its gradient. Labels are not cut, since the loss is divided by the number of labels that count. `labels`: 0 if
+ * operand 1 is a probability for each class, which is cut. */
 static void add_class_loss(const pt_op_view* view, pt_axes* axes, int labels, int is_gradient) {
   const unsigned axis = add(axes, view->operands[0].dims[0]);
   along(axes, axis, 0, 0);
@@ -327,7 +327,7 @@ static void add_class_loss(const pt_op_view* view, pt_axes* axes, int labels, in
   axes->axis[axis].placed = 1;
 }
 
-/* Elements of a loss by element, or of its gradient. */
+/* The elements of a loss by element, or of its gradient. */
 static void add_element_loss(const pt_op_view* view, pt_axes* axes) {
   const uint64_t elements = pt_type_elements(&view->operands[0]);
   const int is_gradient = pt_type_elements(output(view)) == elements && elements != 1;
@@ -346,7 +346,7 @@ static void add_element_loss(const pt_op_view* view, pt_axes* axes) {
 
 /* ---- rows of tables ---- */
 
-/* Dimensions of the indices, by which dimensions of `rows` are named; `rows` has them from the table's axis on. Returns the number of the first. */
+/* The dimensions of the indices. The operand `rows` has the same dimensions from the table's axis on. Returns the number of the first axis. */
 static unsigned add_indices(const pt_op_view* view, pt_axes* axes, unsigned rows) {
   const pt_tensor* indices = &view->operands[1];
   const unsigned first = axes->count;
@@ -359,7 +359,7 @@ static unsigned add_indices(const pt_op_view* view, pt_axes* axes, unsigned rows
   return first;
 }
 
-/* A slice along the indices' dimensions is one row of the table: of tables that are looked up along their first dimension. */
+/* The dimensions of the indices, where the table is looked up along its first dimension: every slice then reads one row of the table. */
 static void add_lookups(const pt_op_view* view, pt_axes* axes) {
   unsigned axis;
   if (view->ints[0] != 0 || axes->count + view->operands[1].rank > PT_MAX_LOOPS) return;
@@ -369,18 +369,19 @@ static void add_lookups(const pt_op_view* view, pt_axes* axes) {
   }
 }
 
-/* The table's rows, and the indices: every row is a sum over those that name it, in their order. */
+/* The rows of a table's gradient, and the dimensions of the indices: a row is the sum over the indices that name it, in their order. */
 static void add_looked_up_sums(const pt_op_view* view, pt_axes* axes) {
   unsigned axis;
   if (axes->count == PT_MAX_LOOPS) return;
   axis = add(axes, view->operands[2].dims[view->ints[0]]);
   along(axes, axis, 2, (unsigned)view->ints[0]);
   axes->axis[axis].placed = 1;
-  if (view->ints[0] != 0) return; /* rows in front are summed one after the other */
+  if (view->ints[0] != 0)
+    return; /* the indices are cut of tables that are looked up along their first dimension alone */
   for (axis = add_indices(view, axes, 0); axis < axes->count; ++axis) add_terms(axes, axis);
 }
 
-/* The table's rows, of an update of those that are named: w I dY states.. -> w' states'.. */
+/* The rows of a table whose named rows are updated: w I dY states.. -> w' states'.. */
 static void add_updated_rows(const pt_op_view* view, pt_axes* axes) {
   const unsigned axis = add(axes, view->operands[0].dims[0]);
   unsigned operand;

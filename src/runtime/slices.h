@@ -17,7 +17,7 @@ typedef struct pt_axis {
   uint32_t extent;
   uint8_t reduces; /* sums run along it: its slices come in ascending order, while the sums are held */
   uint8_t grouped; /* it counts the groups of a convolution */
-  uint8_t placed;  /* the kernel is told where the slice begins (pt_call.slice_begin); of an op, one axis at most */
+  uint8_t placed;  /* the kernel is told where the slice begins (pt_call.slice_begin). An op has at most one such axis */
   uint8_t looks_up; /* each index along it names a row of operand 0 by an element of operand 1; see pt_looks_up */
   int8_t
       within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
@@ -63,7 +63,7 @@ typedef struct pt_loop {
   uint32_t units[PT_MAX_OPERANDS];  /* of the buffer */
   uint32_t stage, stage_units;
   uint32_t kernel; /* where the kernel's workspace begins, in units */
-  uint32_t row;    /* of an op that looks rows up: the row of this step, which the caller sets */
+  uint32_t row;    /* where pt_looks_up: the table's row at this step, which the caller sets */
   uint64_t workspace_bytes;
 } pt_loop;
 

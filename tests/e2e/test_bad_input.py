@@ -100,7 +100,7 @@ class BadInput(House):
             "predict": ("predict", MODEL, *step[:2], *step[-2:], "--data", self.path("data"), "--weights", weights, "-o", self.path("y.npy")),
             "eval": ("eval", MODEL, *step[:2], *step[-2:], "--data", self.path("data"), "--weights", weights),
         }
-        self.assertLessEqual(verbs, set(asked))
+        self.assertLessEqual(verbs - {"inspect"}, set(asked))  # inspect plans nothing, and advises no --ram
         for name, words in asked.items():
             with self.subTest(name):
                 found = []
