@@ -107,6 +107,7 @@ Result<std::vector<TensorType>> recorded_types(Kind kind, const OpTypes& types) 
   use.problem = &problem;
   if (pt_infer_op(&use) == 0) return refuse(text_of(problem));
   std::vector<TensorType> outputs;
+  outputs.reserve(static_cast<size_t>(use.made_count));
   for (int made = 0; made < use.made_count; ++made) outputs.push_back(to_type(use.made[made]));
   if (use.made_count != 0) return outputs;
   outputs.assign(types.outputs.begin(), types.outputs.end());

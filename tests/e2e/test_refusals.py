@@ -82,12 +82,14 @@ class Refusals(House):
                 with self.subTest(optimizer, params_in=params_in):
                     if not more and params_in == "aux":
                         continue
-                    notes, advice = self.refused_table("--optimizer", optimizer, "--params-in", params_in)
+                    whole = ("--disable", "slices") if params_in == "aux" else ()
+                    notes, advice = self.refused_table("--optimizer", optimizer, "--params-in", params_in, *whole)
                     for tensor in ["table", *more]:
                         self.assertIn(f" {tensor} 2.44 MiB", notes)
                     self.assertNotIn("--batch", advice)
-                    self.assertNotIn("aux", advice)
+                    self.assertEqual("--params-in aux" in advice, params_in == "ram", advice)
                     self.assertEqual("--optimizer sgd" in advice, bool(more), advice)
+            self.assertEqual(self.table_plan("--optimizer", optimizer, "--params-in", "aux").returncode, 0, "what is advised")
         for optimizer, ram, more, advised in (("adam", "8MiB", (), True), ("adamw", "8MiB", (), True), ("adam", "256KiB", (), False), ("adam", "8MiB", ("--clip-norm", 1), False),
                                               ("rmsprop", "6MiB", (), False)):
             notes, advice = self.refused_table("--optimizer", optimizer, "--params-in", "ram", "--ram", ram, *more)
