@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -130,6 +130,12 @@ asan tsan: packages-build packages-unit packages-clang
 	@$(CMAKE) --preset $@ > /dev/null
 	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
+
+# Runs the part of `tsan` that CI runs: the rooms whose threads work while a step runs.
+tsan-quick: packages-build packages-unit packages-clang
+	@$(CMAKE) --preset tsan > /dev/null
+	@$(CMAKE) --build build/tsan -j $(JOBS) --target kernels_test host_test train_test train_no_allocation_test opencl_test cost_meters_test
+	@$(CTEST) --test-dir build/tsan -L threaded -R '^(kernels|host|train|opencl|cost_meters)/' -j $(JOBS) --output-on-failure
 
 # Runs the part of `asan` that CI runs: the rooms that read what strangers may have made.
 asan-quick: packages-build packages-unit packages-clang
