@@ -23,7 +23,7 @@ namespace pantoum::check {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr int kDefaultCases = 2000, kBoundCases = 600;
+constexpr int kDefaultCases = 500, kBoundCases = 150;
 #else
 constexpr int kDefaultCases = 10000, kBoundCases = 3000;
 #endif

@@ -375,9 +375,9 @@ std::vector<OpCase> random_losses(Random& random) {
 std::vector<OpCase> random_rows(Random& random) {
   using enum ir::Kind;
   const auto f = [](ir::Shape shape) { return ir::TensorType{ir::DType::kF32, std::move(shape)}; };
-  const auto some = [&](size_t rank, int64_t most) {
+  const auto some = [&](int64_t rank, int64_t most) {
     ir::Shape shape;
-    while (shape.size() < rank) shape.push_back(from(random, 1, most));
+    while (std::ssize(shape) < rank) shape.push_back(from(random, 1, most));
     return shape;
   };
   const ir::Shape table = some(from(random, 1, 3), 9), indices = some(from(random, 0, 2), 5);
