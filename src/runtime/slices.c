@@ -509,6 +509,7 @@ pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, con
   uint64_t kernel_bytes;
   unsigned operand;
   if (kernel->algorithm >= PT_FIRST_OTHER) return PT_E_PLAN; /* its order of additions depends on extents */
+  if (unit < PT_LEAST_UNIT) return PT_E_PLAN;
   memset(loop, 0, sizeof *loop);
   loop->whole = view;
   loop->unit = unit;

@@ -50,6 +50,8 @@ enum {              /* how the loop gets at an operand's slice */
        PT_STAGED   /* streamed in, a run at a time through a buffer of its own, because runs are parts of units */
 };
 
+enum { PT_LEAST_UNIT = 8 }; /* what kernels keep in the workspace between two calls is aligned to it */
+
 typedef struct pt_loop {
   const pt_op_view* whole; /* as the plan has it */
   pt_axes axes;
