@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/inputs_in_use.h"
+#include "base/open_input.h"
 #include "base/special_files.h"
 #include "base/system_calls.h"
 
@@ -80,13 +81,18 @@ Result<void> flush_folder_of(const std::string& path) {
   return {};
 }
 
-Result<std::string> read_file(const std::string& path) {
+Result<int> open_input(const std::string& path) {
   if (path.find('\0') != std::string::npos) return fail("E0201", "cannot open the file: its path has a byte of 0");
   PANTOUM_TRY(check_file(path, Access::read));
   record_input(path);
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (file < 0)
     return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
+  return file;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  PANTOUM_ASSIGN(const int file, open_input(path));
   struct stat status {};
   if (::fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(file);

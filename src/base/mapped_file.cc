@@ -1,6 +1,5 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,26 +8,21 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "base/inputs_in_use.h"
-#include "base/special_files.h"
+#include "base/open_input.h"
 #include "base/system_calls.h"
 
 namespace pantoum::base {
 namespace {
 
 Failure no_map(int file, const std::string& path, const std::string& why) {
-  if (file >= 0) ::close(file);
+  ::close(file);
   return fail("E0201", "cannot read the file: " + why, path);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path, uint64_t most) {
-  PANTOUM_TRY(check_file(path, Access::read));
-  record_input(path);
-  const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (file < 0)
-    return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
+  PANTOUM_ASSIGN(const int file, open_input(path));
   struct stat status {};
   if (::fstat(file, &status) != 0) return no_map(file, path, system_reason());
   if (!S_ISREG(status.st_mode)) return no_map(file, path, "it is no regular file");

@@ -40,6 +40,8 @@ TEST_F(MappedFiles, HaveTheBytesOfTheFile) {
 TEST_F(MappedFiles, AreNoFoldersAndNoLargerThanAsked) {
   EXPECT_THAT(MappedFile::open(put("0123456789"), 9).error().message, testing::HasSubstr("more than 9 bytes"));
   EXPECT_EQ(MappedFile::open(folder_.file("none"), 9).error().code, "E0201");
+  EXPECT_THAT(MappedFile::open(put("0123") + std::string("\0x", 2), 9).error().message,
+              testing::HasSubstr("a byte of 0"));
   EXPECT_THAT(MappedFile::open(folder_.file(""), 9).error().message, testing::HasSubstr("no regular file"));
 }
 
