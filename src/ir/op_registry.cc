@@ -92,6 +92,7 @@ std::string text_of(const pt_problem& problem) {
 // Infers types by the rule of the op's record in C.
 Result<std::vector<TensorType>> recorded_types(Kind kind, const OpTypes& types) {
   std::vector<pt_tensor> operands;
+  operands.reserve(types.inputs.size() + types.outputs.size());
   for (const TensorType& input : types.inputs) operands.push_back(to_tensor(input));
   for (const TensorType& output : types.outputs) operands.push_back(to_tensor(output));
   pt_problem problem{};
