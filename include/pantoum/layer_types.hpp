@@ -101,6 +101,8 @@ struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;  // weight of the batch in the running statistics, as in PyTorch
   bool affine = true;     // has weight and bias
+  bool biased_statistics = false;  // running_var is the mean square deviation itself, not the estimate n / (n - 1) of it
+  Initial initial_weight = {}, initial_bias = {};
   std::string name = {};
 };
 

@@ -98,7 +98,7 @@ struct Sgd {
 };
 struct Adam {
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-  bool amsgrad = false;
+  bool amsgrad = false, eps_before_correction = false;
 };
 struct AdamW {  // decoupled weight decay
   double lr = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
@@ -157,6 +157,10 @@ void describe(Visitor& v, Alternative& optimizer) requires std::is_constructible
            "sum of squared gradients to begin with");
   if constexpr (requires { optimizer.amsgrad; })
     v.field(optimizer.amsgrad, {.name = "amsgrad", .help = "divide by the largest mean of squared gradients so far"});
+  if constexpr (requires { optimizer.eps_before_correction; })
+    v.field(optimizer.eps_before_correction,
+            {.name = "eps_before_correction",
+             .help = "add eps to the root before its bias correction, as TensorFlow and NNTrainer do"});
   if constexpr (requires { optimizer.nesterov; })
     v.field(optimizer.nesterov, {.name = "nesterov", .help = "Nesterov's form of momentum"});
   if constexpr (requires { optimizer.centered; })

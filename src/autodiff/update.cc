@@ -94,7 +94,10 @@ struct Append {
   void adaptive(Kind kind, const AdamOrW& adam) const {
     std::vector<std::string> states{"adam_m", "adam_v"};
     if (adam.amsgrad) states.emplace_back("adam_max");
-    update(kind, states, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
+    double eps = adam.eps;
+    if constexpr (requires { adam.eps_before_correction; })
+      if (adam.eps_before_correction) eps = -eps;  // as the kernel reads it
+    update(kind, states, {{}, {adam.beta1, adam.beta2, eps, adam.weight_decay}});
   }
 
   void operator()(const Sgd& sgd) const {

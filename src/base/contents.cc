@@ -72,6 +72,15 @@ Contents json_contents(const Ends& ends) {
   return found;
 }
 
+// `text` from its first line on that is neither blank nor a comment of an INI file.
+std::string_view behind_comments(std::string_view text) {
+  while (text.starts_with('#') || text.starts_with(';')) {
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+    text = trimmed(text);
+  }
+  return text;
+}
+
 // NNTrainer's: sections in brackets, keys with "=".
 bool is_ini(std::string_view text) {
   const auto lower = [](std::string word) {
@@ -79,8 +88,10 @@ bool is_ini(std::string_view text) {
     return word;
   };
   const std::string head = lower(std::string(text.substr(0, 4096)));
-  return head.find("[model]") != std::string::npos ||
-         (head.starts_with('[') && head.find("]\n") < 80 && head.find('=') != std::string::npos);
+  if (head.find("[model]") != std::string::npos) return true;
+  const std::string_view first = behind_comments(text).substr(0, 4096);
+  return first.starts_with('[') && first.find(']') < std::min<size_t>(first.find('\n'), 80) &&
+         first.find('=') != std::string_view::npos;
 }
 
 Contents text_contents(const Ends& ends) {
@@ -150,41 +161,40 @@ Contents contents_of(const std::string& path) {
 }
 
 std::string name_of(Contents contents) {
-  constexpr std::array kNames{
-      "",
-      "",
-      "an empty file",
-      "a folder",
-      "a TensorFlow SavedModel",
-      "a PyTorch checkpoint",
-      "a TorchScript program",
-      "a program of torch.export",
-      "a Python pickle, as older PyTorch writes",
-      "a safetensors file: weights",
-      "a torch graph: a module, captured",
-      "a TensorFlow Lite model",
-      "an HDF5 file, as Keras writes",
-      "a Keras model",
-      "an NPZ file: arrays",
-      "a ZIP archive",
-      "a TAR archive",
-      "a gzip file",
-      "an INI file, as NNTrainer has them",
-      "ONNX written as text",
-      "a model of ONNX Runtime's own format",
-      "a GGUF file",
-      "a plan",
-      "a binary plan",
-      "a refusal",
-      "a cost graph",
-      "a sweep",
-      "a run log",
-      "JSON",
-      "an NPY file: an array",
-      "a picture",
-      "a compiled program",
-      "HTML or XML",
-      "a Git LFS pointer"};
+  constexpr std::array kNames{"",
+                              "",
+                              "an empty file",
+                              "a folder",
+                              "a TensorFlow SavedModel",
+                              "a PyTorch checkpoint",
+                              "a TorchScript program",
+                              "a program of torch.export",
+                              "a Python pickle, as older PyTorch writes",
+                              "a safetensors file: weights",
+                              "a torch graph: a module, captured",
+                              "a TensorFlow Lite model",
+                              "an HDF5 file, as Keras writes",
+                              "a Keras model",
+                              "an NPZ file: arrays",
+                              "a ZIP archive",
+                              "a TAR archive",
+                              "a gzip file",
+                              "an INI file, as NNTrainer has them",
+                              "ONNX written as text",
+                              "a model of ONNX Runtime's own format",
+                              "a GGUF file",
+                              "a plan",
+                              "a binary plan",
+                              "a refusal",
+                              "a cost graph",
+                              "a sweep",
+                              "a run log",
+                              "JSON",
+                              "an NPY file: an array",
+                              "a picture",
+                              "a compiled program",
+                              "HTML or XML",
+                              "a Git LFS pointer"};
   static_assert(kNames.size() == static_cast<size_t>(kLfsPointer) + 1);
   return kNames[static_cast<size_t>(contents)];
 }
@@ -196,7 +206,8 @@ Advice advice_on_model(Contents contents, const std::string& path) {
     case kTorchZip:
     case kPickle:
       return {torch_export(path, "model = YourModel(); model.load_state_dict(torch.load(...))  # in Python"),
-              "export the model from PyTorch as ONNX, or give the module to pantoum.compile in Python; a checkpoint has weights "
+              "export the model from PyTorch as ONNX, or give the module to pantoum.compile in Python; a checkpoint "
+              "has weights "
               "and no network"};
     case kTorchScript:
       return {torch_export(path, "model = YourModel()  # in Python, the module before torch.jit"),
@@ -217,8 +228,6 @@ Advice advice_on_model(Contents contents, const std::string& path) {
     case kSavedModel:
       return {{fmt::format("python -m tf2onnx.convert --saved-model {} --output model.onnx --opset 17", path)},
               "convert the model to ONNX"};
-    case kIni:
-      return {{}, "NNTrainer's INI is not read yet: build the network in PyTorch, and export it as ONNX"};
     case kOnnxText:
       return {{fmt::format("onnx.save(onnx.parser.parse_model(open('{}').read()), '{}')  # in Python", path, onnx)},
               "save it in ONNX's binary form"};
@@ -250,7 +259,7 @@ Advice advice_on_model(Contents contents, const std::string& path) {
 
 std::optional<Error> why_no_model(const std::string& path) {
   const Contents contents = contents_of(path);
-  if (contents == kUnknown || contents == kStream || contents == kTorchGraph) return std::nullopt;
+  if (contents == kUnknown || contents == kStream || contents == kTorchGraph || contents == kIni) return std::nullopt;
   Advice advice = advice_on_model(contents, path);
   return Error{"E0202", fmt::format("'{}' is {}, not an ONNX model", path, name_of(contents)), path,
                std::move(advice.notes), std::move(advice.help)};

@@ -61,7 +61,8 @@ struct Advice {
 // What to do with a file of these contents where a model was asked for.
 [[nodiscard]] Advice advice_on_model(Contents contents, const std::string& path);
 
-// E0202 with what the file is and how a model is made of it, where it is known to be no ONNX model and no torch graph.
+// E0202 with what the file is and how a model is made of it, where it is known to be none of an ONNX model, a torch graph and
+// a model of NNTrainer (.ini).
 [[nodiscard]] std::optional<Error> why_no_model(const std::string& path);
 
 }  // namespace pantoum::base

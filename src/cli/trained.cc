@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/contents.h"
+#include "cli/ini_settings.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "pipeline/prepare_training.h"
@@ -105,6 +106,7 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
   verb.add_option("MODEL", asked.file, "a plan of `pantoum plan` or `pantoum train`, or a model")
       .required()
       .is(Kind::kStep);
+  add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
   verb.add_option("--weights", asked.weights, "the trained weights, or a checkpoint (safetensors)").required();
   verb.add_option("--data", asked.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")

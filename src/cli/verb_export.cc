@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "emit/export_onnx.h"
-#include "pipeline/import_model.h"
+#include "pipeline/ini_files.h"
 
 namespace pantoum::cli {
 namespace {
@@ -17,11 +17,24 @@ struct ExportOptions {
   ModelOptions model;
 };
 
+// The weights alone, as NNTrainer's file.
+Result<int> export_bin(const ExportOptions& options) {
+  PANTOUM_TRY(pipeline::write_as_bin(options.emit.model, options.emit.weights, options.emit.output, {}));
+  if (options.common.json())
+    print_json({{"output", options.emit.output}});
+  else
+    print_formatted("exported  the weights in {}\n", base::one_line(options.emit.output));
+  return 0;
+}
+
 Result<int> export_model(const ExportOptions& options) {
   ProgressLine line(options.common.json());
   line.phase("writing " + options.emit.output);
-  PANTOUM_TRY(pipeline::check_exportable({options.emit.model}));
+  if (options.emit.output.ends_with(".bin")) return export_bin(options);
+  PANTOUM_ASSIGN(const pipeline::ExportSource source,
+                 pipeline::export_source(options.emit.model, options.emit.weights));
   emit::ExportOptions asked = options.emit;
+  asked.model = source.model, asked.weights = source.weights;
   asked.shapes = options.model.shapes;
   PANTOUM_ASSIGN(const emit::Exported exported, emit::export_onnx(asked));
   if (options.common.json()) {
@@ -42,10 +55,16 @@ Result<int> export_model(const ExportOptions& options) {
 
 void add_export(CommandLine& line) {
   auto options = std::make_shared<ExportOptions>();
-  Verb verb = line.add_verb("export", "the trained model as ONNX, for inference");
-  verb.add_option("MODEL", options->emit.model, "the ONNX model that was trained").required();
-  verb.add_option("--weights", options->emit.weights, "the trained weights (safetensors)").required();
-  verb.add_option("-o,--output", options->emit.output, "the ONNX model with these weights").required();
+  Verb verb =
+      line.add_verb("export", "the trained model as ONNX, for inference; or the weights of an .ini model as .bin");
+  verb.add_option("MODEL", options->emit.model, "the ONNX or .ini model that was trained").required();
+  verb.add_option(
+      "--weights", options->emit.weights,
+      "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini model)");
+  verb.add_option(
+          "-o,--output", options->emit.output,
+          "the ONNX model with these weights; a name that ends in .bin: the weights alone, as NNTrainer has them")
+      .required();
   verb.add_flag("--external-data", options->emit.external_data,
                 "contents in OUTPUT.data; always so above 1.5 GiB of them");
   verb.add_settings_of(settings::fields_of(options->model), {"shapes"});

@@ -7,6 +7,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/ini_settings.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
@@ -252,7 +253,8 @@ void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();
   Verb verb = line.add_verb(
       "inspect", "what trains, memory without a plan, all problems; --nodes: shapes and coverage of every node");
-  verb.add_option("MODEL", options->step.model, "an ONNX model").required();
+  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer").required();
+  add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   verb.add_flag("--nodes", options->nodes, "list every node, too");
   verb.add_settings(settings::fields_of(options->step.options),
                     {"inference", "split_update", "feature_cache", "update_within", "contributions"});

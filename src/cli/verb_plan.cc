@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/cli.h"
+#include "cli/ini_settings.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/plan_summary.h"
@@ -57,7 +58,7 @@ Result<PlanSummary> plan_network(const PlanVerbOptions& options, pipeline::PlanR
                                             {reinterpret_cast<const char*>(binary.data()), binary.size()}));
   if (!options.weights_output.empty()) {
     PANTOUM_ASSIGN(const std::vector<std::string> notes,
-                   pipeline::write_initial_weights(training.graph, compiled.model.options, options.weights_output,
+                   pipeline::write_initial_weights(training.graph, compiled.model, options.weights_output,
                                                    compiled.fixed, compiled.computed));
     std::for_each(notes.begin(), notes.end(), print_note);
   }
@@ -83,8 +84,8 @@ Result<int> make(const PlanVerbOptions& options) {
   attach(request.options, line);
   attach_measuring(request.measuring, line);
   plan::Infeasible infeasible;
-  Result<PlanSummary> answer =
-      options.step.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
+  Result<PlanSummary> answer = options.step.costgraph.empty() ? plan_network(options, request, infeasible)
+                                                              : plan_bare(options, request, infeasible);
   if (!answer) {
     PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.refusal_files));
     return Failure(unless_interrupted(answer.error()));
@@ -106,7 +107,8 @@ Result<int> make(const PlanVerbOptions& options) {
 void add_plan(CommandLine& line) {
   auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
-  verb.add_option("MODEL", options->step.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer");
+  add_ini_settings(verb, {.model = &options->step.options});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");

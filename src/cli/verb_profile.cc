@@ -13,6 +13,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/ini_settings.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
@@ -406,7 +407,8 @@ Result<int> profile(const ProfileOptions& options) {
 void add_profile(CommandLine& line) {
   auto options = std::make_shared<ProfileOptions>();
   Verb verb = line.add_verb("profile", "what each op of a model takes on this machine, measured once");
-  verb.add_option("MODEL", options->step.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer");
+  add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   verb.add_option("--export", options->exported, "write the measured times as a table, a .csv file");
   verb.add_option("--import", options->imported,
                   "take the times of such a table, made here or elsewhere; all its rows, or none");
@@ -423,7 +425,9 @@ void add_profile(CommandLine& line) {
       .known(cost::meter_words());
   verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
   verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
-  add_step_settings(verb, options->step, {"steps", "epochs", "samples", "warm_start", "planner", "feature_cache", "update_within", "contributions"});
+  add_step_settings(
+      verb, options->step,
+      {"steps", "epochs", "samples", "warm_start", "planner", "feature_cache", "update_within", "contributions"});
   add_common(verb, options->common);
   verb.does([options] { return profile(*options); });
 }

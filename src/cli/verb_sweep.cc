@@ -6,10 +6,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/cli.h"
-#include "cli/interrupt.h"
 #include "base/nearest_name.h"
 #include "base/units.h"
+#include "cli/cli.h"
+#include "cli/ini_settings.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "pipeline/sweep.h"
@@ -30,8 +31,7 @@ struct SweepOptions {
 // Times of this machine that are not asked for anew are those of the sweep that is there.
 bool keeps_costs(const SweepOptions& options) {
   const Measure measure = options.step.plan.measure;
-  const bool may_measure =
-      measure == Measure::missing || (measure == Measure::automatic && !options.step.plan.effort);
+  const bool may_measure = measure == Measure::missing || (measure == Measure::automatic && !options.step.plan.effort);
   return options.step.costgraph.empty() && may_measure;
 }
 
@@ -127,7 +127,8 @@ Result<int> sweep(const SweepOptions& options) {
 void add_sweep(CommandLine& line) {
   auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
-  verb.add_option("MODEL", options->step.model, "an ONNX model");
+  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer");
+  add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
       .required()
@@ -135,10 +136,14 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--planners", options->planners, fmt::format("some of {}", fmt::join(planner_names(), ", ")))
       .separated_by(',')
       .known(planner_names());
-  verb.add_option("--ram", options->ram, "RAM budgets: 64KiB:1MiB:16 (from, to, how many), 64KiB,128KiB, or auto: 8 from the least RAM to the unplanned peak")
+  verb.add_option("--ram", options->ram,
+                  "RAM budgets: 64KiB:1MiB:16 (from, to, how many), 64KiB,128KiB, or auto: 8 from the least RAM to the "
+                  "unplanned peak")
       .required()
       .is(Kind::kBudgets);
-  add_step_settings(verb, options->step, {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch", "update_within", "contributions"});
+  add_step_settings(
+      verb, options->step,
+      {"ram", "warm_start", "planner", "split_update", "feature_cache", "prefetch", "update_within", "contributions"});
   verb.option("--time-limit").described("longest time of planning one budget with one planner");
   add_common(verb, options->common);
   verb.does([options] { return sweep(*options); });

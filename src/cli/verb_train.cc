@@ -11,6 +11,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/ini_settings.h"
 #include "cli/interrupt.h"
 #include "cli/metered_run.h"
 #include "cli/output.h"
@@ -20,6 +21,7 @@
 #include "cli/run_log.h"
 #include "cli/run_reporter.h"
 #include "data/dataset.h"
+#include "pipeline/ini_files.h"
 #include "pipeline/planned_step.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -65,6 +67,10 @@ void fill_in(TrainOptions& options) {
   if (options.log.empty()) options.log = options.output + ".jsonl";
   if (!options.fit.checkpoint) options.fit.checkpoint = options.output + ".checkpoint";
   if (!options.samples.cache_folder) options.samples.cache_folder = beside(options.output, ".cache");
+}
+
+bool writes_bin(const TrainOptions& options) {
+  return options.output.ends_with(".bin") && pipeline::is_ini_model(options.step.model);
 }
 
 // Epochs are judged by an accuracy that some output has.
@@ -121,22 +127,22 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   line.phase("preparing " + options.step.model);
   attach(request.plan.options, line);
   attach_measuring(request.plan.measuring, line);
-  const pipeline::Listener listener{.dump = asked.dump,
-                                    .note = print_note,
-                                    .warning = print_warning,
-                                    .compiled = [&](const ir::Graph& training) -> Result<void> {
-                                      return resumed ? check_resume_point(*resumed, training) : Result<void>();
-                                    },
-                                    .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) -> Result<void> {
-                                      const int64_t batch = pipeline::batch_of(compiled) * compiled.model.options.accumulate;
-                                      PANTOUM_TRY(train::check_length(std::max<int64_t>(1, batch), data.train.count(),
-                                                                      options.fit.epochs));
-                                      if (data.test.count() == 0)
-                                        print_note("the data hold no test set, so that nothing is evaluated: name one "
-                                                   "with --test-data, or hold samples out with --val-split 0.1");
-                                      return report_plan(compiled, request.plan.expression, data, options.common.json(),
-                                                         log);
-                                    }};
+  const pipeline::Listener listener{
+      .dump = asked.dump,
+      .note = print_note,
+      .warning = print_warning,
+      .compiled = [&](const ir::Graph& training) -> Result<void> {
+        return resumed ? check_resume_point(*resumed, training) : Result<void>();
+      },
+      .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) -> Result<void> {
+        const int64_t batch = pipeline::batch_of(compiled) * compiled.model.options.accumulate;
+        PANTOUM_TRY(train::check_length(std::max<int64_t>(1, batch), data.train.count(), options.fit.epochs));
+        if (data.test.count() == 0)
+          print_note(
+              "the data hold no test set, so that nothing is evaluated: name one "
+              "with --test-data, or hold samples out with --val-split 0.1");
+        return report_plan(compiled, request.plan.expression, data, options.common.json(), log);
+      }};
   plan::Infeasible infeasible;
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);
   if (prepared) return prepared;
@@ -202,11 +208,11 @@ std::string step_time(const Json& end, const ReportedRun& run) {
 std::string end_text(const Json& end, const ReportedRun& run, const train::RunSummary& summary,
                      const std::string& output) {
   const uint64_t all = run.trainer.steps_done();
-  const std::string trained =
-      summary.ran == 0 ? fmt::format("nothing to train: all {} steps were done before", all)
-                       : fmt::format("{} step{} in {}{}{}", summary.ran, summary.ran == 1 ? "" : "s",
-                                     base::show_seconds(summary.seconds), step_time(end, run),
-                                     summary.ran == all ? "" : fmt::format(", {} with those before", all));
+  const std::string trained = summary.ran == 0
+                                  ? fmt::format("nothing to train: all {} steps were done before", all)
+                                  : fmt::format("{} step{} in {}{}{}", summary.ran, summary.ran == 1 ? "" : "s",
+                                                base::show_seconds(summary.seconds), step_time(end, run),
+                                                summary.ran == all ? "" : fmt::format(", {} with those before", all));
   return fmt::format("trained  {}{};{} RAM grew by {} beside an arena of {}; weights in {}", trained,
                      summary.stopped_early ? ", stopped early" : "",
                      summary.evaluation ? to_text(*summary.evaluation, run.losses) + ";" : "",
@@ -224,6 +230,15 @@ Failure with_label(Error error, const data::TrainTest& data, const std::vector<d
       break;
     }
   return Failure(std::move(error));
+}
+
+// As safetensors; of an .ini model also as NNTrainer's .bin, where the name ends so.
+Result<void> save_weights(const TrainOptions& options, train::Trainer& trainer) {
+  PANTOUM_TRY(trainer.save(options.output));
+  if (!writes_bin(options)) return {};
+  return pipeline::write_as_bin(
+      options.step.model, options.output, options.output,
+      {static_cast<uint32_t>(options.fit.epochs), static_cast<uint32_t>(trainer.steps_done())});
 }
 
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
@@ -261,7 +276,7 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
     return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer.steps_done()),
                 options.checkpoint(), "go on with --resume " + options.checkpoint());
   }
-  PANTOUM_TRY(trainer.save(options.output));
+  PANTOUM_TRY(save_weights(options, trainer));
   PANTOUM_TRY(reporter.status());
   PANTOUM_TRY(log.write(end));
   PANTOUM_TRY(write_report(options));
@@ -286,7 +301,8 @@ Result<void> check_outputs(const TrainOptions& options) {
   // What stands there beside them, and goes or is written.
   outputs.push_back({"--checkpoint", train::previous_checkpoint(options.checkpoint())});
   outputs.push_back({"--output", options.output + ".initial"});
-  return check_no_input(outputs, {{"MODEL", options.step.model}, {"--weights", options.step.options.weights.value_or("")},
+  return check_no_input(outputs, {{"MODEL", options.step.model},
+                                  {"--weights", options.step.options.weights.value_or("")},
                                   {"--contributions", options.step.options.contributions.value_or("")}});
 }
 
@@ -298,6 +314,8 @@ Result<void> log_resume(const Resumed& resumed, RunLog& log) {
 }
 
 Result<int> train_model(TrainOptions options) {
+  if (options.data.empty())
+    return fail("E0100", "--data DATA is missing", "", "usage: pantoum train MODEL --output FILE --data DATA");
   const std::stop_token stop = interrupted();  // from here on a signal lets the run end in good order
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
@@ -337,6 +355,11 @@ void add_train(CommandLine& line) {
                    options->trainer.prefetch = planned.prefetch;
                    if (planned.epochs) options->fit.epochs = static_cast<uint64_t>(*planned.epochs);
                  });
+  add_ini_settings(verb, {.model = &step.options,
+                          .trainer = &options->trainer,
+                          .fit = &options->fit,
+                          .samples = &options->samples,
+                          .data = &options->data});
   verb.add_option("--plan-out", options->plan_output, "file for the plan (default: OUTPUT.plan.json)");
   verb.add_option("--log", options->log,
                   "file for the run log, JSON lines; continued with --resume (default: OUTPUT.jsonl)");
@@ -348,9 +371,10 @@ void add_train(CommandLine& line) {
       .known(cost::meter_words());
   verb.add_option("--resume", options->resume,
                   "checkpoint to go on from; where it is damaged, the one before it is taken");
-  verb.add_option("--data", options->data,
-                  "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
-      .required();
+  verb.add_option(
+      "--data", options->data,
+      "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers (default: the one that "
+      "an .ini model names)");
   verb.add_settings(settings::fields_of(options->fit));
   verb.add_settings(settings::fields_of(options->samples));
   verb.add_settings(settings::fields_of(options->trainer));

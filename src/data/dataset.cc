@@ -16,7 +16,7 @@ namespace pantoum::data {
 
 namespace {
 
-constexpr std::array kFormats{find_idx, find_npy, find_npz, find_cifar, find_csv, find_raw, find_images};
+constexpr std::array kFormats{find_idx, find_npy, find_npz, find_cifar, find_csv, find_raw, find_images, find_records};
 
 Result<void> check_counts(const Dataset& data, const std::string& where) {
   if (data.labels == nullptr) return {};

@@ -39,6 +39,8 @@ using FoundSamples = Result<std::optional<Dataset>>;
 [[nodiscard]] FoundSamples find_raw(const Place& place);     // {x|INPUT,y}_{train,test}.{u8,i32,i64,f32}
 [[nodiscard]] FoundSamples find_images(const Place& place);  // [{train,test|val}/]CLASS/*.{png,jpg,ppm}
 
+[[nodiscard]] FoundSamples find_records(const Place& place);  // a file of f32: inputs, then labels, sample after sample
+
 // Asks `open` for each input by its possible names (its own; x for an only input), and for the labels by theirs (with several losses: the
 // output's name). `pattern` is the name of such a file or member, with * for the array's name. Nothing when no array is there; E0262 when
 // only some are.

@@ -30,8 +30,10 @@ bool keeps_statistic(Node& node, size_t input) {
 Result<void> update_statistics(Node& node, const Values& normalized) {
   const Value mean = statistic(node, 3), variance = statistic(node, 4);
   const TensorType x = node.type(0);
-  const int64_t per_channel = x.elements() / x.shape[1];
-  if (per_channel == 1 && node.lowering().batch_chosen)
+  // A count of 1 leaves the batch's variance as it is, in place of n / (n - 1) of it. The attribute is BatchNorm::biased_statistics of the builder.
+  const bool biased = node.attributes().integer("pantoum_biased_statistics", 0) != 0;
+  const int64_t per_channel = biased ? 1 : x.elements() / x.shape[1];
+  if (per_channel == 1 && !biased && node.lowering().batch_chosen)
     return fail("E0211", "each of its channels has a single value, which has no variance", {}, "use a larger --batch");
   const double momentum = node.attributes().real("momentum", 0.9);
   if (!(momentum >= 0 && momentum <= 1)) return misfit("its momentum is not between 0 and 1");

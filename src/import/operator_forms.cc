@@ -109,9 +109,13 @@ bool names_type(const std::string& attribute) {
   return attribute == "to" || attribute == "dtype" || attribute == "output_datatype" || attribute == "stash_type";
 }
 
+// Attributes that the C++ builder adds to operators of ONNX.
+constexpr const char* kOwnAttributes = "pantoum_";
+
 Result<void> check_attributes(const Form& form, const onnx::NodeProto& node) {
   std::set<std::string> given;
   for (const auto& attribute : node.attribute()) {
+    if (attribute.name().starts_with(kOwnAttributes)) continue;
     const auto known = form.attributes.find(attribute.name());
     if (known == form.attributes.end())
       return wrong(fmt::format("it has an attribute '{}', which the operator does not have", attribute.name()));

@@ -11,9 +11,11 @@ struct ScaleAndShift {
 };
 
 // The layer's parameters or, without them, constants that change nothing.
-ScaleAndShift scale_and_shift(Site& site, const Shape& shape, bool trained) {
+ScaleAndShift scale_and_shift(Site& site, const Shape& shape, bool trained, const Initial& scale = {},
+                              const Initial& shift = {}) {
   if (trained)
-    return {site.parameter("weight", shape, Initial::ones()), site.parameter("bias", shape, Initial::zeros())};
+    return {site.parameter("weight", shape, scale, Initial::ones()),
+            site.parameter("bias", shape, shift, Initial::zeros())};
   return {site.filled(shape, 1.0F), site.filled(shape, 0.0F)};
 }
 
@@ -29,12 +31,14 @@ Tensor apply(Site& site, const BatchNorm& layer, const Tensor& x) {
     return site.none();
   const auto channels = site.extent(x, 1);
   if (!channels) return site.none();
-  const auto [scale, shift] = scale_and_shift(site, {*channels}, layer.affine);
+  const auto [scale, shift] =
+      scale_and_shift(site, {*channels}, layer.affine, layer.initial_weight, layer.initial_bias);
   const Tensor mean = site.parameter("running_mean", {*channels}, {}, Initial::zeros(), Role::kStatistic);
   const Tensor variance = site.parameter("running_var", {*channels}, {}, Initial::ones(), Role::kStatistic);
+  Attributes attributes{{"training_mode", 1}, {"epsilon", layer.epsilon}, {"momentum", 1 - layer.momentum}};
+  if (layer.biased_statistics) attributes["pantoum_biased_statistics"] = 1;
   return site.nodes("BatchNormalization", {x, scale, shift, mean, variance},
-                    {.attributes = {{"training_mode", 1}, {"epsilon", layer.epsilon}, {"momentum", 1 - layer.momentum}},
-                     .outputs = 3})[0];
+                    {.attributes = std::move(attributes), .outputs = 3})[0];
 }
 
 Tensor apply(Site& site, const LayerNorm& layer, const Tensor& x) {

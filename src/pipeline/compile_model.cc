@@ -248,7 +248,7 @@ Result<Compiled> make_graphs(const ModelRequest& model, const PlanRequest& reque
   Compiled compiled{.model = model};
   PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request.runs("fusions"), tell));
   compiled.warnings = std::move(imported.info.warnings);
-  PANTOUM_TRY(check_fixed_tensors(imported.fixed, imported.computed, model.options));
+  PANTOUM_TRY(check_fixed_tensors(imported.fixed, imported.computed, model));
   compiled.computed = std::move(imported.computed);
   for (const auto& [name, tensor] : imported.fixed) compiled.fixed.insert(name);
   if (!model.options.batch && !imported.info.batch_name.empty() && !model.options.inference)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "pipeline/ini_files.h"
 #include "pipeline/pipeline.h"
 #include "weights/match_weights.h"
 #include "weights/safetensors.h"
@@ -40,13 +41,13 @@ bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
 }
 
-Result<std::optional<Given>> open_given(const ir::Graph& training, const ModelOptions& from,
+Result<std::optional<Given>> open_given(const ir::Graph& training, const ModelRequest& from,
                                         const std::set<std::string>& fixed) {
-  if (!from.weights) return std::optional<Given>();
+  if (!from.options.weights) return std::optional<Given>();
   Given given;
-  PANTOUM_ASSIGN(given.file, weights::open_safetensors(*from.weights));
+  PANTOUM_ASSIGN(given.file, open_weights(from));
   for (const ir::Value& value : training.values)
-    if (has_initial_value(value) && !is_kept(value.name, from.keep_init))
+    if (has_initial_value(value) && !is_kept(value.name, from.options.keep_init))
       given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
   PANTOUM_ASSIGN(given.match, weights::match_weights(given.file, given.wanted, fixed));
   return std::optional(std::move(given));
@@ -95,12 +96,12 @@ bool is_with_computed(const weights::SafetensorFile& file, const std::string& na
 }  // namespace
 
 Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed, const weights::Computed& computed,
-                                 const ModelOptions& from) {
-  if (!from.weights || fixed.empty()) return {};
-  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(*from.weights));
+                                 const ModelRequest& from) {
+  if (!from.options.weights || fixed.empty()) return {};
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, open_weights(from));
   std::vector<std::string> others;
   for (const auto& [name, tensor] : fixed) {
-    if (is_kept(name, from.keep_init) || is_with_computed(file, name, computed)) continue;
+    if (is_kept(name, from.options.keep_init) || is_with_computed(file, name, computed)) continue;
     for (const weights::SafetensorEntry& entry : file.tensors) {
       if (!is_named(entry.name, name)) continue;
       std::vector<std::byte> contents(static_cast<size_t>(entry.bytes));
@@ -117,12 +118,12 @@ Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fi
               std::move(others));
 }
 
-Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& from) {
+Result<void> check_initial_weights(const ir::Graph& training, const ModelRequest& from) {
   PANTOUM_TRY(open_given(training, from, {}));
   return {};
 }
 
-Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const ModelOptions& from,
+Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const ModelRequest& from,
                                                        const std::string& path, const std::set<std::string>& fixed,
                                                        const weights::Computed& computed) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from, fixed));

@@ -89,12 +89,12 @@ struct Compiled {
   std::optional<MeasuredStorage> storage = {};    // if it was measured
   std::optional<problem::Pager> waited_for = {};  // see MachineMeasurement
   std::map<std::string, std::string> kept_classes;  // see RewriteOptions
-  uint64_t graph_hash = 0;                  // hash of the first program before substitutions; it identifies the model
-  bool remakes = true;                      // activations behind norms, in backward
-  bool attention = false;                   // in blocks of other bits than the ops' that they stand for
-  std::vector<Substitution> made_by;        // the substitutions that made the first program's graph
-  std::vector<Alternative> alternatives;    // until it is planned
-  std::string no_prediction;                // why there is no program kPredict; "": there is one
+  uint64_t graph_hash = 0;                // hash of the first program before substitutions; it identifies the model
+  bool remakes = true;                    // activations behind norms, in backward
+  bool attention = false;                 // in blocks of other bits than the ops' that they stand for
+  std::vector<Substitution> made_by;      // the substitutions that made the first program's graph
+  std::vector<Alternative> alternatives;  // until it is planned
+  std::string no_prediction;              // why there is no program kPredict; "": there is one
   std::shared_ptr<const std::vector<pt_kernel>> device_kernels;  // of an OpenCL device, if choices name one
   std::vector<std::string> planning_notes;  // sentences for the user: outputs that it does not give, what engines save
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
@@ -178,17 +178,16 @@ struct PlannedGraph {
 // E0242: options.weights have other contents for a tensor that the program was made with, and that options.keep_init does not name. A tensor
 // that PyTorch computed others of may have other contents where the weights hold these others, too.
 [[nodiscard]] Result<void> check_fixed_tensors(const std::map<std::string, import::Tensor>& fixed,
-                                               const weights::Computed& computed, const ModelOptions& options);
+                                               const weights::Computed& computed, const ModelRequest& model);
 
 // Checks the weights. E0240 to E0242: write_initial_weights would refuse them.
-[[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const ModelOptions& options);
+[[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const ModelRequest& model);
 
 // Writes the initial values of parameters and buffers: the values of options.weights for tensors that match (weights::match_weights) and that
 // options.keep_init does not name, otherwise the model's values. Returns notes on how tensors matched; `fixed` are known to the model, too. E0240 to E0242;
 // E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
-                                                                     const ModelOptions& options,
-                                                                     const std::string& path,
+                                                                     const ModelRequest& model, const std::string& path,
                                                                      const std::set<std::string>& fixed = {},
                                                                      const weights::Computed& computed = {});
 

@@ -51,7 +51,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.warnings = std::move(compiled.warnings);
   PANTOUM_ASSIGN(step.binary, encode_programs(compiled.programs));
   PANTOUM_ASSIGN(step.weight_notes,
-                 write_initial_weights(compiled.gives_outputs_alone() ? model : training.graph, compiled.model.options,
+                 write_initial_weights(compiled.gives_outputs_alone() ? model : training.graph, compiled.model,
                                        weights_path, compiled.fixed, compiled.computed));
   step.inputs = parts_of(model, model.inputs);
   step.targets = parts_of(model, model.labels);

@@ -41,7 +41,7 @@ Result<void> check_before_planning(const TrainingRequest& request, const data::T
     return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", samples, batch),
                 request.data.path, "use a smaller --batch or more data");
   PANTOUM_TRY(check_labels(data, label_ranges(training, model)));
-  return check_initial_weights(training, request.model.options);
+  return check_initial_weights(training, request.model);
 }
 
 // The graphs, and the data that they are to be trained on. The number of samples says whether their features fit; a graph

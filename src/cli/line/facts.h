@@ -83,7 +83,7 @@ struct VerbFacts {
   VerbFacts* parent = nullptr;
   std::vector<std::unique_ptr<OptionFacts>> options;
   std::vector<std::unique_ptr<VerbFacts>> verbs;
-  std::function<Result<void>(const std::vector<struct Given>& given)> begin;  // before values are put
+  std::vector<std::function<Result<void>(const std::vector<struct Given>& given)>> begins;  // before values are put
   std::function<void()> choose;
 
   [[nodiscard]] const OptionFacts* find(const std::string& word) const;  // a dashed one; null: none

@@ -310,7 +310,7 @@ Verb& Verb::hidden() {
 }
 
 void Verb::begins(std::function<Result<void>(const std::vector<Given>& given)> begin) {
-  facts_->begin = std::move(begin);
+  facts_->begins.push_back(std::move(begin));
 }
 
 void Verb::does(Action action) {
@@ -331,7 +331,8 @@ Result<AskedFor> CommandLine::parse(int argc, const char* const* argv, const Loo
   if (read.help) return AskedFor{.action = {}, .text = help_of(*read.verb, facts_, read.all)};
   if (look) PANTOUM_TRY(look(read.given));
   VerbFacts& verb = const_cast<VerbFacts&>(*read.verb);  // one of this program's
-  if (verb.begin && !only_parse) PANTOUM_TRY(verb.begin(read.given));
+  if (!only_parse)
+    for (const auto& begin : verb.begins) PANTOUM_TRY(begin(read.given));
   PANTOUM_TRY(put_all(verb, read.given));
   if (verb.choose) verb.choose();
   return AskedFor{.action = chosen_, .text = {}};

@@ -56,7 +56,7 @@ class Verb {
   void add_settings_of(settings::Fields fields, const std::vector<std::string>& only);
   [[nodiscard]] Option option(const std::string& name);  // one that was added
 
-  // Called with what was given, before any value is put: where values begin with those of a file.
+  // Adds a function that is called with what was given, before any value is put: where values begin with those of a file.
   void begins(std::function<Result<void>(const std::vector<Given>& given)> begin);
   // Sets the action of the program for this verb.
   void does(Action action);

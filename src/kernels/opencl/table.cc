@@ -118,16 +118,17 @@ pt_status sgd(const pt_call& call, Launches& launches) {
   return PT_OK;
 }
 pt_status adam_by(const pt_call& call, Launches& launches, double lr, double decay, double shrink) {
-  const double beta1 = call.reals[0], beta2 = call.reals[1];
+  const double beta1 = call.reals[0], beta2 = call.reals[1], eps = call.reals[2];
   const uint64_t step = call.scalars->step;
-  launches.push_back(
-      {"op_adam",
-       made(call),
-       0,
-       0,
-       {},
-       {narrow(lr / (1 - power(beta1, step))), narrow(decay), narrow(shrink), narrow(1 - beta1), narrow(beta2),
-        narrow(1 - beta2), narrow(call.reals[2]), narrow(std::sqrt(1 - power(beta2, step)))}});
+  const double correction = std::sqrt(1 - power(beta2, step));
+  const double size = (eps < 0 ? lr * correction : lr) / (1 - power(beta1, step));  // eps below 0: update_scaled.c
+  launches.push_back({"op_adam",
+                      made(call),
+                      0,
+                      0,
+                      {},
+                      {narrow(size), narrow(decay), narrow(shrink), narrow(1 - beta1), narrow(beta2), narrow(1 - beta2),
+                       narrow(std::abs(eps)), narrow(eps < 0 ? 1 : correction)}});
   return PT_OK;
 }
 pt_status adam(const pt_call& call, Launches& launches) {

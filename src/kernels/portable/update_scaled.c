@@ -52,23 +52,25 @@ static double power(double base, uint64_t exponent) {
   return result;
 }
 
-/* `moments`: where the two stand among the inputs. The gradient is left out. */
+/* `moments`: where the two stand among the inputs. The gradient is left out. An eps below 0 stands for its magnitude, which is added to the root
+ * before the root's correction: m / (root / correction + eps / correction) is correction * m / (root + eps). */
 static update adam_of(const pt_call* call, unsigned moments, double lr, double decay) {
-  const double beta1 = call->reals[0], beta2 = call->reals[1];
+  const double beta1 = call->reals[0], beta2 = call->reals[1], eps = call->reals[2];
   const uint64_t step = call->scalars->step;
+  const double correction = sqrt(1 - power(beta2, step));
   update u = {.w = call->inputs[0].data,
               .first = call->inputs[moments].data,
               .square = call->inputs[moments + 1].data,
               .w_out = call->outputs[0].data,
               .first_out = call->outputs[1].data,
               .square_out = call->outputs[2].data};
-  u.step_size = (pt_real)(lr / (1 - power(beta1, step)));
+  u.step_size = (pt_real)((eps < 0 ? lr * correction : lr) / (1 - power(beta1, step)));
   u.decay = (pt_real)decay;
   u.add1 = (pt_real)(1 - beta1);
   u.beta2 = (pt_real)beta2;
   u.add2 = (pt_real)(1 - beta2);
-  u.eps = (pt_real)call->reals[2];
-  u.root_correction = (pt_real)sqrt(1 - power(beta2, step));
+  u.eps = (pt_real)fabs(eps);
+  u.root_correction = eps < 0 ? 1 : (pt_real)correction;
   return u;
 }
 

@@ -1,0 +1,452 @@
+#include "ini/layer_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/nearest_name.h"
+
+namespace pantoum::ini {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Outputs = std::vector<Tensor>;
+
+constexpr size_t kChannels = 1, kRows = 2, kColumns = 3;
+
+// ---- Parameters.
+
+// Inputs of one output, and outputs of one input.
+struct Fans {
+  int64_t in = 1, out = 1;
+};
+
+// NNTrainer's names of first values. The values themselves are this library's: they depend on seed and name alone.
+const std::vector<std::string> kInitializers = {"zeros",         "ones",         "xavier_uniform",
+                                                "xavier_normal", "he_uniform",   "he_normal",
+                                                "lecun_uniform", "lecun_normal", "none"};
+
+Initial initial_of(const std::string& name, Fans fans) {
+  const auto in = static_cast<double>(fans.in), out = static_cast<double>(fans.out);
+  const auto spread = [&](double variance) {
+    return name.ends_with("_uniform") ? Initial::uniform(-std::sqrt(3 * variance), std::sqrt(3 * variance))
+                                      : Initial::normal(0, std::sqrt(variance));
+  };
+  if (name == "ones") return Initial::ones();
+  if (name.starts_with("xavier_")) return spread(2 / (in + out));
+  if (name.starts_with("he_")) return spread(2 / in);
+  if (name.starts_with("lecun_")) return spread(1 / in);
+  return Initial::zeros();
+}
+
+Tensor parameter(LayerSite& site, const char* local, const Shape& shape, const Initial& initial) {
+  site.has_weights = true;
+  const std::string name = site.name + "." + local;
+  site.stored.push_back({name, shape});
+  return site.net.parameter(name, shape, initial, site.place());
+}
+
+Tensor weight(LayerSite& site, const char* local, const Shape& shape, Fans fans) {
+  const std::string initializer = site.keys.word("weight_initializer", kInitializers, "xavier_uniform");
+  return parameter(site, local, shape, initial_of(initializer, fans));
+}
+
+Tensor bias(LayerSite& site, const char* local, int64_t count) {
+  const std::string initializer = site.keys.word("bias_initializer", kInitializers, "zeros");
+  return parameter(site, local, {count}, initial_of(initializer, {count, count}));
+}
+
+Tensor node(LayerSite& site, const char* op_type, const std::vector<Tensor>& operands, Attributes attributes = {}) {
+  return site.net.node(op_type, operands, {.attributes = std::move(attributes)}, site.place())[0];
+}
+
+Tensor reshape(LayerSite& site, const Tensor& x, Shape shape) {
+  return site.net.reshape(x, std::move(shape), site.place());
+}
+
+// ---- Layers with weights.
+
+Outputs fully_connected(LayerSite& site) {
+  const int64_t units = site.keys.whole("unit", 1, std::nullopt), in = site.x().shape()[kColumns];
+  Tensor y = site.net.matmul(site.x(), weight(site, "weight", {in, units}, {in, units}), site.place());
+  if (!site.keys.boolean("disable_bias", false)) y = site.net.add(y, bias(site, "bias", units), site.place());
+  return {y};
+}
+
+struct Window {
+  Shape kernel, strides, dilations;
+  Shape pads;  // above, left, below, right
+};
+
+// One number stands for both dimensions.
+Shape pair_of(LayerSite& site, const char* key, int64_t otherwise) {
+  Shape values = site.keys.wholes(key, 1, 2);
+  if (values.empty()) values = {otherwise};
+  return {values.front(), values.back()};
+}
+
+// NNTrainer's `same`: as many windows as strides, the odd row of padding below.
+std::pair<int64_t, int64_t> same_padding(int64_t extent, int64_t kernel, int64_t stride) {
+  const int64_t windows = (extent + stride - 1) / stride;
+  const int64_t padding = std::max<int64_t>((windows - 1) * stride + kernel - extent, 0);
+  return {padding / 2, padding - padding / 2};
+}
+
+// `padding`: valid, same, one number for all sides, two (rows, columns) or four (above, below, left, right).
+Shape pads_of(LayerSite& site, const Window& window) {
+  const std::string given = lower_case(site.keys.text("padding", "valid"));
+  if (given == "valid") return {0, 0, 0, 0};
+  if (given == "same") {
+    const Shape shape = site.x().shape();
+    const auto reach = [&](size_t d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; };
+    const auto [above, below] = same_padding(shape[kRows], reach(0), window.strides[0]);
+    const auto [left, right] = same_padding(shape[kColumns], reach(1), window.strides[1]);
+    return {above, left, below, right};
+  }
+  const Shape values = site.keys.wholes("padding", 0, 4);
+  if (values.size() == 1) return Shape(4, values[0]);
+  if (values.size() == 2) return {values[0], values[1], values[0], values[1]};
+  if (values.size() == 4) return {values[0], values[2], values[1], values[3]};
+  site.keys.refuse("padding", "the padding has three numbers", "write valid, same, or one, two or four numbers");
+  return {0, 0, 0, 0};
+}
+
+Window window_of(LayerSite& site, const char* kernel_key) {
+  Window window{.kernel = site.keys.wholes(kernel_key, 1, 2)};
+  if (window.kernel.empty()) site.keys.refuse("", fmt::format("the key '{}' is missing", kernel_key), "add it, as 3,3");
+  window.kernel.resize(2, window.kernel.empty() ? 1 : window.kernel[0]);
+  window.strides = pair_of(site, "stride", 1);
+  window.dilations = pair_of(site, "dilation", 1);
+  window.pads = pads_of(site, window);
+  return window;
+}
+
+Attributes attributes_of(const Window& window) {
+  return {{"kernel_shape", window.kernel},
+          {"strides", window.strides},
+          {"dilations", window.dilations},
+          {"pads", window.pads}};
+}
+
+Outputs conv2d(LayerSite& site) {
+  const int64_t filters = site.keys.whole("filters", 1, std::nullopt), channels = site.x().shape()[kChannels];
+  const Window window = window_of(site, "kernel_size");
+  if (site.keys.has_problem()) return {};
+  const int64_t area = window.kernel[0] * window.kernel[1];
+  std::vector<Tensor> operands = {site.x(),
+                                  weight(site, "weight", {filters, channels, window.kernel[0], window.kernel[1]},
+                                         {channels * area, filters * area})};
+  if (!site.keys.boolean("disable_bias", false)) operands.push_back(bias(site, "bias", filters));
+  return {node(site, "Conv", operands, attributes_of(window))};
+}
+
+// Axis C; with one channel, W.
+Outputs batch_normalization(LayerSite& site) {
+  const Shape shape = site.x().shape();
+  const bool over_columns = shape[kChannels] == 1;
+  const int64_t count = over_columns ? shape[kColumns] : shape[kChannels];
+  const double epsilon = site.keys.number("epsilon", 0, 1, 1e-3), momentum = site.keys.number("momentum", 0, 1, 0.99);
+  const auto first = [&](const char* key, const char* otherwise) {
+    return initial_of(site.keys.word(key, kInitializers, otherwise), {count, count});
+  };
+  for (const char* statistic : {"moving_mean_initializer", "moving_variance_initializer"}) {
+    const std::string usual = statistic == std::string_view("moving_mean_initializer") ? "zeros" : "ones";
+    if (site.keys.word(statistic, kInitializers, usual) != usual)
+      site.keys.refuse(statistic, fmt::format("first statistics other than {} are not read", usual), "use " + usual);
+  }
+  const BatchNorm layer{.epsilon = epsilon,
+                        .momentum = 1 - momentum,
+                        .biased_statistics = true,
+                        .initial_weight = first("gamma_initializer", "ones"),
+                        .initial_bias = first("beta_initializer", "zeros"),
+                        .name = site.name};
+  site.has_weights = true;
+  for (const char* local : {"running_mean", "running_var"})
+    site.stored.push_back({site.name + "." + local, {count}, true});
+  for (const char* local : {"weight", "bias"}) site.stored.push_back({site.name + "." + local, {count}});
+  if (!over_columns) return {site.net.batch_norm(site.x(), layer, site.place())};
+  Tensor turned = site.net.permute(site.x(), {0, 3, 2, 1}, site.place());
+  turned = site.net.batch_norm(turned, layer, site.place());
+  return {site.net.permute(turned, {0, 3, 2, 1}, site.place())};
+}
+
+// A column of indices, which stand as numbers in the data: [N,C,H,W] -> [N,1,CHW,out].
+Outputs embedding(LayerSite& site) {
+  const int64_t rows = site.keys.whole("in_dim", 1, std::nullopt),
+                columns = site.keys.whole("out_dim", 1, std::nullopt);
+  const Shape shape = site.x().shape();
+  const int64_t indices = shape[kChannels] * shape[kRows] * shape[kColumns];
+  const Tensor table = weight(site, "weight", {rows, columns}, {rows, columns});
+  const Tensor which = site.net.cast(reshape(site, site.x(), {0, 1, indices}), DType::i64, site.place());
+  return {site.net.gather(table, which, 0, site.place())};
+}
+
+// ---- Recurrent layers: [N,1,T,F] -> [N,1,T,units], or [N,1,1,units] of the last step.
+
+struct RecurrentType {
+  const char* op_type;
+  int64_t gates;
+  std::vector<int64_t> order;            // ONNX's gates, as positions among NNTrainer's
+  std::vector<std::string> activations;  // what NNTrainer has unless a key says otherwise, in ONNX's order
+};
+
+std::string onnx_activation(LayerSite& site, const char* key, const char* otherwise) {
+  const std::string name = site.keys.word(key, {"tanh", "sigmoid", "relu"}, otherwise);
+  return name == "tanh" ? "Tanh" : name == "sigmoid" ? "Sigmoid" : "Relu";
+}
+
+// [in, gates units] in NNTrainer's order -> [1, gates units, in] in ONNX's.
+Tensor turned_weight(LayerSite& site, const RecurrentType& type, const Tensor& given, int64_t units) {
+  Tensor rows = site.net.transpose(given, 0, 1, site.place());
+  if (!std::ranges::is_sorted(type.order)) {
+    const Outputs gates = site.net.split(rows, Shape(static_cast<size_t>(type.gates), units), 0, site.place());
+    Outputs order;
+    for (const int64_t gate : type.order) order.push_back(gates[static_cast<size_t>(gate)]);
+    rows = site.net.concat(order, 0, site.place());
+  }
+  return site.net.unsqueeze(rows, {0}, site.place());
+}
+
+Tensor turned_bias(LayerSite& site, const RecurrentType& type, const Tensor& given, int64_t units) {
+  if (std::ranges::is_sorted(type.order)) return given;
+  const Outputs gates = site.net.split(given, Shape(static_cast<size_t>(type.gates), units), 0, site.place());
+  Outputs order;
+  for (const int64_t gate : type.order) order.push_back(gates[static_cast<size_t>(gate)]);
+  return site.net.concat(order, 0, site.place());
+}
+
+// [1, 2 gates units]: of the inputs, then of the state.
+Tensor recurrent_bias(LayerSite& site, const RecurrentType& type, int64_t units) {
+  const int64_t count = type.gates * units;
+  const bool is_one = site.keys.boolean("integrate_bias", false);
+  const Tensor of_input = turned_bias(site, type, bias(site, is_one ? "bias" : "bias_ih", count), units);
+  const Tensor of_state =
+      is_one ? site.net.constant({count}, std::vector<float>(static_cast<size_t>(count), 0.0F), site.place())
+             : turned_bias(site, type, bias(site, "bias_hh", count), units);
+  return site.net.unsqueeze(site.net.concat({of_input, of_state}, 0, site.place()), {0}, site.place());
+}
+
+Outputs recurrent(LayerSite& site, const RecurrentType& type, Attributes attributes) {
+  const int64_t units = site.keys.whole("unit", 1, std::nullopt);
+  const Shape shape = site.x().shape();
+  const bool whole_sequence = site.keys.boolean("return_sequences", false);
+  if (shape[kChannels] != 1)
+    site.keys.refuse(
+        "", fmt::format("a recurrent layer reads [1:T:features], and its input has {} channels", shape[kChannels]),
+        "put a flatten or another layer before it");
+  if (site.keys.number("dropout_rate", 0, 1, 0) != 0)
+    site.keys.refuse("dropout_rate", "dropout inside of a recurrent layer is not read",
+                     "put a dropout layer behind it");
+  if (site.keys.boolean("bidirectional", false))
+    site.keys.refuse("bidirectional", "layers of both directions are not read from .ini files",
+                     "export the network to ONNX");
+  site.keys.ignore("max_timestep");
+  const bool has_bias = !site.keys.boolean("disable_bias", false);
+  if (site.keys.has_problem()) return {};
+  const int64_t in = shape[kColumns], columns = type.gates * units;
+  const Tensor w = turned_weight(site, type, weight(site, "weight_ih", {in, columns}, {in, columns}), units);
+  const Tensor r = turned_weight(site, type, weight(site, "weight_hh", {units, columns}, {units, columns}), units);
+  const Tensor b = has_bias ? recurrent_bias(site, type, units) : Tensor();
+  attributes.insert({{"hidden_size", units}, {"activations", type.activations}});
+  Tensor sequence = reshape(site, site.x(), {0, shape[kRows], in});
+  sequence = site.net.transpose(sequence, 0, 1, site.place());
+  const Outputs made =
+      site.net.node(type.op_type, {sequence, w, r, b}, {.attributes = std::move(attributes), .outputs = 2},
+                    site.place());  // [T,1,N,units], [1,N,units]
+  if (whole_sequence) return {site.net.permute(made[0], {2, 1, 0, 3}, site.place())};
+  return {site.net.unsqueeze(site.net.permute(made[1], {1, 0, 2}, site.place()), {1}, site.place())};
+}
+
+Outputs lstm(LayerSite& site) {
+  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh"),
+                    gate = onnx_activation(site, "recurrent_activation", "sigmoid");
+  return recurrent(site, {"LSTM", 4, {0, 3, 1, 2}, {gate, state, state}}, {});
+}
+
+Outputs gru(LayerSite& site) {
+  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh"),
+                    gate = onnx_activation(site, "recurrent_activation", "sigmoid");
+  const int64_t reset_after = site.keys.boolean("reset_after", true) ? 1 : 0;
+  return recurrent(site, {"GRU", 3, {0, 1, 2}, {gate, state}}, {{"linear_before_reset", reset_after}});
+}
+
+Outputs rnn(LayerSite& site) {
+  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh");
+  return recurrent(site, {"RNN", 1, {0}, {state}}, {});
+}
+
+// ---- Layers without weights.
+
+Outputs input(LayerSite& site) {
+  if (site.keys.boolean("standardization", false))
+    site.keys.refuse("standardization", "standardized inputs are not read from .ini files",
+                     "prepare the data with --normalize");
+  if (!site.keys.boolean("normalization", false)) return {site.x()};
+  const std::vector<int64_t> all = {0, 1, 2, 3};
+  const Tensor least = site.net.min(site.x(), all, true, site.place()),
+               most = site.net.max(site.x(), all, true, site.place());
+  return {(site.x() - least) / (most - least)};
+}
+
+Outputs pooling2d(LayerSite& site) {
+  const std::string pooling =
+      site.keys.word("pooling", {"max", "average", "global_max", "global_average"}, std::nullopt);
+  if (pooling.starts_with("global_") || site.keys.entry("pool_size") == nullptr) {
+    for (const char* key : {"pool_size", "stride", "padding"}) site.keys.ignore(key);
+    return {node(site, pooling.ends_with("max") ? "GlobalMaxPool" : "GlobalAveragePool", {site.x()})};
+  }
+  const Window window = window_of(site, "pool_size");
+  if (site.keys.has_problem()) return {};
+  Attributes attributes = attributes_of(window);
+  if (pooling == "max") return {node(site, "MaxPool", {site.x()}, std::move(attributes))};
+  attributes["count_include_pad"] = int64_t{0};
+  return {node(site, "AveragePool", {site.x()}, std::move(attributes))};
+}
+
+Outputs flatten_layer(LayerSite& site) {
+  return {flatten(site, site.x())};
+}
+
+// The key `activation` of any layer says which.
+Outputs activation(LayerSite& site) {
+  if (site.keys.entry("activation") == nullptr)
+    site.keys.refuse("", "the key 'activation' is missing", "add activation = relu, or another");
+  return {site.x()};
+}
+
+Outputs addition(LayerSite& site) {
+  Tensor sum = site.x();
+  for (size_t each = 1; each < site.inputs.size(); ++each) sum = site.net.add(sum, site.inputs[each], site.place());
+  return {sum};
+}
+
+// 1: C, 2: H, 3: W.
+int64_t axis_of(LayerSite& site, int64_t otherwise) {
+  const int64_t axis = site.keys.whole("axis", 1, otherwise);
+  if (axis > static_cast<int64_t>(kColumns))
+    site.keys.refuse("axis", "the axis is none of 1 (C), 2 (H) and 3 (W)", "give one");
+  return std::min<int64_t>(axis, kColumns);
+}
+
+Outputs concat(LayerSite& site) {
+  const int64_t usual = site.x().shape()[kChannels] > 1 ? kColumns : kChannels;
+  return {site.net.concat(site.inputs, axis_of(site, usual), site.place())};
+}
+
+Outputs split(LayerSite& site) {
+  const int64_t axis = axis_of(site, kChannels), extent = site.x().shape()[static_cast<size_t>(axis)];
+  const int64_t parts = site.keys.whole("split_number", 1, extent);
+  if (extent % parts != 0)
+    site.keys.refuse("split_number", fmt::format("{} parts do not divide the extent {}", parts, extent),
+                     "give a divisor");
+  if (site.keys.has_problem()) return {};
+  return site.net.chunk(site.x(), parts, axis, site.place());
+}
+
+Outputs dropout(LayerSite& site) {
+  const double rate = site.keys.number("dropout_rate", 0, 1, 0);
+  return {rate == 0 ? site.x() : site.net.dropout(site.x(), rate, site.place())};
+}
+
+Outputs identity(LayerSite& site) {
+  return site.inputs;
+}
+
+Outputs mse(LayerSite& site) {
+  site.loss = LossLayer::kMse;
+  return {site.x()};
+}
+
+// The activation of the loss is the layer's: what comes before it goes to the loss (Builder::read_common).
+Outputs cross_softmax(LayerSite& site) {
+  site.loss = LossLayer::kCrossSoftmax;
+  return {site.x()};
+}
+
+Outputs cross_sigmoid(LayerSite& site) {
+  site.loss = LossLayer::kCrossSigmoid;
+  return {site.x()};
+}
+
+struct Type {
+  Outputs (*build)(LayerSite&);
+  size_t most_inputs = 1;
+};
+
+const std::map<std::string, Type>& types() {
+  static const std::map<std::string, Type> all = {{"input", {input}},
+                                                  {"fully_connected", {fully_connected}},
+                                                  {"conv2d", {conv2d}},
+                                                  {"pooling2d", {pooling2d}},
+                                                  {"flatten", {flatten_layer}},
+                                                  {"batch_normalization", {batch_normalization}},
+                                                  {"activation", {activation}},
+                                                  {"addition", {addition, SIZE_MAX}},
+                                                  {"concat", {concat, SIZE_MAX}},
+                                                  {"multiout", {identity}},
+                                                  {"output", {identity}},
+                                                  {"split", {split}},
+                                                  {"embedding", {embedding}},
+                                                  {"dropout", {dropout}},
+                                                  {"rnn", {rnn}},
+                                                  {"lstm", {lstm}},
+                                                  {"gru", {gru}},
+                                                  {"identity", {identity, SIZE_MAX}},
+                                                  {"mse", {mse}},
+                                                  {"cross_softmax", {cross_softmax}},
+                                                  {"cross_sigmoid", {cross_sigmoid}}};
+  return all;
+}
+
+}  // namespace
+
+std::vector<Tensor> build_layer(const std::string& type, LayerSite& site) {
+  const auto found = types().find(type);
+  if (found == types().end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : types()) names.push_back(name);
+    site.keys.refuse("type", fmt::format("layers of type '{}' are not read from .ini files", type),
+                     fmt::format("{}the types are {}; other networks come as ONNX, or from the C++ builder",
+                                 base::hint_at(type, names), fmt::join(names, ", ")));
+    return {};
+  }
+  if (site.inputs.size() > found->second.most_inputs)
+    site.keys.refuse("input_layers",
+                     fmt::format("a layer of type '{}' reads one layer, not {}", type, site.inputs.size()), "name one");
+  if (site.keys.has_problem()) return {};
+  return found->second.build(site);
+}
+
+const std::vector<std::string>& activation_names() {
+  static const std::vector<std::string> names = {"relu",     "sigmoid", "tanh",      "softmax", "leaky_relu",
+                                                 "swish",    "gelu",    "tanh_gelu", "elu",     "selu",
+                                                 "softplus", "mish",    "none"};
+  return names;
+}
+
+Tensor activate(LayerSite& site, const std::string& activation, const Tensor& x) {
+  ModelBuilder& net = site.net;
+  if (activation == "relu") return net.relu(x, site.place());
+  if (activation == "sigmoid") return net.sigmoid(x, site.place());
+  if (activation == "tanh") return net.tanh(x, site.place());
+  if (activation == "softmax") return net.softmax(x, -1, site.place());
+  if (activation == "leaky_relu") return net.leaky_relu(x, 0.01, site.place());
+  if (activation == "swish") return net.silu(x, site.place());
+  if (activation == "gelu") return net.gelu(x, false, site.place());
+  if (activation == "tanh_gelu") return net.gelu(x, true, site.place());
+  if (activation == "elu") return net.elu(x, 1, site.place());
+  if (activation == "selu") return net.selu(x, site.place());
+  if (activation == "softplus") return net.softplus(x, site.place());
+  if (activation == "mish") return net.mish(x, site.place());
+  return x;
+}
+
+Tensor flatten(LayerSite& site, const Tensor& x) {
+  return reshape(site, x, {0, 1, 1, -1});
+}
+
+}  // namespace pantoum::ini

@@ -1,0 +1,261 @@
+#include "ini/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "ini/network.h"
+#include "ini/training.h"
+
+namespace pantoum::ini {
+namespace {
+
+// What a layer leaves for its readers, and for the loss.
+struct Built {
+  std::vector<Tensor> outputs;
+  LossLayer loss = LossLayer::kNone;
+  std::string activation = "none";  // what made the outputs last, of a layer with one output
+  Tensor before = {};               // what it was applied to
+};
+
+class Builder {
+ public:
+  Builder(const Network& network, Settings settings)
+      : network_(network),
+        settings_(std::move(settings)),
+        net_(std::filesystem::path(network.files.front().path).stem().string()),
+        built_(network.layers.size()) {
+    made_.training = std::move(settings_.training);
+  }
+
+  Result<Model> build() {
+    for (const size_t place : network_.order) PANTOUM_TRY(build(network_.layers[place], built_[place]));
+    PANTOUM_TRY(finish_clipping());
+    PANTOUM_TRY(add_outputs());
+    Result<std::string> onnx = net_.onnx();
+    if (!onnx) return refused(onnx.error());
+    made_.onnx = *std::move(onnx);
+    return std::move(made_);
+  }
+
+ private:
+  // The layers whose gradients have a limit of their own for their norm.
+  struct Clipped {
+    const NetworkLayer* layer;
+    std::optional<double> most;
+  };
+
+  const Network& network_;
+  Settings settings_;
+  ModelBuilder net_;
+  std::vector<Built> built_;
+  std::vector<Clipped> clipped_;  // of the layers with weights
+  Model made_;
+
+  static Failure refused(Error error) {
+    error.code = "E0214";
+    error.message = "layers of the file do not fit together";
+    error.where.clear();
+    error.help = "the notes have the lines; shapes are channels:rows:columns of one sample";
+    return Failure(std::move(error));
+  }
+
+  Result<void> build(const NetworkLayer& layer, Built& built) {
+    Keys keys(*layer.section, *layer.path);
+    for (const char* read_already : {"type", "input_layers"}) keys.ignore(read_already);
+    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    take_inputs(layer, site);
+    if (keys.has_problem()) return keys.done();
+    if (!net_.problems().empty()) return refused(net_.onnx().error());
+    built.outputs = build_layer(layer.type, site);
+    if (!keys.has_problem()) read_common(layer, site, built);
+    PANTOUM_TRY(keys.done());
+    if (!net_.problems().empty()) return refused(net_.onnx().error());
+    return {};
+  }
+
+  // The layer's inputs, or an input of the model with the shape that it gives.
+  void take_inputs(const NetworkLayer& layer, LayerSite& site) {
+    for (const Source& source : layer.sources) {
+      const std::vector<Tensor>& outputs = built_[source.layer].outputs;
+      const auto& from = network_.layers[source.layer];
+      const bool copies = from.type == "multiout" || from.type == "output";
+      const size_t which = copies ? 0 : static_cast<size_t>(source.output);
+      if (which >= outputs.size())
+        return site.keys.refuse("input_layers",
+                                fmt::format("the layer '{}' has no output {}", from.name, source.output),
+                                fmt::format("it has {}, counted from 0", outputs.size()));
+      site.inputs.push_back(outputs[which]);
+    }
+    const Entry* const shape = site.keys.entry("input_shape");
+    if (!site.inputs.empty()) return;
+    if (shape == nullptr)
+      return site.keys.refuse("", "the layer reads no other and has no input_shape",
+                              "add input_shape = channels:rows:columns");
+    const std::optional<std::vector<int64_t>> extents = sample_shape(shape->value);
+    if (!extents)
+      return site.keys.refuse("input_shape", fmt::format("'{}' is no shape", shape->value),
+                              "write channels:rows:columns, as 3:32:32");
+    site.inputs.push_back(net_.input(layer.name, *extents, DType::f32, site.place()));
+  }
+
+  // "3:32:32", "28:28", "1:3:32:32": filled up with 1 from the left; the batch in front is passed over.
+  static std::optional<std::vector<int64_t>> sample_shape(std::string text) {
+    std::replace(text.begin(), text.end(), ':', ',');
+    const Section one{"", 0, {{"input_shape", text, 0}}};
+    const std::string path;
+    Keys keys(one, path);
+    std::vector<int64_t> extents = keys.wholes("input_shape", 1, 4);
+    if (keys.has_problem() || extents.empty()) return std::nullopt;
+    if (extents.size() == 4) extents.erase(extents.begin());
+    extents.insert(extents.begin(), 3 - extents.size(), 1);
+    return extents;
+  }
+
+  // The keys that any layer has.
+  void read_common(const NetworkLayer& layer, LayerSite& site, Built& built) {
+    Keys& keys = site.keys;
+    std::string activation = keys.word("activation", activation_names(), "none");
+    if (site.loss == LossLayer::kCrossSoftmax) activation = "softmax";
+    if (site.loss == LossLayer::kCrossSigmoid) activation = "sigmoid";
+    const bool flattens = keys.boolean("flatten", false);
+    if (activation != "none") {
+      if (built.outputs.size() == 1 && !flattens) built.activation = activation, built.before = built.outputs[0];
+      for (Tensor& output : built.outputs) output = activate(site, activation, output);
+    }
+    if (flattens)
+      for (Tensor& output : built.outputs) output = flatten(site, output);
+    built.loss = site.loss;
+    for (const char* key : {"engine", "print", "packed"}) keys.ignore(key);
+    for (const char* key : {"weight_initializer", "bias_initializer", "disable_bias"}) keys.ignore(key);
+    refuse_unread(keys);
+    const bool trains = keys.boolean("trainable", true) && !layer.frozen;
+    if (site.has_weights && !trains) made_.training.freeze.push_back(layer.name + ".*");
+    read_penalties(layer, keys, site.has_weights);
+    const bool clips = keys.entry("clip_grad_by_norm") != nullptr;
+    const double most = keys.number("clip_grad_by_norm", 0, 1e30, 0);
+    if (site.has_weights && trains) clipped_.push_back({&layer, clips ? std::optional(most) : settings_.clip_of_all});
+  }
+
+  static void refuse_unread(Keys& keys) {
+    if (keys.entry("shared_from") != nullptr)
+      keys.refuse("shared_from", "weights that two layers share are not read from .ini files",
+                  "build the network with the C++ builder's make(), or export it to ONNX");
+    if (keys.boolean("distribute", false))
+      keys.refuse("distribute", "layers that are applied to each time step are not read from .ini files",
+                  "fully_connected does that without the key");
+    if (lower_case(keys.text("weight_dtype", "fp32")) != "fp32")
+      keys.refuse("weight_dtype", "only FP32 is read", "delete the line");
+    if (keys.number("loss_scale", 0, 1e30, 1) != 1)
+      keys.refuse("loss_scale", "a scaled loss is not read: everything is computed in float32", "delete the line");
+  }
+
+  // The penalty of a regularizer adds constant * w to the gradient, as weight_decay does.
+  void read_penalties(const NetworkLayer& layer, Keys& keys, bool has_weights) {
+    const std::string regularizer = keys.word("weight_regularizer", {"l2norm", "none"}, "none");
+    const double constant = keys.number("weight_regularizer_constant", 0, 1e30, 1);
+    const double of_weights = keys.number("weight_decay", 0, 1e30, 0) + (regularizer == "l2norm" ? constant : 0);
+    const double of_biases = keys.number("bias_decay", 0, 1e30, 0);
+    if (!has_weights) return;
+    if (of_weights > 0) made_.training.groups.push_back({.names = layer.name + ".weight*", .weight_decay = of_weights});
+    if (of_biases > 0) made_.training.groups.push_back({.names = layer.name + ".bias*", .weight_decay = of_biases});
+  }
+
+  // NNTrainer takes one norm over all gradients that have a limit.
+  Result<void> finish_clipping() {
+    if (clipped_.empty() || std::ranges::none_of(clipped_, [](const Clipped& each) { return each.most.has_value(); }))
+      return {};
+    for (const Clipped& each : clipped_)
+      if (each.most != clipped_.front().most)
+        return fail("E0214",
+                    fmt::format("[{}]: the gradients of some layers are clipped, or by other norms", each.layer->name),
+                    place_of(*each.layer->path, each.layer->section->line),
+                    "write clip_grad_by_norm in [model], for all layers, and delete it from the layers");
+    made_.training.clip_norm = clipped_.front().most;
+    return {};
+  }
+
+  // The layers that no other reads, in the order of label_layers where it names them.
+  std::vector<size_t> ends() const {
+    std::vector<size_t> found;
+    for (size_t place = 0; place < network_.layers.size(); ++place)
+      if (!network_.layers[place].is_read) found.push_back(place);
+    const auto rank = [&](size_t place) {
+      const auto& names = settings_.label_layers;
+      return std::find(names.begin(), names.end(), network_.layers[place].name) - names.begin();
+    };
+    std::ranges::stable_sort(found, [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    return found;
+  }
+
+  Result<void> add_outputs() {
+    std::vector<Loss> losses;
+    for (const size_t place : ends()) {
+      const NetworkLayer& layer = network_.layers[place];
+      const Built& built = built_[place];
+      PANTOUM_ASSIGN(const std::optional<Loss> loss, loss_of(layer, built));
+      for (size_t output = 0; output < built.outputs.size(); ++output) {
+        const std::string name = output_name(layer, built, output);
+        net_.output(name, result_of(layer, built, output), place_of_layer(layer));
+        if (!loss) continue;
+        losses.push_back(*loss);
+        losses.back().output = name;
+        losses.back().classes_last = loss->name == "soft_cross_entropy" && !is_row(built.outputs[output]);
+      }
+    }
+    if (!losses.empty()) made_.training.loss = Losses(std::move(losses));
+    return {};
+  }
+
+  static bool is_row(const Tensor& x) { return x.shape()[1] == 1 && x.shape()[2] == 1; }
+
+  static Place place_of_layer(const NetworkLayer& layer) {
+    return {layer.path->c_str(), static_cast<unsigned>(layer.section->line)};
+  }
+
+  // [N,1,1,W] becomes [N,W]. A last activation comes behind that: the loss takes what stands before it.
+  Tensor result_of(const NetworkLayer& layer, const Built& built, size_t output) {
+    const Tensor& tensor = built.outputs[output];
+    if (!is_row(tensor)) return tensor;
+    const std::vector<int64_t> row = {0, tensor.shape()[3]};
+    const Place place = place_of_layer(layer);
+    if (!built.before.valid() || built.before.shape() != tensor.shape()) return net_.reshape(tensor, row, place);
+    Keys keys(*layer.section, *layer.path);
+    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    return activate(site, built.activation, net_.reshape(built.before, row, place));
+  }
+
+  // The layer's name; with a number where it has several outputs, or where the name is that of the layer's own input of the model.
+  static std::string output_name(const NetworkLayer& layer, const Built& built, size_t output) {
+    if (built.outputs.size() > 1) return fmt::format("{}({})", layer.name, output);
+    return layer.sources.empty() ? layer.name + "(0)" : layer.name;
+  }
+
+  // NNTrainer joins a last softmax or sigmoid with the loss `cross`.
+  Result<std::optional<Loss>> loss_of(const NetworkLayer& layer, const Built& built) const {
+    if (built.loss == LossLayer::kMse) return Loss{.name = "mse"};
+    if (built.loss == LossLayer::kCrossSoftmax) return Loss{.name = "soft_cross_entropy"};
+    if (built.loss == LossLayer::kCrossSigmoid) return Loss{.name = "bce_with_logits"};
+    if (settings_.loss == LossName::kNone) return std::optional<Loss>();
+    if (settings_.loss == LossName::kMse) return Loss{.name = "mse"};
+    if (built.activation == "softmax") return Loss{.name = "soft_cross_entropy"};
+    if (built.activation == "sigmoid") return Loss{.name = "bce_with_logits"};
+    return fail("E0214",
+                fmt::format("[{}]: the loss 'cross' needs a last activation of softmax or sigmoid", layer.name),
+                place_of(*layer.path, layer.section->line), "add activation = softmax, or take loss = mse");
+  }
+};
+
+}  // namespace
+
+Result<Model> read_model(const std::string& path) {
+  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+  PANTOUM_ASSIGN(Text text, parse_ini(bytes, path));
+  PANTOUM_ASSIGN(Settings settings, read_settings(text));
+  PANTOUM_ASSIGN(const Network network, read_network(std::move(text)));
+  return Builder(network, std::move(settings)).build();
+}
+
+}  // namespace pantoum::ini

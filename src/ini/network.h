@@ -1,0 +1,45 @@
+// The layers of a model file: which one reads which, and their order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ini/ini_text.h"
+
+namespace pantoum::ini {
+
+// Output `output` of the layer number `layer` of Network::layers.
+struct Source {
+  size_t layer = 0;
+  int64_t output = 0;
+};
+
+struct NetworkLayer {
+  const Section* section = nullptr;
+  const std::string* path = nullptr;  // of the file that the section stands in
+  std::string name, type;             // in lower case
+  std::vector<Source> sources;
+  bool frozen = false;   // of a backbone that is not trained
+  bool is_read = false;  // by another layer
+};
+
+struct Network {
+  std::deque<Text> files;            // the model's file first, then the backbones'
+  std::vector<NetworkLayer> layers;  // in the order of the files
+  // Positions in `layers`. Every layer comes behind those that it reads. The order is NNTrainer's, which its .bin files have: the reverse of the
+  // order in which a depth-first walk from reader to reader leaves the layers.
+  std::vector<size_t> order;
+};
+
+// Is the section one of those that are no layer?
+[[nodiscard]] bool is_setting(std::string_view section);
+
+// Reads the files of backbones that `file` names, relative to its folder.
+// E0214: a layer reads one that is not there, or its own result; a name twice or of other letters; a backbone that is no .ini file, or one of a
+// backbone of a backbone and so on to a depth of 8. E0201: a backbone's file cannot be read.
+[[nodiscard]] Result<Network> read_network(Text file);
+
+}  // namespace pantoum::ini

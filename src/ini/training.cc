@@ -1,0 +1,194 @@
+#include "ini/training.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+namespace pantoum::ini {
+namespace {
+
+constexpr double kAny = 1e30;
+
+// `path` as it is named from the folder of the model file.
+std::string beside(const Text& file, const std::string& path) {
+  return (std::filesystem::path(file.path).parent_path() / path).lexically_normal().string();
+}
+
+class SettingsReader {
+ public:
+  explicit SettingsReader(const Text& file) : file_(file) {}
+
+  Result<Settings> read() {
+    if (const Section* section = file_.find("model")) PANTOUM_TRY(read_model(*section));
+    if (const Section* section = file_.find("optimizer")) PANTOUM_TRY(read_optimizer(*section));
+    if (const Section* section = file_.find("learningratescheduler")) PANTOUM_TRY(read_scheduler(*section));
+    PANTOUM_TRY(read_old_data());
+    PANTOUM_TRY(read_data("train_set", made_.training.train_data));
+    PANTOUM_TRY(read_data("valid_set", made_.training.test_data));
+    if (const Section* section = file_.find("test_set")) ignore_all(*section, "evaluate with pantoum eval --data");
+    finish_rate();
+    return std::move(made_);
+  }
+
+ private:
+  const Text& file_;
+  Settings made_;
+  bool adam_ = true;  // NNTrainer's optimizer where none is named
+  bool has_optimizer_ = false;
+  Adam adam_settings_{.eps = 1e-7};
+  double decay_ = 0;
+  std::optional<double> rate_, decay_rate_, scheduler_rate_;
+  double decay_steps_ = 0;
+
+  void note(const std::string& text) { made_.training.notes.push_back(text); }
+
+  void ignore_all(const Section& section, const std::string& instead) {
+    note(fmt::format("{}: [{}] is passed over: {}", place_of(file_.path, section.line), section.name, instead));
+  }
+
+  // Keys of NNTrainer that say how it keeps its memory: the plan says that here.
+  void pass_over(Keys& keys, const std::vector<const char*>& names) {
+    for (const char* name : names)
+      if (const Entry* found = keys.entry(name))
+        note(fmt::format("{}: '{}' is passed over: the plan decides that", place_of(file_.path, found->line), name));
+  }
+
+  Result<void> read_model(const Section& section) {
+    Keys keys(section, file_.path);
+    keys.ignore("type");
+    Training& training = made_.training;
+    if (keys.entry("epochs") != nullptr) training.epochs = keys.whole("epochs", 1, 1);
+    training.batch = keys.whole("batch_size", 1, 1);
+    const std::string loss = keys.word("loss", {"mse", "cross", "none"}, "none");
+    made_.loss = loss == "mse" ? LossName::kMse : loss == "cross" ? LossName::kCross : LossName::kNone;
+    if (keys.entry("clip_grad_by_norm") != nullptr) made_.clip_of_all = keys.number("clip_grad_by_norm", 0, kAny, 0);
+    for (const std::string& name : comma_list(keys.text("input_layers", "")))
+      made_.input_layers.push_back(lower_case(name));
+    for (const std::string& name : comma_list(keys.text("label_layers", "")))
+      made_.label_layers.push_back(lower_case(name));
+    keys.ignore("save_path"), keys.ignore("save_best_path"), keys.ignore("continue_train");
+    keys.ignore("tensor_format"), keys.ignore("tensor_type");
+    pass_over(keys, {"memory_optimization", "fsu", "fsu_path", "fsu_lookahead", "memory_swap", "memory_swap_path",
+                     "memory_swap_lookahead"});
+    if (keys.number("loss_scale", 0, kAny, 1) != 1)
+      keys.refuse("loss_scale", "a scaled loss is not read: everything is computed in float32", "delete the line");
+    if (lower_case(keys.text("model_tensor_type", "FP32-FP32")) != "fp32-fp32")
+      keys.refuse("model_tensor_type", "only FP32-FP32 is read", "delete the line");
+    read_rate(keys);
+    if (const Entry* old = keys.entry("optimizer")) {
+      has_optimizer_ = true;
+      adam_ = keys.word("optimizer", {"sgd", "adam"}, old->value) == "adam";
+    }
+    return keys.done();
+  }
+
+  // The keys that [optimizer] has, and [model] had in old files.
+  void read_rate(Keys& keys) {
+    const bool is_model = keys.section().name == "model";
+    if (const Entry* rate = keys.entry("learning_rate")) {
+      const double value = keys.number("learning_rate", 0, kAny, 0);
+      const bool counts = !is_model || keys.section().find("optimizer") != nullptr;
+      if (counts)
+        rate_ = value;
+      else
+        note(fmt::format(
+            "{}: 'learning_rate' of [model] is passed over, as by NNTrainer, since [model] names no optimizer",
+            place_of(file_.path, rate->line)));
+    }
+    if (keys.entry("decay_rate") != nullptr) decay_rate_ = keys.number("decay_rate", 0, 1, 1);
+    decay_steps_ = keys.number("decay_steps", 1, kAny, decay_steps_ == 0 ? 1 : decay_steps_);
+    adam_settings_.beta1 = keys.number("beta1", 0, 1, adam_settings_.beta1);
+    adam_settings_.beta2 = keys.number("beta2", 0, 1, adam_settings_.beta2);
+    adam_settings_.eps = keys.number("epsilon", 0, 1, adam_settings_.eps);
+  }
+
+  Result<void> read_optimizer(const Section& section) {
+    Keys keys(section, file_.path);
+    has_optimizer_ = true;
+    const std::string type = keys.word("type", {"sgd", "adam", "adamw"}, "adam");
+    adam_ = type != "sgd";
+    if (type == "adamw")
+      keys.refuse("type", "NNTrainer's adamw is not read from .ini files",
+                  "delete the line and give --optimizer adamw");
+    read_rate(keys);
+    adam_settings_.eps_before_correction = !keys.boolean("torch_ref", false);
+    decay_ = keys.number("weight_decay", 0, kAny, 0);
+    return keys.done();
+  }
+
+  Result<void> read_scheduler(const Section& section) {
+    Keys keys(section, file_.path);
+    const std::string type = keys.word("type", {"constant", "exponential", "step", "linear", "cosine"}, std::nullopt);
+    const std::vector<double> rates = keys.numbers("learning_rate", 0, kAny);
+    const std::vector<int64_t> at = keys.wholes("iteration", 0, 4096);
+    if (!rates.empty()) scheduler_rate_ = rates.front();
+    if (keys.entry("decay_rate") != nullptr) decay_rate_ = keys.number("decay_rate", 0, 1, 1);
+    decay_steps_ = keys.number("decay_steps", 1, kAny, 1);
+    if (type != "exponential") decay_rate_.reset();
+    if (type == "exponential" && !decay_rate_)
+      keys.refuse("", "the key 'decay_rate' is missing", "add decay_rate = 0.96, or another");
+    if (type == "step") read_steps(keys, rates, at);
+    if (type == "linear" || type == "cosine") {
+      keys.ignore("max_learning_rate"), keys.ignore("min_learning_rate");
+      keys.refuse(
+          "type", fmt::format("the schedule '{}' is not read from .ini files", type),
+          fmt::format("delete the section and give --lr and --schedule {},to=LR, which ends with the last step", type));
+    }
+    return keys.done();
+  }
+
+  // Rates that fall by one factor each time.
+  void read_steps(Keys& keys, const std::vector<double>& rates, const std::vector<int64_t>& at) {
+    if (rates.size() < 2 || rates.size() != at.size() + 1)
+      return keys.refuse("learning_rate", "a step schedule has one rate more than iterations",
+                         "write learning_rate = 0.1, 0.01 and iteration = 1000, or others");
+    const double factor = rates[1] / rates[0];
+    for (size_t each = 1; each < rates.size(); ++each)
+      if (rates[each - 1] == 0 || std::abs(rates[each] / rates[each - 1] - factor) > 1e-6 * factor)
+        return keys.refuse("learning_rate", "rates that do not fall by one factor are not read from .ini files",
+                           "give --schedule, or rates of one factor");
+    made_.training.schedule = fmt::format("multi_step,at={},gamma={}", fmt::join(at, ":"), factor);
+  }
+
+  // [dataset] of old files. Its labels have no effect in NNTrainer either.
+  Result<void> read_old_data() {
+    const Section* const section = file_.find("dataset");
+    if (section == nullptr) return {};
+    Keys keys(*section, file_.path);
+    for (const auto& [key, into] :
+         {std::pair{"traindata", &made_.training.train_data}, std::pair{"validdata", &made_.training.test_data}})
+      if (const Entry* found = keys.entry(key)) *into = beside(file_, found->value);
+    for (const char* key : {"testdata", "labeldata", "buffersize", "buffer_size"}) keys.ignore(key);
+    return keys.done();
+  }
+
+  Result<void> read_data(std::string_view name, std::optional<std::string>& into) {
+    const Section* const section = file_.find(name);
+    if (section == nullptr) return {};
+    Keys keys(*section, file_.path);
+    if (keys.word("type", {"file"}, "file") == "file") into = keys.text("path");
+    keys.ignore("buffer_size");
+    return keys.done();
+  }
+
+  // The scheduler's rate, else the optimizer's, else NNTrainer's own.
+  void finish_rate() {
+    if (!has_optimizer_) return;
+    Training& training = made_.training;
+    const double rate = scheduler_rate_ ? *scheduler_rate_ : rate_.value_or(adam_ ? 1e-3 : 1e-4);
+    adam_settings_.lr = rate;
+    adam_settings_.weight_decay = decay_;
+    training.optimizer = adam_ ? Optimizer(adam_settings_) : Optimizer(Sgd{.lr = rate, .weight_decay = decay_});
+    if (decay_rate_ && !training.schedule)
+      training.schedule = fmt::format("exponential,gamma={}", std::pow(*decay_rate_, 1 / decay_steps_));
+  }
+};
+
+}  // namespace
+
+Result<Settings> read_settings(const Text& file) {
+  return SettingsReader(file).read();
+}
+
+}  // namespace pantoum::ini

@@ -1,0 +1,86 @@
+#include "pipeline/ini_files.h"
+
+#include <vector>
+
+#include "base/contents.h"
+#include "base/files.h"
+#include "import/onnx.h"
+#include "ini/model.h"
+#include "pipeline/import_model.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+// The tensors of a file as they lie in it.
+std::vector<weights::SafetensorSource> sources_of(const weights::SafetensorFile& file) {
+  std::vector<weights::SafetensorSource> sources;
+  sources.reserve(file.tensors.size());
+  for (const weights::SafetensorEntry& entry : file.tensors)
+    sources.push_back({entry.name, entry.dtype, entry.shape, [&file, &entry](uint64_t at, std::span<std::byte> piece) {
+                         return weights::read_tensor(file, entry, at, piece);
+                       }});
+  return sources;
+}
+
+// First values of parameters and statistics.
+Result<void> write_first_values(const std::string& onnx, const std::string& path) {
+  PANTOUM_ASSIGN(const import::Imported model, import::parse_onnx(onnx.data(), onnx.size(), ""));
+  std::vector<weights::SafetensorSource> sources;
+  for (const ir::Value& value : model.graph.values) {
+    const bool is_kept = value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer;
+    if (value.producer != ir::kNone || !is_kept || !value.data) continue;
+    sources.push_back({value.name, value.type.dtype, value.type.shape,
+                       [&value](uint64_t at, std::span<std::byte> piece) { return value.data.read(at, piece); }});
+  }
+  return weights::write_safetensors(path, sources, {});
+}
+
+}  // namespace
+
+bool is_ini_model(const std::string& path) {
+  return base::contents_of(path) == base::Contents::kIni;
+}
+
+Result<weights::SafetensorFile> open_weights(const ModelRequest& model) {
+  const std::string& path = *model.options.weights;
+  const bool may_be_bin = model.bytes == nullptr && base::contents_of(path) != base::Contents::kSafetensors;
+  if (!may_be_bin || !is_ini_model(model.path)) return weights::open_safetensors(path);
+  PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model.path));
+  return ini::open_bin(path, read.stored);
+}
+
+Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path,
+                          ini::BinProgress progress) {
+  if (!is_ini_model(model))
+    return fail("E0113", "a .bin holds the weights of an .ini model, and the model is none", path,
+                "name a file that ends in .safetensors");
+  PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model));
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(from));
+  return ini::write_bin(path, read.stored, file, progress);
+}
+
+Result<ExportSource> export_source(const std::string& model, const std::string& weights) {
+  ExportSource source{.model = model, .weights = weights};
+  if (!is_ini_model(model)) {
+    PANTOUM_TRY(check_exportable({model}));
+    if (weights.empty())
+      return fail("E0100", "--weights FILE is missing", model, "give the weights that pantoum train wrote");
+    return source;
+  }
+  PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model));
+  PANTOUM_ASSIGN(source.made_model, base::TemporaryPath::create("model.onnx"));
+  source.model = source.made_model->path();
+  PANTOUM_TRY(base::write_file_atomically(source.model, read.onnx));
+  if (!weights.empty() && base::contents_of(weights) == base::Contents::kSafetensors) return source;
+  PANTOUM_ASSIGN(source.made_weights, base::TemporaryPath::create("weights.safetensors"));
+  source.weights = source.made_weights->path();
+  if (weights.empty()) {
+    PANTOUM_TRY(write_first_values(read.onnx, source.weights));
+    return source;
+  }
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, ini::open_bin(weights, read.stored));
+  PANTOUM_TRY(weights::write_safetensors(source.weights, sources_of(file), {}));
+  return source;
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,33 @@
+// Files of NNTrainer beside those of this project: models (.ini) and weights (.bin).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/output_folder.h"
+#include "ini/bin_weights.h"
+#include "pipeline/request.h"
+#include "weights/safetensors.h"
+
+namespace pantoum::pipeline {
+
+[[nodiscard]] bool is_ini_model(const std::string& path);
+
+// The file of model.options.weights, which has to be set: safetensors, or a .bin of a model of NNTrainer. E0201, E0214, E0240, E0244.
+[[nodiscard]] Result<weights::SafetensorFile> open_weights(const ModelRequest& model);
+
+// Writes the safetensors file `from`, which `pantoum train` wrote for the .ini model at `model`, as a .bin at `path`, which may be the same file.
+// E0113 the model is no .ini file; E0201, E0214, E0240 to E0242, E0901.
+[[nodiscard]] Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path,
+                                        ini::BinProgress progress);
+
+// An ONNX model and safetensors with all of its parameters, which stand in a private folder where they were made of other files.
+struct ExportSource {
+  std::string model, weights;
+  std::shared_ptr<const base::TemporaryPath> made_model = {}, made_weights = {};
+};
+
+// `weights`: "" takes the first values of an .ini model. E0202: the model is a torch graph (with advice). E0100: an ONNX model without weights.
+[[nodiscard]] Result<ExportSource> export_source(const std::string& model, const std::string& weights);
+
+}  // namespace pantoum::pipeline
