@@ -6,7 +6,7 @@
 #include "base/json_text.h"
 #include "emit/export_onnx.h"
 #include "pantoum/deploy.hpp"
-#include "pipeline/import_model.h"
+#include "pipeline/ini_files.h"
 #include "pipeline/prepare_firmware.h"
 #include "pipeline/sweep.h"
 #include "pipeline/training_data.h"
@@ -17,14 +17,19 @@ namespace pantoum {
 
 Result<void> export_onnx(const Model& model, const std::string& weights, const std::string& path, bool external_data) {
   const Access::ModelImpl& impl = Access::impl(model);
-  emit::ExportOptions options{.model = impl.path, .weights = weights, .output = path, .external_data = external_data, .shapes = impl.options.shapes};
+  emit::ExportOptions options{.model = impl.path,
+                              .weights = weights,
+                              .output = path,
+                              .external_data = external_data,
+                              .shapes = impl.options.shapes};
   std::shared_ptr<const base::TemporaryPath> built;
   if (impl.bytes) {
     PANTOUM_ASSIGN(built, base::TemporaryPath::create("model.onnx"));
     PANTOUM_TRY(base::write_file_atomically(built->path(), *impl.bytes));
     options.model = built->path();
   }
-  PANTOUM_TRY(pipeline::check_exportable({options.model}));
+  PANTOUM_ASSIGN(const pipeline::ExportSource source, pipeline::export_source(options.model, options.weights));
+  options.model = source.model, options.weights = source.weights;
   PANTOUM_TRY(emit::export_onnx(options));
   return {};
 }
@@ -62,10 +67,11 @@ Result<FirmwareSizes> write_project(const FirmwareOptions& options, const std::s
 }  // namespace
 
 Result<FirmwareSizes> emit_project(const std::string& plan_file, const FirmwareOptions& options) {
-  return write_project(options, plan_file, [&](const pipeline::FirmwareRequest& request) -> Result<pipeline::PlannedStep> {
-    PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(plan_file));
-    return pipeline::step_for_firmware(plan, request, {});
-  });
+  return write_project(options, plan_file,
+                       [&](const pipeline::FirmwareRequest& request) -> Result<pipeline::PlannedStep> {
+                         PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(plan_file));
+                         return pipeline::step_for_firmware(plan, request, {});
+                       });
 }
 
 Result<FirmwareSizes> emit_project(const Plan& plan, const FirmwareOptions& options) {

@@ -1,45 +1,64 @@
 #include "capi/handle.h"
 
+#include <fmt/format.h>
+
 #include <exception>
-#include <map>
 #include <utility>
 
 namespace pantoum::capi {
 namespace {
 
-struct Register {
-  std::mutex guard;
-  std::map<const void*, std::shared_ptr<Handle>> open;
-};
-
 // Never destroyed: threads may still call while the program ends.
-Register& all() {
-  static auto* const trainers = new Register;
-  return *trainers;
+Register<Handle>& trainers() {
+  static auto* const all = new Register<Handle>;
+  return *all;
 }
+
+// The strings of the calling thread.
+struct ErrorTexts {
+  Error error;
+  std::string notes, text;
+  pt_train_error view{};
+};
 
 }  // namespace
 
 pt_trainer* enter(std::shared_ptr<Handle> handle) {
   auto* const name = reinterpret_cast<pt_trainer*>(handle.get());
-  const std::lock_guard lock(all().guard);
-  all().open.emplace(name, std::move(handle));
+  trainers().enter(std::move(handle));
   return name;
 }
 
 std::shared_ptr<Handle> find(const pt_trainer* trainer) {
-  const std::lock_guard lock(all().guard);
-  const auto found = all().open.find(trainer);
-  return found != all().open.end() ? found->second : nullptr;
+  return trainers().find(trainer);
 }
 
 std::shared_ptr<Handle> remove(const pt_trainer* trainer) {
-  const std::lock_guard lock(all().guard);
-  const auto found = all().open.find(trainer);
-  if (found == all().open.end()) return nullptr;
-  std::shared_ptr<Handle> handle = std::move(found->second);
-  all().open.erase(found);
-  return handle;
+  return trainers().remove(trainer);
+}
+
+const pt_train_error* tell(const std::optional<Error>& error) {
+  thread_local ErrorTexts texts;
+  if (!error) {
+    texts.view = {0, "", "", "", "", "", ""};
+    return &texts.view;
+  }
+  texts.error = *error;
+  texts.notes = fmt::format("{}", fmt::join(error->notes, "\n"));
+  texts.text = to_text(*error);
+  texts.view = {status_of(*error),   texts.error.code.c_str(), texts.error.message.c_str(), texts.error.where.c_str(),
+                texts.notes.c_str(), texts.error.help.c_str(), texts.text.c_str()};
+  return &texts.view;
+}
+
+const pt_train_error& out_of_memory() {
+  static const pt_train_error unknown = {
+      910, "E0910", "out of memory", "", "", "free some memory", "error[E0910]: out of memory\n"};
+  return unknown;
+}
+
+Failure misuse(std::string what, const char* function, std::string help) {
+  return fail("E0150", std::move(what), function, std::move(help));
 }
 
 std::optional<Error>& error_without_trainer() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -32,7 +34,39 @@ struct Handle {
   std::unique_ptr<train::Trainer> trainer;
 };
 
-// The handle of a new entry of the register; null where memory is short.
+// Objects that programs name by their handles. A pointer that is no handle is not looked into.
+template <class Object>
+class Register {
+ public:
+  // Returns the handle of a new entry. Throws where memory is short.
+  const void* enter(std::shared_ptr<Object> object) {
+    const void* const name = object.get();
+    const std::lock_guard lock(guard_);
+    open_.emplace(name, std::move(object));
+    return name;
+  }
+  // Returns the entry; null where there is none.
+  std::shared_ptr<Object> find(const void* name) {
+    const std::lock_guard lock(guard_);
+    const auto found = open_.find(name);
+    return found != open_.end() ? found->second : nullptr;
+  }
+  // Takes the entry out.
+  std::shared_ptr<Object> remove(const void* name) {
+    const std::lock_guard lock(guard_);
+    const auto found = open_.find(name);
+    if (found == open_.end()) return nullptr;
+    std::shared_ptr<Object> object = std::move(found->second);
+    open_.erase(found);
+    return object;
+  }
+
+ private:
+  std::mutex guard_;
+  std::map<const void*, std::shared_ptr<Object>> open_;
+};
+
+// The handle of a new entry of the register of trainers; null where memory is short.
 [[nodiscard]] pt_trainer* enter(std::shared_ptr<Handle> handle);
 // The entry; null where there is none. A pointer that is no handle is not looked into.
 [[nodiscard]] std::shared_ptr<Handle> find(const pt_trainer* trainer);
@@ -44,6 +78,43 @@ std::shared_ptr<Handle> remove(const pt_trainer* trainer);
 
 // 262 of "E0262".
 [[nodiscard]] int status_of(const Error& error);
+
+// The error as the program reads it, in strings of the calling thread. None: the status is 0.
+[[nodiscard]] const pt_train_error* tell(const std::optional<Error>& error);
+// What is told where there is no memory for an error.
+[[nodiscard]] const pt_train_error& out_of_memory();
+
+// E0150: the function was called as its header does not allow.
+[[nodiscard]] Failure misuse(std::string what, const char* function, std::string help = "see pantoum/train.h");
+
+// ---- Structs that begin with their size: a program that was compiled with an older header has shorter ones.
+
+// Whether an older header, or this one, has the struct in this size: only such a size tells where the caller's memory ends.
+template <class Struct>
+bool is_size_of(size_t size) {
+  return size >= sizeof(size_t) && size <= sizeof(Struct) && size % alignof(Struct) == 0;
+}
+
+// E0150 null, or `size` was not set, or is wrong.
+template <class Answer>
+[[nodiscard]] Result<void> check_place(const Answer* into, const char* function) {
+  if (into == nullptr) return misuse("the answer has no place: a null pointer", function);
+  if (!is_size_of<Answer>(into->size))
+    return misuse(into->size > sizeof *into ? "the struct for the answer is larger than that of this library"
+                                            : "the size of the struct for the answer is not set",
+                  function, "set .size = sizeof of the struct; use a library that is as new as the header");
+  return {};
+}
+
+// Fills as much of the caller's struct as it has room for. E0150 as check_place.
+template <class Answer>
+[[nodiscard]] Result<void> answer(Answer* into, const Answer& value, const char* function) {
+  PANTOUM_TRY(check_place(into, function));
+  const size_t size = into->size;
+  std::memcpy(into, &value, size);
+  into->size = size;
+  return {};
+}
 
 // The exception that is being handled as an error.
 [[nodiscard]] Error caught(const char* function);

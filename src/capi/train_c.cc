@@ -21,19 +21,6 @@ namespace pantoum::capi {
 
 namespace {
 
-// Structs of the C library that begin with their size: a program that was compiled with an older header has shorter ones.
-
-// E0150: the function was called as its header does not allow.
-Failure misuse(std::string what, const char* function, std::string help = "see pantoum/train.h") {
-  return fail("E0150", std::move(what), function, std::move(help));
-}
-
-// Whether an older header, or this one, has the struct in this size: only such a size tells where the caller's memory ends.
-template <class Struct>
-bool is_size_of(size_t size) {
-  return size >= sizeof(size_t) && size <= sizeof(Struct) && size % alignof(Struct) == 0;
-}
-
 // Options of the caller's version. E0150 `size` was not set, or is wrong.
 template <class Options>
 [[nodiscard]] Result<Options> options_of(const Options* given, const char* function) {
@@ -41,33 +28,14 @@ template <class Options>
   options.size = sizeof options;
   if (given == nullptr) return options;
   if (!is_size_of<Options>(given->size))
-    return misuse(given->size > sizeof options ? "the options are larger than those of this libpantoum_train"
-                                               : "the options' size is not set",
-                  function, "set .size = sizeof of the struct, and all else to zero; use a libpantoum_train that is as new as the header");
+    return misuse(
+        given->size > sizeof options ? "the options are larger than those of this libpantoum_train"
+                                     : "the options' size is not set",
+        function,
+        "set .size = sizeof of the struct, and all else to zero; use a libpantoum_train that is as new as the header");
   std::memcpy(&options, given, given->size);
   options.size = sizeof options;
   return options;
-}
-
-// E0150 null, or `size` was not set, or is wrong.
-template <class Answer>
-[[nodiscard]] Result<void> check_place(const Answer* into, const char* function) {
-  if (into == nullptr) return misuse("the answer has no place: a null pointer", function);
-  if (!is_size_of<Answer>(into->size))
-    return misuse(into->size > sizeof *into ? "the struct for the answer is larger than that of this libpantoum_train"
-                                            : "the size of the struct for the answer is not set",
-                  function, "set .size = sizeof of the struct; use a libpantoum_train that is as new as the header");
-  return {};
-}
-
-// Fills as much of the caller's struct as it has room for. E0150 as check_place.
-template <class Answer>
-[[nodiscard]] Result<void> answer(Answer* into, const Answer& value, const char* function) {
-  PANTOUM_TRY(check_place(into, function));
-  const size_t size = into->size;
-  std::memcpy(into, &value, size);
-  into->size = size;
-  return {};
 }
 
 constexpr uint32_t kMostThreads = 4096;
@@ -224,29 +192,6 @@ int with_trainer(const pt_trainer* trainer, const char* function, const Work& wo
   });
 }
 
-// ---- errors ----
-
-// The strings of the calling thread.
-struct ErrorTexts {
-  Error error;
-  std::string notes, text;
-  pt_train_error view{};
-};
-
-const pt_train_error* tell(const std::optional<Error>& error) {
-  thread_local ErrorTexts texts;
-  if (!error) {
-    texts.view = {0, "", "", "", "", "", ""};
-    return &texts.view;
-  }
-  texts.error = *error;
-  texts.notes = fmt::format("{}", fmt::join(error->notes, "\n"));
-  texts.text = to_text(*error);
-  texts.view = {status_of(*error),   texts.error.code.c_str(), texts.error.message.c_str(), texts.error.where.c_str(),
-                texts.notes.c_str(), texts.error.help.c_str(), texts.text.c_str()};
-  return &texts.view;
-}
-
 // ---- tensors ----
 
 // The tensors of a kind, in order; empty if there is no such kind.
@@ -365,9 +310,9 @@ Result<data::Dataset> samples_of(const TensorTable& table, std::span<const pt_tr
     const PlanTensor& tensor = *tensors[at];
     PANTOUM_TRY(check_samples(tensor, samples, given[at].bytes, function));
     PANTOUM_TRY(check_one(tensor, given[at], samples * tensor.row_bytes(), function));
-    auto array =
-        data::memory_samples(tensor.dtype, {tensor.shape.begin() + 1, tensor.shape.end()}, static_cast<int64_t>(samples),
-                       {static_cast<const std::byte*>(given[at].data), given[at].bytes});
+    auto array = data::memory_samples(tensor.dtype, {tensor.shape.begin() + 1, tensor.shape.end()},
+                                      static_cast<int64_t>(samples),
+                                      {static_cast<const std::byte*>(given[at].data), given[at].bytes});
     if (at < table.inputs.size())
       data.inputs.push_back(std::move(array));
     else if (data.labels == nullptr)
@@ -488,8 +433,6 @@ void pt_train_close(pt_trainer* trainer) {
 }
 
 const pt_train_error* pt_train_last_error(const pt_trainer* trainer) {
-  static const pt_train_error unknown = {
-      910, "E0910", "out of memory", "", "", "free some memory", "error[E0910]: out of memory\n"};
   try {
     const std::shared_ptr<Handle> handle = find(trainer);
     if (handle == nullptr) return tell(error_without_trainer());
@@ -497,7 +440,7 @@ const pt_train_error* pt_train_last_error(const pt_trainer* trainer) {
     const std::lock_guard lock(handle->guard);
     return tell(handle->error);
   } catch (...) {
-    return &unknown;
+    return &out_of_memory();
   }
 }
 

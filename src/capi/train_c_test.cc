@@ -102,7 +102,8 @@ TEST_F(TrainC, LearnsAndTellsWhereItIs) {
 
 TEST_F(TrainC, SavesOntoNoFileThatItWasOpenedFrom) {
   const auto plan = TinyPlan(TinyOptions{}).encoded();
-  std::ofstream(path("plan"), std::ios::binary).write(reinterpret_cast<const char*>(plan.data()), static_cast<std::streamsize>(plan.size()));
+  std::ofstream(path("plan"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(plan.data()), static_cast<std::streamsize>(plan.size()));
   pt_train_options options = {.size = sizeof options, .learning_rate = 0.5, .page_file = folder_.c_str()};
   for (const char* name : {"plan", "weights"}) {
     const std::string input = path(name), hard = input + ".hard", soft = input + ".soft";
@@ -417,8 +418,10 @@ void expect_only_sizes_of(pt_trainer* trainer, const Ask& ask) {
       EXPECT_THAT(pt_train_last_error(trainer)->message, HasSubstr(size > sizeof(Struct) ? "larger" : "size")) << size;
     }
     EXPECT_EQ(asked->size, size);
-    EXPECT_TRUE(std::all_of(room.begin() + static_cast<std::ptrdiff_t>(std::min(size, sizeof(Struct))), room.begin() + sizeof(Struct), [](std::byte byte) { return byte == std::byte{}; }));
-    EXPECT_TRUE(std::all_of(room.begin() + sizeof(Struct), room.end(), [](std::byte byte) { return byte == std::byte{0xa5}; }));
+    EXPECT_TRUE(std::all_of(room.begin() + static_cast<std::ptrdiff_t>(std::min(size, sizeof(Struct))),
+                            room.begin() + sizeof(Struct), [](std::byte byte) { return byte == std::byte{}; }));
+    EXPECT_TRUE(
+        std::all_of(room.begin() + sizeof(Struct), room.end(), [](std::byte byte) { return byte == std::byte{0xa5}; }));
   }
 }
 
@@ -429,11 +432,14 @@ TEST_F(TrainC, SizesThatNoHeaderHasAreRefused) {
   expect_only_sizes_of<pt_train_result>(trainer, [&](auto* to) { return pt_train_step(trainer, data.data(), 2, to); });
   expect_only_sizes_of<pt_train_usage>(trainer, [&](auto* to) { return pt_train_get_usage(trainer, to); });
   expect_only_sizes_of<pt_train_tensor>(trainer, [&](auto* to) { return pt_train_find(trainer, "w", to); });
-  expect_only_sizes_of<pt_train_tensor>(trainer, [&](auto* to) { return pt_train_tensor_at(trainer, PT_TRAIN_INPUT, 0, to); });
-  expect_only_sizes_of<pt_train_evaluation>(trainer, [&](auto* to) { return pt_train_evaluate(trainer, data.data(), 2, 4, to); });
+  expect_only_sizes_of<pt_train_tensor>(trainer,
+                                        [&](auto* to) { return pt_train_tensor_at(trainer, PT_TRAIN_INPUT, 0, to); });
+  expect_only_sizes_of<pt_train_evaluation>(
+      trainer, [&](auto* to) { return pt_train_evaluate(trainer, data.data(), 2, 4, to); });
   const auto plan = TinyPlan(TinyOptions{}).encoded();
   pt_train_options options{};
-  for (const size_t wrong : {size_t{0}, size_t{7}, size_t{12}, sizeof options + 1, sizeof options + 8, size_t{1} << 16}) {
+  for (const size_t wrong :
+       {size_t{0}, size_t{7}, size_t{12}, sizeof options + 1, sizeof options + 8, size_t{1} << 16}) {
     options.size = wrong;
     pt_trainer* made = nullptr;
     EXPECT_EQ(pt_train_open_plan(&made, plan.data(), plan.size(), path("weights").c_str(), &options), 150) << wrong;
@@ -471,13 +477,14 @@ TEST_F(TrainC, NoFunctionIsCalledFromInsideACall) {
   pt_trainer* const other = open();
   const std::vector<float> before = weight(trainer, "w", 18);
   for (const auto& function : functions) {
-    EXPECT_EQ(call(trainer, "outer", [&](Handle&) -> Result<void> {
-                EXPECT_EQ(function(), 150);
-                EXPECT_THAT(pt_train_last_error(trainer)->message, HasSubstr("from inside a call"));
-                pt_train_close(trainer);  // ignored
-                step(other, batch);       // another trainer may be called
-                return {};
-              }),
+    EXPECT_EQ(call(trainer, "outer",
+                   [&](Handle&) -> Result<void> {
+                     EXPECT_EQ(function(), 150);
+                     EXPECT_THAT(pt_train_last_error(trainer)->message, HasSubstr("from inside a call"));
+                     pt_train_close(trainer);  // ignored
+                     step(other, batch);       // another trainer may be called
+                     return {};
+                   }),
               0);
     EXPECT_FALSE(std::filesystem::exists(file));
   }

@@ -84,6 +84,13 @@ Range origin_of(const Graph& graph, Range range) {
 
 }  // namespace
 
+bool is_zero_part(const Graph& graph, ValueId x, int64_t first, int64_t count) {
+  const ir::Value& source = graph.value(origin_of(graph, {x, first, count}).of);
+  if (source.role != ir::Role::kConstant || !source.data || source.type.elements() != count) return false;
+  const auto zero = [](std::byte byte) { return byte == std::byte{0}; };
+  return std::all_of(source.data->begin(), source.data->end(), zero);
+}
+
 std::optional<GateBlocks> gate_blocks(const Graph& graph, ValueId x, int64_t first, int64_t gates, int64_t block) {
   GateBlocks found;
   if (block < 1) return std::nullopt;

@@ -20,4 +20,7 @@ struct GateBlocks {
 [[nodiscard]] std::optional<GateBlocks> gate_blocks(const Graph& graph, ValueId x, int64_t first, int64_t gates,
                                                     int64_t block);
 
+// Whether the elements of x from `first` on, `count` of them, are elements of one constant of zeros alone: looked for in the same way.
+[[nodiscard]] bool is_zero_part(const Graph& graph, ValueId x, int64_t first, int64_t count);
+
 }  // namespace pantoum::import

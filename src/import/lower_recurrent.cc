@@ -25,6 +25,7 @@ struct Sizes {
 struct Direction {
   Value w, r, x_bias, h_bias;  // the biases may be left out
   Integers blocks;             // of columns, by gate in ONNX's order
+  bool turned = false;         // w is [inputs, gates hidden] and r [hidden, gates hidden], not the other way round
   Value h, c;                  // c: of an LSTM
   bool reverse = false;
   Value candidate_r, candidate_bias;  // of a GRU that resets its state before the product
@@ -59,6 +60,23 @@ struct Given {
   Value w, r, b;
 };
 
+// The matrix that x is the transpose of; none where x is something else.
+ValueId transposed_from(const Graph& graph, ValueId x) {
+  const OpId producer = graph.value(x).producer;
+  if (producer == ir::kNone || graph.value(x).type.shape.size() != 2) return ir::kNone;
+  const Op& op = graph.op(producer);
+  return op.kind == Kind::k_transpose && op.attrs.ints == Integers{1, 0} ? op.inputs[0] : ir::kNone;
+}
+
+// Where both weights are transposes, as those of NNTrainer are, the products read what was transposed. Ops of several steps want them as they are.
+void turn(Node& node, Direction& direction) {
+  const Graph& graph = node.builder().graph();
+  const ValueId w = transposed_from(graph, direction.w), r = transposed_from(graph, direction.r);
+  if (node.lowering().recurrent_series || w == ir::kNone || r == ir::kNone) return;
+  direction.w = node.at(w), direction.r = node.at(r);
+  direction.turned = true;
+}
+
 // Of every direction, where all weights are put together from the blocks of other values (PyTorch has its gates in another order) in one
 // order: those values, so that no copy stands beside them.
 std::optional<Directions> weights_from_sources(Node& node, const Sizes& sizes, const Given& given) {
@@ -79,13 +97,18 @@ std::optional<Directions> weights_from_sources(Node& node, const Sizes& sizes, c
     direction.r = take(given.r, d, sizes.hidden);
     if (!given.b) continue;
     direction.x_bias = take(given.b, 2 * d, 1);
-    direction.h_bias = take(given.b, 2 * d + 1, 1);
+    const int64_t rows = sizes.gates * sizes.hidden;
+    if (!is_zero_part(node.builder().graph(), given.b, (2 * d + 1) * rows, rows))
+      direction.h_bias = take(given.b, 2 * d + 1, 1);
   }
   if (!alike) return std::nullopt;
   const int64_t rows = sizes.gates * sizes.hidden;
   for (Direction& direction : made) {
-    direction.w = view(direction.w, {rows, sizes.inputs});
-    direction.r = view(direction.r, {rows, sizes.hidden});
+    turn(node, direction);
+    if (!direction.turned) {
+      direction.w = view(direction.w, {rows, sizes.inputs});
+      direction.r = view(direction.r, {rows, sizes.hidden});
+    }
     for (Value* const bias : {&direction.x_bias, &direction.h_bias})
       if (*bias) *bias = view(*bias, {rows});
     direction.blocks = blocks;
@@ -114,7 +137,7 @@ Result<Directions> read_weights(Node& node, const Sizes& sizes, bool biases_apar
   std::optional<Directions> made = weights_from_sources(node, sizes, given);
   if (!made) made = weights_as_given(sizes, given);
   for (Direction& direction : *made) {
-    if (biases_apart || !direction.x_bias) continue;
+    if (biases_apart || !direction.x_bias || !direction.h_bias) continue;
     const Suffix named(node, ".bias");
     direction.x_bias = direction.x_bias + direction.h_bias;
     direction.h_bias = {};
@@ -127,8 +150,9 @@ struct Sequence {
   Value last_h, last_c;
 };
 
-Value linear(const Value& x, const Value& weight, const Value& bias) {
-  return x.in().op(Kind::k_matmul, bias ? Values{x, weight, bias} : Values{x, weight}, {{0, 1}, {}});
+// `turned`: the weight is [inputs, outputs].
+Value linear(const Value& x, const Value& weight, const Value& bias, bool turned) {
+  return x.in().op(Kind::k_matmul, bias ? Values{x, weight, bias} : Values{x, weight}, {{0, turned ? 0 : 1}, {}});
 }
 
 // One time step: z (the inputs' product), p (the state's), the direction's state -> its next state.
@@ -284,23 +308,23 @@ void gru_reset_first_step(const Value& z, const Value& p, Direction& state) {
   const Values zs = even_parts(".z", z, 1, 3), ps = even_parts(".p", p, 1, 2);
   const auto of = [&](size_t gate) { return zs[static_cast<size_t>(state.blocks[gate])]; };
   const Value update = sigmoid(of(0) + ps[0]), reset = sigmoid(of(1) + ps[1]);
-  const Value product = linear(reset * state.h, state.candidate_r, state.candidate_bias);
+  const Value product = linear(reset * state.h, state.candidate_r, state.candidate_bias, state.turned);
   const Value candidate = tanh(of(2) + product);
   state.h = candidate + update * (state.h - candidate);
 }
 
-// Takes the candidate's rows out of R and its bias, once for all steps.
+// Takes the candidate's part out of R and its bias, once for all steps.
 void part_candidate(Direction& direction) {
-  const auto part = [&](Value& whole, Value& candidate) {
+  const auto part = [&](Value& whole, Value& candidate, size_t axis) {
     if (!whole) return;
     const Suffix named(whole.in(), ".gates");
-    const Values blocks = even_parts("", whole, 0, 3);
+    const Values blocks = even_parts("", whole, axis, 3);
     const auto of = [&](size_t gate) { return blocks[static_cast<size_t>(direction.blocks[gate])]; };
     candidate = of(2);
-    whole = concat({of(0), of(1)}, 0);
+    whole = concat({of(0), of(1)}, axis);
   };
-  part(direction.r, direction.candidate_r);
-  part(direction.h_bias, direction.candidate_bias);
+  part(direction.r, direction.candidate_r, direction.turned ? 1 : 0);
+  part(direction.h_bias, direction.candidate_bias, 0);
 }
 
 // As the cell, but the gates see the cell's state as well: i and f the one before, o the one after.
@@ -356,7 +380,7 @@ Place place_of(const Direction& state, size_t count, size_t all) {
 
 Value product_of_inputs(const Value& x, const Direction& state) {
   const Suffix named(x.in(), ".x");
-  return linear(x, state.w, state.x_bias);
+  return linear(x, state.w, state.x_bias, state.turned);
 }
 
 // Two products and a cell a step: what can be dropped and computed again, or paged, step by step.
@@ -364,7 +388,7 @@ Sequence unroll(Node& node, const Values& inputs, Direction state, Cell cell) {
   Sequence made{Values(inputs.size()), {}, {}};
   const auto product_of_state = [&] {
     const Suffix named(node, ".h");
-    return linear(state.h, state.r, state.h_bias);
+    return linear(state.h, state.r, state.h_bias, state.turned);
   };
   for (size_t count = 0; count < inputs.size(); ++count) {
     const Place place = place_of(state, count, inputs.size());

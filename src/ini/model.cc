@@ -250,6 +250,15 @@ class Builder {
 
 }  // namespace
 
+void apply(const Training& training, ModelOptions& options) {
+  if (training.batch) options.batch = training.batch;
+  if (training.loss) options.loss = *training.loss;
+  if (training.optimizer) options.optimizer = *training.optimizer;
+  if (training.clip_norm) options.clip_norm = training.clip_norm;
+  if (!training.groups.empty()) options.groups = training.groups;
+  if (!training.freeze.empty()) options.freeze = training.freeze;
+}
+
 Result<Model> read_model(const std::string& path) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
   PANTOUM_ASSIGN(Text text, parse_ini(bytes, path));

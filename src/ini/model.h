@@ -31,6 +31,9 @@ struct Model {
   std::vector<StoredTensor> stored;  // in the order of a .bin file
 };
 
+// Puts what the file sets into `options`, and leaves the rest as it is.
+void apply(const Training& training, ModelOptions& options);
+
 // Reads the file and the backbones that it names. The same file gives the same bytes.
 // E0201: a file cannot be read. E0214: what is wrong, with the line.
 [[nodiscard]] Result<Model> read_model(const std::string& path);
