@@ -15,12 +15,17 @@ static int is_output(const pt_loop* loop, unsigned operand) {
   return operand >= loop->whole->input_count;
 }
 
+int pt_is_rest(const pt_loop* loop, unsigned operand) {
+  return loop->rests && operand >= 2;
+}
+
 /* An operand as its axes see it. */
 static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
   pt_tensor shape = loop->whole->operands[operand];
-  if (loop->axes.flat) {
+  const int is_rest = pt_is_rest(loop, operand);
+  if (loop->axes.flat || is_rest) {
     const uint64_t elements = pt_type_elements(&shape);
-    const int is_scalar = loop->axes.dim[0][operand] < 0;
+    const int is_scalar = !is_rest && loop->axes.dim[0][operand] < 0;
     memset(shape.dims, 0, sizeof shape.dims);
     shape.rank = is_scalar ? 0 : 1;
     if (!is_scalar) shape.dims[0] = (uint32_t)elements;
@@ -30,21 +35,86 @@ static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
 
 /* ---- steps ---- */
 
-static uint32_t begin_of(const pt_loop* loop, unsigned at) {
-  return loop->index[at] * loop->tile[at];
+/* What is held of a result is all that the loops inside of those over terms make. */
+static int is_held_along(const pt_loop* loop, unsigned operand, unsigned at) {
+  return (loop->inner >> at & 1) != 0 && (is_output(loop, operand) || pt_is_rest(loop, operand));
 }
 
-static uint32_t end_of(const pt_loop* loop, unsigned at) {
-  const uint32_t extent = loop->axes.axis[loop->axis[at]].extent, begin = begin_of(loop, at);
-  const uint32_t tile = loop->tile[at];
-  return extent - begin < tile ? extent : begin + tile;
+/* A range of indices along an axis. */
+typedef struct range {
+  uint32_t begin, end;
+} range;
+
+/* The range of this step; `without`: loops, a bit each, whose slices are taken together. */
+static range range_of(const pt_loop* loop, unsigned number, unsigned without) {
+  const uint32_t extent = loop->axes.axis[number].extent;
+  uint32_t length = extent;
+  range found = {0, extent};
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at) {
+    if (loop->axis[at] != number || (without >> at & 1) != 0) continue;
+    found.begin += loop->index[at] * loop->tile[at];
+    length = loop->tile[at];
+  }
+  if (extent - found.begin > length) found.end = found.begin + length;
+  return found;
+}
+
+static range range_at(const pt_loop* loop, unsigned at) {
+  return range_of(loop, loop->axis[at], 0);
+}
+
+/* The part of the operand at this step, as far as the loops say that are not `without`. */
+static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without);
+
+/* The elements of an update's slice: the results that the loops outside of those over terms leave. They have no gaps. */
+static range updated_of(const pt_loop* loop) {
+  const pt_box box = box_of(loop, loop->whole->input_count, loop->inner);
+  uint64_t begin = 0, count = 1, stride = 1;
+  unsigned dim = box.rank;
+  range found;
+  while (dim-- > 0) {
+    begin += box.begin[dim] * stride;
+    count *= box.extent[dim];
+    stride *= box.whole[dim];
+  }
+  found.begin = (uint32_t)begin;
+  found.end = (uint32_t)(begin + count);
+  return found;
+}
+
+static uint32_t count_at(const pt_loop* loop, unsigned at) {
+  range updated;
+  if (loop->axis[at] != PT_REST) return loop->counts[at];
+  updated = updated_of(loop);
+  return (updated.end - updated.begin - 1) / loop->tile[at] + 1;
+}
+
+/* Have all loops that make the sums come to their last step? */
+static int has_all_terms(const pt_loop* loop) {
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at)
+    if (((loop->inner >> at & 1) != 0 || (loop->axis[at] != PT_REST && loop->axes.axis[loop->axis[at]].reduces)) &&
+        loop->index[at] + 1 < loop->counts[at])
+      return 0;
+  return 1;
+}
+
+int pt_is_at_rest(const pt_loop* loop) {
+  return loop->rests && has_all_terms(loop);
+}
+
+/* Does the loop have a step more, outside of what it is in? What is behind the terms is passed over until they are complete. */
+static int goes_on(const pt_loop* loop, unsigned at) {
+  if (loop->axis[at] == PT_REST && !has_all_terms(loop)) return 0;
+  return loop->index[at] + 1 < count_at(loop, at);
 }
 
 unsigned pt_loop_changes(const pt_loop* loop) {
   unsigned at = loop->loops, changed = 0;
   while (at-- > 0) {
     if (loop->counts[at] > 1) changed |= 1u << at;
-    if (loop->index[at] + 1 < loop->counts[at]) return changed;
+    if (goes_on(loop, at)) return changed | 1u << at;
   }
   return 0;
 }
@@ -52,15 +122,17 @@ unsigned pt_loop_changes(const pt_loop* loop) {
 void pt_loop_next(pt_loop* loop) {
   unsigned at = loop->loops;
   while (at-- > 0) {
-    if (++loop->index[at] < loop->counts[at]) return;
-    loop->index[at] = 0;
+    const int more = goes_on(loop, at);
+    loop->index[at] = more ? loop->index[at] + 1 : 0;
+    if (more) return;
   }
 }
 
 unsigned pt_loops_of(const pt_loop* loop, unsigned operand) {
   unsigned at, found = 0;
   for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.dim[loop->axis[at]][operand] >= 0 && loop->counts[at] > 1) found |= 1u << at;
+    if (loop->axes.dim[loop->axis[at]][operand] >= 0 && loop->counts[at] > 1 && !is_held_along(loop, operand, at))
+      found |= 1u << at;
   return found;
 }
 
@@ -69,10 +141,46 @@ int pt_next_slice(pt_loop* loop, unsigned operand) {
   unsigned at = loop->loops;
   while (at-- > 0) {
     if ((own >> at & 1) == 0) continue;
-    if (++loop->index[at] < loop->counts[at]) return 1;
+    if (loop->index[at] + 1 < count_at(loop, at)) {
+      ++loop->index[at];
+      return 1;
+    }
     loop->index[at] = 0;
   }
   return 0;
+}
+
+static int is_outer(const pt_loop* loop, unsigned at) {
+  return loop->axis[at] != PT_REST && (loop->inner >> at & 1) == 0 && !loop->axes.axis[loop->axis[at]].reduces;
+}
+
+/* Steps of the loop behind the terms. Of the slices of each loop outside of those over terms the last may be smaller than the others. */
+static uint64_t updates_of(const pt_loop* loop) {
+  pt_loop each = *loop;
+  const unsigned rest = loop->loops - 1u;
+  uint64_t sum = 0;
+  unsigned lasts, at;
+  for (lasts = 0; lasts < 1u << rest; ++lasts) {
+    uint64_t times = 1;
+    for (at = 0; at < rest; ++at) {
+      const unsigned is_last = lasts >> at & 1;
+      each.index[at] = is_last && is_outer(loop, at) ? loop->counts[at] - 1 : 0;
+      if (!is_outer(loop, at))
+        times *= 1 - is_last;
+      else if (!is_last)
+        times *= loop->counts[at] - 1;
+    }
+    if (times > 0) sum += times * count_at(&each, rest);
+  }
+  return sum;
+}
+
+uint64_t pt_steps_of(const pt_loop* loop) {
+  uint64_t steps = 1;
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at)
+    if (loop->axis[at] != PT_REST) steps *= loop->counts[at];
+  return loop->rests ? steps + updates_of(loop) : steps;
 }
 
 /* A slice is another one whenever a loop goes on that is not inside of all those along which the operand is cut. */
@@ -80,6 +188,7 @@ uint64_t pt_moves_of(const pt_loop* loop, unsigned operand) {
   const unsigned own = pt_loops_of(loop, operand);
   unsigned at, moving = loop->loops;
   uint64_t moves = 1;
+  if (pt_is_rest(loop, operand)) return updates_of(loop);
   while (moving > 0 && (own >> (moving - 1) & 1) == 0) --moving;
   for (at = 0; at < moving; ++at)
     if (loop->axis[at] != PT_PASSES || !is_output(loop, operand)) moves *= loop->counts[at];
@@ -149,34 +258,86 @@ static window window_of(const pt_loop* loop, const pt_axis* axis, uint32_t begin
 
 /* ---- boxes ---- */
 
-pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
-  const pt_tensor shape = shape_of(loop, operand);
+/* Cuts the box along an axis, by a range of its indices. */
+static void cut(const pt_loop* loop, unsigned operand, unsigned number, range by, pt_box* box) {
+  const pt_axis* axis = &loop->axes.axis[number];
+  const int along = loop->axes.dim[number][operand];
+  if (axis->windowed == (int)operand) {
+    const window w = window_of(loop, axis, by.begin, by.end);
+    box->begin[along] = (uint32_t)w.from;
+    box->extent[along] = (uint32_t)(w.to - w.from);
+  } else {
+    const uint32_t each = box->whole[along] / axis->extent; /* channels of a group */
+    box->begin[along] = by.begin * each;
+    box->extent[along] = (by.end - by.begin) * each;
+  }
+}
+
+static pt_box whole_box(const pt_tensor* shape) {
   pt_box box;
-  unsigned dim, at;
+  unsigned dim;
   memset(&box, 0, sizeof box);
-  box.rank = shape.rank;
-  box.element = (uint8_t)pt_dtype_size(shape.dtype);
-  for (dim = 0; dim < shape.rank; ++dim) box.whole[dim] = box.extent[dim] = shape.dims[dim];
+  box.rank = shape->rank;
+  box.element = (uint8_t)pt_dtype_size(shape->dtype);
+  for (dim = 0; dim < shape->rank; ++dim) box.whole[dim] = box.extent[dim] = shape->dims[dim];
+  return box;
+}
+
+static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
+  const pt_tensor shape =
+      loop->axes.flat ? shape_of(loop, operand) : loop->whole->operands[operand]; /* of an update as its axes see it */
+  pt_box box = whole_box(&shape);
+  unsigned at;
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
-    const pt_axis* axis = &loop->axes.axis[number];
-    const int along = loop->axes.dim[number][operand];
+    const int along = number == PT_REST ? -1 : loop->axes.dim[number][operand];
     if (along < 0) continue;
-    if (axis->looks_up && operand == 0) {
+    if (loop->axes.axis[number].looks_up && operand == 0) {
       if (!pt_looks_up(loop)) continue;
       box.begin[along] = loop->row;
       box.extent[along] = 1;
-    } else if (axis->windowed == (int)operand) {
-      const window w = window_of(loop, axis, begin_of(loop, at), end_of(loop, at));
-      box.begin[along] = (uint32_t)w.from;
-      box.extent[along] = (uint32_t)(w.to - w.from);
     } else {
-      const uint32_t each = box.whole[along] / axis->extent; /* channels of a group */
-      box.begin[along] = begin_of(loop, at) * each;
-      box.extent[along] = (end_of(loop, at) - begin_of(loop, at)) * each;
+      cut(loop, operand, number, range_of(loop, number, without), &box);
     }
   }
   return box;
+}
+
+/* Elements of an operand that is updated behind the terms, at this step of that loop. */
+static pt_box updated_box(const pt_loop* loop, unsigned operand) {
+  const pt_tensor shape = shape_of(loop, operand);
+  const unsigned rest = loop->loops - 1u;
+  const range all = updated_of(loop);
+  pt_box box = whole_box(&shape);
+  box.begin[0] = all.begin + loop->index[rest] * loop->tile[rest];
+  box.extent[0] = loop->tile[rest] < all.end - box.begin[0] ? loop->tile[rest] : all.end - box.begin[0];
+  return box;
+}
+
+pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
+  if (pt_is_rest(loop, operand)) return updated_box(loop, operand);
+  return box_of(loop, operand, is_output(loop, operand) ? loop->inner : 0);
+}
+
+pt_box pt_part_of(const pt_loop* loop, unsigned operand) {
+  if (pt_is_rest(loop, operand)) return updated_box(loop, operand);
+  return box_of(loop, operand, 0);
+}
+
+/* Where the part begins in what is held. */
+static uint64_t elements_before(const pt_box* held, const pt_box* part) {
+  uint64_t before = 0, stride = 1;
+  unsigned dim = held->rank;
+  while (dim-- > 0) {
+    before += (part->begin[dim] - held->begin[dim]) * stride;
+    stride *= held->extent[dim];
+  }
+  return before;
+}
+
+uint64_t pt_part_begins(const pt_loop* loop, unsigned operand) {
+  const pt_box held = pt_slice_of(loop, operand), part = pt_part_of(loop, operand);
+  return loop->inner == 0 ? 0 : elements_before(&held, &part) * held.element;
 }
 
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box) {
@@ -212,6 +373,60 @@ int pt_next_run(const pt_box* box, pt_runs* runs) {
   return 0;
 }
 
+/* ---- sums of an update ---- */
+
+/* Of what the loops inside of those over terms cut of an update's slices: extents in front of it, along it, and behind; where nothing is cut, all is behind. */
+typedef struct sliced_sums {
+  uint64_t before, along, behind, tile;
+} sliced_sums;
+
+static sliced_sums sums_of(const pt_loop* loop) {
+  const unsigned made = loop->whole->input_count;
+  const pt_box held = box_of(loop, made, loop->inner);
+  sliced_sums sums = {1, 1, 1, 1};
+  unsigned dim, at;
+  int cut_dim = -1;
+  for (at = 0; at < loop->loops; ++at)
+    if ((loop->inner >> at & 1) != 0) {
+      cut_dim = loop->axes.dim[loop->axis[at]][made];
+      sums.tile = loop->tile[at] * (held.whole[cut_dim] / loop->axes.axis[loop->axis[at]].extent);
+    }
+  for (dim = 0; dim < held.rank; ++dim) {
+    if ((int)dim < cut_dim)
+      sums.before *= held.extent[dim];
+    else if ((int)dim == cut_dim)
+      sums.along = held.extent[dim];
+    else
+      sums.behind *= held.extent[dim];
+  }
+  return sums;
+}
+
+pt_sums pt_sums_at(const pt_loop* loop, uint64_t at) {
+  const sliced_sums sums = sums_of(loop);
+  const range all = updated_of(loop);
+  const pt_box box = updated_box(loop, 2);
+  const uint64_t element = box.begin[0] - all.begin + at; /* of all that is updated together */
+  pt_sums found = {at, box.extent[0] - at, element};
+  if (at >= box.extent[0]) found.count = 0;
+  if (sums.before > 1 && sums.along > sums.tile) {
+    const uint64_t row = element / (sums.along * sums.behind), rest = element % (sums.along * sums.behind);
+    const uint64_t slice = rest / (sums.tile * sums.behind), in_slice = rest % (sums.tile * sums.behind);
+    const uint64_t left = sums.along - slice * sums.tile, width = (left < sums.tile ? left : sums.tile) * sums.behind;
+    found.sum = slice * sums.tile * sums.before * sums.behind + row * width + in_slice;
+    if (found.count > width - in_slice) found.count = width - in_slice;
+  }
+  return found;
+}
+
+uint64_t pt_sums_begin(const pt_loop* loop) {
+  const sliced_sums sums = sums_of(loop);
+  unsigned at;
+  for (at = 0; at < loop->loops; ++at)
+    if ((loop->inner >> at & 1) != 0) return loop->index[at] * sums.tile * sums.before * sums.behind;
+  return 0;
+}
+
 /* ---- traffic ---- */
 
 static uint64_t tensor_bytes(const pt_loop* loop, unsigned operand) {
@@ -244,14 +459,15 @@ static void point_at(pt_tensor* tensor, const pt_box* box) {
 void pt_slice_view(const pt_loop* loop, pt_op_view* view) {
   unsigned operand, at;
   for (operand = 0; operand < operands_of(view); ++operand) {
-    const pt_box box = pt_slice_of(loop, operand);
+    const pt_box box = box_of(loop, operand, 0);
     point_at(&view->operands[operand], &box);
   }
   for (at = 0; at < loop->loops; ++at) {
     const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
-    if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)end_of(loop, at) - begin_of(loop, at);
+    const range by = range_at(loop, at);
+    if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)by.end - by.begin;
     if (axis->windowed >= 0) {
-      const window w = window_of(loop, axis, begin_of(loop, at), end_of(loop, at));
+      const window w = window_of(loop, axis, by.begin, by.end);
       view->ints[PT_CONV_PAD_TOP] = w.top;
       view->ints[PT_CONV_PAD_BOTTOM] = w.bottom;
     }
@@ -268,9 +484,10 @@ void pt_slice_call(const pt_loop* loop, pt_call* call) {
     if (axis->reduces && loop->index[at] > 0) call->terms |= PT_GOES_ON;
     if (axis->reduces && loop->index[at] + 1 < loop->counts[at]) call->terms |= PT_UNFINISHED;
     if (!axis->placed) continue;
-    call->slice_begin = begin_of(loop, at);
+    call->slice_begin = range_at(loop, at).begin;
     call->whole_extent = axis->extent;
   }
+  if (loop->rests) call->terms |= PT_UNFINISHED; /* the update comes later */
 }
 
 /* ---- opening ---- */
@@ -282,7 +499,7 @@ static pt_box largest_slice(pt_loop* loop, unsigned operand) {
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
     const int along = loop->axes.dim[number][operand];
-    if (loop->axes.axis[number].windowed != (int)operand) continue;
+    if (loop->axes.axis[number].windowed != (int)operand || is_held_along(loop, operand, at)) continue;
     for (loop->index[at] = 1; loop->index[at] < loop->counts[at]; ++loop->index[at]) {
       const pt_box box = pt_slice_of(loop, operand);
       if (box.extent[along] > largest.extent[along]) largest.extent[along] = box.extent[along];
@@ -294,16 +511,20 @@ static pt_box largest_slice(pt_loop* loop, unsigned operand) {
 
 /* By how much the places where slices begin along the dimension differ at least; 0: it is not cut. */
 static uint32_t step_along(const pt_loop* loop, unsigned operand, const pt_box* largest, unsigned dim) {
+  uint32_t step = 0; /* an outer loop's slices are cut into equal ones: the least is that of the inner one */
   unsigned at;
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
-    if (loop->axes.dim[number][operand] != (int)dim) continue;
+    uint32_t own;
+    if (loop->axes.dim[number][operand] != (int)dim || is_held_along(loop, operand, at)) continue;
     if (axis->looks_up && operand == 0) return pt_looks_up(loop) ? 1 : 0;
     if (axis->windowed == (int)operand) return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim];
-    if (loop->counts[at] > 1) return largest->whole[dim] / axis->extent * loop->tile[at];
+    if (loop->counts[at] < 2) continue;
+    own = largest->whole[dim] / axis->extent * loop->tile[at];
+    if (step == 0 || own < step) step = own;
   }
-  return 0;
+  return step;
 }
 
 static void find_run_dim(pt_loop* loop, unsigned operand, const pt_box* largest) {
@@ -349,18 +570,65 @@ static int moves_units(const pt_loop* loop, unsigned operand) {
   return loop->how[operand] == PT_DENSE || (loop->how[operand] == PT_SPAN && is_of_units(loop, operand, &box, 1));
 }
 
+/* Has the part no gaps within what is held? The other slices of the inner loops are as large, or smaller along the dimension that these cut. */
+static int is_dense_within(const pt_box* held, const pt_box* part) {
+  unsigned dim = held->rank;
+  while (dim > 0 && part->extent[dim - 1] == held->extent[dim - 1]) --dim;
+  while (dim > 1)
+    if (part->extent[--dim - 1] != 1) return 0;
+  return 1;
+}
+
+/* Has the part no gaps in its tensor? */
+static int is_dense(const pt_box* part) {
+  pt_box whole = *part;
+  memcpy(whole.extent, part->whole, sizeof whole.extent);
+  return is_dense_within(&whole, part);
+}
+
+/* The input that a streamed result of an update lies over in its buffer; 0: none. */
+static unsigned updated_input(const pt_loop* loop, unsigned operand) {
+  const unsigned input = operand - loop->whole->input_count + 2;
+  return is_output(loop, operand) && input < loop->whole->input_count && pt_is_streamed(loop->whole, input) ? input : 0;
+}
+
+/* The same for what moves behind the terms, in whole units alone. */
+static pt_status hold_rest(pt_loop* loop, unsigned operand) {
+  const pt_box box = box_of(loop, operand, loop->inner);
+  const unsigned rest = loop->loops - 1u;
+  uint64_t stride = box.element;
+  unsigned dim, at;
+  loop->how[operand] = PT_IN_PLACE;
+  if (!pt_is_streamed(loop->whole, operand)) return PT_OK;
+  loop->how[operand] = PT_SPAN;
+  for (dim = box.rank; dim-- > 0; stride *= box.whole[dim])
+    for (at = 0; at < rest; ++at)
+      if (is_outer(loop, at) && loop->counts[at] > 1 && loop->axes.dim[loop->axis[at]][operand] == (int)dim &&
+          stride * loop->tile[at] * (box.whole[dim] / loop->axes.axis[loop->axis[at]].extent) % loop->unit != 0)
+        return PT_E_PLAN;
+  if (loop->counts[rest] > 1 && (uint64_t)loop->tile[rest] * box.element % loop->unit != 0) return PT_E_PLAN;
+  if (updated_input(loop, operand) == 0) {
+    const pt_box slice = updated_box(loop, operand);
+    loop->units[operand] = units_for(loop, (uint64_t)slice.extent[0] * box.element);
+  }
+  return loop->unit % box.element != 0 ? PT_E_PLAN : PT_OK;
+}
+
 /* Decides how the operand's slices are held, and how many units that takes. */
 static pt_status hold(pt_loop* loop, unsigned operand) {
   const pt_box box = largest_slice(loop, operand);
   pt_runs runs;
   uint64_t held;
+  if (pt_is_rest(loop, operand)) return hold_rest(loop, operand);
   if (tensor_bytes(loop, operand) / loop->unit >= PT_NOWHERE / 2) return PT_E_PLAN;
   find_run_dim(loop, operand, &box);
   runs = pt_runs_of(loop, operand, &box);
   held = runs.bytes * runs.count;
   if (!pt_is_streamed(loop->whole, operand)) {
-    loop->how[operand] = runs.count == 1 ? PT_IN_PLACE : PT_PACKED;
-    if (runs.count == 1) held = 0;
+    const pt_box part = pt_part_of(loop, operand);
+    const int in_place = loop->inner != 0 && is_output(loop, operand) ? is_dense(&part) : runs.count == 1;
+    loop->how[operand] = in_place ? PT_IN_PLACE : PT_PACKED;
+    if (in_place) held = 0;
   } else if (runs.count == 1) {
     const int is_whole = is_of_units(loop, operand, &box, 1);
     loop->how[operand] = is_output(loop, operand) && !is_whole ? PT_CARRIED : PT_SPAN;
@@ -376,17 +644,18 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
     if (stage > loop->stage_units) loop->stage_units = stage;
   }
   if (held != 0 && loop->unit % box.element != 0) return PT_E_PLAN; /* buffers begin at units */
+  if (held != 0 && is_output(loop, operand)) {
+    const pt_box part = pt_part_of(loop, operand);
+    if (!is_dense_within(&box, &part)) return PT_E_PLAN;
+  }
   loop->units[operand] = units_for(loop, held);
   return PT_OK;
 }
 
 /* The extent of the first slice along an axis. */
 static uint32_t slice_along(const pt_loop* loop, unsigned number) {
-  const uint32_t extent = loop->axes.axis[number].extent;
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at)
-    if (loop->axis[at] == number) return end_of(loop, at);
-  return extent;
+  const range by = range_of(loop, number, 0);
+  return by.end - by.begin;
 }
 
 /* Has every step one index along each axis that looks rows up? */
@@ -397,16 +666,69 @@ static int is_one_row(const pt_loop* loop) {
   return 1;
 }
 
-/* The loops are over different axes, and the sums' terms come in order while their results are held: loops over terms are inside of all along which
- * a result is cut. Every other loop cuts all results. */
+int pt_has_rest(const pt_op_view* view) {
+  return view->op == PT_OP_matmul_update || view->op == PT_OP_conv2d_dw_update;
+}
+
+/* The kernel's sums lie in its result between two calls, or, those of an update, in its workspace without gaps. */
+int pt_holds_sums(const pt_op_view* view) {
+  switch (view->op) {
+    case PT_OP_matmul:
+    case PT_OP_matmul_act:
+    case PT_OP_conv2d:
+    case PT_OP_conv2d_act:
+    case PT_OP_conv2d_dx:
+    case PT_OP_conv2d_dz:
+    case PT_OP_conv2d_dw:
+      return 1;
+    default:
+      return pt_has_rest(view);
+  }
+}
+
+/* Those of an update have one loop inside of those over terms, and one behind. */
+static int holds_inner(const pt_loop* loop) {
+  if (!pt_holds_sums(loop->whole)) return 0;
+  return !pt_has_rest(loop->whole) || (loop->rests && (loop->inner & (loop->inner - 1)) == 0);
+}
+
+static int cuts_all_results(const pt_loop* loop, unsigned number) {
+  unsigned output;
+  for (output = loop->whole->input_count; output < operands_of(loop->whole); ++output)
+    if (loop->axes.dim[number][output] < 0) return 0;
+  return 1;
+}
+
+/* A second loop over an axis cuts each slice of the first into equal ones, inside of the terms. */
+static int cuts_again(const pt_loop* loop, unsigned at) {
+  unsigned first;
+  for (first = 0; loop->axis[first] != loop->axis[at];) ++first;
+  return (loop->inner >> at & 1) != 0 && (loop->inner >> first & 1) == 0 &&
+         loop->axes.axis[loop->axis[at]].windowed < 0 &&
+         loop->axes.axis[loop->axis[at]].extent % loop->tile[first] == 0 && loop->tile[first] % loop->tile[at] == 0;
+}
+
+/* Behind the terms of an update, whose slices have no gaps in the parameter. */
+static pt_status check_rest(const pt_loop* loop, const pt_kernel* kernel) {
+  const unsigned made = loop->whole->input_count;
+  const pt_box part = box_of(loop, made, loop->inner);
+  if (!pt_has_rest(loop->whole) || !pt_kernel_makes_parts(kernel->op, kernel->algorithm)) return PT_E_PLAN;
+  return is_dense(&part) ? PT_OK : PT_E_PLAN;
+}
+
+/* The sums' terms come in order while their results are held. Every other loop cuts all results. */
 static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
-  unsigned at, output, seen = 0;
+  unsigned at, seen = 0;
   int reduced = -1;
+  if (loop->inner != 0 && !holds_inner(loop)) return PT_E_PLAN;
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
     const pt_axis* axis = &loop->axes.axis[number];
-    if ((seen >> number & 1) != 0 || loop->tile[at] > axis->extent) return PT_E_PLAN;
+    if (number == PT_REST) return check_rest(loop, kernel);
+    if ((seen >> number & 1) != 0 && !cuts_again(loop, at)) return PT_E_PLAN;
+    if (loop->tile[at] > axis->extent) return PT_E_PLAN;
     seen |= 1u << number;
+    if ((loop->inner >> at & 1) != 0 && !cuts_all_results(loop, number)) return PT_E_PLAN;
     if (loop->counts[at] == 1 || number == PT_PASSES) continue;
     if (axis->looks_up && !is_one_row(loop)) return PT_E_PLAN;
     if (axis->reduces) {
@@ -415,9 +737,7 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
       reduced = (int)number;
       continue;
     }
-    if (reduced >= 0) return PT_E_PLAN;
-    for (output = loop->whole->input_count; output < operands_of(loop->whole); ++output)
-      if (loop->axes.dim[number][output] < 0) return PT_E_PLAN;
+    if (!cuts_all_results(loop, number)) return PT_E_PLAN;
   }
   return reduced >= 0 && !pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_E_PLAN : PT_OK;
 }
@@ -427,7 +747,7 @@ static int next_kind(pt_loop* loop) {
   unsigned at = loop->loops;
   while (at-- > 0) {
     const int takes_all = loop->axes.axis[loop->axis[at]].windowed >= 0 || loop->axis[at] == PT_PASSES;
-    if (loop->index[at] + 1 < loop->counts[at]) {
+    if (loop->axis[at] != PT_REST && loop->index[at] + 1 < loop->counts[at]) {
       loop->index[at] = takes_all ? loop->index[at] + 1 : loop->counts[at] - 1;
       return 1;
     }
@@ -454,6 +774,10 @@ static pt_status kernel_workspace(pt_loop* loop, const pt_kernel* kernel, const 
     pt_slice_view(loop, &view);
     if (has_window(loop) && (view.ints[PT_CONV_PAD_TOP] < 0 || view.ints[PT_CONV_PAD_BOTTOM] < 0)) return PT_E_PLAN;
     if (kernel->workspace_bytes == NULL) continue;
+    if (loop->rests) { /* holds the sums of all that is updated together */
+      const pt_box held = box_of(loop, view.input_count, loop->inner);
+      point_at(&view.operands[view.input_count], &held);
+    }
     call = pt_call_of(&view, pool);
     call.scalars = &scalars;
     pt_slice_call(loop, &call);
@@ -471,6 +795,8 @@ static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
   for (operand = 0; operand < operands_of(loop->whole); ++operand) {
     loop->buffer[operand] = (uint32_t)at;
     at += loop->units[operand];
+    if (pt_is_rest(loop, operand) && updated_input(loop, operand) != 0)
+      loop->buffer[operand] = loop->buffer[updated_input(loop, operand)];
   }
   loop->stage = (uint32_t)at;
   at += loop->stage_units;
@@ -481,24 +807,49 @@ static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
 }
 
 static void add_loop(pt_loop* loop, unsigned axis, uint32_t tile) {
+  const range whole = range_of(loop, axis, 0);
   loop->axis[loop->loops] = (uint8_t)axis;
   loop->tile[loop->loops] = tile;
-  loop->counts[loop->loops] = (loop->axes.axis[axis].extent - 1) / tile + 1;
+  loop->counts[loop->loops] = (whole.end - whole.begin - 1) / tile + 1;
   ++loop->loops;
 }
 
+/* What is behind the terms is cut as the elements of the parameter are. */
+static pt_status add_rest(pt_loop* loop, uint32_t tile) {
+  const unsigned operands = operands_of(loop->whole), at = loop->loops;
+  unsigned operand;
+  if (loop->whole->input_count < 3 || loop->whole->output_count < 1 || loop->axes.flat) return PT_E_PLAN;
+  if (pt_type_elements(&loop->whole->operands[loop->whole->input_count]) > INT32_MAX) return PT_E_PLAN;
+  memset(&loop->axes.axis[PT_REST], 0, sizeof loop->axes.axis[PT_REST]);
+  loop->axes.axis[PT_REST].windowed = loop->axes.axis[PT_REST].within = -1;
+  for (operand = 0; operand < operands; ++operand) loop->axes.dim[PT_REST][operand] = operand < 2 ? -1 : 0;
+  loop->rests = 1;
+  loop->axis[at] = PT_REST;
+  loop->tile[at] = tile;
+  ++loop->loops;
+  loop->counts[at] = count_at(loop, at);
+  return PT_OK;
+}
+
+/* A second loop over an axis of terms is the one behind them, and the last. */
 static pt_status take_loops(pt_loop* loop) {
   const pt_slicing* slicing = &loop->whole->slicing;
-  unsigned at;
+  unsigned at, terms = 0;
   int in_passes = loop->axes.passes < 2;
   for (at = 0; at < slicing->loops; ++at) {
-    const pt_axis* axis = &loop->axes.axis[slicing->axis[at]];
-    if (slicing->axis[at] >= loop->axes.count) return PT_E_PLAN;
+    const unsigned number = slicing->axis[at];
+    const pt_axis* axis = &loop->axes.axis[number];
+    if (number >= loop->axes.count) return PT_E_PLAN;
+    if ((terms >> number & 1) != 0) return at + 1 == slicing->loops ? add_rest(loop, slicing->tile[at]) : PT_E_PLAN;
     if (!in_passes && axis->reduces && slicing->tile[at] < axis->extent) {
       add_loop(loop, PT_PASSES, 1);
       in_passes = 1;
     }
-    add_loop(loop, slicing->axis[at], slicing->tile[at]);
+    if (axis->reduces)
+      terms |= 1u << number;
+    else if (terms != 0)
+      loop->inner |= (uint8_t)(1u << loop->loops);
+    add_loop(loop, number, slicing->tile[at]);
   }
   return PT_OK;
 }
@@ -555,7 +906,8 @@ static pt_traffic traffic_of_units(const pt_loop* loop, unsigned operand) {
   unsigned dim, at;
   for (dim = 0; dim < loop->run_dim[operand]; ++dim) sum.transfers *= shape.dims[dim];
   for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.dim[loop->axis[at]][operand] == (int)loop->run_dim[operand]) sum.transfers *= loop->counts[at];
+    if (loop->axes.dim[loop->axis[at]][operand] == (int)loop->run_dim[operand] && !is_held_along(loop, operand, at))
+      sum.transfers *= loop->counts[at];
   return sum;
 }
 
@@ -581,10 +933,20 @@ static uint64_t slices_of(const pt_loop* loop, unsigned operand) {
 }
 
 uint64_t pt_passes_over(const pt_loop* loop, unsigned operand) {
+  if (pt_is_rest(loop, operand)) return 1;
   return pt_moves_of(loop, operand) / slices_of(loop, operand);
 }
 
+/* The same behind the terms: the tensor, in a transfer for each step. */
+static pt_traffic traffic_of_rest(const pt_loop* loop, unsigned operand) {
+  pt_traffic sum;
+  sum.bytes = (tensor_bytes(loop, operand) + loop->unit - 1) / loop->unit * loop->unit;
+  sum.transfers = updates_of(loop);
+  return sum;
+}
+
 pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand) {
+  if (pt_is_rest(loop, operand)) return traffic_of_rest(loop, operand);
   if (operand == 0 && pt_looks_up(loop) && loop->how[0] == PT_SPAN) return traffic_of_rows(loop, slices_of(loop, 0));
   if (!is_windowed(loop, operand) && moves_units(loop, operand)) return traffic_of_units(loop, operand);
   return traffic_of_slices(loop, operand);
@@ -600,11 +962,16 @@ pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
 
 int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output) {
   pt_axes axes;
-  unsigned at;
+  unsigned at, terms = 0;
   pt_axes_of(view, &axes);
   for (at = 0; at < view->slicing.loops; ++at) {
     const unsigned number = view->slicing.axis[at];
     if (number >= axes.count) return 0;
+    if ((terms >> number & 1) != 0) return input >= 2; /* an update, element by element behind the terms */
+    if (axes.axis[number].reduces) terms |= 1u << number;
+  }
+  for (at = 0; at < view->slicing.loops; ++at) {
+    const unsigned number = view->slicing.axis[at];
     if (view->slicing.tile[at] >= axes.axis[number].extent) continue;
     if (axes.dim[number][input] < 0 || axes.dim[number][input] != axes.dim[number][view->input_count + output])
       return 0;

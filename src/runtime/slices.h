@@ -26,11 +26,14 @@ typedef struct pt_axis {
       windowed; /* the operand whose rows (dimension 2) follow from the axis through windows that may overlap; -1: none */
 } pt_axis;
 
-enum { PT_PASSES = PT_MAX_LOOPS }; /* the number of the axis of passes, which no operand lies along */
+enum {
+  PT_PASSES = PT_MAX_LOOPS, /* the number of the axis of passes, which no operand lies along */
+  PT_REST                   /* of the axis of what is updated behind the terms: elements, in order */
+};
 
 typedef struct pt_axes {
-  pt_axis axis[PT_MAX_LOOPS + 1];
-  int8_t dim[PT_MAX_LOOPS + 1][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
+  pt_axis axis[PT_MAX_LOOPS + 2];
+  int8_t dim[PT_MAX_LOOPS + 2][PT_MAX_OPERANDS]; /* which dimension of the operand lies along the axis; -1: none */
   uint8_t count;                                 /* without PT_PASSES; 0: the op is not cut */
   uint8_t passes; /* over all terms, where their axes are cut; results along these are made in the last one */
   uint8_t flat;   /* operands are vectors of their elements, in order; those of one element are scalars */
@@ -52,12 +55,19 @@ enum {              /* how the loop gets at an operand's slice */
 
 enum { PT_LEAST_UNIT = 8 }; /* what kernels keep in the workspace between two calls is aligned to it */
 
+/* Loops over axes along which results are cut are outside of those over terms, or inside. Where they are inside, the sums of all slices of a result that
+ * the inner loops make are held until their terms are complete: in the result, if it is in RAM and its slices have no gaps, in its buffer, or, those of an
+ * update, in the workspace. An axis may have a loop of either kind; each slice of the outer one is then cut into equal ones.
+ * An update may have a loop behind its terms: parameter and states move, and are updated, some elements at a time. */
 typedef struct pt_loop {
   const pt_op_view* whole; /* as the plan has it */
   pt_axes axes;
   uint8_t loops; /* those of the plan, and one over passes in front of the first that is over terms */
+  uint8_t inner; /* loops, a bit each, that are inside of those over terms */
+  uint8_t rests; /* whether the last loop is the one behind the terms */
   uint8_t axis[PT_MAX_LOOPS + 1];
-  uint32_t tile[PT_MAX_LOOPS + 1], counts[PT_MAX_LOOPS + 1], index[PT_MAX_LOOPS + 1];
+  uint32_t tile[PT_MAX_LOOPS + 1], index[PT_MAX_LOOPS + 1];
+  uint32_t counts[PT_MAX_LOOPS + 1]; /* of the last loop of an update: those of the first slice of its results; others may have fewer */
   uint32_t unit; /* bytes of a unit of RAM and storage */
   uint8_t how[PT_MAX_OPERANDS];
   uint8_t run_dim[PT_MAX_OPERANDS]; /* the innermost dimension that is cut; 0: none is */
@@ -115,13 +125,35 @@ typedef struct pt_traffic {
 pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand);
 /* The same of one pass over the operand's slices. It follows from how the operand is held, and from its axes' tiles. */
 pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand);
+/* How many steps the loop has. */
+uint64_t pt_steps_of(const pt_loop* loop);
 /* How many such passes the loop makes. */
 uint64_t pt_passes_over(const pt_loop* loop, unsigned operand);
-/* The operand's part at this step. */
+/* The operand's part that is held at this step. */
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
+/* What of it the step's call is on: all, but for a result some slices of which are held together. */
+pt_box pt_part_of(const pt_loop* loop, unsigned operand);
+/* Where the part begins in what is held without gaps, in bytes. */
+uint64_t pt_part_begins(const pt_loop* loop, unsigned operand);
 /* The first run of the operand's box. 0 from pt_next_run: there are no more. */
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box);
 int pt_next_run(const pt_box* box, pt_runs* runs);
+/* May an op have loops inside of those over terms, and an update one behind them? */
+int pt_holds_sums(const pt_op_view* view);
+int pt_has_rest(const pt_op_view* view);
+/* Does an update have a loop behind its terms? Its parameter and states, all operands from number 2 on, then move in that loop alone. */
+int pt_is_rest(const pt_loop* loop, unsigned operand);
+/* Is this a step of that loop? The first of them adds the last terms before. */
+int pt_is_at_rest(const pt_loop* loop);
+/* Elements of an update whose sums lie together: `count` from `at` on of the slices that the step updates have the sums from `sum` on, in elements of all that
+ * the workspace holds. */
+typedef struct pt_sums {
+  uint64_t at, count, sum;
+} pt_sums;
+/* Those that begin with element `at` of the step's slices; count 0: there are none. */
+pt_sums pt_sums_at(const pt_loop* loop, uint64_t at);
+/* Where the sums of the step's call begin in the workspace of the kernel, in elements. */
+uint64_t pt_sums_begin(const pt_loop* loop);
 /* Fills the extents of the operands and the attributes of this step; `view` is a copy of the whole one. */
 void pt_slice_view(const pt_loop* loop, pt_op_view* view);
 /* Fills what the step's call says of the slice: its terms, and where it begins. */

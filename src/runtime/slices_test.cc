@@ -169,6 +169,29 @@ struct Decoded {
   const pt_kernel* kernel = nullptr;
 };
 
+// A loop inside of those over terms, over a new axis or over one that an outer loop cuts, and perhaps one behind the terms.
+void add_inner_loops(const pt_axes& axes, Random& random, pt_slicing& slicing) {
+  const auto terms = std::find_if(slicing.axis, slicing.axis + slicing.loops,
+                                  [&](uint8_t axis) { return axes.axis[axis].reduces != 0; });
+  if (terms == slicing.axis + slicing.loops) return;
+  const uint8_t term = *terms;
+  const auto add = [&](uint8_t axis, int64_t most) {
+    if (slicing.loops == PT_MAX_LOOPS) return;
+    slicing.axis[slicing.loops] = axis;
+    slicing.tile[slicing.loops++] = static_cast<uint32_t>(from(random, 1, most));
+  };
+  const auto axis = static_cast<uint8_t>(random() % axes.count);
+  if (axes.axis[axis].reduces == 0 && random() % 4 != 0) {
+    const auto end = slicing.axis + slicing.loops, outer = std::find(slicing.axis, end, axis);
+    if (outer != end) {  // divides the extent, and is divided
+      uint32_t& tile = slicing.tile[outer - slicing.axis];
+      while (axes.axis[axis].extent % tile != 0) --tile;
+    }
+    add(axis, outer == end ? axes.axis[axis].extent : slicing.tile[outer - slicing.axis]);
+  }
+  if (random() % 2 == 0) add(term, 40);
+}
+
 // Some slicing of the op, which need not be allowed.
 pt_slicing some_slicing(const pt_axes& axes, size_t operands, Random& random) {
   pt_slicing slicing{};
@@ -182,6 +205,7 @@ pt_slicing some_slicing(const pt_axes& axes, size_t operands, Random& random) {
     slicing.axis[loop] = order[loop];
     slicing.tile[loop] = static_cast<uint32_t>(from(random, 1, axes.axis[order[loop]].extent));
   }
+  if (random() % 2 == 0) add_inner_loops(axes, random, slicing);
   const uint64_t all = (uint64_t{1} << operands) - 1;
   slicing.streamed = static_cast<uint32_t>(random() % 4 == 0 ? all : random() & all);
   return slicing;
@@ -210,7 +234,9 @@ std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
       if (!pt_is_streamed(loop.whole, operand)) continue;
       const bool is_input = operand < loop.whole->input_count;
       const unsigned when = is_input ? changed : next;
-      if (when != 0 && (pt_loops_of(&loop, operand) & when) == 0) continue;
+      if (pt_is_rest(&loop, operand) != 0 ? pt_is_at_rest(&loop) == 0
+                                          : when != 0 && (pt_loops_of(&loop, operand) & when) == 0)
+        continue;
       if (!is_input && pt_is_made(&loop, operand) == 0) continue;
       const pt_box box = pt_slice_of(&loop, operand);
       pt_runs runs = pt_runs_of(&loop, operand, &box);
@@ -442,6 +468,19 @@ std::vector<uint16_t> algorithms_of(const OpCase& of) {
   return found;
 }
 
+// What the slicing has beside loops outside of those over terms.
+std::string loops_of(const pt_axes& axes, const pt_slicing& slicing) {
+  bool terms = false, inner = false, rests = false;
+  for (size_t loop = 0; loop < slicing.loops; ++loop) {
+    const uint8_t* const begin = slicing.axis;
+    const bool reduces = axes.axis[slicing.axis[loop]].reduces != 0;
+    rests |= reduces && std::find(begin, begin + loop, slicing.axis[loop]) != begin + loop;
+    inner |= terms && !reduces;
+    terms |= reduces;
+  }
+  return std::string(inner ? " inside of terms" : "") + (rests ? " behind terms" : "");
+}
+
 // Cuts the op in many ways; adds to `allowed` how often it was allowed to.
 void try_all(const OpCase& of, int times, Random& random, std::map<std::string, int>& allowed) {
   for (const uint16_t algorithm : algorithms_of(of)) {
@@ -456,7 +495,8 @@ void try_all(const OpCase& of, int times, Random& random, std::map<std::string, 
           std::ranges::any_of(of.inputs, [](const auto& type) { return ir::size_of(type.dtype) == 8; }))
         continue;
       cut.slicing = some_slicing(axes, operands_of(of), random);
-      if (agrees(cut, random, nullptr)) ++allowed[std::string(ir::name_of(of.kind)) + " " + std::to_string(algorithm)];
+      if (agrees(cut, random, nullptr))
+        ++allowed[std::string(ir::name_of(of.kind)) + " " + std::to_string(algorithm) + loops_of(axes, cut.slicing)];
       if (testing::Test::HasFailure()) FAIL() << told(cut);
     }
   }
@@ -465,9 +505,11 @@ void try_all(const OpCase& of, int times, Random& random, std::map<std::string, 
 #ifdef PANTOUM_SANITIZER
 constexpr int kCuts = 8, kRounds = 6;
 constexpr size_t kLeastKernels = 40;
+constexpr int kLeastTimes = -1;
 #else
 constexpr int kCuts = 60, kRounds = 60;
 constexpr size_t kLeastKernels = 60;
+constexpr int kLeastTimes = 5;
 #endif
 
 TEST(Slices, HaveTheBitsOfTheWholeOpForEveryOperator) {
@@ -492,6 +534,72 @@ TEST(Slices, HaveTheBitsOfTheWholeProduct) {
         if (HasFailure()) return;
       }
   for (const auto& [name, times] : allowed) RecordProperty(name, times);
+  for (const char* op : {"matmul 0", "matmul_act 0", "conv2d 0", "conv2d 1", "conv2d_dx 1", "conv2d_dw 1"})
+    EXPECT_GT(allowed[op + std::string(" inside of terms")], kLeastTimes) << op;
+}
+
+// Products with their update, of random shapes: parameter and states, of float32, are all in storage or all in RAM.
+std::vector<OpCase> random_updates(Random& random) {
+  using enum ir::Kind;
+  std::vector<OpCase> cases;
+  for (OpCase& of : random_convolutions(random))
+    if (of.kind == k_conv2d_dw_update) cases.push_back(std::move(of));
+  for (OpCase& of : random_products(random))
+    if (of.kind == k_matmul_update) cases.push_back(std::move(of));
+  OpCase adam = cases[random() % cases.size()];
+  adam.inputs.push_back(adam.inputs.back()), adam.outputs.push_back(adam.outputs.back());
+  adam.attrs.ints.end()[-2] = PT_OP_adam;
+  adam.attrs.reals = {0.9, 0.999, 1e-8, 0};
+  cases.push_back(std::move(adam));
+  return cases;
+}
+
+// A slicing with a loop behind the terms; often one that cuts terms, and one inside of it.
+pt_slicing some_update(const pt_axes& axes, const Cut& cut, Random& random) {
+  pt_slicing slicing{};
+  const auto add = [&](uint8_t axis, int64_t tile) {
+    if (slicing.loops == PT_MAX_LOOPS) return;
+    slicing.axis[slicing.loops] = axis;
+    slicing.tile[slicing.loops++] = static_cast<uint32_t>(tile);
+  };
+  const auto some_of = [&](uint8_t axis) { return from(random, 1, axes.axis[axis].extent); };
+  std::vector<uint8_t> results, terms;
+  for (uint8_t axis = 0; axis < axes.count; ++axis) (axes.axis[axis].reduces != 0 ? terms : results).push_back(axis);
+  std::ranges::shuffle(results, random);
+  size_t outer = random() % 3 == 0 ? 0 : 1;
+  if (outer == 1) add(results[0], some_of(results[0]));
+  const uint8_t term = terms[random() % terms.size()];
+  add(term, random() % 3 == 0 ? axes.axis[term].extent : some_of(term));
+  if (random() % 3 != 0 && outer < results.size()) add(results[outer], some_of(results[outer]));
+  const auto element = static_cast<int64_t>(ir::size_of(cut.of.inputs[2].dtype));
+  add(term, random() % 4 == 0 ? from(random, 1, 40) : cut.align / element * from(random, 1, 6));
+  const uint32_t all = (1U << operands_of(cut.of)) - 1;
+  slicing.streamed = static_cast<uint32_t>(random()) & all & 3;
+  if (random() % 3 != 0) slicing.streamed |= all & ~3U;
+  return slicing;
+}
+
+TEST(Slices, HaveTheBitsOfTheWholeUpdateBehindItsTerms) {
+  Random random(3);
+  std::map<std::string, int> allowed;
+  for (int round = 0; round < 6 * kRounds; ++round)
+    for (const OpCase& of : random_updates(random))
+      for (const uint16_t algorithm : algorithms_of(of)) {
+        Cut cut{.of = of, .algorithm = algorithm, .align = 8U << random() % 3};
+        const Decoded decoded(cut);
+        pt_axes axes;
+        pt_axes_of(&decoded.view, &axes);
+        cut.slicing = some_update(axes, cut, random);
+        if (agrees(cut, random, nullptr))
+          ++allowed[std::string(ir::name_of(of.kind)) + " " + std::to_string(algorithm) + loops_of(axes, cut.slicing) +
+                    ((cut.slicing.streamed & 4) != 0 ? " streaming" : "")];
+        if (HasFailure()) FAIL() << told(cut);
+      }
+  for (const auto& [name, times] : allowed) RecordProperty(name, times);
+  for (const char* op : {"matmul_update 0", "matmul_update 3", "conv2d_dw_update 0", "conv2d_dw_update 3"})
+    for (const char* loops : {" behind terms", " inside of terms behind terms"})
+      for (const char* where : {"", " streaming"})
+        EXPECT_GT(allowed[std::string(op) + loops + where], kLeastTimes) << op << loops << where;
 }
 
 }  // namespace

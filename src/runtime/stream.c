@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/portable/indices.h"
+#include "kernels/portable/parts.h"
 #include "kernels/portable/pool_part.h"
 #include "runtime/session.h"
 #include "runtime/slices.h"
@@ -92,11 +93,13 @@ static pt_status settle_buffer(stream* s, unsigned operand, int reads_only) {
   return pt_settle(s->session, place_of(s, s->loop.buffer[operand]), s->loop.units[operand], reads_only);
 }
 
+/* The part of the operand that the step's call is on. */
 static uint8_t* slice_at(const stream* s, unsigned operand) {
-  const pt_box box = pt_slice_of(&s->loop, operand);
+  const int is_in_place = s->loop.how[operand] == PT_IN_PLACE;
+  const pt_box box = is_in_place ? pt_part_of(&s->loop, operand) : pt_slice_of(&s->loop, operand);
   const pt_runs run = pt_runs_of(&s->loop, operand, &box);
-  if (s->loop.how[operand] == PT_IN_PLACE) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
-  return address_of(s, s->loop.buffer[operand]) +
+  if (is_in_place) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
+  return address_of(s, s->loop.buffer[operand]) + pt_part_begins(&s->loop, operand) +
          (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED
               ? run.begin - pt_units_of(&s->loop, operand, &run).first * s->loop.unit
               : 0);
@@ -107,7 +110,9 @@ static int is_cut_along(const stream* s, unsigned operand, unsigned loops) {
 }
 
 static pt_status load_one(stream* s, unsigned input, unsigned changed) {
-  if (s->loop.how[input] == PT_IN_PLACE || (changed != 0 && !is_cut_along(s, input, changed))) return PT_OK;
+  if (s->loop.how[input] == PT_IN_PLACE) return PT_OK;
+  if (pt_is_rest(&s->loop, input) ? !pt_is_at_rest(&s->loop) : changed != 0 && !is_cut_along(s, input, changed))
+    return PT_OK;
   return move_slice(s, input, 0);
 }
 
@@ -137,11 +142,42 @@ static pt_status load(stream* s, const pt_op_view* view, unsigned changed) {
   return status;
 }
 
+static pt_status call_kernel(stream* s, pt_op_view* view, const pt_kernel* kernel, const pt_scalars* scalars,
+                             uint64_t sums, int updates) {
+  const uint64_t element = pt_dtype_size(view->operands[view->input_count].dtype);
+  pt_pool_part part;
+  pt_call call = pt_call_of(view, pt_take_pool(&part, s->session->pool, view->threads));
+  pt_status status;
+  call.scalars = scalars;
+  pt_slice_call(&s->loop, &call);
+  if (updates) call.terms = PT_UPDATE_ALONE;
+  call.workspace = address_of(s, s->loop.kernel) + sums * element;
+  status = kernel->submit(&call);
+  return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;
+}
+
+/* Updates the step's slices, by sums that are complete. */
+static pt_status update(stream* s, pt_op_view* view, const pt_kernel* kernel, const pt_scalars* scalars) {
+  const unsigned operands = (unsigned)view->input_count + view->output_count;
+  pt_sums sums = pt_sums_at(&s->loop, 0);
+  pt_status status = PT_OK;
+  for (; sums.count > 0 && status == PT_OK; sums = pt_sums_at(&s->loop, sums.at + sums.count)) {
+    unsigned operand;
+    for (operand = 2; operand < operands; ++operand) {
+      pt_tensor* tensor = &view->operands[operand];
+      tensor->data = slice_at(s, operand) + sums.at * pt_dtype_size(tensor->dtype);
+      tensor->rank = 1;
+      tensor->dims[0] = (uint32_t)sums.count;
+    }
+    status = call_kernel(s, view, kernel, scalars, sums.sum, 1);
+  }
+  return status;
+}
+
 static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, const pt_scalars* scalars) {
   const unsigned operands = (unsigned)view->input_count + view->output_count;
-  pt_pool_part part;
-  pt_call call;
   static const int64_t first = 0;
+  const int is_at_rest = pt_is_at_rest(&s->loop);
   pt_status status = PT_OK;
   unsigned operand;
   pt_slice_view(&s->loop, view);
@@ -151,12 +187,15 @@ static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, c
     status = settle_buffer(s, operand, 0); /* the slice before it is still written */
   if (status != PT_OK) return status;
   for (operand = view->input_count; operand < operands; ++operand) carry(s, operand);
-  call = pt_call_of(view, pt_take_pool(&part, s->session->pool, view->threads));
-  call.scalars = scalars;
-  pt_slice_call(&s->loop, &call);
-  call.workspace = address_of(s, s->loop.kernel);
-  status = kernel->submit(&call);
-  return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;
+  if (!is_at_rest || s->loop.index[s->loop.loops - 1] == 0)
+    status = call_kernel(s, view, kernel, scalars, s->loop.rests ? pt_sums_begin(&s->loop) : 0, 0);
+  return status == PT_OK && is_at_rest ? update(s, view, kernel, scalars) : status;
+}
+
+/* Is the step the last that makes the output's slice? */
+static int ends_slice(const stream* s, unsigned operand, unsigned changing) {
+  if (pt_is_rest(&s->loop, operand)) return pt_is_at_rest(&s->loop);
+  return changing == 0 || is_cut_along(s, operand, changing);
 }
 
 /* Begins to write the outputs' slices that are complete. `changing`: the loops that go on next; 0: this was the last step. */
@@ -165,8 +204,7 @@ static pt_status store(stream* s, const pt_op_view* view, unsigned changing) {
   unsigned operand;
   for (operand = view->input_count; operand < (unsigned)view->input_count + view->output_count && status == PT_OK;
        ++operand)
-    if (s->loop.how[operand] != PT_IN_PLACE && pt_is_made(&s->loop, operand) &&
-        (changing == 0 || is_cut_along(s, operand, changing)))
+    if (s->loop.how[operand] != PT_IN_PLACE && pt_is_made(&s->loop, operand) && ends_slice(s, operand, changing))
       status = move_slice(s, operand, 1);
   return status;
 }

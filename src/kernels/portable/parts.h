@@ -22,7 +22,8 @@
  *
  * Between two calls the sums of the other kernels lie in the output, those of updates, losses and layer_norm_grad in the workspace, where they must stay as they are: such an
  * output lies over no input. Only the last call reads a bias, the tensor that is added, the one that an activation's gradient reads, weights and
- * states; only the last call of an update writes its outputs. */
+ * states; only the last call of an update writes its outputs. An update may be called behind its terms, all of which were PT_UNFINISHED, with
+ * PT_UPDATE_ALONE: it then adds none, and updates the elements of the operands by sums that begin at the workspace; the factors are not read. */
 #pragma once
 
 #include "pantoum/pantoum.h"
@@ -30,6 +31,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum { PT_UPDATE_ALONE = PT_PASS }; /* of pt_call.terms */
 
 /* Does the portable kernel obey pt_call.terms? Others are called with PT_ALL_TERMS. */
 int pt_kernel_makes_parts(uint16_t op, uint16_t algorithm);

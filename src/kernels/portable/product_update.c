@@ -71,6 +71,10 @@ static pt_status whole(const pt_call* call, int product_ints, product gradient) 
   pt_status status = update_of(call, product_ints, &u);
   if (status != PT_OK) return status;
   made.data = call->workspace;
+  if (pt_pass(call) != 0) { /* PT_UPDATE_ALONE */
+    take(&u, 0, 0, 0, pt_elements(&made), made.data);
+    return PT_OK;
+  }
   part.input_count = 2, part.outputs = &made, part.output_count = 1;
   status = gradient(&part);
   if (status == PT_OK && !pt_is_unfinished(call)) take(&u, 0, 0, 0, pt_elements(&made), made.data);
