@@ -30,6 +30,8 @@ using problem::Tensor;
 constexpr Bytes kSmall = 64;                 // an operand of less than this part of the budget is never streamed
 constexpr size_t kMostGroups = 5;            // of operands that are in storage together
 constexpr int64_t kMostTransfers = 1 << 16;  // of one op
+constexpr uint32_t kInnerTiles = 4;          // extents of slices inside of those over terms grow by this factor
+constexpr uint32_t kMostUnitsUpdated = 16;   // of a parameter together
 // Parts of the budget: of the slicings with the same operands in storage, the cheapest whose workspace is at most this part is kept.
 // The last ones are for what is left beside large tensors: without them there is nothing between a twentieth and slices of a block, which move a block a transfer.
 constexpr double kParts[] = {0.95, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.015, 0.004};
@@ -98,7 +100,7 @@ class Passes {
   }
 
  private:
-  using Key = std::array<uint32_t, 4 + PT_MAX_LOOPS + 1>;
+  using Key = std::array<uint32_t, 4 + PT_REST + 1>;
   std::map<Key, pt_traffic> known_;
 };
 
@@ -130,7 +132,7 @@ Traffic traffic_of(const pt_loop& loop, const Add& add) {
   const unsigned operands = loop.whole->input_count + loop.whole->output_count;
   for (unsigned operand = 0; operand < operands; ++operand)
     if (loop.how[operand] != PT_IN_PLACE) add(loop, operand, sum);
-  for (unsigned at = 0; at < loop.loops; ++at) sum.steps *= loop.counts[at];
+  sum.steps = static_cast<int64_t>(pt_steps_of(&loop));
   return sum;
 }
 
@@ -212,20 +214,79 @@ class Slicings {
     pt_slicing& slicing = view_.view.slicing;
     if (at == order.size()) {
       if (slicing.loops > 0) consider();
+      if (pt_holds_sums(&view_.view) != 0) add_inner_loops();
       return;
     }
     const uint32_t extent = axes_.axis[order[at]].extent;
     add_loops(order, at + 1);
     if (extent < 2) return;
-    for (const uint32_t tile : tiles_of(extent, axes_.flat != 0)) {
-      if (tile == extent) continue;
-      slicing.axis[slicing.loops] = order[at];
-      slicing.tile[slicing.loops] = tile;
-      ++slicing.loops;
-      add_loops(order, at + 1);
-      --slicing.loops;
-      slicing.axis[slicing.loops] = 0, slicing.tile[slicing.loops] = 0;
+    for (const uint32_t tile : tiles_of(extent, axes_.flat != 0))
+      if (tile < extent) with_loop(order[at], tile, [&] { add_loops(order, at + 1); });
+  }
+
+  // Calls act() with one loop more, the innermost, if a slicing can have it.
+  template <class Act>
+  void with_loop(uint8_t axis, uint32_t tile, const Act& act) {
+    pt_slicing& slicing = view_.view.slicing;
+    if (slicing.loops == PT_MAX_LOOPS) return;
+    slicing.axis[slicing.loops] = axis;
+    slicing.tile[slicing.loops] = tile;
+    ++slicing.loops;
+    act();
+    --slicing.loops;
+    slicing.axis[slicing.loops] = 0, slicing.tile[slicing.loops] = 0;
+  }
+
+  // The tile of the loop over the axis; its extent, if there is no loop.
+  [[nodiscard]] uint32_t tile_of(size_t axis) const {
+    const pt_slicing& slicing = view_.view.slicing;
+    for (size_t loop = 0; loop < slicing.loops; ++loop)
+      if (slicing.axis[loop] == axis) return slicing.tile[loop];
+    return axes_.axis[axis].extent;
+  }
+
+  // The innermost axis of terms that has a loop, or the last of all; nothing: the op has none.
+  [[nodiscard]] std::optional<uint8_t> axis_of_terms() const {
+    std::optional<uint8_t> found;
+    for (uint8_t axis = 0; axis < axes_.count; ++axis)
+      if (axes_.axis[axis].reduces != 0 && (!found || tile_of(axis) < axes_.axis[axis].extent)) found = axis;
+    return found;
+  }
+
+  // Tries loops inside of those over terms, and behind them.
+  void add_inner_loops() {
+    const std::optional<uint8_t> terms = axis_of_terms();
+    if (!terms) return;
+    const bool updates = pt_has_rest(&view_.view) != 0;
+    if (tile_of(*terms) < axes_.axis[*terms].extent) {
+      if (updates) add_rests(*terms);
+      for_each_inner_loop([&] { updates ? add_rests(*terms) : consider(); });
+    } else if (updates) {
+      with_loop(*terms, axes_.axis[*terms].extent, [&] {
+        add_rests(*terms);
+        for_each_inner_loop([&] { add_rests(*terms); });
+      });
     }
+  }
+
+  template <class Act>
+  void for_each_inner_loop(const Act& act) {
+    const bool updates = pt_has_rest(&view_.view) != 0;
+    for (uint8_t axis = 0; axis < axes_.count; ++axis) {
+      const uint32_t extent = axes_.axis[axis].extent, outer = tile_of(axis);
+      if (axes_.axis[axis].reduces != 0 || (outer < extent && (updates || extent % outer != 0))) continue;
+      for (uint32_t tile = 1; tile < outer; tile *= kInnerTiles)
+        if (outer == extent || outer % tile == 0) with_loop(axis, tile, act);
+    }
+  }
+
+  // Parameter and states in parts of a few units.
+  void add_rests(uint8_t terms) {
+    const pt_tensor& parameter = view_.view.operands[2];
+    const auto unit = static_cast<uint32_t>(device_.align_bytes / pt_dtype_size(parameter.dtype));
+    const uint64_t all = pt_type_elements(&parameter);
+    for (uint32_t units = 1; units <= kMostUnitsUpdated && uint64_t{units} * unit < all; units *= kInnerTiles)
+      with_loop(terms, units * unit, [&] { consider(); });
   }
 
   std::optional<Found> opened() {
