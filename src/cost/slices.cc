@@ -29,7 +29,7 @@ using problem::Tensor;
 
 constexpr Bytes kSmall = 64;                 // an operand of less than this part of the budget is never streamed
 constexpr size_t kMostGroups = 5;            // of operands that are in storage together
-constexpr int64_t kMostTransfers = 1 << 16;  // of one op
+constexpr int64_t kMostTransfers = 1 << 18;  // of one op
 constexpr uint32_t kInnerTiles = 4;          // extents of slices inside of those over terms grow by this factor
 constexpr uint32_t kMostUnitsUpdated = 16;   // of a parameter together
 // Parts of the budget: of the slicings with the same operands in storage, the cheapest whose workspace is at most this part is kept.
@@ -110,9 +110,19 @@ void add_traffic(const pt_loop& loop, unsigned operand, Passes& passes, Traffic&
   add_moved(loop, operand, {.bytes = pass.bytes * times, .transfers = pass.transfers * times}, sum);
 }
 
+// Is the operand a part of another one, or made of parts? Its slices may then be empty, or leave elements out.
+bool has_parts(const pt_loop& loop, unsigned operand) {
+  for (unsigned at = 0; at < loop.loops; ++at) {
+    const pt_axis& axis = loop.axes.axis[loop.axis[at]];
+    if (pt_is_windowed(&axis, operand) != 0 && axis.window >= PT_WINDOW_PICKED) return true;
+  }
+  return false;
+}
+
 // At most what the operand moves, without a walk: its bytes, as often as all of its slices are moved, and a transfer for each run but for those that
-// may be carried.
+// may be carried. Nothing, where slices may be empty.
 void add_least_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
+  if (has_parts(loop, operand)) return;
   if (operand == 0 && pt_looks_up(&loop) != 0) {  // some rows of a table
     add_moved(loop, operand, pt_traffic_of(&loop, operand), sum);
     return;
@@ -217,11 +227,11 @@ class Slicings {
       if (pt_holds_sums(&view_.view) != 0) add_inner_loops();
       return;
     }
-    const uint32_t extent = axes_.axis[order[at]].extent;
+    const pt_axis& axis = axes_.axis[order[at]];
+    const bool picks = axis.windowed != 0 && axis.window == PT_WINDOW_PICKED;  // one slice is less than the whole, too
     add_loops(order, at + 1);
-    if (extent < 2) return;
-    for (const uint32_t tile : tiles_of(extent, axes_.flat != 0))
-      if (tile < extent) with_loop(order[at], tile, [&] { add_loops(order, at + 1); });
+    for (const uint32_t tile : tiles_of(axis.extent, axes_.flat != 0))
+      if (tile < axis.extent || picks) with_loop(order[at], tile, [&] { add_loops(order, at + 1); });
   }
 
   // Calls act() with one loop more, the innermost, if a slicing can have it.

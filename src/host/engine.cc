@@ -36,6 +36,7 @@ void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<
   do {
     const pt_box box = pt_slice_of(&loop, operand);
     pt_runs run = pt_runs_of(&loop, operand, &box);
+    if (pt_is_empty(&box) != 0) continue;
     do {
       const pt_units units = pt_units_of(&loop, operand, &run);
       if (units.first >= units.end) continue;

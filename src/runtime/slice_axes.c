@@ -10,9 +10,10 @@ static unsigned add(pt_axes* axes, uint32_t extent) {
   const unsigned at = axes->count;
   memset(axes->dim[at], -1, sizeof axes->dim[at]);
   axes->axis[at].extent = extent;
-  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].backward = axes->axis[at].placed =
-      axes->axis[at].looks_up = 0;
-  axes->axis[at].windowed = axes->axis[at].within = -1;
+  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].placed = axes->axis[at].looks_up = 0;
+  axes->axis[at].window = 0;
+  axes->axis[at].windowed = 0;
+  axes->axis[at].within = -1;
   ++axes->count;
   return at;
 }
@@ -57,10 +58,14 @@ static int is_pointwise(uint16_t op) {
   }
 }
 
-/* Their results depend on where an element lies, or several elements share a byte. */
-static int depends_on_place(uint16_t op) {
-  return op == PT_OP_random || op == PT_OP_dropout || op == PT_OP_sign_bits || op == PT_OP_relu_grad_bits ||
-         op == PT_OP_leaky_relu_grad_bits;
+/* Several elements share a byte. */
+static int shares_bytes(uint16_t op) {
+  return op == PT_OP_sign_bits || op == PT_OP_relu_grad_bits || op == PT_OP_leaky_relu_grad_bits;
+}
+
+/* A result depends on where the element lies. */
+static int draws_numbers(uint16_t op) {
+  return op == PT_OP_random || op == PT_OP_dropout;
 }
 
 /* All operands have as many elements as the output, or one. */
@@ -75,6 +80,7 @@ static int add_elements(const pt_op_view* view, pt_axes* axes) {
   }
   axes->flat = 1;
   axis = add(axes, (uint32_t)elements);
+  axes->axis[axis].placed = (uint8_t)draws_numbers(view->op);
   for (operand = 0; operand < operands_of(view); ++operand)
     if (pt_type_elements(&view->operands[operand]) == elements) along(axes, axis, operand, 0);
   return 1;
@@ -96,30 +102,66 @@ static void add_broadcast(const pt_op_view* view, pt_axes* axes, unsigned last) 
 
 /* ---- products ---- */
 
+static uint64_t matrices_of(const pt_tensor* tensor) {
+  uint64_t count = 1;
+  unsigned dim;
+  for (dim = 0; dim + 2 < tensor->rank; ++dim) count *= tensor->dims[dim];
+  return count;
+}
+
+/* The dimensions in front of the matrices, if there are several and no operand is broadcast along some of them alone; 0 otherwise. */
+static unsigned merged_batch(const pt_op_view* view) {
+  const pt_tensor* y = output(view);
+  const uint64_t batch = matrices_of(y);
+  unsigned operand;
+  if (y->rank < 4 || batch > INT32_MAX) return 0;
+  for (operand = 0; operand < operands_of(view); ++operand) {
+    const pt_tensor* each = &view->operands[operand];
+    if (matrices_of(each) != 1 && (each->rank != y->rank || matrices_of(each) != batch)) return 0;
+  }
+  return y->rank - 2u;
+}
+
+/* Of the operand as the axes see it. */
+static unsigned rank_of(const pt_op_view* view, const pt_axes* axes, unsigned operand) {
+  const unsigned rank = view->operands[operand].rank;
+  return axes->merged > 0 && rank == output(view)->rank ? rank - axes->merged + 1u : rank;
+}
+
+/* Matrices. They are numbered through where the batch has several dimensions. */
+static void add_batch(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor* y = output(view);
+  const unsigned batch = add(axes, axes->merged > 0 ? (uint32_t)matrices_of(y) : y->dims[0]);
+  unsigned operand;
+  for (operand = 0; operand < operands_of(view); ++operand) {
+    const pt_tensor* each = &view->operands[operand];
+    if (each->rank != y->rank) continue;
+    if (axes->merged > 0 ? matrices_of(each) == matrices_of(y) : each->dims[0] == y->dims[0])
+      along(axes, batch, operand, 0);
+  }
+}
+
 static void add_matmul(const pt_op_view* view, pt_axes* axes, int is_update) {
-  const pt_tensor *a = &view->operands[0], *b = &view->operands[1], *y = output(view);
+  const pt_tensor *a = &view->operands[0], *y = output(view);
   const unsigned trans_a = view->ints[PT_MATMUL_TRANS_A] != 0, trans_b = view->ints[PT_MATMUL_TRANS_B] != 0;
   const unsigned rows = add(axes, y->dims[y->rank - 2]), columns = add(axes, y->dims[y->rank - 1]),
                  reduced = add(axes, a->dims[a->rank - (trans_a ? 2 : 1)]);
-  unsigned operand;
-  along(axes, rows, 0, a->rank - (trans_a ? 1u : 2u));
-  along(axes, reduced, 0, a->rank - (trans_a ? 2u : 1u));
-  along(axes, columns, 1, b->rank - (trans_b ? 2u : 1u));
-  along(axes, reduced, 1, b->rank - (trans_b ? 1u : 2u));
+  unsigned operand, a_rank, b_rank;
+  axes->merged = (uint8_t)merged_batch(view);
+  a_rank = rank_of(view, axes, 0);
+  b_rank = rank_of(view, axes, 1);
+  along(axes, rows, 0, a_rank - (trans_a ? 1u : 2u));
+  along(axes, reduced, 0, a_rank - (trans_a ? 2u : 1u));
+  along(axes, columns, 1, b_rank - (trans_b ? 2u : 1u));
+  along(axes, reduced, 1, b_rank - (trans_b ? 1u : 2u));
   axes->axis[reduced].reduces = 1;
   for (operand = 2; operand < operands_of(view); ++operand) {
     const pt_tensor* each = &view->operands[operand];
     const int is_bias = !is_update && operand < view->input_count && each->rank == 1;
-    along(axes, columns, operand, each->rank - 1u);
-    if (!is_bias) along(axes, rows, operand, each->rank - 2u);
+    along(axes, columns, operand, rank_of(view, axes, operand) - 1u);
+    if (!is_bias) along(axes, rows, operand, rank_of(view, axes, operand) - 2u);
   }
-  if (y->rank > 2) { /* the batch */
-    const unsigned batch = add(axes, y->dims[0]);
-    for (operand = 0; operand < operands_of(view); ++operand) {
-      const pt_tensor* each = &view->operands[operand];
-      if (each->rank == y->rank && each->dims[0] == y->dims[0]) along(axes, batch, operand, 0);
-    }
-  }
+  if (y->rank > 2) add_batch(view, axes);
 }
 
 /* ---- convolutions ---- */
@@ -137,8 +179,8 @@ static void add_conv(const pt_op_view* view, pt_axes* axes, int is_backward) {
   const unsigned rows = add(axes, y->dims[2]);
   unsigned operand;
   along(axes, samples, 0, 0);
-  axes->axis[rows].windowed = 0;
-  axes->axis[rows].backward = (uint8_t)is_backward;
+  axes->axis[rows].windowed = 1;
+  axes->axis[rows].window = is_backward ? PT_WINDOW_CONV_BACK : PT_WINDOW_CONV;
   axes->axis[results].grouped = (uint8_t)has_groups(view);
   along(axes, rows, 0, 2);
   if (has_groups(view)) {
@@ -178,7 +220,8 @@ static void add_conv_dw(const pt_op_view* view, pt_axes* axes) {
   for (operand = 0; operand < 2; ++operand) along(axes, samples, operand, 0);
   along(axes, rows, 0, 2);
   along(axes, rows, 1, 2);
-  axes->axis[rows].windowed = 0;
+  axes->axis[rows].windowed = 1;
+  axes->axis[rows].window = PT_WINDOW_CONV;
   axes->axis[samples].reduces = axes->axis[rows].reduces = 1;
   axes->axis[rows].within = (int8_t)samples;
   for (operand = 2; operand < operands_of(view); ++operand) {
@@ -257,13 +300,41 @@ static void add_transposed(const pt_op_view* view, pt_axes* axes) {
   }
 }
 
-/* The dimensions that are taken whole, in order. */
-static void add_untouched(const pt_op_view* view, pt_axes* axes) {
-  const pt_tensor *x = &view->operands[0], *y = output(view);
+/* Is the dimension taken whole, in order? */
+static int is_untouched(const pt_op_view* view, unsigned dim) {
+  return view->operands[0].dims[dim] == output(view)->dims[dim] && view->ints[2 * dim] == 0 &&
+         view->ints[2 * dim + 1] == 1;
+}
+
+/* The result's dimensions: first those that are taken whole, then the others, whose parts of the input follow from start and step. */
+static void add_sliced(const pt_op_view* view, pt_axes* axes, pt_window window) {
+  const pt_tensor* y = output(view);
   unsigned dim;
-  for (dim = 0; dim < x->rank && axes->count < PT_MAX_LOOPS; ++dim)
-    if (x->dims[dim] == y->dims[dim] && view->ints[2 * dim] == 0 && view->ints[2 * dim + 1] == 1)
-      add_shared(view, axes, dim);
+  for (dim = 0; dim < y->rank && axes->count < PT_MAX_LOOPS; ++dim)
+    if (is_untouched(view, dim)) add_shared(view, axes, dim);
+  for (dim = 0; dim < y->rank && axes->count < PT_MAX_LOOPS; ++dim) {
+    unsigned axis;
+    if (is_untouched(view, dim)) continue;
+    axis = add(axes, y->dims[dim]);
+    along(axes, axis, 0, dim);
+    along(axes, axis, 1, dim);
+    axes->axis[axis].windowed = 1;
+    axes->axis[axis].window = (uint8_t)window;
+  }
+}
+
+/* All dimensions of parts that are laid end to end: first the others, then the one along which they lie. */
+static void add_joined(const pt_op_view* view, pt_axes* axes) {
+  const unsigned whole = view->op == PT_OP_concat ? view->input_count : 0, dim = (unsigned)view->ints[0];
+  unsigned axis, operand;
+  add_all_but(view, axes, view->ints[0]);
+  if (axes->count == PT_MAX_LOOPS) return;
+  axis = add(axes, view->operands[whole].dims[dim]);
+  axes->axis[axis].window = PT_WINDOW_JOINED;
+  for (operand = 0; operand < operands_of(view); ++operand) {
+    along(axes, axis, operand, dim);
+    if (operand != whole) axes->axis[axis].windowed |= 1u << operand;
+  }
 }
 
 /* Makes the axis one of terms. If sums run along the axis in front of it as well, a slice has one index of that axis. */
@@ -405,7 +476,7 @@ static void add_looked_up(const pt_op_view* view, pt_axes* axes, unsigned table,
 void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
   const unsigned rank = view->operands[0].rank;
   memset(axes, 0, sizeof *axes);
-  if (depends_on_place(view->op)) return;
+  if (shares_bytes(view->op)) return;
   if (is_pointwise(view->op)) {
     if (!add_elements(view, axes)) add_broadcast(view, axes, 0);
     return;
@@ -450,9 +521,11 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
     case PT_OP_softmax_grad:
     case PT_OP_log_softmax:
     case PT_OP_log_softmax_grad:
+      add_all_but(view, axes, view->ints[0]);
+      return;
     case PT_OP_concat:
     case PT_OP_split:
-      add_all_but(view, axes, view->ints[0]);
+      add_joined(view, axes);
       return;
     case PT_OP_layer_norm:
       add_rows(view, axes, 1 << 1 | 1 << 2);
@@ -484,8 +557,10 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
       add_transposed(view, axes);
       return;
     case PT_OP_slice:
+      add_sliced(view, axes, PT_WINDOW_PICKED);
+      return;
     case PT_OP_slice_grad:
-      add_untouched(view, axes);
+      add_sliced(view, axes, PT_WINDOW_SPREAD);
       return;
     case PT_OP_gather:
       add_looked_up(view, axes, 0, 2);

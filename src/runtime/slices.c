@@ -19,18 +19,37 @@ int pt_is_rest(const pt_loop* loop, unsigned operand) {
   return loop->rests && operand >= 2;
 }
 
+/* The first `merged` dimensions count as one. */
+static void merge(pt_tensor* shape, unsigned merged) {
+  unsigned dim;
+  for (dim = 1; dim < merged; ++dim) shape->dims[0] *= shape->dims[dim];
+  for (dim = merged; dim < shape->rank; ++dim) shape->dims[dim - merged + 1] = shape->dims[dim];
+  shape->rank = (uint8_t)(shape->rank - merged + 1);
+}
+
+static pt_tensor vector_of(const pt_tensor* shape) {
+  pt_tensor vector = *shape;
+  memset(vector.dims, 0, sizeof vector.dims);
+  vector.rank = 1;
+  vector.dims[0] = (uint32_t)pt_type_elements(shape);
+  return vector;
+}
+
 /* An operand as its axes see it. */
-static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
+static pt_tensor seen_by_axes(const pt_loop* loop, unsigned operand) {
   pt_tensor shape = loop->whole->operands[operand];
-  const int is_rest = pt_is_rest(loop, operand);
-  if (loop->axes.flat || is_rest) {
-    const uint64_t elements = pt_type_elements(&shape);
-    const int is_scalar = !is_rest && loop->axes.dim[0][operand] < 0;
-    memset(shape.dims, 0, sizeof shape.dims);
-    shape.rank = is_scalar ? 0 : 1;
-    if (!is_scalar) shape.dims[0] = (uint32_t)elements;
+  if (loop->axes.merged > 0 && shape.rank == loop->whole->operands[loop->whole->input_count].rank)
+    merge(&shape, loop->axes.merged);
+  if (loop->axes.flat) {
+    shape = vector_of(&shape);
+    if (loop->axes.dim[0][operand] < 0) shape.rank = 0, shape.dims[0] = 0;
   }
   return shape;
+}
+
+/* An operand as it is cut: what is updated behind the terms is a vector. */
+static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
+  return pt_is_rest(loop, operand) ? vector_of(&loop->whole->operands[operand]) : seen_by_axes(loop, operand);
 }
 
 /* ---- steps ---- */
@@ -215,9 +234,10 @@ int pt_looks_up(const pt_loop* loop) {
 
 /* ---- windows ---- */
 
-/* The rows of the windowed operand for rows [begin, end) of the axis, and the paddings of the part. */
+/* Indices of a windowed operand for [begin, end) of the axis. Of a convolution: the paddings of the part, too; of a slice: where the part's first
+ * element lies in the other operand's part, or of a negative step the last. */
 typedef struct window {
-  int64_t from, to, top, bottom;
+  int64_t from, to, top, bottom, start;
 } window;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -232,14 +252,22 @@ static const pt_tensor* weight_of(const pt_op_view* view) {
   return &view->operands[is_dw ? view->input_count : 1];
 }
 
-static window window_of(const pt_loop* loop, const pt_axis* axis, uint32_t begin, uint32_t end) {
+static int is_convolution(const pt_axis* axis) {
+  return axis->windowed != 0 && (axis->window == PT_WINDOW_CONV || axis->window == PT_WINDOW_CONV_BACK);
+}
+
+int pt_is_windowed(const pt_axis* axis, unsigned operand) {
+  return (axis->windowed >> operand & 1) != 0;
+}
+
+/* Of operand 0 of a convolution. */
+static window rows_of(const pt_loop* loop, const pt_axis* axis, int64_t begin, int64_t end) {
   const int64_t* ints = loop->whole->ints;
-  const int64_t rows = loop->whole->operands[axis->windowed].dims[2], stride = ints[PT_CONV_STRIDE_H],
-                pad = ints[PT_CONV_PAD_TOP],
+  const int64_t rows = loop->whole->operands[0].dims[2], stride = ints[PT_CONV_STRIDE_H], pad = ints[PT_CONV_PAD_TOP],
                 reach = ((int64_t)weight_of(loop->whole)->dims[2] - 1) * ints[PT_CONV_DILATION_H];
-  window w;
-  if (!axis->backward) {
-    const int64_t from = begin * stride - pad, to = ((int64_t)end - 1) * stride - pad + reach + 1;
+  window w = {0, 0, 0, 0, 0};
+  if (axis->window == PT_WINDOW_CONV) {
+    const int64_t from = begin * stride - pad, to = (end - 1) * stride - pad + reach + 1;
     w.from = least(most(from, 0), rows - 1);
     w.to = most(least(to, rows), w.from + 1);
     w.top = w.from - from;
@@ -252,8 +280,100 @@ static window window_of(const pt_loop* loop, const pt_axis* axis, uint32_t begin
   w.from = least(w.from, rows - 1);
   w.to = most(w.to, w.from + 1);
   w.top = pad + begin - w.from * stride;
-  w.bottom = most((w.to - w.from - 1) * stride + reach + 1 - ((int64_t)end - begin) - w.top, 0);
+  w.bottom = most((w.to - w.from - 1) * stride + reach + 1 - (end - begin) - w.top, 0);
   return w;
+}
+
+/* What a slice picks its elements [begin, end) from. */
+static window picked(const int64_t* start_and_step, int64_t begin, int64_t end) {
+  const int64_t step = start_and_step[1], first = start_and_step[0] + begin * step,
+                last = start_and_step[0] + (end - 1) * step;
+  window w = {0, 0, 0, 0, 0};
+  w.from = least(first, last);
+  w.to = most(first, last) + 1;
+  w.start = first - w.from;
+  return w;
+}
+
+/* How many of the places start, start + step, .. are below `end`. */
+static int64_t places_below(int64_t start, int64_t step, int64_t end) {
+  return end > start ? (end - start - 1) / step + 1 : 0;
+}
+
+/* Which of `count` elements at start, start + step, .. lie in [begin, end). */
+static window spread(const int64_t* start_and_step, int64_t count, int64_t begin, int64_t end) {
+  const int64_t start = start_and_step[0], step = start_and_step[1];
+  window w = {0, 0, 0, 0, 0};
+  if (step > 0) {
+    w.from = least(places_below(start, step, begin), count);
+    w.to = least(places_below(start, step, end), count);
+  } else { /* the same from the other end: places -start, -start - step, .. */
+    w.from = least(places_below(-start, -step, 1 - end), count);
+    w.to = least(places_below(-start, -step, 1 - begin), count);
+  }
+  w.start = w.from < w.to ? start + w.from * step - begin : 0;
+  return w;
+}
+
+/* Where the part begins in the whole. */
+static int64_t joined_at(const pt_loop* loop, unsigned operand, unsigned dim) {
+  int64_t at = 0;
+  unsigned each = operand < loop->whole->input_count ? 0 : loop->whole->input_count;
+  for (; each < operand; ++each) at += loop->whole->operands[each].dims[dim];
+  return at;
+}
+
+static window window_of(const pt_loop* loop, unsigned number, unsigned operand, range by) {
+  const pt_axis* axis = &loop->axes.axis[number];
+  const unsigned dim = (unsigned)loop->axes.dim[number][operand];
+  const int64_t begin = by.begin, end = by.end, extent = loop->whole->operands[operand].dims[dim];
+  window w = {0, 0, 0, 0, 0};
+  switch (axis->window) {
+    case PT_WINDOW_PICKED:
+      return picked(&loop->whole->ints[2 * dim], begin, end);
+    case PT_WINDOW_SPREAD:
+      return spread(&loop->whole->ints[2 * dim], extent, begin, end);
+    case PT_WINDOW_JOINED: {
+      const int64_t own = joined_at(loop, operand, dim);
+      w.from = least(most(begin - own, 0), extent);
+      w.to = most(least(end - own, extent), w.from);
+      return w;
+    }
+    default:
+      return rows_of(loop, axis, begin, end);
+  }
+}
+
+static uint32_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return (uint32_t)a;
+}
+
+/* A number that divides every index at which a part of the operand begins or ends, but for its whole extent. */
+static uint32_t window_step(const pt_loop* loop, unsigned at, unsigned operand) {
+  const unsigned number = loop->axis[at];
+  const pt_axis* axis = &loop->axes.axis[number];
+  const unsigned dim = (unsigned)loop->axes.dim[number][operand];
+  const int64_t* start_and_step = &loop->whole->ints[2 * dim];
+  switch (axis->window) {
+    case PT_WINDOW_PICKED: {
+      const int64_t end = start_and_step[0] + axis->extent;
+      uint32_t step = common_divisor(loop->tile[at], start_and_step[0]);
+      if (start_and_step[1] != 1) return 1;
+      if (end != loop->whole->operands[operand].dims[dim]) step = common_divisor(step, end);
+      return step;
+    }
+    case PT_WINDOW_SPREAD:
+      return start_and_step[1] == 1 ? common_divisor(loop->tile[at], start_and_step[0]) : 1;
+    case PT_WINDOW_JOINED:
+      return common_divisor(loop->tile[at], joined_at(loop, operand, dim));
+    default:
+      return 1;
+  }
 }
 
 /* ---- boxes ---- */
@@ -262,8 +382,8 @@ static window window_of(const pt_loop* loop, const pt_axis* axis, uint32_t begin
 static void cut(const pt_loop* loop, unsigned operand, unsigned number, range by, pt_box* box) {
   const pt_axis* axis = &loop->axes.axis[number];
   const int along = loop->axes.dim[number][operand];
-  if (axis->windowed == (int)operand) {
-    const window w = window_of(loop, axis, by.begin, by.end);
+  if (pt_is_windowed(axis, operand)) {
+    const window w = window_of(loop, number, operand, by);
     box->begin[along] = (uint32_t)w.from;
     box->extent[along] = (uint32_t)(w.to - w.from);
   } else {
@@ -284,8 +404,7 @@ static pt_box whole_box(const pt_tensor* shape) {
 }
 
 static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
-  const pt_tensor shape =
-      loop->axes.flat ? shape_of(loop, operand) : loop->whole->operands[operand]; /* of an update as its axes see it */
+  const pt_tensor shape = seen_by_axes(loop, operand);
   pt_box box = whole_box(&shape);
   unsigned at;
   for (at = 0; at < loop->loops; ++at) {
@@ -338,6 +457,13 @@ static uint64_t elements_before(const pt_box* held, const pt_box* part) {
 uint64_t pt_part_begins(const pt_loop* loop, unsigned operand) {
   const pt_box held = pt_slice_of(loop, operand), part = pt_part_of(loop, operand);
   return loop->inner == 0 ? 0 : elements_before(&held, &part) * held.element;
+}
+
+int pt_is_empty(const pt_box* box) {
+  unsigned dim;
+  for (dim = 0; dim < box->rank; ++dim)
+    if (box->extent[dim] == 0) return 1;
+  return 0;
 }
 
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box) {
@@ -466,10 +592,12 @@ void pt_slice_view(const pt_loop* loop, pt_op_view* view) {
     const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
     const range by = range_at(loop, at);
     if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)by.end - by.begin;
-    if (axis->windowed >= 0) {
-      const window w = window_of(loop, axis, by.begin, by.end);
+    if (is_convolution(axis)) {
+      const window w = window_of(loop, loop->axis[at], 0, by);
       view->ints[PT_CONV_PAD_TOP] = w.top;
       view->ints[PT_CONV_PAD_BOTTOM] = w.bottom;
+    } else if (axis->windowed != 0 && axis->window != PT_WINDOW_JOINED) {
+      view->ints[2 * loop->axes.dim[loop->axis[at]][0]] = window_of(loop, loop->axis[at], 0, by).start;
     }
   }
 }
@@ -499,7 +627,7 @@ static pt_box largest_slice(pt_loop* loop, unsigned operand) {
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
     const int along = loop->axes.dim[number][operand];
-    if (loop->axes.axis[number].windowed != (int)operand || is_held_along(loop, operand, at)) continue;
+    if (!pt_is_windowed(&loop->axes.axis[number], operand) || is_held_along(loop, operand, at)) continue;
     for (loop->index[at] = 1; loop->index[at] < loop->counts[at]; ++loop->index[at]) {
       const pt_box box = pt_slice_of(loop, operand);
       if (box.extent[along] > largest.extent[along]) largest.extent[along] = box.extent[along];
@@ -519,7 +647,8 @@ static uint32_t step_along(const pt_loop* loop, unsigned operand, const pt_box* 
     uint32_t own;
     if (loop->axes.dim[number][operand] != (int)dim || is_held_along(loop, operand, at)) continue;
     if (axis->looks_up && operand == 0) return pt_looks_up(loop) ? 1 : 0;
-    if (axis->windowed == (int)operand) return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim];
+    if (pt_is_windowed(axis, operand))
+      return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim] ? window_step(loop, at, operand) : 0;
     if (loop->counts[at] < 2) continue;
     own = largest->whole[dim] / axis->extent * loop->tile[at];
     if (step == 0 || own < step) step = own;
@@ -746,7 +875,7 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
 static int next_kind(pt_loop* loop) {
   unsigned at = loop->loops;
   while (at-- > 0) {
-    const int takes_all = loop->axes.axis[loop->axis[at]].windowed >= 0 || loop->axis[at] == PT_PASSES;
+    const int takes_all = loop->axes.axis[loop->axis[at]].windowed != 0 || loop->axis[at] == PT_PASSES;
     if (loop->axis[at] != PT_REST && loop->index[at] + 1 < loop->counts[at]) {
       loop->index[at] = takes_all ? loop->index[at] + 1 : loop->counts[at] - 1;
       return 1;
@@ -756,10 +885,10 @@ static int next_kind(pt_loop* loop) {
   return 0;
 }
 
-static int has_window(const pt_loop* loop) {
+static int convolves(const pt_loop* loop) {
   unsigned at;
   for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.axis[loop->axis[at]].windowed >= 0) return 1;
+    if (is_convolution(&loop->axes.axis[loop->axis[at]])) return 1;
   return 0;
 }
 
@@ -768,11 +897,12 @@ static pt_status kernel_workspace(pt_loop* loop, const pt_kernel* kernel, const 
   static const pt_scalars scalars = {1, 0, 0, NULL, 0};
   pt_op_view view = *loop->whole;
   *bytes = 0;
+  if (kernel->workspace_bytes == NULL && !convolves(loop)) return PT_OK;
   do {
     size_t needed;
     pt_call call;
     pt_slice_view(loop, &view);
-    if (has_window(loop) && (view.ints[PT_CONV_PAD_TOP] < 0 || view.ints[PT_CONV_PAD_BOTTOM] < 0)) return PT_E_PLAN;
+    if (convolves(loop) && (view.ints[PT_CONV_PAD_TOP] < 0 || view.ints[PT_CONV_PAD_BOTTOM] < 0)) return PT_E_PLAN;
     if (kernel->workspace_bytes == NULL) continue;
     if (loop->rests) { /* holds the sums of all that is updated together */
       const pt_box held = box_of(loop, view.input_count, loop->inner);
@@ -877,7 +1007,7 @@ pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, con
 static int is_windowed(const pt_loop* loop, unsigned operand) {
   unsigned at;
   for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.axis[loop->axis[at]].windowed == (int)operand) return 1;
+    if (pt_is_windowed(&loop->axes.axis[loop->axis[at]], operand)) return 1;
   return 0;
 }
 
@@ -888,6 +1018,7 @@ static pt_traffic traffic_of_slices(const pt_loop* loop, unsigned operand) {
   do {
     const pt_box box = pt_slice_of(&at, operand);
     pt_runs run = pt_runs_of(&at, operand, &box);
+    if (pt_is_empty(&box)) continue;
     do {
       const pt_units units = pt_units_of(loop, operand, &run);
       if (units.first >= units.end) continue;
@@ -975,7 +1106,8 @@ int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output)
     if (view->slicing.tile[at] >= axes.axis[number].extent) continue;
     if (axes.dim[number][input] < 0 || axes.dim[number][input] != axes.dim[number][view->input_count + output])
       return 0;
-    if (axes.axis[number].windowed == (int)input) return 0;
+    if (pt_is_windowed(&axes.axis[number], input) || pt_is_windowed(&axes.axis[number], view->input_count + output))
+      return 0;
   }
   return 1;
 }

@@ -12,6 +12,15 @@ extern "C" {
 
 /* ---- axes (slice_axes.c) ---- */
 
+/* How the part of a windowed operand follows from a slice of the axis. It may be empty where parts are joined or spread. */
+typedef enum pt_window {
+  PT_WINDOW_CONV,      /* rows that the windows of a convolution's results read; windows may overlap */
+  PT_WINDOW_CONV_BACK, /* rows of results whose windows meet those of an input gradient */
+  PT_WINDOW_PICKED,    /* what a slice picks its elements from */
+  PT_WINDOW_SPREAD,    /* the elements that the gradient of a slice puts at their places */
+  PT_WINDOW_JOINED     /* parts that lie end to end in the operand that is not windowed */
+} pt_window;
+
 /* A dimension of the op's computation that can be cut. A slice of it is a slice of every operand that lies along it. */
 typedef struct pt_axis {
   uint32_t extent;
@@ -21,9 +30,8 @@ typedef struct pt_axis {
   uint8_t looks_up; /* each index along it names a row of operand 0 by an element of operand 1; see pt_looks_up */
   int8_t
       within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
-  uint8_t backward; /* the windows of `windowed` are those of a convolution's input gradient */
-  int8_t
-      windowed; /* the operand whose rows (dimension 2) follow from the axis through windows that may overlap; -1: none */
+  uint8_t window;    /* one of pt_window */
+  uint32_t windowed; /* the operands, a bit each, whose parts follow from it; other operands are cut where the axis is */
 } pt_axis;
 
 enum {
@@ -37,6 +45,7 @@ typedef struct pt_axes {
   uint8_t count;                                 /* without PT_PASSES; 0: the op is not cut */
   uint8_t passes; /* over all terms, where their axes are cut; results along these are made in the last one */
   uint8_t flat;   /* operands are vectors of their elements, in order; those of one element are scalars */
+  uint8_t merged; /* so many dimensions in front count as one, of operands with the rank of the first output; 0: none do */
 } pt_axes;
 
 /* Tells the axes of an op whose use is sound (pt_check_op). Their numbers are part of the plan's format. */
@@ -108,6 +117,8 @@ unsigned pt_loops_of(const pt_loop* loop, unsigned operand);
 int pt_next_slice(pt_loop* loop, unsigned operand);
 /* How many times a slice of the operand is moved, each of its slices counted. */
 uint64_t pt_moves_of(const pt_loop* loop, unsigned operand);
+/* Does the operand's part follow from the axis through windows? */
+int pt_is_windowed(const pt_axis* axis, unsigned operand);
 /* Does each step look up one row of operand 0, the table, that an element of operand 1 names? The caller then sets `row` before it asks for the table's
  * slice, and calls the kernel with 0 as the element. Every row that is read from storage moves equally many units. */
 int pt_looks_up(const pt_loop* loop);
@@ -135,7 +146,8 @@ pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 pt_box pt_part_of(const pt_loop* loop, unsigned operand);
 /* Where the part begins in what is held without gaps, in bytes. */
 uint64_t pt_part_begins(const pt_loop* loop, unsigned operand);
-/* The first run of the operand's box. 0 from pt_next_run: there are no more. */
+int pt_is_empty(const pt_box* box);
+/* The first run of the operand's box, which is not empty. 0 from pt_next_run: there are no more. */
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box);
 int pt_next_run(const pt_box* box, pt_runs* runs);
 /* May an op have loops inside of those over terms, and an update one behind them? */

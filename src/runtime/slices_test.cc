@@ -211,11 +211,13 @@ pt_slicing some_slicing(const pt_axes& axes, size_t operands, Random& random) {
   return slicing;
 }
 
-// The first byte of the slice after this one in the tensor's order of steps.
+// The first byte of the slice after this one in the tensor's order of steps; empty ones do not count.
 uint64_t next_slice_begins_at(pt_loop loop, unsigned operand) {
-  if (pt_next_slice(&loop, operand) == 0) return UINT64_MAX;
-  const pt_box box = pt_slice_of(&loop, operand);
-  return pt_runs_of(&loop, operand, &box).begin;
+  while (pt_next_slice(&loop, operand) != 0) {
+    const pt_box box = pt_slice_of(&loop, operand);
+    if (pt_is_empty(&box) == 0) return pt_runs_of(&loop, operand, &box).begin;
+  }
+  return UINT64_MAX;
 }
 
 uint64_t tensor_bytes(const pt_loop& loop, unsigned operand) {
@@ -239,6 +241,7 @@ std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
         continue;
       if (!is_input && pt_is_made(&loop, operand) == 0) continue;
       const pt_box box = pt_slice_of(&loop, operand);
+      if (pt_is_empty(&box) != 0) continue;
       pt_runs runs = pt_runs_of(&loop, operand, &box);
       do {
         if (is_input && operand == 0 && pt_looks_up(&loop) != 0) {  // any row: as many units as the buffer has
@@ -344,10 +347,21 @@ std::vector<OpCase> random_products(Random& random) {
   const int64_t m = from(random, 1, 12), n = from(random, 1, 12), k = from(random, 1, 70), batch = from(random, 1, 3);
   const int64_t ta = from(random, 0, 1), tb = from(random, 0, 1);
   const ir::Shape a = ta != 0 ? ir::Shape{k, m} : ir::Shape{m, k}, b = tb != 0 ? ir::Shape{n, k} : ir::Shape{k, n};
-  ir::Shape batched = a;
-  batched.insert(batched.begin(), batch);
+  const auto in_batch = [](ir::Shape of, const ir::Shape& of_batch) {
+    of.insert(of.begin(), of_batch.begin(), of_batch.end());
+    return of;
+  };
+  const ir::Shape heads = {batch, from(random, 1, 3)}, batched = in_batch(a, {batch}), in_heads = in_batch(a, heads);
+  const std::vector<ir::Shape> broadcast = {b, in_batch(b, {1, 1}), in_batch(b, {1, heads[1]}), in_batch(b, {heads[1]}),
+                                            in_batch(b, heads)};
+  const ir::Shape& other = broadcast[random() % broadcast.size()];
   return {{k_matmul, {f(a), f(b), f({n})}, {f({m, n})}, {{ta, tb}, {}}},
           {k_matmul, {f(batched), f(b)}, {f({batch, m, n})}, {{ta, tb}, {}}},
+          {k_matmul, {f(in_heads), f(other)}, {f(in_batch({m, n}, heads))}, {{ta, tb}, {}}},
+          {k_matmul_act,
+           {f(in_heads), f(in_batch(b, heads)), f(in_batch({m, n}, heads))},
+           {f(in_batch({m, n}, heads))},
+           {{ta, tb, PT_OP_relu, PT_RESIDUAL_READ}, {0, 0}}},
           {k_matmul_act, {f(a), f(b), f({n})}, {f({m, n})}, {{ta, tb, PT_OP_relu, PT_RESIDUAL_NONE}, {0, 0}}},
           {k_matmul_update,
            {f(a), f(b), f({m, n}), f({m, n})},
@@ -459,6 +473,52 @@ std::vector<OpCase> random_attention(Random& random) {
           {k_attention_grad, backward, {forward[0], forward[1], forward[2]}, attrs}};
 }
 
+// Elements that move: some of each dimension by start and step, and back; parts that are laid end to end, and what is split into them; permutations.
+std::vector<OpCase> random_moves(Random& random) {
+  using enum ir::Kind;
+  const ir::DType dtypes[] = {ir::DType::kF32, ir::DType::kI64, ir::DType::kBool};
+  const ir::DType dtype = dtypes[random() % 3];
+  const auto of = [&](const ir::Shape& shape) { return ir::TensorType{dtype, shape}; };
+  ir::Shape whole, part, turned;
+  std::vector<int64_t> picks, permutation;
+  for (int64_t rank = from(random, 1, 5); rank > 0; --rank) {
+    whole.push_back(from(random, 1, 8));
+    if (random() % 3 == 0) {
+      part.push_back(whole.back()), picks.insert(picks.end(), {0, 1});
+      continue;
+    }
+    const int64_t last = whole.back() - 1, begin = from(random, 0, last), end = from(random, 0, last);
+    const int64_t step = from(random, 1, 3) * (end < begin ? -1 : 1);
+    part.push_back((end - begin) / step + 1), picks.insert(picks.end(), {begin, step});
+  }
+  for (size_t dim = 0; dim < whole.size(); ++dim) permutation.push_back(static_cast<int64_t>(dim));
+  std::ranges::shuffle(permutation, random);
+  for (const int64_t dim : permutation) turned.push_back(whole[static_cast<size_t>(dim)]);
+  const auto axis = static_cast<size_t>(from(random, 0, std::ssize(whole) - 1));
+  std::vector<ir::TensorType> parts;
+  ir::Shape joined = whole;
+  joined[axis] = 0;
+  for (int64_t count = from(random, 1, 4); count > 0; --count) {
+    ir::Shape each = whole;
+    each[axis] = from(random, 1, 9), joined[axis] += each[axis];
+    parts.push_back(of(each));
+  }
+  const ir::Attrs along = {{static_cast<int64_t>(axis)}, {}};
+  return {{k_slice, {of(whole)}, {of(part)}, {picks, {}}},
+          {k_slice_grad, {of(part)}, {of(whole)}, {picks, {}}},
+          {k_concat, parts, {of(joined)}, along},
+          {k_split, {of(joined)}, parts, along},
+          {k_transpose, {of(whole)}, {of(turned)}, {permutation, {}}}};
+}
+
+// Numbers that are drawn for each element by its place.
+std::vector<OpCase> random_draws(Random& random) {
+  using enum ir::Kind;
+  const ir::TensorType x = {ir::DType::kF32, {from(random, 1, 9), from(random, 1, 99)}};
+  return {{k_dropout, {x}, {x}, {{7}, {0.4}}},
+          {k_random, {}, {x}, {{5, random() % 2 == 0 ? PT_RANDOM_NORMAL : PT_RANDOM_UNIFORM}, {0.5, 2}}}};
+}
+
 std::vector<uint16_t> algorithms_of(const OpCase& of) {
   std::vector<uint16_t> found;
   const pt_kernel_table& table = *pt_portable_kernels();
@@ -527,8 +587,9 @@ TEST(Slices, HaveTheBitsOfTheWholeProduct) {
   Random random(2);
   std::map<std::string, int> allowed;
   for (int round = 0; round < kRounds; ++round)
-    for (const auto& cases : {random_convolutions(random), random_products(random), random_norms(random),
-                              random_losses(random), random_rows(random), random_attention(random)})
+    for (const auto& cases :
+         {random_convolutions(random), random_products(random), random_norms(random), random_losses(random),
+          random_rows(random), random_attention(random), random_moves(random), random_draws(random)})
       for (const OpCase& of : cases) {
         try_all(of, 6, random, allowed);
         if (HasFailure()) return;

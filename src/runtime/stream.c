@@ -67,6 +67,7 @@ static pt_status move_slice(stream* s, unsigned operand, int writes) {
   const pt_box box = pt_slice_of(&s->loop, operand);
   const uint8_t how = s->loop.how[operand];
   pt_runs run = pt_runs_of(&s->loop, operand, &box);
+  if (pt_is_empty(&box)) return PT_OK;
   if (how == PT_STAGED) return read_through_stage(s, operand, &box, run);
   do {
     uint8_t* packed = address_of(s, s->loop.buffer[operand]) + run.at;

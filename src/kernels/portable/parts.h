@@ -14,7 +14,7 @@
  *   rows of Q          attention_grad: the rows of dQ are whole after each call
  *
  * Some kernels are told where the slice lies in the whole (pt_call.slice_begin, whole_extent): samples of the losses of classes and their gradients,
- * elements of the losses by element and their gradients, rows of gather_grad's result, and of the tables of sgd_rows, adagrad_rows and adam_rows, whose indices are those of
+ * elements of the losses by element and their gradients, of dropout and of random numbers, rows of gather_grad's result, and of the tables of sgd_rows, adagrad_rows and adam_rows, whose indices are those of
  * all rows.
  *
  * A kernel of several passes goes over all its terms in each of them, a pass after the other (PT_PASS). Its sums lie in the workspace. A result of the

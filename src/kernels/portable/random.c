@@ -4,10 +4,11 @@
 #include "kernels/portable/pt_math.h"
 
 /* Elements 4 g to 4 g + 3 come of the four words of Philox(counter = (g low, g high, op key, step), key = seed), as in
- * dropout.c: the same counter gives the same numbers, however the work is split and however often it is done. */
+ * dropout.c: the same counter gives the same numbers, however the work is split and however often it is done. The call's elements may be some of the
+ * whole, from pt_call.slice_begin on. */
 typedef struct draw {
   pt_real* y;
-  size_t count;
+  size_t first, count; /* elements */
   double a, b;
   int normal;
   uint32_t op_key, step, key[2];
@@ -30,7 +31,8 @@ static void normal_pair(const draw* d, const uint32_t words[2], double out[2]) {
 
 static void draw_groups(void* arg, size_t begin, size_t end) {
   const draw* d = arg;
-  for (size_t group = begin; group < end; ++group) {
+  for (size_t index = begin; index < end; ++index) {
+    const size_t group = d->first / 4 + index;
     const uint32_t counter[4] = {(uint32_t)group, (uint32_t)((uint64_t)group >> 32), d->op_key, d->step};
     uint32_t words[4];
     double made[4];
@@ -43,13 +45,17 @@ static void draw_groups(void* arg, size_t begin, size_t end) {
         made[word + 1] = uniform(d, words[word + 1]);
       }
     }
-    for (size_t word = 0; word < 4 && group * 4 + word < d->count; ++word) d->y[group * 4 + word] = (pt_real)made[word];
+    for (size_t word = 0; word < 4; ++word) {
+      const size_t at = group * 4 + word - d->first;
+      if (group * 4 + word >= d->first && at < d->count) d->y[at] = (pt_real)made[word];
+    }
   }
 }
 
 pt_status PT_NAME(pt_random)(const pt_call* call) {
   const uint64_t seed = call->scalars->seed;
   draw d = {call->outputs[0].data,
+            call->slice_begin,
             pt_elements(&call->outputs[0]),
             call->reals[0],
             call->reals[1],
@@ -57,5 +63,5 @@ pt_status PT_NAME(pt_random)(const pt_call* call) {
             (uint32_t)call->ints[0],
             (uint32_t)call->scalars->step,
             {(uint32_t)seed, (uint32_t)(seed >> 32)}};
-  return PT_NAME(pt_parallel)(call, (d.count + 3) / 4, d.count * 16, draw_groups, &d);
+  return PT_NAME(pt_parallel)(call, (d.first % 4 + d.count + 3) / 4, d.count * 16, draw_groups, &d);
 }
