@@ -10,7 +10,8 @@ static unsigned add(pt_axes* axes, uint32_t extent) {
   const unsigned at = axes->count;
   memset(axes->dim[at], -1, sizeof axes->dim[at]);
   axes->axis[at].extent = extent;
-  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].placed = axes->axis[at].looks_up = 0;
+  axes->axis[at].reduces = axes->axis[at].grouped = axes->axis[at].placed = axes->axis[at].looks_up =
+      axes->axis[at].once = 0;
   axes->axis[at].window = 0;
   axes->axis[at].windowed = 0;
   axes->axis[at].within = -1;
@@ -354,12 +355,19 @@ static void add_rows(const pt_op_view* view, pt_axes* axes, unsigned whole) {
   }
 }
 
-/* The same for the gradient, where the gradients of scale and bias are sums over rows. At most the first two dimensions are axes. */
+/* The same for the gradient, where the gradients of scale and bias are sums over rows. At most the first two dimensions are axes. Then come the columns
+ * of these two gradients: the rows are read for each slice of columns again, and made into rows of dX once. */
 static void add_rows_of_gradient(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor* x = &view->operands[1];
   unsigned axis;
   add_rows(view, axes, 1 << 2 | 1 << 6 | 1 << 7);
   if (axes->count > 2) axes->count = 2;
   for (axis = 0; axis < axes->count; ++axis) add_terms(axes, axis);
+  if (view->ints[0] >= x->rank) return;
+  axis = add(axes, x->dims[view->ints[0]]);
+  along(axes, axis, 6, 0);
+  along(axes, axis, 7, 0);
+  axes->axis[axis].placed = axes->axis[axis].once = 1;
 }
 
 /* ---- attention ---- */

@@ -202,6 +202,12 @@ uint64_t pt_steps_of(const pt_loop* loop) {
   return loop->rests ? steps + updates_of(loop) : steps;
 }
 
+/* Is the loop over an axis whose first slice alone makes the result? */
+static int makes_once(const pt_loop* loop, unsigned at, unsigned operand) {
+  return loop->axes.axis[loop->axis[at]].once && is_output(loop, operand) &&
+         loop->axes.dim[loop->axis[at]][operand] < 0;
+}
+
 /* A slice is another one whenever a loop goes on that is not inside of all those along which the operand is cut. */
 uint64_t pt_moves_of(const pt_loop* loop, unsigned operand) {
   const unsigned own = pt_loops_of(loop, operand);
@@ -210,7 +216,8 @@ uint64_t pt_moves_of(const pt_loop* loop, unsigned operand) {
   if (pt_is_rest(loop, operand)) return updates_of(loop);
   while (moving > 0 && (own >> (moving - 1) & 1) == 0) --moving;
   for (at = 0; at < moving; ++at)
-    if (loop->axis[at] != PT_PASSES || !is_output(loop, operand)) moves *= loop->counts[at];
+    if ((loop->axis[at] != PT_PASSES || !is_output(loop, operand)) && !makes_once(loop, at, operand))
+      moves *= loop->counts[at];
   return moves;
 }
 
@@ -219,10 +226,19 @@ int pt_is_made(const pt_loop* loop, unsigned operand) {
   unsigned at;
   int is_last = 1;
   for (at = 0; at < loop->loops; ++at) {
+    if (makes_once(loop, at, operand) && loop->index[at] > 0) return 0;
     if (loop->axis[at] == PT_PASSES) is_last = loop->index[at] + 1 == loop->counts[at];
     if (!is_last && loop->axes.axis[loop->axis[at]].reduces && (own >> at & 1) != 0) return 0;
   }
   return 1;
+}
+
+int pt_is_complete(const pt_loop* loop, unsigned operand, unsigned changing) {
+  unsigned at, own = pt_loops_of(loop, operand);
+  if (pt_is_rest(loop, operand)) return pt_is_at_rest(loop);
+  for (at = 0; at < loop->loops; ++at)
+    if (makes_once(loop, at, operand)) own |= 1u << at;
+  return pt_is_made(loop, operand) && (changing == 0 || (own & changing) != 0);
 }
 
 int pt_looks_up(const pt_loop* loop) {
@@ -560,6 +576,19 @@ static uint64_t tensor_bytes(const pt_loop* loop, unsigned operand) {
   return pt_type_elements(whole) * pt_dtype_size(whole->dtype);
 }
 
+static uint32_t units_for(const pt_loop* loop, uint64_t bytes) {
+  return (uint32_t)((bytes + loop->unit - 1) / loop->unit);
+}
+
+/* So many units move with a run of a row that is looked up, wherever the row lies. */
+static uint64_t units_of_row(const pt_loop* loop, const pt_runs* run) {
+  const uint64_t all = units_for(loop, tensor_bytes(loop, 0));
+  const uint64_t each = loop->how[0] == PT_DENSE  ? run->bytes / loop->unit
+                        : loop->how[0] == PT_SPAN ? loop->units[0]
+                                                  : units_for(loop, run->bytes + loop->unit - 1);
+  return each < all ? each : all;
+}
+
 pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) {
   const uint64_t end = run->begin + run->bytes;
   const int is_carried = loop->how[operand] == PT_CARRIED && end < tensor_bytes(loop, operand);
@@ -567,8 +596,7 @@ pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) 
   units.first = run->begin / loop->unit;
   units.end = (is_carried ? end : end + loop->unit - 1) / loop->unit;
   if (operand == 0 && pt_looks_up(loop)) { /* as many for each row */
-    const uint64_t all = (tensor_bytes(loop, 0) + loop->unit - 1) / loop->unit;
-    const uint64_t each = loop->units[0] < all ? loop->units[0] : all;
+    const uint64_t all = units_for(loop, tensor_bytes(loop, 0)), each = units_of_row(loop, run);
     if (units.first > all - each) units.first = all - each;
     units.end = units.first + each;
   }
@@ -675,10 +703,6 @@ static int is_of_units(const pt_loop* loop, unsigned operand, const pt_box* larg
     if (dim == run_dim && !(to_the_end && outer == 1) && stride * largest->whole[dim] % loop->unit != 0) return 0;
   }
   return 1;
-}
-
-static uint32_t units_for(const pt_loop* loop, uint64_t bytes) {
-  return (uint32_t)((bytes + loop->unit - 1) / loop->unit);
 }
 
 /* Does each slice of the output, of one run, begin where the one before ends? */
@@ -833,7 +857,7 @@ static int cuts_again(const pt_loop* loop, unsigned at) {
   unsigned first;
   for (first = 0; loop->axis[first] != loop->axis[at];) ++first;
   return (loop->inner >> at & 1) != 0 && (loop->inner >> first & 1) == 0 &&
-         loop->axes.axis[loop->axis[at]].windowed < 0 &&
+         loop->axes.axis[loop->axis[at]].windowed == 0 &&
          loop->axes.axis[loop->axis[at]].extent % loop->tile[first] == 0 && loop->tile[first] % loop->tile[at] == 0;
 }
 
@@ -845,7 +869,7 @@ static pt_status check_rest(const pt_loop* loop, const pt_kernel* kernel) {
   return is_dense(&part) ? PT_OK : PT_E_PLAN;
 }
 
-/* The sums' terms come in order while their results are held. Every other loop cuts all results. */
+/* The sums' terms come in order while their results are held. Every other loop cuts all results, or makes them with its first slice. */
 static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
   unsigned at, seen = 0;
   int reduced = -1;
@@ -866,7 +890,7 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
       reduced = (int)number;
       continue;
     }
-    if (!cuts_all_results(loop, number)) return PT_E_PLAN;
+    if (!axis->once && !cuts_all_results(loop, number)) return PT_E_PLAN;
   }
   return reduced >= 0 && !pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_E_PLAN : PT_OK;
 }
@@ -951,7 +975,7 @@ static pt_status add_rest(pt_loop* loop, uint32_t tile) {
   if (loop->whole->input_count < 3 || loop->whole->output_count < 1 || loop->axes.flat) return PT_E_PLAN;
   if (pt_type_elements(&loop->whole->operands[loop->whole->input_count]) > INT32_MAX) return PT_E_PLAN;
   memset(&loop->axes.axis[PT_REST], 0, sizeof loop->axes.axis[PT_REST]);
-  loop->axes.axis[PT_REST].windowed = loop->axes.axis[PT_REST].within = -1;
+  loop->axes.axis[PT_REST].within = -1;
   for (operand = 0; operand < operands; ++operand) loop->axes.dim[PT_REST][operand] = operand < 2 ? -1 : 0;
   loop->rests = 1;
   loop->axis[at] = PT_REST;
@@ -1077,9 +1101,10 @@ static pt_traffic traffic_of_rest(const pt_loop* loop, unsigned operand) {
 }
 
 pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand) {
+  const int looks_up = operand == 0 && pt_looks_up(loop);
   if (pt_is_rest(loop, operand)) return traffic_of_rest(loop, operand);
-  if (operand == 0 && pt_looks_up(loop) && loop->how[0] == PT_SPAN) return traffic_of_rows(loop, slices_of(loop, 0));
-  if (!is_windowed(loop, operand) && moves_units(loop, operand)) return traffic_of_units(loop, operand);
+  if (looks_up && loop->how[0] == PT_SPAN) return traffic_of_rows(loop, slices_of(loop, 0));
+  if (!looks_up && !is_windowed(loop, operand) && moves_units(loop, operand)) return traffic_of_units(loop, operand);
   return traffic_of_slices(loop, operand);
 }
 

@@ -27,6 +27,7 @@ typedef struct pt_axis {
   uint8_t reduces; /* sums run along it: its slices come in ascending order, while the sums are held */
   uint8_t grouped; /* it counts the groups of a convolution */
   uint8_t placed;  /* the kernel is told where the slice begins (pt_call.slice_begin). An op has at most one such axis */
+  uint8_t once;   /* results that do not lie along it are made with its first slice alone */
   uint8_t looks_up; /* each index along it names a row of operand 0 by an element of operand 1; see pt_looks_up */
   int8_t
       within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
@@ -124,6 +125,8 @@ int pt_is_windowed(const pt_axis* axis, unsigned operand);
 int pt_looks_up(const pt_loop* loop);
 /* Is the result's slice made at this step? Not before the last pass, if it lies along the terms. */
 int pt_is_made(const pt_loop* loop, unsigned operand);
+/* Is it complete behind this step, so that it moves? `changing`: pt_loop_changes of the step. */
+int pt_is_complete(const pt_loop* loop, unsigned operand, unsigned changing);
 /* The units of the slot, [first, end), that move with a run of the operand; none where first is not below end. */
 typedef struct pt_units {
   uint64_t first, end;

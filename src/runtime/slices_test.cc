@@ -225,6 +225,10 @@ uint64_t tensor_bytes(const pt_loop& loop, unsigned operand) {
   return pt_type_elements(&whole) * pt_dtype_size(whole.dtype);
 }
 
+uint64_t rounded(uint64_t bytes, uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 // The units that the streamed operands' slices touch, counted byte by byte: in, out.
 std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
   uint64_t in = 0, out = 0;
@@ -236,16 +240,19 @@ std::pair<uint64_t, uint64_t> bytes_moved(pt_loop loop) {
       if (!pt_is_streamed(loop.whole, operand)) continue;
       const bool is_input = operand < loop.whole->input_count;
       const unsigned when = is_input ? changed : next;
-      if (pt_is_rest(&loop, operand) != 0 ? pt_is_at_rest(&loop) == 0
-                                          : when != 0 && (pt_loops_of(&loop, operand) & when) == 0)
-        continue;
-      if (!is_input && pt_is_made(&loop, operand) == 0) continue;
+      const bool is_rest = pt_is_rest(&loop, operand) != 0;
+      if (is_input && is_rest && pt_is_at_rest(&loop) == 0) continue;
+      if (is_input && !is_rest && when != 0 && (pt_loops_of(&loop, operand) & when) == 0) continue;
+      if (!is_input && pt_is_complete(&loop, operand, when) == 0) continue;
       const pt_box box = pt_slice_of(&loop, operand);
       if (pt_is_empty(&box) != 0) continue;
       pt_runs runs = pt_runs_of(&loop, operand, &box);
       do {
-        if (is_input && operand == 0 && pt_looks_up(&loop) != 0) {  // any row: as many units as the buffer has
-          in += std::min<uint64_t>(loop.units[0], (tensor_bytes(loop, 0) + loop.unit - 1) / loop.unit) * loop.unit;
+        if (is_input && operand == 0 && pt_looks_up(&loop) != 0) {  // any row: as many units as a run can touch
+          const uint64_t each = loop.how[0] == PT_SPAN    ? uint64_t{loop.units[0]} * loop.unit
+                                : loop.how[0] == PT_DENSE ? runs.bytes
+                                                          : rounded(runs.bytes + loop.unit - 1, loop.unit);
+          in += std::min(each, rounded(tensor_bytes(loop, 0), loop.unit));
           continue;
         }
         std::set<uint64_t> units;

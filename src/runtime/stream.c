@@ -53,10 +53,11 @@ static void carry(stream* s, unsigned operand) {
 /* Reads a run at a time: the next one waits until this one has been copied. */
 static pt_status read_through_stage(stream* s, unsigned operand, const pt_box* box, pt_runs run) {
   do {
+    const uint64_t from = pt_units_of(&s->loop, operand, &run).first * s->loop.unit;
     pt_status status = move_run(s, operand, 0, &run, s->loop.stage);
     if (status == PT_OK) status = pt_settle(s->session, place_of(s, s->loop.stage), s->loop.stage_units, 0);
     if (status != PT_OK) return status;
-    memcpy(address_of(s, s->loop.buffer[operand]) + run.at, address_of(s, s->loop.stage) + run.begin % s->loop.unit,
+    memcpy(address_of(s, s->loop.buffer[operand]) + run.at, address_of(s, s->loop.stage) + (run.begin - from),
            (size_t)run.bytes);
   } while (pt_next_run(box, &run));
   return PT_OK;
@@ -193,19 +194,13 @@ static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, c
   return status == PT_OK && is_at_rest ? update(s, view, kernel, scalars) : status;
 }
 
-/* Is the step the last that makes the output's slice? */
-static int ends_slice(const stream* s, unsigned operand, unsigned changing) {
-  if (pt_is_rest(&s->loop, operand)) return pt_is_at_rest(&s->loop);
-  return changing == 0 || is_cut_along(s, operand, changing);
-}
-
 /* Begins to write the outputs' slices that are complete. `changing`: the loops that go on next; 0: this was the last step. */
 static pt_status store(stream* s, const pt_op_view* view, unsigned changing) {
   pt_status status = PT_OK;
   unsigned operand;
   for (operand = view->input_count; operand < (unsigned)view->input_count + view->output_count && status == PT_OK;
        ++operand)
-    if (s->loop.how[operand] != PT_IN_PLACE && pt_is_made(&s->loop, operand) && ends_slice(s, operand, changing))
+    if (s->loop.how[operand] != PT_IN_PLACE && pt_is_complete(&s->loop, operand, changing))
       status = move_slice(s, operand, 1);
   return status;
 }

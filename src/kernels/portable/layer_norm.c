@@ -9,12 +9,13 @@
 /* The sums over rows between the calls of a kernel that makes parts. */
 typedef struct kept_sums {
   size_t rows;     /* that they are of */
-  pt_real lanes[]; /* of dscale, then of dbias: [PT_LANES][length] each */
+  pt_real lanes[]; /* of dscale, then of dbias: [PT_LANES][columns] each */
 } kept_sums;
 
 /* Per row over the dimensions from `axis` on. Y may be X, dX may be dY. */
 typedef struct norm {
   size_t count, length;
+  size_t first, columns; /* of which the call makes dscale and dbias */
   const pt_real *x, *scale, *bias, *mean, *invstd, *dy;
   pt_real *y, *mean_out, *invstd_out, *dscale, *dbias;
   pt_real eps;
@@ -59,7 +60,7 @@ static void move_sums(const norm* n, int way, size_t first, size_t columns, pt_r
                       pt_real (*bias_sums)[kColumns]) {
   const size_t bytes = columns * sizeof(pt_real);
   for (size_t lane = 0; lane < PT_LANES; ++lane) {
-    pt_real *scale = n->kept->lanes + lane * n->length + first, *bias = scale + PT_LANES * n->length;
+    pt_real *scale = n->kept->lanes + lane * n->columns + first, *bias = scale + PT_LANES * n->columns;
     memcpy(way == kGoOn ? scale_sums[lane] : scale, way == kGoOn ? scale : scale_sums[lane], bytes);
     memcpy(way == kGoOn ? bias_sums[lane] : bias, way == kGoOn ? bias : bias_sums[lane], bytes);
   }
@@ -69,13 +70,14 @@ static void parameter_blocks(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
   const size_t rows_before = n->goes_on ? n->kept->rows : 0;
   for (size_t block = begin; block < end; ++block) {
-    const size_t first = block * kColumns, columns = n->length - first < kColumns ? n->length - first : kColumns;
+    const size_t first = block * kColumns, columns = n->columns - first < kColumns ? n->columns - first : kColumns;
     pt_real scale_sums[PT_LANES][kColumns], bias_sums[PT_LANES][kColumns];
     memset(scale_sums, 0, sizeof scale_sums);
     memset(bias_sums, 0, sizeof bias_sums);
     if (n->goes_on) move_sums(n, kGoOn, first, columns, scale_sums, bias_sums);
     for (size_t row = 0; row < n->count; ++row) {
-      const pt_real *x = n->x + row * n->length + first, *dy = n->dy + row * n->length + first;
+      const size_t at = row * n->length + n->first + first;
+      const pt_real *x = n->x + at, *dy = n->dy + at;
       const pt_real mean = n->mean[row], invstd = n->invstd[row];
       const size_t lane = (rows_before + row) % PT_LANES;
       for (size_t column = 0; column < columns; ++column) {
@@ -108,9 +110,9 @@ static void backward_rows(void* arg, size_t begin, size_t end) {
 }
 
 size_t PT_NAME(pt_layer_norm_grad_workspace)(const pt_call* call) {
-  const pt_tensor* scale = &call->inputs[2];
+  const pt_tensor* dscale = &call->outputs[1];
   if (call->terms == PT_ALL_TERMS) return 0;
-  return sizeof(kept_sums) + 2 * PT_LANES * pt_elements(scale) * sizeof(pt_real);
+  return sizeof(kept_sums) + 2 * PT_LANES * pt_elements(dscale) * sizeof(pt_real);
 }
 
 pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
@@ -121,8 +123,11 @@ pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
   n.y = call->outputs[0].data, n.dscale = call->outputs[1].data, n.dbias = call->outputs[2].data;
   n.goes_on = pt_goes_on(call), n.is_unfinished = pt_is_unfinished(call);
   n.kept = n.goes_on || n.is_unfinished ? call->workspace : NULL;
+  n.columns = pt_elements(&call->outputs[1]);
+  n.first = call->whole_extent > 0 ? n.length / call->whole_extent * call->slice_begin : 0;
   if (n.length == 0) return PT_OK;
-  PT_NAME(pt_parallel)(call, (n.length + kColumns - 1) / kColumns, n.count * n.length * 2, parameter_blocks, &n);
+  PT_NAME(pt_parallel)(call, (n.columns + kColumns - 1) / kColumns, n.count * n.columns * 2, parameter_blocks, &n);
   if (n.is_unfinished) n.kept->rows = (n.goes_on ? n.kept->rows : 0) + n.count;
+  if (n.first > 0) return PT_OK; /* dX was made with the first columns */
   return PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 4, backward_rows, &n);
 }

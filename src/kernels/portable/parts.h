@@ -9,13 +9,13 @@
  *                      batch_norm, batch_norm_act in three passes; batch_norm_grad, batch_norm_act_grad in two
  *   samples            cross_entropy, nll, with all labels; soft_cross_entropy
  *   elements           mse, l1, smooth_l1, bce_with_logits, kl_div
- *   rows               layer_norm_grad: the rows of dX are whole after each call
+ *   rows               layer_norm_grad: the rows of dX are whole after each call. All rows follow once more for each slice of columns
  *   indices            gather_grad
  *   rows of Q          attention_grad: the rows of dQ are whole after each call
  *
  * Some kernels are told where the slice lies in the whole (pt_call.slice_begin, whole_extent): samples of the losses of classes and their gradients,
  * elements of the losses by element and their gradients, of dropout and of random numbers, rows of gather_grad's result, and of the tables of sgd_rows, adagrad_rows and adam_rows, whose indices are those of
- * all rows.
+ * all rows; and columns of the gradients of scale and bias of layer_norm_grad, which makes dX in the call that begins at 0 alone.
  *
  * A kernel of several passes goes over all its terms in each of them, a pass after the other (PT_PASS). Its sums lie in the workspace. A result of the
  * terms' shape is written in the last pass, and may lie over an input; the others are written where their pass ends.
