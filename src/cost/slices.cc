@@ -394,10 +394,14 @@ class Adder {
       : built_(built), graph_(graph), compute_(compute), options_(options) {}
 
   void add_all() {
-    for (size_t op = 0; op < built_.graph.ops.size(); ++op)
+    for (size_t op = 0; op < built_.graph.ops.size(); ++op) {
+      std::vector<Way> ways;
       for_each_way(op, [&](size_t base) {
-        if (!is_beaten(op, base)) add_ways(op, base);
+        if (!is_beaten(op, base)) add_ways(op, base, ways);
       });
+      for (const Way& way : ways)
+        if (std::ranges::none_of(ways, [&](const Way& other) { return beats(other, way); })) add(op, way);
+    }
   }
 
   void add_given(const problem::Op& given, size_t op) {
@@ -414,7 +418,7 @@ class Adder {
         Slicings slicings(view_of(graph_, as, *built_.kernel_of[op][base]), built_.graph.device, compute_, options_);
         const std::optional<Found> one = slicings.one(*slicing);
         if (!one) return;
-        add(op, base, *one);
+        add(op, way_of(op, base, *one));
         found = true;
       });
       if (!found) return;
@@ -422,6 +426,13 @@ class Adder {
   }
 
  private:
+  // A way in slices: the choice that it is of.
+  struct Way {
+    size_t base = 0;
+    Found found;
+    Choice choice;
+  };
+
   // Does another way need no more time and no more workspace, so that its slices do too?
   [[nodiscard]] bool is_beaten(size_t op, size_t choice) const {
     const std::vector<Choice>& choices = built_.graph.ops[op].choices;
@@ -504,7 +515,21 @@ class Adder {
     return groups;
   }
 
-  void add_ways(size_t op, size_t base) {
+  // Does one way in slices, with the same operands in storage, need no more of anything than another?
+  [[nodiscard]] bool beats(const Way& one, const Way& than) const {
+    const auto figures = [&](const Way& way) {
+      const problem::Seconds moving = seconds_of(built_.graph.device.pager, way.found.traffic);
+      return std::array{way.choice.time_s + moving, way.choice.energy_j, moving,
+                        static_cast<double>(way.choice.workspace_bytes)};
+    };
+    if (one.found.slicing.streamed != than.found.slicing.streamed || one.choice.numerics != than.choice.numerics ||
+        one.choice.overwrites != than.choice.overwrites)
+      return false;
+    const auto a = figures(one), b = figures(than);
+    return std::ranges::equal(a, b, std::less_equal()) && (a != b || &one < &than);
+  }
+
+  void add_ways(size_t op, size_t base, std::vector<Way>& ways) {
     const ir::Op as = built_.computed_as[op][base];
     const std::vector<uint32_t> groups = groups_of(as);
     const View view = view_of(graph_, as, *built_.kernel_of[op][base]);
@@ -518,7 +543,7 @@ class Adder {
       if (streamed == 0 && workspace * 16 < options_.budget) continue;  // slices would save nothing
       for (const Found& found : known(view, streamed, slicings)) {
         if (streamed == 0 && found.workspace >= workspace) continue;
-        add(op, base, found);
+        ways.push_back(way_of(op, base, found));
       }
     }
   }
@@ -539,11 +564,10 @@ class Adder {
   }
 
   // The same way to compute the op, in slices.
-  void add(size_t op, size_t base, const Found& found) {
-    problem::Op& entry = built_.graph.ops[op];
-    const ir::Op as = built_.computed_as[op][base];
+  [[nodiscard]] Way way_of(size_t op, size_t base, const Found& found) const {
+    const ir::Op& as = built_.computed_as[op][base];
     const size_t inputs = as.inputs.size();
-    Choice choice = entry.choices[base];
+    Choice choice = built_.graph.ops[op].choices[base];
     const int before = choice.reads.empty() ? 0 : choice.reads.front();
     choice.algorithm = name_in_slices(choice.algorithm, found.slicing);
     choice.slices = found.counts;
@@ -566,10 +590,15 @@ class Adder {
       return pt_is_streamed(&view, input) || pt_is_streamed(&view, static_cast<unsigned>(inputs) + output) ||
              pt_slices_take_over(&view, input, output) == 0;
     });
-    built_.slicing_of[{op, entry.choices.size()}] = found.slicing;
-    entry.choices.push_back(std::move(choice));
-    built_.kernel_of[op].push_back(built_.kernel_of[op][base]);
-    built_.computed_as[op].push_back(as);
+    return {.base = base, .found = found, .choice = std::move(choice)};
+  }
+
+  void add(size_t op, const Way& way) {
+    problem::Op& entry = built_.graph.ops[op];
+    built_.slicing_of[{op, entry.choices.size()}] = way.found.slicing;
+    entry.choices.push_back(way.choice);
+    built_.kernel_of[op].push_back(built_.kernel_of[op][way.base]);
+    built_.computed_as[op].push_back(ir::Op(built_.computed_as[op][way.base]));
     built_.threads_of[op].push_back(0);
   }
 
