@@ -62,11 +62,53 @@ def sentences(path):
     return path
 
 
-def words(folder, samples):
+HEADS = 2
+
+
+def encoder(path, length, layers=2, width=64):
+    """Words and places, then layers of attention (queries, keys and values are parts of one product; dropout; the halves of the norm's input are joined), a wide layer with erf,
+    and a linear layer on the first word."""
+    draw = random.Random(6)
+    made, nodes = [], []
+    for name, dims, values, dtype in (("heads", (4,), (0, length, HEADS, width // HEADS), 7), ("joined", (3,), (0, length, width), 7), ("first", (), (0,), 7), ("half", (2,), (width // 2,) * 2, 7),
+                                      ("root", (), (0.25,), 1), ("rate", (), (0.2,), 1), ("train", (), (1,), 9)):
+        made.append(onnx_tensor(name, dims, values, dtype))
+
+    def weight(name, *dims):
+        made.append(onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))]))
+        return name
+
+    def op(kind, inputs, outputs=1, **attributes):
+        names = [f"{kind}{len(nodes)}.{at}" for at in range(outputs)]
+        nodes.append(onnx_node(kind, inputs, names, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def norm(source, name):
+        return op("LayerNormalization", [source, weight(name + ".scale", width), weight(name + ".bias", width)], axis=-1)
+
+    def split(source, order):
+        return op("Transpose", [op("Reshape", [source, "heads"])], perm=order)
+    x = op("Add", [op("Gather", [weight("table", WORDS, width), "x"]), weight("places", length, width)])
+    for layer in range(layers):
+        parts = op("Split", [op("MatMul", [x, weight(f"qkv{layer}", width, 3 * width)])], 3, axis=2)
+        q, k, v = (split(part, order) for part, order in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])))
+        scores = op("Dropout", [op("Softmax", [op("Mul", [op("MatMul", [q, k]), "root"])], axis=-1), "rate", "train"])
+        seen = op("Reshape", [op("Transpose", [op("MatMul", [scores, v])], perm=[0, 2, 1, 3]), "joined"])
+        low, high = op("Split", [op("Add", [x, op("MatMul", [seen, weight(f"out{layer}", width, width)])]), "half"], 2, axis=2)
+        x = norm(op("Concat", [high, low], axis=2), f"norm{layer}")
+        wide = op("Erf", [op("MatMul", [x, weight(f"up{layer}", width, 4 * width)])])
+        x = op("Add", [x, op("MatMul", [wide, weight(f"down{layer}", 4 * width, width)])])
+    nodes.append(onnx_node("MatMul", [op("Gather", [x, "first"], axis=1), weight("fc", width, 4)], ["y"]))
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", length), made, dtype=7))
+    return path
+
+
+def words(folder, samples, length=LENGTH):
     draw = random.Random(5)
     os.makedirs(folder)
-    ids = [draw.randrange(-WORDS, WORDS) for _ in range(samples * LENGTH)]
-    for name, shape, values in (("x", (samples, LENGTH), ids), ("y", (samples,), [draw.randrange(4) for _ in range(samples)])):
+    ids = [draw.randrange(-WORDS, WORDS) for _ in range(samples * length)]
+    for name, shape, values in (("x", (samples, length), ids), ("y", (samples,), [draw.randrange(4) for _ in range(samples)])):
         with open(os.path.join(folder, name + "_train.npy"), "wb") as file:
             file.write(npy("<i8", shape, struct.pack(f"<{len(values)}q", *values)))
     return folder
@@ -130,6 +172,22 @@ class Slices(House):
             self.assertLessEqual(plan["predicted"]["arena_bytes"], table // 4)
             self.same_bits(found, expected, optimizer)
             self.succeed("verify", path)
+
+    def test_a_transformer_in_the_least_that_is_known(self):
+        """Every op that is larger is cut: parts along the dimension that is split or joined, the first word and its gradient, products of heads, dropout."""
+        model, data = encoder(self.path("encoder.onnx"), 24), words(self.path("encoder"), 3, 24)
+        momentum = ("--optimizer", "sgd,momentum=0.9")
+        expected, whole, _ = self.train(model, "encoder.whole", *momentum, data=data)
+        refused = self.run_cli("plan", model, *COMMON[2:], "--batch", 1, *momentum, "--ram", "1KiB", "--format", "json")
+        self.assertEqual(refused.returncode, 5, refused.stderr)
+        least = json.loads(refused.stdout)["min_ram_bytes"]
+        found, plan, path = self.train(model, "encoder.least", *momentum, "--ram", f"{least}B", data=data)
+        self.assertLessEqual(plan["predicted"]["arena_bytes"], least)
+        self.same_bits(found, expected)
+        self.succeed("verify", path)
+        largest = max(tensor["bytes"] for tensor in plan["graph"]["tensors"] if not tensor["name"].endswith("table"))
+        self.assertLess(least, largest)
+        self.assertLess(least, 5 << 10)
 
     def test_what_a_refusal_says_is_true(self):
         """No plan is smaller than the proved least; with the least that is known there is a plan."""
