@@ -1,4 +1,4 @@
-"""Networks whose parameters take more than a small budget, as ONNX files with numbers for them, drawn from fixed seeds: a transformer like GPT-2, and layers of one width."""
+"""Networks whose parameters take more than a small budget, as ONNX files with numbers for them, drawn from fixed seeds: a transformer like GPT-2, BERT-mini, and layers of one width."""
 import array
 import os
 import random
@@ -55,14 +55,16 @@ class Network:
         return self.parameters
 
 
-def attend(net, source, name, width, heads, length):
-    """Causal attention of `heads` heads."""
+def attend(net, source, name, width, heads, causal):
+    """Attention of `heads` heads; causal: each word sees those in front of it alone."""
     def split(part, axes):
         moved = net.node("Reshape", [net.linear(source, f"{name}.{part}", width, width), "heads"], f"{name}.{part}.r")
         return net.node("Transpose", [moved], f"{name}.{part}.t", perm=axes)
 
     scores = net.node("MatMul", [split("q", [0, 2, 1, 3]), split("k", [0, 2, 3, 1])], name + ".qk")
-    scores = net.node("Add", [net.node("Mul", [scores, "scale"], name + ".scaled"), "causal"], name + ".masked")
+    scores = net.node("Mul", [scores, "scale"], name + ".scaled")
+    if causal:
+        scores = net.node("Add", [scores, "causal"], name + ".masked")
     mixed = net.node("MatMul", [net.node("Softmax", [scores], name + ".soft", axis=-1), split("v", [0, 2, 1, 3])], name + ".mixed")
     joined = net.node("Reshape", [net.node("Transpose", [mixed], name + ".back", perm=[0, 2, 1, 3]), "joined"], name + ".joined")
     return net.linear(joined, name + ".o", width, width)
@@ -74,23 +76,44 @@ def gelu(net, source):
     return net.node("Mul", [net.node("Mul", [source, net.node("Add", [error, "one"], source + ".a")], source + ".m"), "half"], source + ".g")
 
 
-def write_transformer(path, layers=12, width=768, heads=12, words=32768, length=64):
-    """A transformer like GPT-2, whose head is the table of its words; how many parameters it has. Trained with cross_entropy,classes_last."""
-    net = Network()
+def begin(net, width, heads, words, length):
+    """The constants of a transformer; its table of words, and the sum of words and places."""
     net.constant("heads", (4,), [0, length, heads, width // heads])
     net.constant("joined", (3,), [0, length, width])
-    net.constant("causal", (length, length), [0.0 if to <= at else -1e9 for at in range(length) for to in range(length)], 1)
     for name, value in (("scale", (width // heads) ** -0.5), ("root2", 2 ** 0.5), ("one", 1.0), ("half", 0.5)):
         net.constant(name, (), [value], 1)
     table, places = net.weight("words", words, width), net.weight("places", length, width)
-    last = net.node("Add", [net.node("Gather", [table, "x"], "looked.up", axis=0), places], "begin")
+    return table, net.node("Add", [net.node("Gather", [table, "x"], "looked.up", axis=0), places], "begin")
+
+
+def write_transformer(path, layers=12, width=768, heads=12, words=32768, length=64):
+    """A transformer like GPT-2, whose head is the table of its words; how many parameters it has. Trained with cross_entropy,classes_last."""
+    net = Network()
+    net.constant("causal", (length, length), [0.0 if to <= at else -1e9 for at in range(length) for to in range(length)], 1)
+    table, last = begin(net, width, heads, words, length)
     for layer in range(layers):
         name = f"l{layer}"
-        last = net.node("Add", [last, attend(net, net.norm(last, name + ".n1", width), name + ".at", width, heads, length)], name + ".s1")
+        last = net.node("Add", [last, attend(net, net.norm(last, name + ".n1", width), name + ".at", width, heads, True)], name + ".s1")
         wide = gelu(net, net.linear(net.norm(last, name + ".n2", width), name + ".up", width, 4 * width))
         last = net.node("Add", [last, net.linear(wide, name + ".down", 4 * width, width)], name + ".s2")
     net.node("MatMul", [net.norm(last, "n", width), net.node("Transpose", [table], "head", perm=[1, 0])], "y")
     return net.write(path, ("N", length), 7)
+
+
+def write_bert_mini(path, layers=4, width=256, heads=4, words=30522, length=128, classes=2):
+    """BERT-mini, which classifies by its first word: 11.1 M parameters."""
+    net = Network()
+    net.constant("first", (), [0])
+    last = net.norm(begin(net, width, heads, words, length)[1], "n", width)
+    for layer in range(layers):
+        name = f"l{layer}"
+        last = net.norm(net.node("Add", [last, attend(net, last, name + ".at", width, heads, False)], name + ".s1"), name + ".n1", width)
+        wide = gelu(net, net.linear(last, name + ".up", width, 4 * width))
+        last = net.norm(net.node("Add", [last, net.linear(wide, name + ".down", 4 * width, width)], name + ".s2"), name + ".n2", width)
+    pooled = net.node("Tanh", [net.linear(net.node("Gather", [last, "first"], "first.word", axis=1), "pooler", width, width)], "pooled")
+    net.node("Add", [net.node("MatMul", [pooled, net.weight("head.w", width, classes)], "head.p"), net.filled("head.b", classes, 0.0)], "y")
+    net.write(path, ("N", length), 7)
+    return path
 
 
 def write_words(path, count, words=32768, length=64):

@@ -29,7 +29,7 @@ using problem::Tensor;
 
 constexpr Bytes kSmall = 64;                 // an operand of less than this part of the budget is never streamed
 constexpr size_t kMostGroups = 5;            // of operands that are in storage together
-constexpr int64_t kMostTransfers = 1 << 18;  // of one op
+constexpr int64_t kMostTransfers = 1 << 20;  // of one op
 constexpr uint32_t kInnerTiles = 4;          // extents of slices inside of those over terms grow by this factor
 constexpr uint32_t kMostUnitsUpdated = 16;   // of a parameter together
 // Parts of the budget: of the slicings with the same operands in storage, the cheapest whose workspace is at most this part is kept.
