@@ -19,7 +19,7 @@ C = ("/usr/bin/gcc", "-x", "c", "-std=c99")
 CXX = ("/usr/bin/g++", "-x", "c++", "-std=c++20")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"))
 
-PREAMBLES = {"result.hpp": "#include <cstdlib>\n", "train.h": "#include <stdio.h>\n"}
+PREAMBLES = {"result.hpp": "#include <cstdlib>\n", "train.h": "#include <stdio.h>\n", "compile.h": "#include <stdio.h>\n"}
 
 # A program around the example, and the libraries of the build that it is linked with.
 DRIVERS = {
@@ -32,6 +32,11 @@ DRIVERS = {
         }""", ("libpantoum_rt.a",)),
     "train.h": ("""
         int main(void) { return train(NULL, NULL, 0, 0, 1) == 201 ? 0 : 1; }""", ("libpantoum_train.so",)),
+    "compile.h": ("""
+        int main(void) {
+          pt_trainer* trainer = NULL;
+          return open_trainer(&trainer, "no such file", "1KiB") == 201 ? 0 : 1;
+        }""", ("libpantoum.so",)),
     "export.h": ("""
         int main(void) { return answer() == 42 ? 0 : 1; }""", ()),
     "ops.h": ("""
