@@ -86,27 +86,34 @@ static range range_at(const pt_loop* loop, unsigned at) {
 /* The part of the operand at this step, as far as the loops say that are not `without`. */
 static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without);
 
-/* The elements of an update's slice: the results that the loops outside of those over terms leave. They have no gaps. */
-static range updated_of(const pt_loop* loop) {
-  const pt_box box = box_of(loop, loop->whole->input_count, loop->inner);
-  uint64_t begin = 0, count = 1, stride = 1;
-  unsigned dim = box.rank;
-  range found;
-  while (dim-- > 0) {
-    begin += box.begin[dim] * stride;
-    count *= box.extent[dim];
-    stride *= box.whole[dim];
-  }
-  found.begin = (uint32_t)begin;
-  found.end = (uint32_t)(begin + count);
+/* An update's slice, which the loops outside of those over terms leave of its results: runs of elements, in each of which the loop behind the terms has
+ * `parts` steps. */
+typedef struct updated {
+  pt_box box;
+  uint32_t runs, run, parts;
+  uint8_t dims; /* in front of the innermost one that is cut */
+} updated;
+
+static updated updated_of(const pt_loop* loop) {
+  const unsigned rest = loop->loops - 1u;
+  updated found;
+  unsigned dim;
+  found.box = box_of(loop, loop->whole->input_count, loop->inner);
+  found.runs = found.run = 1;
+  dim = found.box.rank;
+  while (dim > 0 && found.box.extent[dim - 1] == found.box.whole[dim - 1]) found.run *= found.box.extent[--dim];
+  if (dim > 0) found.run *= found.box.extent[--dim];
+  found.dims = (uint8_t)dim;
+  while (dim > 0) found.runs *= found.box.extent[--dim];
+  found.parts = (found.run - 1) / loop->tile[rest] + 1;
   return found;
 }
 
 static uint32_t count_at(const pt_loop* loop, unsigned at) {
-  range updated;
+  updated update;
   if (loop->axis[at] != PT_REST) return loop->counts[at];
-  updated = updated_of(loop);
-  return (updated.end - updated.begin - 1) / loop->tile[at] + 1;
+  update = updated_of(loop);
+  return update.runs * update.parts;
 }
 
 /* Have all loops that make the sums come to their last step? */
@@ -442,10 +449,22 @@ static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
 static pt_box updated_box(const pt_loop* loop, unsigned operand) {
   const pt_tensor shape = shape_of(loop, operand);
   const unsigned rest = loop->loops - 1u;
-  const range all = updated_of(loop);
+  const updated update = updated_of(loop);
+  const uint32_t from = loop->index[rest] % update.parts * loop->tile[rest];
+  uint32_t number = loop->index[rest] / update.parts, begin = from, stride = 1;
   pt_box box = whole_box(&shape);
-  box.begin[0] = all.begin + loop->index[rest] * loop->tile[rest];
-  box.extent[0] = loop->tile[rest] < all.end - box.begin[0] ? loop->tile[rest] : all.end - box.begin[0];
+  unsigned dim = update.box.rank;
+  while (dim-- > 0) {
+    uint32_t at = update.box.begin[dim];
+    if (dim < update.dims) {
+      at += number % update.box.extent[dim];
+      number /= update.box.extent[dim];
+    }
+    begin += at * stride;
+    stride *= update.box.whole[dim];
+  }
+  box.begin[0] = begin;
+  box.extent[0] = loop->tile[rest] < update.run - from ? loop->tile[rest] : update.run - from;
   return box;
 }
 
@@ -546,14 +565,17 @@ static sliced_sums sums_of(const pt_loop* loop) {
 
 pt_sums pt_sums_at(const pt_loop* loop, uint64_t at) {
   const sliced_sums sums = sums_of(loop);
-  const range all = updated_of(loop);
+  const updated update = updated_of(loop);
+  const unsigned rest = loop->loops - 1u;
   const pt_box box = updated_box(loop, 2);
-  const uint64_t element = box.begin[0] - all.begin + at; /* of all that is updated together */
+  const uint64_t element = (uint64_t)(loop->index[rest] / update.parts) * update.run +
+                           loop->index[rest] % update.parts * loop->tile[rest] +
+                           at; /* of all that is updated together */
   pt_sums found = {at, box.extent[0] - at, element};
   if (at >= box.extent[0]) found.count = 0;
   if (sums.before > 1 && sums.along > sums.tile) {
-    const uint64_t row = element / (sums.along * sums.behind), rest = element % (sums.along * sums.behind);
-    const uint64_t slice = rest / (sums.tile * sums.behind), in_slice = rest % (sums.tile * sums.behind);
+    const uint64_t row = element / (sums.along * sums.behind), in_row = element % (sums.along * sums.behind);
+    const uint64_t slice = in_row / (sums.tile * sums.behind), in_slice = in_row % (sums.tile * sums.behind);
     const uint64_t left = sums.along - slice * sums.tile, width = (left < sums.tile ? left : sums.tile) * sums.behind;
     found.sum = slice * sums.tile * sums.before * sums.behind + row * width + in_slice;
     if (found.count > width - in_slice) found.count = width - in_slice;
@@ -732,7 +754,7 @@ static int is_dense_within(const pt_box* held, const pt_box* part) {
   return 1;
 }
 
-/* Has the part no gaps in its tensor? */
+/* Has a result's part no gaps in its tensor? */
 static int is_dense(const pt_box* part) {
   pt_box whole = *part;
   memcpy(whole.extent, part->whole, sizeof whole.extent);
@@ -749,17 +771,20 @@ static unsigned updated_input(const pt_loop* loop, unsigned operand) {
 static pt_status hold_rest(pt_loop* loop, unsigned operand) {
   const pt_box box = box_of(loop, operand, loop->inner);
   const unsigned rest = loop->loops - 1u;
+  const updated update = updated_of(loop);
   uint64_t stride = box.element;
   unsigned dim, at;
   loop->how[operand] = PT_IN_PLACE;
   if (!pt_is_streamed(loop->whole, operand)) return PT_OK;
   loop->how[operand] = PT_SPAN;
-  for (dim = box.rank; dim-- > 0; stride *= box.whole[dim])
+  for (dim = box.rank; dim-- > 0; stride *= box.whole[dim]) {
+    if (dim < update.dims && box.extent[dim] > 1 && stride % loop->unit != 0) return PT_E_PLAN;
     for (at = 0; at < rest; ++at)
       if (is_outer(loop, at) && loop->counts[at] > 1 && loop->axes.dim[loop->axis[at]][operand] == (int)dim &&
           stride * loop->tile[at] * (box.whole[dim] / loop->axes.axis[loop->axis[at]].extent) % loop->unit != 0)
         return PT_E_PLAN;
-  if (loop->counts[rest] > 1 && (uint64_t)loop->tile[rest] * box.element % loop->unit != 0) return PT_E_PLAN;
+  }
+  if (update.parts > 1 && (uint64_t)loop->tile[rest] * box.element % loop->unit != 0) return PT_E_PLAN;
   if (updated_input(loop, operand) == 0) {
     const pt_box slice = updated_box(loop, operand);
     loop->units[operand] = units_for(loop, (uint64_t)slice.extent[0] * box.element);
@@ -861,12 +886,8 @@ static int cuts_again(const pt_loop* loop, unsigned at) {
          loop->axes.axis[loop->axis[at]].extent % loop->tile[first] == 0 && loop->tile[first] % loop->tile[at] == 0;
 }
 
-/* Behind the terms of an update, whose slices have no gaps in the parameter. */
 static pt_status check_rest(const pt_loop* loop, const pt_kernel* kernel) {
-  const unsigned made = loop->whole->input_count;
-  const pt_box part = box_of(loop, made, loop->inner);
-  if (!pt_has_rest(loop->whole) || !pt_kernel_makes_parts(kernel->op, kernel->algorithm)) return PT_E_PLAN;
-  return is_dense(&part) ? PT_OK : PT_E_PLAN;
+  return pt_has_rest(loop->whole) && pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_OK : PT_E_PLAN;
 }
 
 /* The sums' terms come in order while their results are held. Every other loop cuts all results, or makes them with its first slice. */

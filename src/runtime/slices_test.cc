@@ -602,7 +602,8 @@ TEST(Slices, HaveTheBitsOfTheWholeProduct) {
         if (HasFailure()) return;
       }
   for (const auto& [name, times] : allowed) RecordProperty(name, times);
-  for (const char* op : {"matmul 0", "matmul_act 0", "conv2d 0", "conv2d 1", "conv2d_dx 1", "conv2d_dw 1"})
+  for (const char* op :
+       {"matmul 2", "matmul_act 2", "conv2d 2", "conv2d_act 2", "conv2d_dx 2", "conv2d_dz 2", "conv2d_dw 2"})
     EXPECT_GT(allowed[op + std::string(" inside of terms")], kLeastTimes) << op;
 }
 
