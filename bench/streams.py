@@ -6,7 +6,7 @@ row's figure is the bound that the plan proves over the best value known; it hol
 known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
 plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
 unlimited RAM. `step` is the time of such a step over that in unlimited RAM. `resnet18 256KiB m4f` trains it for two steps as firmware of a Cortex-M4F in QEMU: the
-figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `least model` is the least RAM in which a step of a network is planned on this machine, `least bert_mini on m4` that of BERT-mini (128 words of 30,522, 4 layers of 256) on m4: it holds if there is a plan for that budget. `main job` is the share of the main job's
+figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `least model` is the least RAM in which a step of a network is planned on this machine, `least model bert_mini on m4` that of BERT-mini (128 words of 30,522, 4 layers of 256) on m4: it holds if there is a plan for that budget. `main job` is the share of the main job's
 tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `op NETWORK` compares slicings of single ops with enumerated
 ones (streams_enumerated.py): bytes moved over the least that were enumerated within the same workspace, of the slices that a plan takes; and by kind of op the share of all slices
 offered that move at most 5% more. `curve NETWORK on m4` sweeps a network from the least RAM to its unplanned peak. `patch NETWORK` trains it on this machine in the RAM that
@@ -394,7 +394,7 @@ def add_least(table, args, raw, folder):
     for name, network, device, write, most in (
             ("least model resnet18", "resnet18", "host", cifar_networks.write_resnet18, 24), ("least model vgg16", "vgg16", "host", cifar_networks.write_vgg16, 24),
             ("least model mobilenetv2", "mobilenetv2", "host", cifar_networks.write_mobilenet_v2, 36), ("least model bert_mini", "bert_mini", "host", bert, 28),
-            ("least bert_mini on m4", "bert_mini", "m4", bert, 28)):
+            ("least model bert_mini on m4", "bert_mini", "m4", bert, 28)):
         if not table.wants(name):
             continue
         path = write(os.path.join(folder, f"{network}.onnx"))
