@@ -6,7 +6,7 @@ row's figure is the bound that the plan proves over the best value known; it hol
 known plan; `curve` rows plan budgets from there to the unplanned peak. `exhaustive` asks the tests against every
 plan of tiny graphs. `resnet18 256KiB host` trains ResNet-18 for two steps on this machine: the figure is the share of tensors that have the bits of a training in
 unlimited RAM. `step` is the time of such a step over that in unlimited RAM. `resnet18 256KiB m4f` trains it for two steps as firmware of a Cortex-M4F in QEMU: the
-figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `least model` is the least RAM in which a step of a network is planned on this machine, `least model bert_mini on m4` that of BERT-mini (128 words of 30,522, 4 layers of 256) on m4: it holds if there is a plan for that budget. `main job` is the share of the main job's
+figure is the RAM in use, stack and tables included; it holds if parameters, states and losses have the host's bits. `plan of` such a row: the bytes of its binary plan in flash. `least model` is the least RAM in which a step of a network is planned on this machine, `least model bert_mini on m4` that of BERT-mini (128 words of 30,522, 4 layers of 256) on m4: it holds if there is a plan for that budget. `main job` is the share of the main job's
 tensors that have the bits of unlimited RAM after an epoch of 20 steps in a quarter of its unplanned peak. `op NETWORK` compares slicings of single ops with enumerated
 ones (streams_enumerated.py): bytes moved over the least that were enumerated within the same workspace, of the slices that a plan takes; and by kind of op the share of all slices
 offered that move at most 5% more. `curve NETWORK on m4` sweeps a network from the least RAM to its unplanned peak. `patch NETWORK` trains it on this machine in the RAM that
@@ -45,7 +45,7 @@ OP_BUDGETS_KIB = (32, 256)
 MOST_OVER_ENUMERATED = 1.05
 PATCHES = {"resnet18": (0.8481, 3.52), "vgg16": (0.8057, 3.25)}  # of RAM saved, times slower: PORT's text, section 5.3; its table 2 has the rows of patch and inplace the other way round
 NETWORK = "resnet18-cifar-momentum"
-MOST_LEAST_BYTES = 24 << 10
+MOST_LEAST_BYTES = MOST_PLAN_BYTES = 24 << 10
 # The schedule "138kb" of MobileNetV2 in the code of MCUNetV3 (github.com/mit-han-lab/tiny-training; n_bias_update 34, manual_weight_idx,
 # every weight_update_ratio 1): the weights of these convolutions, the biases of the last 34 of 51, and the classifier. Its RAM is the published one of int8.
 SPARSE_WEIGHTS, SPARSE_BIASES, CONVOLUTIONS = (27, 30, 33, 36, 39, 42, 45, 48), 34, 51
@@ -227,18 +227,20 @@ def add_training(table, args, raw, folder):
 
 
 def trained_as_firmware(args, folder, name, model, images, ram_kib, reserve, steps, plan_words, emit_words, count=()):
-    """What the plan predicts, and what run-firmware tells. None: it failed, and what it said."""
+    """What the plan predicts, what emit tells, and what run-firmware tells. None: it failed, and what it said."""
     plan, project = os.path.join(folder, "firmware.json"), os.path.join(folder, name.replace(" ", "-"))
     commands = (
         ["plan", model, "--batch", "1", "--ram", f"{ram_kib}KiB", "--reserve", reserve, "--params-in", "aux", "--time-limit", f"{3 * args.time_limit}s", "-o", plan, *plan_words],
-        ["emit", plan, *emit_words, "--data", images, "--samples", "2", "--steps", str(steps), "--storage-image", "-o", project],
+        ["emit", plan, *emit_words, "--data", images, "--samples", "2", "--steps", str(steps), "--storage-image", "--format", "json", "-o", project],
         ["run-firmware", project, "--format", "json", *count])
+    told = []
     for words in commands:
         done = run(args.pantoum, *words)
         if done.returncode != 0:
             return None, next(line for line in done.stderr.splitlines() if line.startswith(("error", "{")))
+        told.append(done.stdout)
     with open(plan) as file:
-        return (json.load(file)["predicted"], json.loads(done.stdout)), ""
+        return (json.load(file)["predicted"], json.loads(told[1]), json.loads(told[2])), ""
 
 
 def add_firmware(table, args, raw, folder, name, ram_kib, reserve_kib, steps, target):
@@ -249,9 +251,11 @@ def add_firmware(table, args, raw, folder, name, ram_kib, reserve_kib, steps, ta
                                      ["--device", "m4", "--optimizer", "sgd,momentum=0.9"], target)
     if not found:
         return table.add(name, 0.0, "B", f"<= {ram_kib << 10}", False, why)
-    predicted, told = found
+    predicted, emitted, told = found
     used = told["device"]["ram_bytes"]
-    raw[name] = {"plan": predicted, "run": told}
+    raw[name] = {"plan": predicted, "emitted": emitted, "run": told}
+    table.add(f"plan of {name}", emitted["plan_bytes"], "B", f"<= {MOST_PLAN_BYTES}", emitted["plan_bytes"] <= MOST_PLAN_BYTES,
+              f"{emitted['instructions']} instructions in {emitted['instruction_bytes']} bytes")
     table.add(name, used, "B", f"<= {ram_kib << 10}, the host's bits", told["equal"] and used <= ram_kib << 10,
               f"{steps} steps in QEMU; {told['device']['storage_read_bytes'] / steps / 2**20:.0f} MiB in and {told['worn'] / steps / 2**20:.0f} MiB out a step; m4's model says of a step: {predicted['time_s']:.4g} s, {predicted['energy_j']:.3g} J")
 
@@ -267,7 +271,7 @@ def add_sparse(table, args, raw, folder):
     found, why = trained_as_firmware(args, folder, name, model, images, SPARSE_RAM_KIB, "12.5KiB", 2, words, ["--target", "cortex-m7"], ["--count", "--fresh"])
     if not found:
         return table.add(name, 0.0, "B", f"<= {SPARSE_RAM_KIB << 10}", False, why)
-    predicted, told = found
+    predicted, _, told = found
     device = told["device"]
     raw[name] = {"plan": predicted, "run": told}
     table.add(name, device["ram_bytes"], "B", f"<= {SPARSE_RAM_KIB << 10}, the host's bits", told["equal"] and device["ram_bytes"] <= SPARSE_RAM_KIB << 10,

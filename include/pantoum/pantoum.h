@@ -199,14 +199,14 @@ typedef struct pt_plan {
       staging_bytes; /* of the buffer for parts of storage blocks; 0: no storage block is larger than align_bytes */
   uint32_t tensor_count, program_count, op_count;
   /* offsets of the sections inside `bytes`; private to the interpreter */
-  uint32_t tensors_at, ops_at, programs_at, shapes_at, shape_count, names_at, names_size;
+  uint32_t tensors_at, layouts_at, layout_count, index_at, ops_at;
 } pt_plan;
 
 /* Where a persistent tensor lives between steps. */
 typedef enum pt_home { PT_HOME_NONE = 0, PT_HOME_RAM = 1, PT_HOME_AUX = 2, PT_HOME_ROM = 3 } pt_home;
 
 typedef struct pt_tensor_info {
-  const char* name; /* zero-terminated, inside the plan's bytes */
+  const char* name; /* zero-terminated; "": the plan gives none */
   uint64_t bytes;   /* in the plan: the payload, rounded up to the alignment */
   uint64_t payload; /* bytes of the elements */
   uint64_t ram_at;  /* valid for PT_HOME_RAM */
@@ -217,7 +217,7 @@ typedef struct pt_tensor_info {
 /* Opens a binary plan. Checks magic, version, checksum and every index and size, so that no later access is out of bounds. PT_E_PLAN, PT_E_VERSION.
  * */
 PT_API pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
-/* Returns the index of a program ("train", "eval") or of a tensor by name; -1 if there is none. Cost: linear. */
+/* Returns the index of a program ("train", "eval") or of a tensor by name; -1 if there is none, as in a plan whose names were left out. Cost: linear. */
 PT_API int32_t pt_plan_program(const pt_plan* plan, const char* name);
 PT_API int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
 /* Returns the offset of a program's staging buffer in the arena, in bytes; SIZE_MAX if the program needs none. */

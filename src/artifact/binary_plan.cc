@@ -3,10 +3,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
+#include <tuple>
 
 #include "pantoum/pantoum.h"
 #include "runtime/plan_layout.h"
@@ -17,23 +21,24 @@ namespace {
 // A growing string of bytes, little-endian whatever the host.
 class Bytes {
  public:
+  Bytes() = default;
+  explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes.begin(), bytes.end()) {}
   void u8(uint8_t value) { bytes_.push_back(static_cast<std::byte>(value)); }
   void u16(uint16_t value) { fixed(value, 2); }
   void u32(uint32_t value) { fixed(value, 4); }
   void u64(uint64_t value) { fixed(value, 8); }
+  // A number of `size` bytes, which it fits.
+  void field(uint32_t value, size_t size) { fixed(value, static_cast<int>(size)); }
   void real(double value) { u64(std::bit_cast<uint64_t>(value)); }
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) u8(static_cast<uint8_t>(value | 0x80));
     u8(static_cast<uint8_t>(value));
   }
-  void zigzag(int64_t value) {
-    const auto bits = static_cast<uint64_t>(value);
-    varint(bits << 1 ^ (value < 0 ? ~uint64_t{0} : 0));
-  }
   void append(const Bytes& other) { bytes_.insert(bytes_.end(), other.bytes_.begin(), other.bytes_.end()); }
   void put_u32(size_t at, uint32_t value) {
     for (size_t byte = 0; byte < 4; ++byte) bytes_[at + byte] = static_cast<std::byte>(value >> (8 * byte));
   }
+  std::string text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
   size_t size() const { return bytes_.size(); }
   const std::byte* data() const { return bytes_.data(); }
   std::vector<std::byte> take() && { return std::move(bytes_); }
@@ -49,45 +54,127 @@ Failure refuse(std::string message, std::string where) {
   return fail("E0250", std::move(message), std::move(where), "this plan cannot be written as a binary plan");
 }
 
-// The names, each once; "" stands at 0.
+uint64_t zigzag(int64_t value) {
+  return static_cast<uint64_t>(value) << 1 ^ (value < 0 ? ~uint64_t{0} : 0);
+}
+
+// The bytes that hold numbers up to `most`: 0 to 4.
+size_t size_of_field(uint32_t most) {
+  return (static_cast<size_t>(std::bit_width(most)) + 7) / 8;
+}
+
+// The section of names: an offset for each, then the names, each once. The empty name has the offset 0.
 class Names {
  public:
-  Names() { bytes_.u8(0); }
-  uint32_t add(const std::string& name) {
-    if (name.empty()) return 0;
-    const auto [entry, is_new] = at_.try_emplace(name, static_cast<uint32_t>(bytes_.size()));
-    if (is_new) {
-      for (const char letter : name) bytes_.u8(static_cast<uint8_t>(letter));
-      bytes_.u8(0);
+  void add(const std::string& name) { names_.push_back(name); }
+  Bytes section() const {
+    Bytes offsets, text;
+    std::map<std::string, size_t> known;
+    const size_t begin = PT_NAME_SIZE * names_.size();
+    for (const std::string& name : names_) {
+      const auto [entry, is_new] = known.try_emplace(name, begin + text.size());
+      offsets.u32(name.empty() ? 0 : static_cast<uint32_t>(entry->second));
+      if (!is_new || name.empty()) continue;
+      for (const char letter : name) text.u8(static_cast<uint8_t>(letter));
+      text.u8(0);
     }
-    return entry->second;
+    if (text.size() == 0) text.u8(0);
+    offsets.append(text);
+    return offsets;
   }
-  const Bytes& bytes() const { return bytes_; }
 
  private:
-  Bytes bytes_;
-  std::map<std::string, uint32_t> at_;
+  std::vector<std::string> names_;
 };
 
-// The dims of all types, each list once.
-class Shapes {
+// Units and type of tensors, each pair once.
+class Layouts {
  public:
-  Result<uint32_t> reference(const ir::TensorType& type, const std::string& where) {
+  Result<uint32_t> number(uint32_t units, const ir::TensorType& type, const std::string& where) {
     if (type.shape.size() > PT_MAX_RANK) return refuse("a tensor has more than 6 dimensions", where);
     for (const int64_t dim : type.shape)
       if (dim < 1 || dim > std::numeric_limits<int32_t>::max())
         return refuse("a dimension is not between 1 and 2^31 - 1", where);
-    const auto [entry, is_new] = at_.try_emplace(type.shape, static_cast<uint32_t>(words_.size() / 4));
-    if (is_new)
-      for (const int64_t dim : type.shape) words_.u32(static_cast<uint32_t>(dim));
-    if (entry->second > PT_TYPE_MAX_DIMS_AT) return refuse("the plan has too many different shapes", where);
-    return PT_TYPE_REF(entry->second, static_cast<uint32_t>(type.shape.size()), static_cast<uint32_t>(type.dtype));
+    const auto [entry, is_new] =
+        numbers_.try_emplace({units, type.dtype, type.shape}, static_cast<uint32_t>(layouts_.size()));
+    if (is_new) layouts_.push_back(&entry->first);
+    if (entry->second > PT_MOST_LAYOUT) return refuse("the plan has too many different shapes", where);
+    return entry->second;
   }
-  const Bytes& words() const { return words_; }
+  size_t count() const { return layouts_.size(); }
+  size_t units_size() const {
+    uint32_t most = 0;
+    for (const Layout* layout : layouts_) most = std::max(most, std::get<uint32_t>(*layout));
+    return size_of_field(most);
+  }
+  size_t dim_size() const {
+    uint32_t most = 0;
+    for (const Layout* layout : layouts_)
+      for (const int64_t dim : std::get<ir::Shape>(*layout)) most = std::max(most, static_cast<uint32_t>(dim));
+    return size_of_field(most);
+  }
+  size_t size() const { return PT_LAYOUT_UNITS + units_size() + most_rank() * dim_size(); }
+  Bytes section() const {
+    Bytes bytes;
+    for (const auto* layout : layouts_) {
+      const auto& [units, dtype, shape] = *layout;
+      bytes.u8(static_cast<uint8_t>(shape.size() * PT_LAYOUT_RANK + static_cast<size_t>(dtype)));
+      bytes.field(units, units_size());
+      for (size_t dim = 0; dim < most_rank(); ++dim)
+        bytes.field(dim < shape.size() ? static_cast<uint32_t>(shape[dim]) : 0, dim_size());
+    }
+    return bytes;
+  }
 
  private:
-  Bytes words_;
-  std::map<ir::Shape, uint32_t> at_;
+  using Layout = std::tuple<uint32_t, ir::DType, ir::Shape>;
+  size_t most_rank() const {
+    size_t most = 0;
+    for (const Layout* layout : layouts_) most = std::max(most, std::get<ir::Shape>(*layout).size());
+    return most;
+  }
+  std::map<Layout, uint32_t> numbers_;
+  std::vector<const Layout*> layouts_;  // in the order of their numbers
+};
+
+// Forms of ops, each once, and the ops' own records behind them. Forms that more ops have come first: their offsets are shorter.
+class Ops {
+ public:
+  void add(const Bytes& form, Bytes own) {
+    const auto [entry, is_new] = numbers_.try_emplace(form.text(), forms_.size());
+    if (is_new) forms_.push_back({form, 0});
+    ++forms_[entry->second].uses;
+    ops_.push_back({entry->second, std::move(own)});
+  }
+  struct Sections {
+    Bytes ops;
+    std::vector<uint32_t> index;
+  };
+  Sections sections() const {
+    std::vector<size_t> order(forms_.size()), at(forms_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return forms_[a].uses > forms_[b].uses; });
+    Sections made;
+    for (const size_t form : order) {
+      at[form] = made.ops.size();
+      made.ops.append(forms_[form].bytes);
+    }
+    for (const auto& [form, own] : ops_) {
+      made.index.push_back(static_cast<uint32_t>(made.ops.size()));
+      made.ops.varint(at[form]);
+      made.ops.append(own);
+    }
+    return made;
+  }
+
+ private:
+  struct Form {
+    Bytes bytes;
+    size_t uses;
+  };
+  std::vector<Form> forms_;
+  std::map<std::string, size_t> numbers_;
+  std::vector<std::pair<size_t, Bytes>> ops_;  // form, and what is the op's own
 };
 
 // The bytes of a type; none if they do not fit 64 bits.
@@ -96,6 +183,13 @@ std::optional<uint64_t> payload_of(const ir::TensorType& type) {
   for (const int64_t dim : type.shape)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) return std::nullopt;
   return bytes;
+}
+
+// Fills in the checksum.
+std::vector<std::byte> sealed(Bytes all) {
+  const auto* checked = reinterpret_cast<const Bytef*>(all.data() + PT_AT_ARENA);
+  all.put_u32(PT_AT_CRC, static_cast<uint32_t>(crc32_z(0, checked, all.size() - PT_AT_ARENA)));
+  return std::move(all).take();
 }
 
 class Encoder {
@@ -108,12 +202,14 @@ class Encoder {
     for (size_t tensor = 0; tensor < plan_.tensors.size(); ++tensor) PANTOUM_TRY(add_tensor(tensor));
     for (size_t op = 0; op < plan_.ops.size(); ++op) PANTOUM_TRY(add_op(op));
     for (const BinaryProgram& program : plan_.programs) PANTOUM_TRY(add_program(program));
+    for (const BinaryProgram& program : plan_.programs) names_.add(program.name);
+    for (const BinaryTensor& tensor : plan_.tensors) names_.add(tensor.name);
     return assemble();
   }
 
  private:
   struct Place {  // what a program's record says
-    uint32_t name, code_at, code_size, instructions, staging;
+    uint32_t code_at, code_size, instructions, staging;
   };
 
   std::string tensor_name(size_t tensor) const {
@@ -181,29 +277,38 @@ class Encoder {
     PANTOUM_TRY(check_home(tensor, where));
     if (tensor.name.find('\0') != std::string::npos) return refuse("a name holds a zero byte", where);
     PANTOUM_ASSIGN(const uint32_t size, units(tensor.bytes, where));
-    PANTOUM_ASSIGN(const uint32_t ram, units_or_none(tensor.ram_at, where));
-    PANTOUM_ASSIGN(const uint32_t storage, units_or_none(tensor.storage_at, where));
-    PANTOUM_ASSIGN(const uint32_t rom, units_or_none(tensor.rom_at, where));
-    PANTOUM_ASSIGN(const uint32_t type, shapes_.reference(tensor.type, where));
+    PANTOUM_ASSIGN(const uint32_t slot, units_or_none(tensor.storage_at, where));
+    PANTOUM_ASSIGN(const uint32_t place, units_or_none(place_of(tensor), where));
+    PANTOUM_ASSIGN(const uint32_t layout, layouts_.number(size, tensor.type, where));
     const std::optional<uint64_t> payload = payload_of(tensor.type);
     if (!payload || *payload > tensor.bytes) return refuse("a tensor has fewer bytes than its type", where);
     if (tensor.rom_at >= 0) rom_bytes_ = std::max(rom_bytes_, static_cast<uint64_t>(tensor.rom_at) + tensor.bytes);
-    for (const uint32_t field : {size, names_.add(tensor.name), ram, storage, rom, pair_[index], type})
-      tensors_.u32(field);
-    tensors_.u8(static_cast<uint8_t>(tensor.home));
-    tensors_.u8(is_successor_[index] ? PT_FLAG_SUCCESSOR : 0);
-    tensors_.u16(0);
+    const uint32_t what = layout << PT_WHAT_LAYOUT_SHIFT | static_cast<uint32_t>(tensor.home) << PT_WHAT_HOME_SHIFT |
+                          (is_successor_[index] ? uint32_t{PT_WHAT_SUCCESSOR} : 0);
+    tensors_.push_back({what, slot + 1, place + 1, pair_[index] + 1});
+    sizes_.push_back(size);
     return {};
   }
 
-  Result<void> add_operand(const BinaryOperand& operand, const std::string& where) {
+  static int64_t place_of(const BinaryTensor& tensor) {
+    return tensor.home == problem::Home::kRam   ? tensor.ram_at
+           : tensor.home == problem::Home::kRom ? tensor.rom_at
+                                                : -1;
+  }
+
+  // `before`: the operand in front of it; null: it is the first.
+  Result<void> add_operand(Bytes& own, const BinaryOperand& operand, const BinaryOperand* before,
+                           const std::string& where) {
     if (operand.tensor >= plan_.tensors.size()) return refuse("an operand is no tensor of the plan", where);
-    PANTOUM_ASSIGN(const uint32_t type, shapes_.reference(operand.type, where));
+    PANTOUM_ASSIGN(const uint32_t layout, layouts_.number(sizes_[operand.tensor], operand.type, where));
     const std::optional<uint64_t> payload = payload_of(operand.type);
     if (!payload || *payload > plan_.tensors[operand.tensor].bytes)
       return refuse("an operand is larger than its tensor", where);
-    ops_.varint(operand.tensor);
-    ops_.varint(type);
+    const bool is_view = layout != tensors_[operand.tensor][PT_TENSOR_WHAT] >> PT_WHAT_LAYOUT_SHIFT;
+    const uint64_t number =
+        before == nullptr ? operand.tensor : zigzag(int64_t{operand.tensor} - int64_t{before->tensor});
+    own.varint(number << 1 | (is_view ? 1 : 0));
+    if (is_view) own.varint(layout);
     return {};
   }
 
@@ -214,35 +319,43 @@ class Encoder {
     if (op.inputs.size() + op.outputs.size() > PT_MAX_OPERANDS) return refuse("an op has more than 32 operands", where);
     if (op.attrs.ints.size() > PT_MAX_ATTRS || op.attrs.reals.size() > PT_MAX_ATTRS)
       return refuse("an op has more than 16 attributes", where);
-    const bool keyed_by_input = op.kind == ir::Kind::k_count_correct && !op.inputs.empty();
-    op_at_.push_back(ops_.size());
-    ops_.u16(static_cast<uint16_t>(op.kind));
-    ops_.u16(op.algorithm);
-    ops_.u8(op.engine);
-    ops_.u8(static_cast<uint8_t>((keyed_by_input ? op.inputs : op.outputs)[0].type.dtype));
-    for (const size_t count : {op.inputs.size(), op.outputs.size(), op.attrs.ints.size(), op.attrs.reals.size()})
-      ops_.u8(static_cast<uint8_t>(count));
-    ops_.u16(op.threads);
-    if (has_engines()) {
-      if (op.engines == 0) return refuse("an op has no engine", where);
-      ops_.varint(op.engines);
-    }
-    if (has_slices()) add_slicing(op.slicing);
-    ops_.varint(op.workspace_bytes);
-    for (const BinaryOperand& operand : op.inputs) PANTOUM_TRY(add_operand(operand, where));
-    for (const BinaryOperand& operand : op.outputs) PANTOUM_TRY(add_operand(operand, where));
-    for (const int64_t value : op.attrs.ints) ops_.zigzag(value);
-    for (const double value : op.attrs.reals) ops_.real(value);
+    if (has_engines() && op.engines == 0) return refuse("an op has no engine", where);
+    Bytes own;
+    if (has_slices()) add_slicing(own, op.slicing);
+    own.varint(op.workspace_bytes);
+    const BinaryOperand* before = nullptr;
+    for (const std::vector<BinaryOperand>* operands : {&op.inputs, &op.outputs})
+      for (const BinaryOperand& operand : *operands) {
+        PANTOUM_TRY(add_operand(own, operand, before, where));
+        before = &operand;
+      }
+    ops_.add(form_of(op), std::move(own));
     return {};
   }
 
-  void add_slicing(const pt_slicing& slicing) {
-    ops_.varint(slicing.loops);
+  Bytes form_of(const BinaryOp& op) const {
+    const bool keyed_by_input = op.kind == ir::Kind::k_count_correct && !op.inputs.empty();
+    Bytes form;
+    form.u16(static_cast<uint16_t>(op.kind));
+    form.u16(op.algorithm);
+    form.u8(op.engine);
+    form.u8(static_cast<uint8_t>((keyed_by_input ? op.inputs : op.outputs)[0].type.dtype));
+    for (const size_t count : {op.inputs.size(), op.outputs.size(), op.attrs.ints.size(), op.attrs.reals.size()})
+      form.u8(static_cast<uint8_t>(count));
+    form.u16(op.threads);
+    if (has_engines()) form.varint(op.engines);
+    for (const int64_t value : op.attrs.ints) form.varint(zigzag(value));
+    for (const double value : op.attrs.reals) form.real(value);
+    return form;
+  }
+
+  static void add_slicing(Bytes& own, const pt_slicing& slicing) {
+    own.varint(slicing.loops);
     for (size_t loop = 0; loop < slicing.loops; ++loop) {
-      ops_.varint(slicing.axis[loop]);
-      ops_.varint(slicing.tile[loop]);
+      own.varint(slicing.axis[loop]);
+      own.varint(slicing.tile[loop]);
     }
-    if (slicing.loops > 0) ops_.varint(slicing.streamed);
+    if (slicing.loops > 0) own.varint(slicing.streamed);
   }
 
   Result<void> add_compute(const BinaryInstruction& instruction, const std::string& where) {
@@ -277,9 +390,13 @@ class Encoder {
   }
 
   Result<void> add_instruction(const BinaryInstruction& instruction, const std::string& where) {
-    code_.varint(uint64_t{instruction.subject} << PT_DO_BITS | static_cast<uint64_t>(instruction.what));
-    PANTOUM_TRY(instruction.what == problem::Do::kCompute ? add_compute(instruction, where)
-                                                          : add_transfer(instruction, where));
+    const bool is_compute = instruction.what == problem::Do::kCompute;
+    const int64_t expected = is_compute ? next_op_ : last_tensor_;
+    code_.varint(zigzag(int64_t{instruction.subject} - expected) << PT_DO_BITS |
+                 static_cast<uint64_t>(instruction.what));
+    PANTOUM_TRY(is_compute ? add_compute(instruction, where) : add_transfer(instruction, where));
+    if (is_compute) next_op_ = int64_t{instruction.subject} + 1;
+    last_tensor_ = is_compute ? plan_.ops[instruction.subject].outputs.back().tensor : instruction.subject;
     if (!has_engines() || instruction.what == problem::Do::kFree) return {};
     uint64_t queues = 0;
     for (size_t queue = 0; queue < instruction.waits.size(); ++queue)
@@ -293,6 +410,7 @@ class Encoder {
   Result<void> add_program(const BinaryProgram& program) {
     if (program.name.find('\0') != std::string::npos) return refuse("a program's name holds a zero byte", program.name);
     const size_t begin = code_.size();
+    next_op_ = last_tensor_ = 0;
     for (size_t step = 0; step < program.instructions.size(); ++step) {
       const std::string where = "program '" + program.name + "', instruction " + std::to_string(step);
       PANTOUM_TRY(add_instruction(program.instructions[step], where));
@@ -304,8 +422,7 @@ class Encoder {
       PANTOUM_ASSIGN(staging, inside(static_cast<uint64_t>(program.staging_at), plan_.staging_bytes, plan_.arena_bytes,
                                      "program '" + program.name + "', staging"));
     }
-    programs_.push_back({names_.add(program.name), static_cast<uint32_t>(begin),
-                         static_cast<uint32_t>(code_.size() - begin),
+    programs_.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(code_.size() - begin),
                          static_cast<uint32_t>(program.instructions.size()), staging});
     return {};
   }
@@ -324,15 +441,28 @@ class Encoder {
                                  (has_slices() ? PT_FLAG_SLICES : 0));
   }
 
+  // The bytes of each field of a tensor's record. PT_TENSOR_WHAT has one at least.
+  std::array<size_t, PT_TENSOR_FIELDS> tensor_fields() const {
+    std::array<size_t, PT_TENSOR_FIELDS> sizes{1};
+    for (const auto& tensor : tensors_)
+      for (size_t field = 0; field < PT_TENSOR_FIELDS; ++field)
+        sizes[field] = std::max(sizes[field], size_of_field(tensor[field]));
+    return sizes;
+  }
+
   Result<std::vector<std::byte>> assemble() {
-    const size_t tensors_at = PT_HEADER_SIZE;
-    const size_t index_at = tensors_at + tensors_.size();
-    const size_t programs_at = index_at + 4 * op_at_.size();
-    const size_t shapes_at = programs_at + PT_PROGRAM_SIZE * programs_.size();
-    const size_t ops_at = shapes_at + shapes_.words().size();
-    const size_t code_at = ops_at + ops_.size();
+    const Ops::Sections ops = ops_.sections();
+    const Bytes layouts = layouts_.section(), names = names_.section();
+    const std::array<size_t, PT_TENSOR_FIELDS> fields = tensor_fields();
+    const size_t tensor_size = std::accumulate(fields.begin(), fields.end(), size_t{0});
+    const size_t index_size = std::max<size_t>(1, size_of_field(ops.index.empty() ? 0 : ops.index.back()));
+    const size_t layouts_at = PT_HEADER_SIZE + tensor_size * tensors_.size();
+    const size_t index_at = layouts_at + layouts.size();
+    const size_t ops_at = index_at + index_size * ops.index.size();
+    const size_t programs_at = ops_at + ops.ops.size();
+    const size_t code_at = programs_at + PT_PROGRAM_SIZE * programs_.size();
     const size_t names_at = code_at + code_.size();
-    const size_t size = names_at + names_.bytes().size();
+    const size_t size = names_at + names.size();
     if (size >= PT_NOWHERE) return refuse("the plan is larger than 4 GiB", "");
     const auto word = [](size_t value) { return static_cast<uint32_t>(value); };
     Bytes all;
@@ -345,32 +475,39 @@ class Encoder {
     all.u64(plan_.storage_bytes);
     all.u64(rom_bytes_);
     all.u32(plan_.align_bytes);
-    for (const size_t field : {plan_.tensors.size(), plan_.ops.size(), plan_.programs.size(), tensors_at, index_at,
-                               programs_at, shapes_at, shapes_.words().size() / 4, names_at, names_.bytes().size()})
-      all.u32(word(field));
     all.u32(word(plan_.staging_bytes));
-    all.append(tensors_);
-    for (const size_t at : op_at_) all.u32(word(ops_at + at));
+    for (const size_t field : {tensors_.size(), ops.index.size(), programs_.size(), layouts_.count(),
+                               size_t{PT_HEADER_SIZE}, layouts_at, index_at, ops_at, programs_at, names_at})
+      all.u32(word(field));
+    for (size_t field = 0, end = 0; field < PT_TENSOR_FIELDS; ++field)
+      all.u8(static_cast<uint8_t>(end += fields[field]));
+    for (const size_t each :
+         {PT_LAYOUT_UNITS + layouts_.units_size(), layouts_.dim_size(), layouts_.size(), index_size})
+      all.u8(static_cast<uint8_t>(each));
+    for (const auto& tensor : tensors_)
+      for (size_t field = 0; field < PT_TENSOR_FIELDS; ++field) all.field(tensor[field], fields[field]);
+    all.append(layouts);
+    for (const uint32_t at : ops.index) all.field(at, index_size);
+    all.append(ops.ops);
     for (const Place& program : programs_)
       for (const uint32_t field :
-           {program.name, word(code_at) + program.code_at, program.code_size, program.instructions, program.staging})
+           {word(code_at) + program.code_at, program.code_size, program.instructions, program.staging})
         all.u32(field);
-    all.append(shapes_.words());
-    all.append(ops_);
     all.append(code_);
-    all.append(names_.bytes());
-    const auto* checked = reinterpret_cast<const Bytef*>(all.data() + PT_AT_ARENA);
-    all.put_u32(PT_AT_CRC, word(crc32_z(0, checked, all.size() - PT_AT_ARENA)));
-    return std::move(all).take();
+    all.append(names);
+    return sealed(std::move(all));
   }
 
   const BinaryPlan& plan_;
   std::vector<uint32_t> pair_;
   std::vector<bool> is_successor_;
   Names names_;
-  Shapes shapes_;
-  Bytes tensors_, ops_, code_;
-  std::vector<size_t> op_at_;
+  Layouts layouts_;
+  std::vector<std::array<uint32_t, PT_TENSOR_FIELDS>> tensors_;
+  std::vector<uint32_t> sizes_;  // of tensors, in units
+  Ops ops_;
+  Bytes code_;
+  int64_t next_op_ = 0, last_tensor_ = 0;  // as the reader's pt_code
   std::vector<Place> programs_;
   uint64_t rom_bytes_ = 0;
 };
@@ -379,6 +516,15 @@ class Encoder {
 
 Result<std::vector<std::byte>> encode(const BinaryPlan& plan) {
   return Encoder(plan).run();
+}
+
+std::vector<std::byte> without_names(std::span<const std::byte> plan) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(plan.data());
+  const uint32_t names_at = pt_load_u32(bytes + PT_AT_NAMES);
+  Bytes kept(plan.first(names_at == 0 ? plan.size() : names_at));
+  kept.put_u32(PT_AT_NAMES, 0);
+  kept.put_u32(PT_AT_SIZE, static_cast<uint32_t>(kept.size()));
+  return sealed(std::move(kept));
 }
 
 }  // namespace pantoum::artifact

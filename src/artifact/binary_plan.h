@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,5 +77,7 @@ void add_waits(BinaryPlan& plan);
 
 // The bytes; E0250 where something does not fit the format (too many operands, rank over 6, offsets not aligned).
 Result<std::vector<std::byte>> encode(const BinaryPlan& plan);
+// The same plan for a board, which looks nothing up by its name. `plan`: bytes that pt_plan_open opens.
+std::vector<std::byte> without_names(std::span<const std::byte> plan);
 
 }  // namespace pantoum::artifact

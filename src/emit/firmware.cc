@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "artifact/binary_plan.h"
 #include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/json_text.h"
@@ -79,17 +80,19 @@ Result<std::vector<host::CrewThreads>> crews_of(const pt_plan& plan, const Firmw
   return host::crew_threads(plan, firmware.engines);
 }
 
+// `plan`: the board's, without names.
 FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size, .read_in_place = plan.rom_bytes};
   if (check_blocks) sizes.sums = uint64_t{pt_plan_blocks(&plan)} * sizeof(uint32_t);
-  sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
+  sizes.tensor_table = uint64_t{plan.tensor_count} * plan.bytes[int{PT_AT_TENSOR_ENDS} + PT_TENSOR_FIELDS - 1] +
+                       uint64_t{plan.layout_count} * plan.bytes[PT_AT_LAYOUT_SIZE];
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
-    const pt_cursor code = pt_program_code(&plan, program, &instructions);
+    const pt_code code = pt_program_code(&plan, program, &instructions);
     sizes.instructions += instructions;
-    sizes.code += code.end - code.at;
+    sizes.code += static_cast<uint64_t>(code.cursor.end - code.cursor.at);
   }
-  sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code - plan.names_size -
+  sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code -
                    uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
   return sizes;
 }
@@ -114,7 +117,7 @@ uint64_t written_in_slices(const pt_plan& plan, const pt_op_view& view) {
 
 uint64_t paged_out(const pt_plan& plan, uint32_t program) {
   uint32_t instructions = 0;
-  pt_cursor code = pt_program_code(&plan, program, &instructions);
+  pt_code code = pt_program_code(&plan, program, &instructions);
   uint64_t bytes = 0;
   for (; instructions > 0; --instructions) {
     pt_step step;
@@ -235,8 +238,9 @@ std::string run_json(const Firmware& firmware, const Board& board, uint64_t aren
   return base::ascii_json(json, 1) + "\n";
 }
 
-FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch) {
-  FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
+FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, const pt_plan& on_board,
+                             const BatchTensors& batch) {
+  FirmwareSizes sizes = sizes_of(on_board, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
   sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
   sizes.feature_blocks = pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()),
@@ -327,13 +331,17 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   pt_plan plan;
   if (pt_plan_open(&plan, firmware.plan.data(), firmware.plan.size()) != PT_OK)
     return fail("E0291", "the binary plan cannot be opened", "plan");
+  const std::vector<std::byte> board_bytes = artifact::without_names(firmware.plan);
+  pt_plan on_board;
+  if (pt_plan_open(&on_board, board_bytes.data(), board_bytes.size()) != PT_OK)
+    return fail("E0001", "internal: the plan without its names cannot be opened", "plan");
   PANTOUM_TRY(check_alignment(plan));
   PANTOUM_ASSIGN(const std::vector<host::CrewThreads> crews, crews_of(plan, firmware, board));
   PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan, crews));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
-  FirmwareSizes sizes = firmware_sizes(firmware, plan, batch);
+  FirmwareSizes sizes = firmware_sizes(firmware, plan, on_board, batch);
   Project project{
       .board = board, .main = main_of(firmware.layout), .board_sources = {}, .sources = {}, .limits = limits(plan)};
   project.board_sources = firmware.layout == Layout::zephyr ? std::vector<std::string>{"zephyr.c"} : board.files();
@@ -346,7 +354,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   const bool is_stored = sizes.storage_blocks > 0;
   if (firmware.storage_image && !is_stored)
     return fail("E0291", "the plan uses no storage, so there is no image of it", "--storage-image", "leave it out");
-  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
+  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, board_bytes, batch, sizes));
   PANTOUM_TRY(check_rom(board, sizes, is_stored && !firmware.storage_image));
   if (firmware.storage_image) sizes.image = sizes.storage_blocks * PT_BLOCK_BYTES;
   project.has_image = firmware.storage_image;

@@ -98,7 +98,7 @@ class Project {
     PANTOUM_ASSIGN(plan_bytes_, base::read_file((model / "plan.bin").string()));
     PANTOUM_ASSIGN(const std::string text, base::read_file((model / "run.json").string()));
     PANTOUM_ASSIGN(sample_bytes_, base::read_file((model / "samples.bin").string()));
-    PANTOUM_TRY(good(pt_plan_open(&plan_, plan_bytes_.data(), plan_bytes_.size()), "opening the plan"));
+    PANTOUM_TRY(open_plan());
     const Json run = Json::parse(text, nullptr, false);
     try {
       PANTOUM_TRY(read_contents((model / "contents.safetensors").string(), read_batch(run)));
@@ -106,6 +106,18 @@ class Project {
     } catch (const Json::exception& error) {
       return no_project(folder_, error.what());
     }
+  }
+
+  Result<void> open_plan() {
+    const pt_status status = pt_plan_open(&plan_, plan_bytes_.data(), plan_bytes_.size());
+    if (status != PT_E_VERSION) return good(status, "opening the plan");
+    const uint32_t version = pt_load_u16(reinterpret_cast<const uint8_t*>(plan_bytes_.data()) + PT_AT_VERSION);
+    return fail("E0251",
+                version == PT_PLAN_VERSION
+                    ? "the project's binary plan has features that this version does not know"
+                    : fmt::format("the project's binary plan has format {}, and this version reads format {}", version,
+                                  PT_PLAN_VERSION),
+                folder_, "emit the project again from its plan, with this release");
   }
 
   Result<void> read_run(const Json& run) {

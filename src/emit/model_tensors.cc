@@ -27,13 +27,13 @@ Result<Found> find_rows(const pt_plan& plan, const std::string& name) {
 bool has_initial_value(const pt_plan& plan, uint32_t tensor, const pt_tensor_info& info,
                        const std::vector<std::string>& batch) {
   const std::string name = info.name;
-  const bool is_successor = (pt_tensor_record(&plan, tensor)[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
+  const bool is_successor = pt_is_successor(&plan, tensor) != 0;
   return info.home != PT_HOME_NONE && !is_successor && !name.empty() && std::ranges::find(batch, name) == batch.end();
 }
 
 void place_in_rom(const pt_plan& plan, uint32_t tensor, const std::vector<std::byte>& data,
                   std::vector<std::byte>& rom) {
-  const size_t at = size_t{pt_load_u32(pt_tensor_record(&plan, tensor) + PT_TENSOR_ROM)} * plan.align_bytes;
+  const size_t at = size_t{pt_tensor_place(&plan, tensor)} * plan.align_bytes;
   rom.resize(std::max(rom.size(), at + data.size()));
   std::ranges::copy(data, rom.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -50,7 +50,7 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
 // Does storage hold the tensor when a step is committed?
 bool is_stored(const pt_plan& plan, uint32_t tensor, uint8_t home) {
   return home == PT_HOME_AUX ||
-         (home == PT_HOME_RAM && pt_load_u32(pt_tensor_record(&plan, tensor) + PT_TENSOR_PAIR) != PT_NOWHERE);
+         (home == PT_HOME_RAM && pt_tensor_pair(&plan, tensor) != PT_NOWHERE);
 }
 
 bool all_finite(const std::vector<std::byte>& data) {

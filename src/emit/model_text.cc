@@ -95,14 +95,15 @@ std::string groups_text(const Firmware& firmware) {
 
 class Model {
  public:
-  Model(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch)
-      : firmware_(firmware), plan_(plan), batch_(batch) {}
+  Model(const Firmware& firmware, const pt_plan& plan, std::span<const std::byte> board_plan,
+        const BatchTensors& batch)
+      : firmware_(firmware), plan_(plan), board_plan_(board_plan), batch_(batch) {}
 
   Result<std::string> text(FirmwareSizes& sizes) {
     PANTOUM_TRY(add_contents());
     sizes.weights = weight_bytes_;
     std::string text = "/* The plan, initial values, samples. */\n#include \"model.h\"\n\n";
-    text += byte_array("plan", firmware_.plan) + arrays_;
+    text += byte_array("plan", board_plan_) + arrays_;
     if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
     text += fmt::format("static const pt_initial_value contents[] = {{\n{}}};\n", contents_);
     text += rows() + features() + outputs();
@@ -216,6 +217,7 @@ class Model {
 
   const Firmware& firmware_;
   const pt_plan& plan_;
+  std::span<const std::byte> board_plan_;
   const BatchTensors& batch_;
   std::string arrays_, contents_;
   std::vector<std::byte> rom_;
@@ -283,9 +285,9 @@ std::set<std::string> symbols_of(const std::set<size_t>& rows) {
   return functions;
 }
 
-Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
-                               FirmwareSizes& sizes) {
-  return Model(firmware, plan, batch).text(sizes);
+Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, std::span<const std::byte> board_plan,
+                               const BatchTensors& batch, FirmwareSizes& sizes) {
+  return Model(firmware, plan, board_plan, batch).text(sizes);
 }
 
 std::string kernel_table(const std::set<size_t>& rows) {

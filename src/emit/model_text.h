@@ -19,9 +19,9 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan, std::span<const host:
 std::string kernel_function(size_t row);
 std::set<std::string> symbols_of(const std::set<size_t>& rows);
 
-// model.c; `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.
-Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
-                               FirmwareSizes& sizes);
+// model.c; `board_plan`: the plan's bytes without names. `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.
+Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, std::span<const std::byte> board_plan,
+                               const BatchTensors& batch, FirmwareSizes& sizes);
 // kernels.c, memory.c and model.h; `is_stored`: training needs storage.
 std::string kernel_table(const std::set<size_t>& rows);
 std::string memory_text(const pt_plan& plan, std::span<const host::CrewThreads> crews, bool is_stored,

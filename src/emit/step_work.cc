@@ -75,11 +75,11 @@ Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program)
   std::vector<KernelWork> kernels;
   std::set<uint32_t> computed;
   uint32_t instructions = 0;
-  pt_cursor cursor = pt_program_code(&plan, program, &instructions);
+  pt_code code = pt_program_code(&plan, program, &instructions);
   for (; instructions > 0; --instructions) {
     pt_step step;
     pt_op_view view;
-    if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK)
+    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK)
       return fail("E0291", "the binary plan is damaged", "plan");
     if (step.kind != PT_DO_COMPUTE) continue;
     const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "artifact/binary_plan.h"
 #include "base/files.h"
 #include "emit/project/ram_disk.h"
 #include "host/engine.h"
@@ -24,9 +25,10 @@ Result<void> write_storage_image(const Firmware& firmware, uint64_t blocks, cons
   PANTOUM_ASSIGN(const host::Arena rom, host::Arena::map(plan.rom_bytes, plan.align_bytes));
   PANTOUM_ASSIGN(const host::Arena image, host::Arena::map(blocks * PT_BLOCK_BYTES, 1));
   std::vector<uint32_t> sums(firmware.check_blocks ? pt_plan_blocks(&plan) : 0);
+  const std::vector<std::byte> on_board = artifact::without_names(firmware.plan);  // which the commit record identifies
   pt_model model{};
-  model.plan = reinterpret_cast<const uint8_t*>(firmware.plan.data());
-  model.plan_bytes = static_cast<uint32_t>(firmware.plan.size());
+  model.plan = reinterpret_cast<const uint8_t*>(on_board.data());
+  model.plan_bytes = static_cast<uint32_t>(on_board.size());
   model.kernels = pt_portable_kernels();
   model.rom = static_cast<uint8_t*>(rom.data());
   model.contents = values.data(), model.content_count = static_cast<uint32_t>(values.size());

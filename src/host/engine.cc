@@ -57,12 +57,12 @@ void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const 
     if (kernel == nullptr || pt_loop_open(&loop, &view, plan.align_bytes, kernel, pool) != PT_OK)
       continue;  // told later
     for (unsigned operand = 0; operand < static_cast<unsigned>(view.input_count + view.output_count); ++operand) {
-      const uint8_t* record = pt_tensor_record(&plan, view.tensors[operand]);
-      const uint32_t slot = pt_load_u32(record + PT_TENSOR_STORAGE), pair = pt_load_u32(record + PT_TENSOR_PAIR);
+      const uint32_t tensor = view.tensors[operand];
+      const uint32_t slot = pt_tensor_slot(&plan, tensor), pair = pt_tensor_pair(&plan, tensor);
       if (!pt_is_streamed(&view, operand) || slot == PT_NOWHERE) continue;
       add_slice_edges(loop, operand, uint64_t{slot} * plan.align_bytes, edges);
       if (pair == PT_NOWHERE) continue;  // after a step each of a pair is in the other's slot
-      const uint32_t other = pt_load_u32(pt_tensor_record(&plan, pair) + PT_TENSOR_STORAGE);
+      const uint32_t other = pt_tensor_slot(&plan, pair);
       if (other != PT_NOWHERE) add_slice_edges(loop, operand, uint64_t{other} * plan.align_bytes, edges);
     }
   }
@@ -72,11 +72,10 @@ void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const 
 std::vector<uint64_t> slot_edges(const pt_plan& plan) {
   std::vector<uint64_t> edges;
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
-    const uint8_t* record = pt_tensor_record(&plan, tensor);
-    const uint32_t begin = pt_load_u32(record + PT_TENSOR_STORAGE);
+    const uint32_t begin = pt_tensor_slot(&plan, tensor);
     if (begin == PT_NOWHERE) continue;
     edges.push_back(uint64_t{begin} * plan.align_bytes);
-    edges.push_back((uint64_t{begin} + pt_load_u32(record + PT_TENSOR_UNITS)) * plan.align_bytes);
+    edges.push_back((uint64_t{begin} + pt_tensor_units(&plan, tensor)) * plan.align_bytes);
   }
   return edges;
 }
@@ -334,7 +333,7 @@ Result<void> Engine::make_rom() {
 }
 
 Result<void> Engine::write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
-  const size_t begin = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
+  const size_t begin = size_t{pt_tensor_place(&plan_, tensor)} * plan_.align_bytes;
   PANTOUM_TRY(rom_.protect(true));
   std::ranges::copy(data, static_cast<std::byte*>(rom_.data()) + begin + at);
   return rom_.protect(false);

@@ -7,9 +7,8 @@ void pt_point_operands(const pt_session* session, pt_op_view* view) {
   unsigned operand;
   for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand) {
     const uint32_t tensor = view->tensors[operand], at = session->ram[tensor];
-    const uint8_t* record = pt_tensor_record(&session->plan, tensor);
-    if (record[PT_TENSOR_HOME] == PT_HOME_ROM) { /* inputs alone, which kernels only read */
-      const uintptr_t address = (uintptr_t)session->rom + (size_t)pt_load_u32(record + PT_TENSOR_ROM) * align;
+    if (pt_tensor_home(&session->plan, tensor) == PT_HOME_ROM) { /* inputs alone, which kernels only read */
+      const uintptr_t address = (uintptr_t)session->rom + (size_t)pt_tensor_place(&session->plan, tensor) * align;
       view->operands[operand].data = (void*)address;
     } else {
       view->operands[operand].data = at == PT_NOWHERE ? NULL : session->arena + (size_t)at * align;

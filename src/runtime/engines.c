@@ -72,7 +72,7 @@ pt_status pt_take_crew(pt_session* session, uint8_t engines) {
 /* A walk through the program: a copy of the session with its own places of tensors. */
 typedef struct walk {
   pt_session own;
-  pt_cursor cursor;
+  pt_code code;
   uint32_t instruction, instructions;
   unsigned queue;
   uint32_t begun, ended; /* of this queue */
@@ -86,7 +86,7 @@ static void start(walk* self, const pt_session* session, unsigned queue) {
   self->own.ram = session->queues[queue].ram;
   self->own.flags = session->queues[queue].flags;
   memset(&self->own.counters, 0, sizeof self->own.counters);
-  self->cursor = pt_program_code(&session->plan, session->program, &self->instructions);
+  self->code = pt_program_code(&session->plan, session->program, &self->instructions);
   self->instruction = self->begun = self->ended = 0;
   self->queue = queue;
   self->is_next = 0;
@@ -95,7 +95,7 @@ static void start(walk* self, const pt_session* session, unsigned queue) {
 /* Goes on to the next instruction of the walk's queue, following what others change on the way. */
 static pt_status find_next(walk* self, pt_op_view* view) {
   for (self->is_next = 0; self->instruction < self->instructions; ++self->instruction) {
-    pt_status status = pt_decode_waiting_step(&self->own.plan, &self->cursor, &self->step, view, &self->waits);
+    pt_status status = pt_decode_waiting_step(&self->own.plan, &self->code, &self->step, view, &self->waits);
     if (status != PT_OK) return status;
     if (pt_queue_of(&self->step, view) == self->queue) {
       self->is_next = 1;

@@ -57,11 +57,11 @@ void pt_tell(const pt_session* session, uint32_t instruction, const pt_step* ste
 
 static pt_status run_program(pt_session* session, uint32_t program, const pt_scalars* scalars) {
   uint32_t instruction, instructions;
-  pt_cursor cursor = pt_program_code(&session->plan, program, &instructions);
+  pt_code code = pt_program_code(&session->plan, program, &instructions);
   for (instruction = 0; instruction < instructions; ++instruction) {
     pt_step step;
     pt_op_view view;
-    pt_status status = pt_decode_step(&session->plan, &cursor, &step, &view);
+    pt_status status = pt_decode_step(&session->plan, &code, &step, &view);
     if (status == PT_OK) status = run_step(session, &step, &view, scalars);
     if (status != PT_OK) return status;
     pt_tell(session, instruction, &step, &view);

@@ -4,14 +4,12 @@
 #include "runtime/session.h"
 
 static uint8_t home_of(const pt_session* session, uint32_t tensor) {
-  return pt_tensor_record(&session->plan, tensor)[PT_TENSOR_HOME];
+  return pt_tensor_home(&session->plan, tensor);
 }
 
 void* pt_session_data(pt_session* session, uint32_t tensor) {
-  const uint8_t* record;
   if (session == NULL || tensor >= session->plan.tensor_count || home_of(session, tensor) != PT_HOME_RAM) return NULL;
-  record = pt_tensor_record(&session->plan, tensor);
-  return session->arena + (size_t)pt_load_u32(record + PT_TENSOR_RAM) * session->plan.align_bytes;
+  return session->arena + (size_t)pt_tensor_place(&session->plan, tensor) * session->plan.align_bytes;
 }
 
 static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
@@ -74,8 +72,7 @@ pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, voi
   if (home_of(session, tensor) != PT_HOME_AUX) {
     const uint8_t* from = (const uint8_t*)pt_session_data(session, tensor);
     if (from == NULL)
-      from = session->rom +
-             (size_t)pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM) * session->plan.align_bytes;
+      from = session->rom + (size_t)pt_tensor_place(&session->plan, tensor) * session->plan.align_bytes;
     memcpy(to, from + at, bytes);
     return PT_OK;
   }
@@ -118,7 +115,7 @@ pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, co
 }
 
 static int lives_in_pair_slots(const pt_session* session, uint32_t tensor) {
-  const uint32_t pair = pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_PAIR);
+  const uint32_t pair = pt_tensor_pair(&session->plan, tensor);
   return pair != PT_NOWHERE && (home_of(session, tensor) == PT_HOME_AUX || home_of(session, pair) == PT_HOME_AUX);
 }
 

@@ -18,6 +18,21 @@ static inline uint32_t pt_load_u32(const uint8_t* bytes) {
 static inline uint64_t pt_load_u64(const uint8_t* bytes) {
   return pt_load_u32(bytes) | (uint64_t)pt_load_u32(bytes + 4) << 32;
 }
+/* An unsigned number of 0 to 4 bytes. */
+static inline uint32_t pt_load_field(const uint8_t* bytes, unsigned size) {
+  switch (size) {
+    case 0:
+      return 0;
+    case 1:
+      return bytes[0];
+    case 2:
+      return pt_load_u16(bytes);
+    case 3:
+      return pt_load_u16(bytes) | (uint32_t)bytes[2] << 16;
+    default:
+      return pt_load_u32(bytes);
+  }
+}
 /* CRC-32 as in zlib and PNG. */
 uint32_t pt_crc32(const uint8_t* bytes, size_t size);
 /* The checksum of data that had the checksum `before`, followed by these bytes. */
@@ -25,10 +40,16 @@ uint32_t pt_crc32_more(uint32_t before, const uint8_t* bytes, size_t size);
 
 /* A bounded reader: past its end, or at a varint of more than 64 bits, it turns bad and gives zeros from then on. */
 typedef struct pt_cursor {
-  const uint8_t* bytes;
-  uint32_t at, end;
+  const uint8_t *at, *end;
   uint8_t bad;
 } pt_cursor;
+
+/* A program's code. Its instructions name ops and tensors by how far they are from those that follow from the instructions before. */
+typedef struct pt_code {
+  pt_cursor cursor;
+  uint32_t next_op; /* behind the one that was computed last */
+  uint32_t tensor;  /* that an instruction named or made last */
+} pt_code;
 
 uint64_t pt_take_varint(pt_cursor* cursor);
 /* A varint that must be below 2^32 - 1. */
@@ -40,11 +61,24 @@ uint32_t pt_dtype_size(uint32_t dtype);
  * 64 bits. */
 uint64_t pt_type_elements(const pt_tensor* tensor);
 
-/* Fields of a tensor's record; `tensor` < tensor_count. */
-const uint8_t* pt_tensor_record(const pt_plan* plan, uint32_t tensor);
+/* What the plan says of a tensor; `tensor` < tensor_count. */
+uint32_t pt_tensor_what(const pt_plan* plan, uint32_t tensor); /* PT_TENSOR_WHAT */
+/* Is its home there, and is it no successor? */
+static inline int pt_lives_in(uint32_t what, pt_home home) {
+  return (what & ((1u << PT_WHAT_LAYOUT_SHIFT) - 1)) == (unsigned)home << PT_WHAT_HOME_SHIFT;
+}
 uint32_t pt_tensor_units(const pt_plan* plan, uint32_t tensor);
-/* Dims, rank and dtype of a type reference; `data` stays untouched. 0 where it is none. */
-int pt_decode_type(const pt_plan* plan, uint64_t reference, pt_tensor* type);
+uint8_t pt_tensor_home(const pt_plan* plan, uint32_t tensor); /* a pt_home */
+int pt_is_successor(const pt_plan* plan, uint32_t tensor);
+/* In units; PT_NOWHERE: none. The slot in storage, and where the tensor is at home in RAM or ROM. */
+uint32_t pt_tensor_slot(const pt_plan* plan, uint32_t tensor);
+uint32_t pt_tensor_place(const pt_plan* plan, uint32_t tensor);
+/* The successor, or of a successor, whose it is; PT_NOWHERE: it is of no pair. */
+uint32_t pt_tensor_pair(const pt_plan* plan, uint32_t tensor);
+/* Dims, rank and dtype of the payload; `data` stays untouched. 0 where the layout is none. */
+int pt_tensor_type(const pt_plan* plan, uint32_t tensor, pt_tensor* type);
+/* The same of a layout: bytes of a tensor, and what they hold. */
+int pt_decode_layout(const pt_plan* plan, uint32_t layout, pt_tensor* type);
 
 /* How an op is computed in slices: loops over axes (slice_axes.c), the outermost first. */
 typedef struct pt_slicing {
@@ -116,14 +150,16 @@ unsigned pt_first_engine(uint8_t engines);
 /* The queue of an instruction; PT_QUEUES: it has none (a free). */
 unsigned pt_queue_of(const pt_step* step, const pt_op_view* view);
 
+static inline const uint8_t* pt_program_record(const pt_plan* plan, uint32_t program) {
+  return plan->bytes + pt_load_u32(plan->bytes + PT_AT_PROGRAMS) + (size_t)program * PT_PROGRAM_SIZE;
+}
 /* The code of a program; `program` < program_count. */
-pt_cursor pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions);
+pt_code pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions);
 /* The next instruction, and for a compute its op. PT_E_PLAN unless its subject exists and its places are inside the
  * arena. */
-pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view);
+pt_status pt_decode_step(const pt_plan* plan, pt_code* code, pt_step* step, pt_op_view* view);
 /* The same, with what it waits for. */
-pt_status pt_decode_waiting_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view,
-                                 pt_waits* waits);
+pt_status pt_decode_waiting_step(const pt_plan* plan, pt_code* code, pt_step* step, pt_op_view* view, pt_waits* waits);
 
 #ifdef __cplusplus
 }

@@ -22,28 +22,53 @@ static pt_status read_header(pt_plan* plan, const uint8_t* bytes, size_t size) {
   plan->tensor_count = pt_load_u32(bytes + PT_AT_TENSOR_COUNT);
   plan->op_count = pt_load_u32(bytes + PT_AT_OP_COUNT);
   plan->program_count = pt_load_u32(bytes + PT_AT_PROGRAM_COUNT);
+  plan->layout_count = pt_load_u32(bytes + PT_AT_LAYOUT_COUNT);
   plan->tensors_at = pt_load_u32(bytes + PT_AT_TENSORS);
+  plan->layouts_at = pt_load_u32(bytes + PT_AT_LAYOUTS);
+  plan->index_at = pt_load_u32(bytes + PT_AT_INDEX);
   plan->ops_at = pt_load_u32(bytes + PT_AT_OPS);
-  plan->programs_at = pt_load_u32(bytes + PT_AT_PROGRAMS);
-  plan->shapes_at = pt_load_u32(bytes + PT_AT_SHAPES);
-  plan->shape_count = pt_load_u32(bytes + PT_AT_SHAPE_COUNT);
-  plan->names_at = pt_load_u32(bytes + PT_AT_NAMES);
-  plan->names_size = pt_load_u32(bytes + PT_AT_NAMES_SIZE);
   plan->staging_bytes = pt_load_u32(bytes + PT_AT_STAGING);
   return PT_OK;
+}
+
+/* Fields and records have sizes that the reader loads. A tensor takes a byte at least, so that there are no more than the plan has bytes. */
+static pt_status check_fields(const pt_plan* plan) {
+  const uint8_t *ends = plan->bytes + PT_AT_TENSOR_ENDS, *bytes = plan->bytes;
+  unsigned field, begin = 0;
+  for (field = 0; field < PT_TENSOR_FIELDS; ++field) {
+    if (ends[field] < begin || ends[field] - begin > PT_MOST_FIELD) return PT_E_PLAN;
+    begin = ends[field];
+  }
+  if (ends[PT_TENSOR_WHAT] == 0) return PT_E_PLAN;
+  if (bytes[PT_AT_UNITS_END] < PT_LAYOUT_UNITS || bytes[PT_AT_UNITS_END] > PT_LAYOUT_UNITS + PT_MOST_FIELD)
+    return PT_E_PLAN;
+  if (bytes[PT_AT_DIM_SIZE] > PT_MOST_FIELD || bytes[PT_AT_LAYOUT_SIZE] < bytes[PT_AT_UNITS_END]) return PT_E_PLAN;
+  return bytes[PT_AT_INDEX_SIZE] > 0 && bytes[PT_AT_INDEX_SIZE] <= PT_MOST_FIELD ? PT_OK : PT_E_PLAN;
+}
+
+/* Each name begins inside the section, and the zero at its end terminates it. */
+static int names_fit(const pt_plan* plan) {
+  const uint32_t at = pt_load_u32(plan->bytes + PT_AT_NAMES);
+  const uint64_t count = (uint64_t)plan->program_count + plan->tensor_count;
+  uint64_t name;
+  if (at == 0) return 1;
+  if (!in_plan(plan, at, count, PT_NAME_SIZE) || at == plan->size || plan->bytes[plan->size - 1] != 0) return 0;
+  for (name = 0; name < count; ++name)
+    if (pt_load_u32(plan->bytes + at + name * PT_NAME_SIZE) >= plan->size - at) return 0;
+  return 1;
 }
 
 static pt_status check_sections(const pt_plan* plan) {
   if (plan->align_bytes == 0 || plan->arena_bytes > SIZE_MAX || plan->rom_bytes > SIZE_MAX) return PT_E_PLAN;
   if (plan->program_count > INT32_MAX || plan->tensor_count > INT32_MAX) return PT_E_PLAN;
-  if (!in_plan(plan, plan->tensors_at, plan->tensor_count, PT_TENSOR_SIZE)) return PT_E_PLAN;
-  if (!in_plan(plan, plan->ops_at, plan->op_count, 4)) return PT_E_PLAN;
-  if (!in_plan(plan, plan->programs_at, plan->program_count, PT_PROGRAM_SIZE)) return PT_E_PLAN;
-  if (!in_plan(plan, plan->shapes_at, plan->shape_count, 4)) return PT_E_PLAN;
-  if (!in_plan(plan, plan->names_at, plan->names_size, 1)) return PT_E_PLAN;
-  /* A zero at the end terminates every name. */
-  if (plan->names_size == 0 || plan->bytes[plan->names_at + plan->names_size - 1] != 0) return PT_E_PLAN;
-  return PT_OK;
+  if (check_fields(plan) != PT_OK) return PT_E_PLAN;
+  if (!in_plan(plan, plan->tensors_at, plan->tensor_count, plan->bytes[PT_AT_TENSOR_ENDS + PT_TENSOR_FIELDS - 1]))
+    return PT_E_PLAN;
+  if (!in_plan(plan, plan->layouts_at, plan->layout_count, plan->bytes[PT_AT_LAYOUT_SIZE])) return PT_E_PLAN;
+  if (!in_plan(plan, plan->index_at, plan->op_count, plan->bytes[PT_AT_INDEX_SIZE])) return PT_E_PLAN;
+  if (!in_plan(plan, plan->ops_at, 0, 1)) return PT_E_PLAN;
+  if (!in_plan(plan, pt_load_u32(plan->bytes + PT_AT_PROGRAMS), plan->program_count, PT_PROGRAM_SIZE)) return PT_E_PLAN;
+  return names_fit(plan) ? PT_OK : PT_E_PLAN;
 }
 
 /* The tensor has the bytes of this type. */
@@ -59,46 +84,45 @@ static int place_fits(const pt_plan* plan, uint32_t at, uint64_t bytes, uint64_t
 }
 
 /* A pair: each names the other, one is the successor, and they are alike. */
-static int pair_fits(const pt_plan* plan, uint32_t tensor, const uint8_t* record) {
-  const uint32_t pair = pt_load_u32(record + PT_TENSOR_PAIR);
-  const uint8_t* other;
-  if (pair == PT_NOWHERE) return record[PT_TENSOR_FLAGS] == 0;
-  if (pair >= plan->tensor_count || record[PT_TENSOR_FLAGS] > PT_FLAG_SUCCESSOR) return 0;
-  other = pt_tensor_record(plan, pair);
-  return pt_load_u32(other + PT_TENSOR_PAIR) == tensor && record[PT_TENSOR_FLAGS] != other[PT_TENSOR_FLAGS] &&
-         pt_load_u32(other + PT_TENSOR_UNITS) == pt_load_u32(record + PT_TENSOR_UNITS);
+static int pair_fits(const pt_plan* plan, uint32_t tensor) {
+  const uint32_t pair = pt_tensor_pair(plan, tensor);
+  if (pair == PT_NOWHERE) return !pt_is_successor(plan, tensor);
+  return pair < plan->tensor_count && pt_tensor_pair(plan, pair) == tensor &&
+         pt_is_successor(plan, tensor) != pt_is_successor(plan, pair) &&
+         pt_tensor_units(plan, pair) == pt_tensor_units(plan, tensor);
 }
 
 static pt_status check_tensor(const pt_plan* plan, uint32_t tensor) {
-  const uint8_t* record = pt_tensor_record(plan, tensor);
-  const uint32_t ram = pt_load_u32(record + PT_TENSOR_RAM), storage = pt_load_u32(record + PT_TENSOR_STORAGE);
-  const uint32_t rom = pt_load_u32(record + PT_TENSOR_ROM);
-  const uint64_t bytes = (uint64_t)pt_load_u32(record + PT_TENSOR_UNITS) * plan->align_bytes;
-  const uint8_t home = record[PT_TENSOR_HOME];
+  const uint32_t slot = pt_tensor_slot(plan, tensor), place = pt_tensor_place(plan, tensor);
+  const uint8_t home = pt_tensor_home(plan, tensor);
+  const int has_place = home == PT_HOME_RAM || home == PT_HOME_ROM;
   pt_tensor type;
-  if (!pt_decode_type(plan, pt_load_u32(record + PT_TENSOR_TYPE), &type)) return PT_E_PLAN;
-  if (!holds(plan, tensor, &type)) return PT_E_PLAN;
-  if (pt_load_u32(record + PT_TENSOR_NAME) >= plan->names_size) return PT_E_PLAN;
-  if (!place_fits(plan, ram, bytes, plan->arena_bytes)) return PT_E_PLAN;
-  if (!place_fits(plan, storage, bytes, plan->storage_bytes)) return PT_E_PLAN;
-  if (!place_fits(plan, rom, bytes, plan->rom_bytes)) return PT_E_PLAN;
-  if (home > PT_HOME_ROM || (home == PT_HOME_RAM && ram == PT_NOWHERE)) return PT_E_PLAN;
-  if ((home == PT_HOME_AUX && storage == PT_NOWHERE) || (home == PT_HOME_ROM) != (rom != PT_NOWHERE)) return PT_E_PLAN;
-  if (pt_load_u16(record + PT_TENSOR_RESERVED) != 0 || !pair_fits(plan, tensor, record)) return PT_E_PLAN;
+  uint64_t bytes;
+  if (!pt_tensor_type(plan, tensor, &type) || !holds(plan, tensor, &type)) return PT_E_PLAN;
+  bytes = (uint64_t)pt_tensor_units(plan, tensor) * plan->align_bytes;
+  if (!place_fits(plan, slot, bytes, plan->storage_bytes)) return PT_E_PLAN;
+  if (!place_fits(plan, place, bytes, home == PT_HOME_ROM ? plan->rom_bytes : plan->arena_bytes)) return PT_E_PLAN;
+  if (has_place != (place != PT_NOWHERE) || (home == PT_HOME_AUX && slot == PT_NOWHERE)) return PT_E_PLAN;
+  return PT_OK;
+}
+
+/* After all tensors' own checks. */
+static pt_status check_pairs(const pt_plan* plan) {
+  uint32_t tensor;
+  for (tensor = 0; tensor < plan->tensor_count; ++tensor)
+    if (!pair_fits(plan, tensor)) return PT_E_PLAN;
   return PT_OK;
 }
 
 static pt_status check_op(const pt_plan* plan, uint32_t op) {
   pt_op_view view;
   unsigned operand, output;
-  if (pt_decode_op(plan, op, &view) != PT_OK || view.output_count == 0) return PT_E_PLAN;
+  if (pt_decode_op(plan, op, &view) != PT_OK) return PT_E_PLAN;
   if (pt_is_sliced(&view) && pt_has_engines(plan)) return PT_E_PLAN; /* transfers stand in queues of their own there */
   for (operand = 0; operand < (unsigned)view.input_count + view.output_count; ++operand)
     if (!holds(plan, view.tensors[operand], &view.operands[operand])) return PT_E_PLAN;
-  for (output = 0; output < view.output_count; ++output) {
-    const uint8_t* record = pt_tensor_record(plan, view.tensors[view.input_count + output]);
-    if (record[PT_TENSOR_HOME] == PT_HOME_ROM) return PT_E_PLAN;
-  }
+  for (output = 0; output < view.output_count; ++output)
+    if (pt_tensor_home(plan, view.tensors[view.input_count + output]) == PT_HOME_ROM) return PT_E_PLAN;
   return pt_check_op(&view);
 }
 
@@ -124,39 +148,37 @@ static int staging_fits(const pt_plan* plan, uint32_t at) {
 
 /* The instructions fill the program's code exactly, and each is inside its bounds. */
 static pt_status check_program(const pt_plan* plan, uint32_t program) {
-  const uint8_t* record = plan->bytes + plan->programs_at + (size_t)program * PT_PROGRAM_SIZE;
+  const uint8_t* record = pt_program_record(plan, program);
   uint32_t instructions, done;
-  pt_cursor cursor;
+  pt_code code;
   pt_step step;
   pt_op_view view;
-  if (pt_load_u32(record + PT_PROGRAM_NAME) >= plan->names_size) return PT_E_PLAN;
   if (!staging_fits(plan, pt_load_u32(record + PT_PROGRAM_STAGING))) return PT_E_PLAN;
   if (!in_plan(plan, pt_load_u32(record + PT_PROGRAM_CODE), pt_load_u32(record + PT_PROGRAM_CODE_SIZE), 1))
     return PT_E_PLAN;
-  cursor = pt_program_code(plan, program, &instructions);
+  code = pt_program_code(plan, program, &instructions);
   for (done = 0; done < instructions; ++done) {
-    if (pt_decode_step(plan, &cursor, &step, &view) != PT_OK) return PT_E_PLAN;
+    if (pt_decode_step(plan, &code, &step, &view) != PT_OK) return PT_E_PLAN;
     if (step.kind != PT_DO_COMPUTE) {
-      const uint8_t* tensor = pt_tensor_record(plan, step.subject);
-      if (tensor[PT_TENSOR_HOME] == PT_HOME_ROM) return PT_E_PLAN;
-      if (step.kind != PT_DO_FREE && pt_load_u32(tensor + PT_TENSOR_STORAGE) == PT_NOWHERE) return PT_E_PLAN;
+      if (pt_tensor_home(plan, step.subject) == PT_HOME_ROM) return PT_E_PLAN;
+      if (step.kind != PT_DO_FREE && pt_tensor_slot(plan, step.subject) == PT_NOWHERE) return PT_E_PLAN;
     }
   }
-  return cursor.at == cursor.end ? PT_OK : PT_E_PLAN;
+  return code.cursor.at == code.cursor.end ? PT_OK : PT_E_PLAN;
 }
 
 pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size) {
-  pt_plan found;
   pt_status status;
   uint32_t tensor, op, program;
   if (plan == NULL || bytes == NULL) return PT_E_ARGUMENT;
-  status = read_header(&found, (const uint8_t*)bytes, size);
-  if (status == PT_OK) status = check_sections(&found);
-  for (tensor = 0; status == PT_OK && tensor < found.tensor_count; ++tensor) status = check_tensor(&found, tensor);
-  for (op = 0; status == PT_OK && op < found.op_count; ++op) status = check_op(&found, op);
-  for (program = 0; status == PT_OK && program < found.program_count; ++program)
-    status = check_program(&found, program);
-  if (status == PT_OK) status = check_flags(&found);
-  if (status == PT_OK) *plan = found;
+  memset(plan, 0, sizeof *plan);
+  status = read_header(plan, (const uint8_t*)bytes, size);
+  if (status == PT_OK) status = check_sections(plan);
+  for (tensor = 0; status == PT_OK && tensor < plan->tensor_count; ++tensor) status = check_tensor(plan, tensor);
+  if (status == PT_OK) status = check_pairs(plan);
+  for (op = 0; status == PT_OK && op < plan->op_count; ++op) status = check_op(plan, op);
+  for (program = 0; status == PT_OK && program < plan->program_count; ++program) status = check_program(plan, program);
+  if (status == PT_OK) status = check_flags(plan);
+  if (status != PT_OK) memset(plan, 0, sizeof *plan);
   return status;
 }

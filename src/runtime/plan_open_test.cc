@@ -103,9 +103,11 @@ TEST(PlanOpen, KeepsExtremeAttributes) {
     pt_plan opened{};
     opened.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
     opened.size = bytes.size();
+    opened.tensors_at = pt_load_u32(opened.bytes + PT_AT_TENSORS);
+    opened.layouts_at = pt_load_u32(opened.bytes + PT_AT_LAYOUTS);
+    opened.layout_count = pt_load_u32(opened.bytes + PT_AT_LAYOUT_COUNT);
+    opened.index_at = pt_load_u32(opened.bytes + PT_AT_INDEX);
     opened.ops_at = pt_load_u32(opened.bytes + PT_AT_OPS);
-    opened.shapes_at = pt_load_u32(opened.bytes + PT_AT_SHAPES);
-    opened.shape_count = pt_load_u32(opened.bytes + PT_AT_SHAPE_COUNT);
     opened.tensor_count = 6;
     pt_op_view view;
     ASSERT_EQ(pt_decode_op(&opened, 0, &view), PT_OK);

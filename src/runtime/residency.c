@@ -7,25 +7,21 @@ static uint32_t units_of(const pt_session* session, uint32_t tensor) {
 }
 
 static int is_rom(const pt_session* session, uint32_t tensor) {
-  return pt_tensor_record(&session->plan, tensor)[PT_TENSOR_HOME] == PT_HOME_ROM;
+  return pt_tensor_home(&session->plan, tensor) == PT_HOME_ROM;
 }
 
 uint32_t pt_slot(const pt_session* session, uint32_t tensor) {
-  const uint8_t* record = pt_tensor_record(&session->plan, tensor);
-  if ((session->flags[tensor] & PT_SWAPPED) != 0)
-    record = pt_tensor_record(&session->plan, pt_load_u32(record + PT_TENSOR_PAIR));
-  return pt_load_u32(record + PT_TENSOR_STORAGE);
+  if ((session->flags[tensor] & PT_SWAPPED) != 0) tensor = pt_tensor_pair(&session->plan, tensor);
+  return pt_tensor_slot(&session->plan, tensor);
 }
 
 void pt_residency_start(pt_session* session) {
   uint32_t tensor;
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {
-    const uint8_t* record = pt_tensor_record(&session->plan, tensor);
-    const uint8_t home = record[PT_TENSOR_HOME];
-    const int made_later = (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0; /* each run computes it again */
-    session->ram[tensor] = home == PT_HOME_RAM && !made_later ? pt_load_u32(record + PT_TENSOR_RAM) : PT_NOWHERE;
+    const uint32_t what = pt_tensor_what(&session->plan, tensor); /* each run computes successors again */
+    session->ram[tensor] = pt_lives_in(what, PT_HOME_RAM) ? pt_tensor_place(&session->plan, tensor) : PT_NOWHERE;
     session->flags[tensor] &= (uint8_t)~PT_STORED;
-    if (home == PT_HOME_AUX && !made_later) session->flags[tensor] |= PT_STORED;
+    if (pt_lives_in(what, PT_HOME_AUX)) session->flags[tensor] |= PT_STORED;
   }
 }
 
@@ -39,8 +35,7 @@ static pt_status check_inputs(const pt_session* session, const pt_op_view* view)
   unsigned input;
   for (input = 0; input < view->input_count; ++input) {
     const uint32_t tensor = view->tensors[input];
-    const uint32_t at = is_rom(session, tensor) ? pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM)
-                                                : session->ram[tensor];
+    const uint32_t at = is_rom(session, tensor) ? pt_tensor_place(&session->plan, tensor) : session->ram[tensor];
     if (pt_is_streamed(view, input)) {
       if (!session->has_pager || (session->flags[tensor] & PT_STORED) == 0) return PT_E_PLAN;
       continue;
@@ -157,10 +152,11 @@ pt_status pt_residency_step(pt_session* session, const pt_step* step, const pt_o
 pt_status pt_residency_end(const pt_session* session) {
   uint32_t tensor;
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {
-    const uint8_t* record = pt_tensor_record(&session->plan, tensor);
-    const uint32_t pair = pt_load_u32(record + PT_TENSOR_PAIR), at = pt_load_u32(record + PT_TENSOR_RAM);
-    if (pair == PT_NOWHERE || (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) continue;
-    if (record[PT_TENSOR_HOME] != PT_HOME_RAM) continue;
+    uint32_t pair, at;
+    if (!pt_lives_in(pt_tensor_what(&session->plan, tensor), PT_HOME_RAM)) continue;
+    pair = pt_tensor_pair(&session->plan, tensor);
+    at = pt_tensor_place(&session->plan, tensor);
+    if (pair == PT_NOWHERE) continue;
     if (session->ram[tensor] != at && session->ram[pair] != at) return PT_E_PLAN;
   }
   return PT_OK;
@@ -169,10 +165,10 @@ pt_status pt_residency_end(const pt_session* session) {
 void pt_residency_swap(pt_session* session) {
   uint32_t tensor;
   for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {
-    const uint8_t* record = pt_tensor_record(&session->plan, tensor);
-    const uint32_t pair = pt_load_u32(record + PT_TENSOR_PAIR);
-    if (pair == PT_NOWHERE || (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) continue;
-    if (record[PT_TENSOR_HOME] != PT_HOME_AUX || (session->flags[pair] & PT_STORED) == 0) continue;
+    uint32_t pair;
+    if (!pt_lives_in(pt_tensor_what(&session->plan, tensor), PT_HOME_AUX)) continue;
+    pair = pt_tensor_pair(&session->plan, tensor);
+    if (pair == PT_NOWHERE || (session->flags[pair] & PT_STORED) == 0) continue;
     session->flags[tensor] ^= PT_SWAPPED;
     session->flags[pair] ^= PT_SWAPPED;
   }

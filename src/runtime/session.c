@@ -38,12 +38,12 @@ static pt_status check_memory(const pt_plan* plan, const void* memory, const voi
 static pt_status check_programs(pt_session* session) {
   uint32_t program, instructions;
   for (program = 0; program < session->plan.program_count; ++program) {
-    pt_cursor cursor = pt_program_code(&session->plan, program, &instructions);
+    pt_code code = pt_program_code(&session->plan, program, &instructions);
     pt_residency_start(session);
     for (; instructions > 0; --instructions) {
       pt_step step;
       pt_op_view view;
-      pt_status status = pt_decode_step(&session->plan, &cursor, &step, &view);
+      pt_status status = pt_decode_step(&session->plan, &code, &step, &view);
       if (status == PT_OK) status = pt_residency_step(session, &step, &view);
       if (status != PT_OK) return status;
     }

@@ -33,12 +33,12 @@ static uint32_t most_pieces(const pt_plan* plan) {
   uint32_t program, most = 0;
   for (program = 0; program < plan->program_count; ++program) {
     uint32_t instructions, count = 0;
-    pt_cursor cursor = pt_program_code(plan, program, &instructions);
+    pt_code code = pt_program_code(plan, program, &instructions);
     for (; instructions > 0; --instructions) {
       pt_step step;
       pt_op_view view;
       uint32_t accesses = 2;
-      if (pt_decode_step(plan, &cursor, &step, &view) != PT_OK) return 0; /* pt_plan_open has refused such a plan */
+      if (pt_decode_step(plan, &code, &step, &view) != PT_OK) return 0; /* pt_plan_open has refused such a plan */
       if (step.kind == PT_DO_COMPUTE) accesses = view.output_count + 1u;
       if (step.kind == PT_DO_FREE) accesses = 0;
       count += PT_PIECES_OF_ACCESS * accesses;
@@ -180,7 +180,7 @@ static pt_status take_waits(access_check* self, unsigned queue, const pt_waits* 
 
 static pt_status check_program(access_check* self, uint32_t program) {
   uint32_t instructions;
-  pt_cursor cursor = pt_program_code(&self->session->plan, program, &instructions);
+  pt_code code = pt_program_code(&self->session->plan, program, &instructions);
   self->count = 0;
   memset(self->known, 0, sizeof self->known);
   memset(self->issued, 0, sizeof self->issued);
@@ -190,7 +190,7 @@ static pt_status check_program(access_check* self, uint32_t program) {
     pt_op_view view;
     pt_waits waits;
     unsigned queue;
-    pt_status status = pt_decode_waiting_step(&self->session->plan, &cursor, &step, &view, &waits);
+    pt_status status = pt_decode_waiting_step(&self->session->plan, &code, &step, &view, &waits);
     if (status != PT_OK) return status;
     queue = pt_queue_of(&step, &view);
     if (queue < PT_QUEUES) {

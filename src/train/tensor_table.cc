@@ -17,7 +17,7 @@ constexpr const char* kHelp = "plan the model again with this release";
 
 PlanTensor describe(const pt_plan& plan, uint32_t index, const pt_tensor_info& info) {
   PlanTensor tensor{index, info.name, static_cast<base::DType>(info.dtype), {}, info.payload};
-  tensor.changes = pt_load_u32(pt_tensor_record(&plan, index) + PT_TENSOR_PAIR) != PT_NOWHERE;
+  tensor.changes = pt_tensor_pair(&plan, index) != PT_NOWHERE;
   tensor.shape.assign(info.dims, info.dims + std::min<int>(info.rank, PT_MAX_RANK));
   return tensor;
 }
@@ -150,11 +150,11 @@ class TableMaker {
     std::set<uint32_t> read;
     for (const PlanTensor& output : table_.outputs) read.insert(output.index);
     uint32_t instructions = 0;
-    pt_cursor cursor = pt_program_code(&plan, *table_.predict_program, &instructions);
+    pt_code code = pt_program_code(&plan, *table_.predict_program, &instructions);
     for (uint32_t instruction = 0; instruction < instructions; ++instruction) {
       pt_step step;
       pt_op_view view;
-      if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK) return;  // the engine has opened the plan
+      if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) return;  // the engine has opened the plan
       for (unsigned input = 0; step.kind == PT_DO_COMPUTE && input < view.input_count; ++input)
         read.insert(view.tensors[input]);
     }

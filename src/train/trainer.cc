@@ -37,11 +37,11 @@ Result<std::map<uint32_t, uint32_t>> last_uses(const pt_plan& plan, uint32_t pro
   std::map<uint32_t, uint32_t> last;
   if (program >= plan.program_count) return fail("E0253", "the plan does not hold the program of the gradients");
   uint32_t instructions = 0;
-  pt_cursor cursor = pt_program_code(&plan, program, &instructions);
+  pt_code code = pt_program_code(&plan, program, &instructions);
   for (uint32_t instruction = 0; instruction < instructions; ++instruction) {
     pt_step step;
     pt_op_view view;
-    if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK) return fail("E0251", "the binary plan is damaged");
+    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) return fail("E0251", "the binary plan is damaged");
     if (step.kind == PT_DO_COMPUTE) {
       for (unsigned operand = 0; operand < view.input_count + view.output_count; ++operand)
         last[view.tensors[operand]] = instruction;
@@ -59,9 +59,8 @@ Result<FinalGradients> FinalGradients::of(const pt_plan& plan, uint32_t program,
   FinalGradients made;
   made.program_ = program;
   for (const PlanTensor& sum : sums) {
-    const uint8_t* record = pt_tensor_record(&plan, sum.index);
-    const auto used = last.find(pt_load_u32(record + PT_TENSOR_PAIR));
-    const bool in_ram = record[PT_TENSOR_HOME] == PT_HOME_RAM;
+    const auto used = last.find(pt_tensor_pair(&plan, sum.index));
+    const bool in_ram = pt_tensor_home(&plan, sum.index) == PT_HOME_RAM;
     made.events_.push_back({in_ram && used != last.end() ? used->second : kAfterAll, sum});
   }
   std::stable_sort(made.events_.begin(), made.events_.end(),

@@ -76,6 +76,22 @@ class EmitManners(House):
         self.assertEqual([told[name] for name in ("main.c", "notes.txt", "board/own.c")], [b"mine"] * 3)
         self.assertIn(b"STEPS := 3", told["Makefile"])
 
+    def test_a_binary_plan_of_another_format_is_told(self):
+        folder = self.path("older")
+        self.succeed(*self.words(folder))
+        path = os.path.join(folder, "model", "plan.bin")
+        for at, value, said in (4, 2, "has format 2, and this version reads format 3"), (7, 0x80, "has features that this version does not know"):
+            with open(path, "rb") as file:
+                plan = bytearray(file.read())
+            with open(path, "wb") as file:
+                file.write(plan[:at] + bytes([value]) + plan[at + 1:])
+            done = self.refuse(3, "E0251", "run-firmware", folder)
+            self.assertIn(said, done.stderr)
+            self.assertIn("emit the project again", done.stderr)
+            with open(path, "wb") as file:
+                file.write(plan)
+        self.succeed("run-firmware", folder)
+
     def test_no_link_is_followed(self):
         folder, elsewhere = self.path("linked"), self.path("elsewhere")
         self.succeed(*self.words(folder))

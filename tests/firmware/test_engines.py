@@ -167,11 +167,11 @@ class Engines(Projects):
         return done.stdout
 
     def weights_of(self, folder):
-        found = {}
+        found, names = {}, workshop.tensor_names(os.path.join(folder, "model", "plan.bin"))
         with open(os.path.join(folder, "weights"), "rb") as file:
             while line := file.readline():
-                name, size = line.rsplit(b" ", 1)
-                found[name.decode()] = file.read(int(size))
+                tensor, size = map(int, line.split())
+                found[names[tensor]] = file.read(size)
         return found
 
     def train(self, model, plan, name):

@@ -3,6 +3,7 @@ import collections
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -19,6 +20,16 @@ Board = collections.namedtuple(
 def missing_tools():
     tools = ["arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc"]
     return " ".join(tool for tool in tools if not shutil.which(tool))
+
+
+def tensor_names(path):
+    """The names of a binary plan's tensors (docs/plan-format.md), in their order."""
+    with open(path, "rb") as file:
+        plan = file.read()
+    tensors, _, programs = struct.unpack_from("<3I", plan, 48)
+    names_at, = struct.unpack_from("<I", plan, 84)
+    offsets = struct.unpack_from(f"<{tensors}I", plan, names_at + 4 * programs)
+    return [plan[names_at + at:plan.index(0, names_at + at)].decode() if at else "" for at in offsets]
 
 
 def read_boards():

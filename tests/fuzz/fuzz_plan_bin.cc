@@ -55,11 +55,11 @@ pt_status write(void* context, uint64_t at, const void* data, size_t bytes, uint
 bool is_cheap(const pt_plan& plan, uint32_t program) {
   uint32_t instructions = 0;
   uint64_t work = 0;
-  pt_cursor cursor = pt_program_code(&plan, program, &instructions);
+  pt_code code = pt_program_code(&plan, program, &instructions);
   for (; instructions > 0; --instructions) {
     pt_step step;
     pt_op_view view;
-    if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK) std::abort();
+    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) std::abort();
     if (step.kind != PT_DO_COMPUTE) continue;
     uint64_t largest = 1, second = 1;
     for (unsigned operand = 0; operand < static_cast<unsigned>(view.input_count) + view.output_count; ++operand) {

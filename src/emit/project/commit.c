@@ -25,9 +25,7 @@ static void store_u32(uint8_t* bytes, uint32_t value) {
 
 /* State that lives in RAM and that steps change. */
 static int is_state(const pt_plan* plan, uint32_t tensor) {
-  const uint8_t* record = pt_tensor_record(plan, tensor);
-  return record[PT_TENSOR_HOME] == PT_HOME_RAM && (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) == 0 &&
-         pt_load_u32(record + PT_TENSOR_PAIR) != PT_NOWHERE;
+  return pt_lives_in(pt_tensor_what(plan, tensor), PT_HOME_RAM) && pt_tensor_pair(plan, tensor) != PT_NOWHERE;
 }
 
 static uint32_t blocks_of(const pt_plan* plan, uint32_t tensor) {
@@ -43,10 +41,8 @@ static uint32_t state_blocks(const pt_plan* plan) {
 
 int pt_commits_every_step(const pt_plan* plan) {
   uint32_t tensor;
-  for (tensor = 0; tensor < plan->tensor_count; ++tensor) {
-    const uint8_t* record = pt_tensor_record(plan, tensor);
-    if (record[PT_TENSOR_HOME] == PT_HOME_AUX && pt_load_u32(record + PT_TENSOR_PAIR) != PT_NOWHERE) return 1;
-  }
+  for (tensor = 0; tensor < plan->tensor_count; ++tensor)
+    if (pt_tensor_home(plan, tensor) == PT_HOME_AUX && pt_tensor_pair(plan, tensor) != PT_NOWHERE) return 1;
   return 0;
 }
 
@@ -145,9 +141,11 @@ static pt_status move_area(pt_journal* journal, uint32_t sequence, int writes, u
   pt_status status = PT_OK;
   *crc = 0;
   for (tensor = 0; tensor < plan->tensor_count && status == PT_OK; ++tensor) {
-    const size_t bytes = (size_t)pt_tensor_units(plan, tensor) * plan->align_bytes;
-    uint8_t* data = (uint8_t*)pt_session_data(journal->session, tensor);
+    size_t bytes;
+    uint8_t* data;
     if (!is_state(plan, tensor)) continue;
+    bytes = (size_t)pt_tensor_units(plan, tensor) * plan->align_bytes;
+    data = (uint8_t*)pt_session_data(journal->session, tensor);
     status = move_bytes(journal, data, bytes, block, writes);
     block += blocks_of(plan, tensor);
     if (status == PT_OK && journal->sums != NULL) *crc = pt_crc32_more(*crc, data, bytes);

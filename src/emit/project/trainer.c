@@ -16,31 +16,44 @@ static int is_finite(const void* data, uint64_t bytes) {
 /* Do steps change the tensor, is it of floats, and were its first values finite? A buffer that begins with an infinity may keep it. */
 static int must_be_finite(const pt_trainer* trainer, uint32_t tensor, const pt_tensor_info* info) {
   const pt_model* model = trainer->model;
-  const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
-  const uint32_t pair = pt_load_u32(record + PT_TENSOR_PAIR);
+  const uint32_t pair = pt_tensor_pair(&trainer->plan, tensor);
   uint32_t content;
   if (info->dtype != PT_F32 || pair == PT_NOWHERE) return 0;
-  if ((record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0) tensor = pair;
+  if (pt_is_successor(&trainer->plan, tensor)) tensor = pair;
   for (content = 0; content < model->content_count; ++content)
     if (model->contents[content].tensor == tensor) return (model->contents[content].flags & PT_VALUE_NOT_FINITE) == 0;
   return 1;
 }
 
+/* Does the transfer to storage begin in the payload of this tensor? */
+static int writes_to(const pt_trainer* trainer, uint32_t tensor, uint64_t at, pt_tensor_info* info) {
+  const uint32_t slot = pt_tensor_slot(&trainer->plan, tensor);
+  const uint64_t begin = (uint64_t)slot * trainer->plan.align_bytes;
+  if (slot == PT_NOWHERE || at < begin) return 0;
+  if (at - begin >= (uint64_t)pt_tensor_units(&trainer->plan, tensor) * trainer->plan.align_bytes) return 0;
+  return pt_plan_tensor_info(&trainer->plan, tensor, info) == PT_OK && at - begin < info->payload;
+}
+
+/* Finds the tensor whose slot has this byte; slices of one are written one after the other. 0: there is none. */
+static int find_written(pt_trainer* trainer, uint64_t at, pt_tensor_info* info) {
+  uint32_t tensor;
+  if (trainer->written < trainer->plan.tensor_count && writes_to(trainer, trainer->written, at, info)) return 1;
+  for (tensor = 0; tensor < trainer->plan.tensor_count; ++tensor) {
+    if (!writes_to(trainer, tensor, at, info)) continue;
+    trainer->written = tensor;
+    return 1;
+  }
+  return 0;
+}
+
 /* Of a transfer to storage: of a whole tensor, or of a slice. */
 static pt_status may_write(void* owner, uint64_t at, const void* data, size_t bytes) {
-  const pt_trainer* trainer = (const pt_trainer*)owner;
-  uint32_t tensor;
-  for (tensor = 0; tensor < trainer->plan.tensor_count; ++tensor) {
-    const uint32_t slot = pt_load_u32(pt_tensor_record(&trainer->plan, tensor) + PT_TENSOR_STORAGE);
-    const uint64_t begin = (uint64_t)slot * trainer->plan.align_bytes;
-    pt_tensor_info info;
-    if (slot == PT_NOWHERE || at < begin) continue;
-    if (pt_plan_tensor_info(&trainer->plan, tensor, &info) != PT_OK || at - begin >= info.payload) continue;
-    if (!must_be_finite(trainer, tensor, &info)) continue;
-    return is_finite(data, info.payload - (at - begin) < bytes ? info.payload - (at - begin) : bytes) ? PT_OK
-                                                                                                      : PT_E_NUMBER;
-  }
-  return PT_OK;
+  pt_trainer* trainer = (pt_trainer*)owner;
+  pt_tensor_info info;
+  uint64_t rest;
+  if (!find_written(trainer, at, &info) || !must_be_finite(trainer, trainer->written, &info)) return PT_OK;
+  rest = info.payload - (at - (uint64_t)pt_tensor_slot(&trainer->plan, trainer->written) * trainer->plan.align_bytes);
+  return is_finite(data, rest < bytes ? rest : bytes) ? PT_OK : PT_E_NUMBER;
 }
 
 static pt_status check_ram(pt_trainer* trainer) {
@@ -68,8 +81,8 @@ static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
 }
 
 static int is_constant_in_ram(const pt_trainer* trainer, uint32_t tensor) {
-  const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
-  return record[PT_TENSOR_HOME] == PT_HOME_RAM && pt_load_u32(record + PT_TENSOR_PAIR) == PT_NOWHERE;
+  return pt_tensor_home(&trainer->plan, tensor) == PT_HOME_RAM &&
+         pt_tensor_pair(&trainer->plan, tensor) == PT_NOWHERE;
 }
 
 /* `constants`: those alone that a run finds in no storage. */
@@ -399,9 +412,8 @@ pt_status pt_trainer_state(pt_trainer* trainer, uint32_t* crc) {
   pt_status status = PT_OK;
   *crc = 0;
   for (tensor = 0; tensor < trainer->plan.tensor_count && status == PT_OK; ++tensor) {
-    const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
-    const int has_pair = pt_load_u32(record + PT_TENSOR_PAIR) != PT_NOWHERE;
-    if (has_pair && (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) == 0) status = add_to_state(trainer, tensor, crc);
+    const int has_pair = pt_tensor_pair(&trainer->plan, tensor) != PT_NOWHERE;
+    if (has_pair && !pt_is_successor(&trainer->plan, tensor)) status = add_to_state(trainer, tensor, crc);
   }
   return status;
 }

@@ -85,6 +85,7 @@ typedef struct pt_trainer {
   uint64_t committed;        /* of them, those that outlive a loss of power */
   uint64_t training_written; /* bytes that steps and commits have written to storage since it was opened */
   uint64_t steps;            /* of the whole training, which a schedule asks for; set after pt_trainer_open */
+  uint32_t written;          /* the tensor whose slot was written last */
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to

@@ -1,4 +1,4 @@
-/* In place of a project's main.c: prints the bits of every loss, and writes all parameters and state to the file "weights": a line "NAME BYTES" for
+/* In place of a project's main.c: prints the bits of every loss, and writes all parameters and state to the file "weights": a line "TENSOR BYTES" for
  * each, and its bytes. SPOIL=n in the environment: before that, n trainings get a label
  * and an input that no kernel takes; each is begun again. */
 #include <stdio.h>
@@ -41,16 +41,14 @@ static pt_status write_weights(void) {
   pt_status status = file == NULL ? PT_E_IO : PT_OK;
   for (tensor = 0; tensor < trainer.plan.tensor_count && status == PT_OK; ++tensor) {
     static uint8_t bytes[1 << 20];
-    const uint8_t* record = pt_tensor_record(&trainer.plan, tensor);
     pt_tensor_info info;
-    if (pt_load_u32(record + PT_TENSOR_PAIR) == PT_NOWHERE || (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0)
-      continue;
+    if (pt_tensor_pair(&trainer.plan, tensor) == PT_NOWHERE || pt_is_successor(&trainer.plan, tensor)) continue;
     status = pt_plan_tensor_info(&trainer.plan, tensor, &info);
     if (status == PT_OK && info.payload > sizeof bytes) status = PT_E_FULL;
     if (status == PT_OK)
       status = pt_session_read(trainer.session, tensor, 0, bytes, (size_t)info.payload, trainer.journal.buffer,
                                PT_BLOCK_BYTES);
-    if (status == PT_OK) fprintf(file, "%s %lu\n", info.name, (unsigned long)info.payload);
+    if (status == PT_OK) fprintf(file, "%lu %lu\n", (unsigned long)tensor, (unsigned long)info.payload);
     if (status == PT_OK && fwrite(bytes, 1, (size_t)info.payload, file) != info.payload) status = PT_E_IO;
   }
   if (file != NULL) fclose(file);
