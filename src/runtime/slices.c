@@ -64,14 +64,14 @@ typedef struct range {
   uint32_t begin, end;
 } range;
 
-/* The range of this step; `without`: loops, a bit each, whose slices are taken together. */
-static range range_of(const pt_loop* loop, unsigned number, unsigned without) {
+/* The range of this step. */
+static range range_of(const pt_loop* loop, unsigned number) {
   const uint32_t extent = loop->axes.axis[number].extent;
   uint32_t length = extent;
   range found = {0, extent};
   unsigned at;
   for (at = 0; at < loop->loops; ++at) {
-    if (loop->axis[at] != number || (without >> at & 1) != 0) continue;
+    if (loop->axis[at] != number) continue;
     found.begin += loop->index[at] * loop->tile[at];
     length = loop->tile[at];
   }
@@ -80,7 +80,7 @@ static range range_of(const pt_loop* loop, unsigned number, unsigned without) {
 }
 
 static range range_at(const pt_loop* loop, unsigned at) {
-  return range_of(loop, loop->axis[at], 0);
+  return range_of(loop, loop->axis[at]);
 }
 
 /* The part of the operand at this step, as far as the loops say that are not `without`. */
@@ -401,45 +401,51 @@ static uint32_t window_step(const pt_loop* loop, unsigned at, unsigned operand) 
 
 /* ---- boxes ---- */
 
-/* Cuts the box along an axis, by a range of its indices. */
-static void cut(const pt_loop* loop, unsigned operand, unsigned number, range by, pt_box* box) {
-  const pt_axis* axis = &loop->axes.axis[number];
-  const int along = loop->axes.dim[number][operand];
+/* Cuts the box along the axis of a loop. A second loop over an axis comes behind the first, whose slices it divides. */
+static void cut(const pt_loop* loop, unsigned operand, unsigned at, pt_box* box) {
+  const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
+  const int along = loop->axes.dim[loop->axis[at]][operand];
   if (pt_is_windowed(axis, operand)) {
-    const window w = window_of(loop, number, operand, by);
+    const range by = range_at(loop, at);
+    const window w = window_of(loop, loop->axis[at], operand, by);
     box->begin[along] = (uint32_t)w.from;
     box->extent[along] = (uint32_t)(w.to - w.from);
   } else {
-    const uint32_t each = box->whole[along] / axis->extent; /* channels of a group */
-    box->begin[along] = by.begin * each;
-    box->extent[along] = (by.end - by.begin) * each;
+    const uint32_t whole = box->whole[along];
+    const uint32_t each = whole == axis->extent ? 1 : whole / axis->extent; /* channels of a group */
+    const uint32_t length = loop->tile[at] * each;
+    box->begin[along] += loop->index[at] * length;
+    box->extent[along] = length < whole - box->begin[along] ? length : whole - box->begin[along];
   }
 }
 
-static pt_box whole_box(const pt_tensor* shape) {
-  pt_box box;
+static void take_whole(const pt_tensor* shape, pt_box* box) {
   unsigned dim;
-  memset(&box, 0, sizeof box);
-  box.rank = shape->rank;
-  box.element = (uint8_t)pt_dtype_size(shape->dtype);
-  for (dim = 0; dim < shape->rank; ++dim) box.whole[dim] = box.extent[dim] = shape->dims[dim];
-  return box;
+  memset(box, 0, sizeof *box);
+  box->rank = shape->rank;
+  box->element = (uint8_t)pt_dtype_size(shape->dtype);
+  for (dim = 0; dim < shape->rank; ++dim) box->whole[dim] = box->extent[dim] = shape->dims[dim];
 }
 
 static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
-  const pt_tensor shape = seen_by_axes(loop, operand);
-  pt_box box = whole_box(&shape);
+  pt_box box;
   unsigned at;
+  if (loop->axes.flat || loop->axes.merged > 0) {
+    const pt_tensor shape = seen_by_axes(loop, operand);
+    take_whole(&shape, &box);
+  } else {
+    take_whole(&loop->whole->operands[operand], &box);
+  }
   for (at = 0; at < loop->loops; ++at) {
     const unsigned number = loop->axis[at];
     const int along = number == PT_REST ? -1 : loop->axes.dim[number][operand];
-    if (along < 0) continue;
+    if (along < 0 || (without >> at & 1) != 0) continue;
     if (loop->axes.axis[number].looks_up && operand == 0) {
       if (!pt_looks_up(loop)) continue;
       box.begin[along] = loop->row;
       box.extent[along] = 1;
     } else {
-      cut(loop, operand, number, range_of(loop, number, without), &box);
+      cut(loop, operand, at, &box);
     }
   }
   return box;
@@ -452,8 +458,9 @@ static pt_box updated_box(const pt_loop* loop, unsigned operand) {
   const updated update = updated_of(loop);
   const uint32_t from = loop->index[rest] % update.parts * loop->tile[rest];
   uint32_t number = loop->index[rest] / update.parts, begin = from, stride = 1;
-  pt_box box = whole_box(&shape);
+  pt_box box;
   unsigned dim = update.box.rank;
+  take_whole(&shape, &box);
   while (dim-- > 0) {
     uint32_t at = update.box.begin[dim];
     if (dim < update.dims) {
@@ -679,8 +686,9 @@ static pt_box largest_slice(pt_loop* loop, unsigned operand) {
     const int along = loop->axes.dim[number][operand];
     if (!pt_is_windowed(&loop->axes.axis[number], operand) || is_held_along(loop, operand, at)) continue;
     for (loop->index[at] = 1; loop->index[at] < loop->counts[at]; ++loop->index[at]) {
-      const pt_box box = pt_slice_of(loop, operand);
-      if (box.extent[along] > largest.extent[along]) largest.extent[along] = box.extent[along];
+      const range by = range_at(loop, at);
+      const window w = window_of(loop, number, operand, by);
+      if (w.to - w.from > largest.extent[along]) largest.extent[along] = (uint32_t)(w.to - w.from);
     }
     loop->index[at] = 0;
   }
@@ -832,7 +840,7 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
 
 /* The extent of the first slice along an axis. */
 static uint32_t slice_along(const pt_loop* loop, unsigned number) {
-  const range by = range_of(loop, number, 0);
+  const range by = range_of(loop, number);
   return by.end - by.begin;
 }
 
@@ -916,17 +924,35 @@ static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
   return reduced >= 0 && !pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_E_PLAN : PT_OK;
 }
 
-/* Every kind of step that there is: along windows and passes all slices, along others the first and the last. 0: there are no more. */
+/* Goes on to a slice of another shape: along rows of a convolution to the next that has other extents or paddings, along other windows and passes to the next, along other axes to the last.
+ * 0: there is none, and the loop is at its first slice again. */
+static int next_shape(pt_loop* loop, unsigned at) {
+  const unsigned number = loop->axis[at];
+  const pt_axis* axis = &loop->axes.axis[number];
+  const range first = range_at(loop, at);
+  window before = {0, 0, 0, 0, 0};
+  if (is_convolution(axis)) before = window_of(loop, number, 0, first);
+  while (number != PT_REST && ++loop->index[at] < loop->counts[at]) {
+    const range by = range_at(loop, at);
+    if (is_convolution(axis)) {
+      const window w = window_of(loop, number, 0, by);
+      if (w.to - w.from == before.to - before.from && w.top == before.top && w.bottom == before.bottom &&
+          by.end - by.begin == first.end - first.begin)
+        continue;
+    } else if (axis->windowed == 0 && number != PT_PASSES) {
+      loop->index[at] = loop->counts[at] - 1;
+    }
+    return 1;
+  }
+  loop->index[at] = 0;
+  return 0;
+}
+
+/* Goes on to a step that calls the kernel on other extents. 0: there are no more. */
 static int next_kind(pt_loop* loop) {
   unsigned at = loop->loops;
-  while (at-- > 0) {
-    const int takes_all = loop->axes.axis[loop->axis[at]].windowed != 0 || loop->axis[at] == PT_PASSES;
-    if (loop->axis[at] != PT_REST && loop->index[at] + 1 < loop->counts[at]) {
-      loop->index[at] = takes_all ? loop->index[at] + 1 : loop->counts[at] - 1;
-      return 1;
-    }
-    loop->index[at] = 0;
-  }
+  while (at-- > 0)
+    if (next_shape(loop, at)) return 1;
   return 0;
 }
 
@@ -982,7 +1008,7 @@ static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
 }
 
 static void add_loop(pt_loop* loop, unsigned axis, uint32_t tile) {
-  const range whole = range_of(loop, axis, 0);
+  const range whole = range_of(loop, axis);
   loop->axis[loop->loops] = (uint8_t)axis;
   loop->tile[loop->loops] = tile;
   loop->counts[loop->loops] = (whole.end - whole.begin - 1) / tile + 1;
