@@ -6,6 +6,7 @@ import unittest
 
 from projects import E_FULL, E_NUMBER, Projects, network
 from house import onnx_model, onnx_node, onnx_tensor
+from sequences import encoder, words
 
 E_STATE = 8
 
@@ -39,6 +40,15 @@ class Slices(Projects):
             self.assertEqual(sizes["arena_bytes"], plan["predicted"]["arena_bytes"])
             self.assertEqual(told["worn"], 4 * (sizes["step_written_bytes"] + sizes["commit_bytes"]))
         self.assertEqual(len(states), 1)
+
+    def test_a_transformer(self):
+        """Its largest activation is three times the arena."""
+        plan, data, folder = self.path("encoder.plan.json"), words(self.path("encoder-words"), 4, 24), self.path("encoder")
+        self.succeed("plan", encoder(self.path("encoder.onnx"), 24), "--device", "m4", "--effort", 2, "--batch", 1, "--ram", "16KiB", "--reserve", "8KiB", "--params-in", "aux",
+                     "--optimizer", "sgd,momentum=0.9", "-o", plan)
+        self.succeed("emit", plan, "--target", "posix", "--data", data, "--samples", 3, "--steps", 2, "--storage-image", "--stack", "4KiB", "-o", folder)
+        told = self.run_equal(folder)
+        self.assertLessEqual(told["device"]["arena_bytes"], 8 << 10)
 
     def test_an_sd_card(self):
         path, _ = self.sliced("card")
