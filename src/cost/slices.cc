@@ -199,6 +199,7 @@ class Slicings {
     do {
       try_order(order);
     } while (std::ranges::next_permutation(order).found);
+    refine();
     return kept();
   }
 
@@ -232,6 +233,41 @@ class Slicings {
     add_loops(order, at + 1);
     for (const uint32_t tile : tiles_of(axis.extent, axes_.flat != 0))
       if (tile < axis.extent || picks) with_loop(order[at], tile, [&] { add_loops(order, at + 1); });
+  }
+
+  // Tries extents beside those of the best slicings, as long as that finds better ones. Powers of two alone leave up to half of a workspace unused.
+  void refine() {
+    std::set<Key> refined;
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (size_t part = 0; part < best_.size(); ++part) {
+        if (!best_[part] || !refined.insert(key_of(best_[part]->slicing)).second) continue;
+        goes_on = true;
+        const pt_slicing slicing = best_[part]->slicing;
+        for (size_t loop = 0; loop < slicing.loops; ++loop)
+          for (const uint32_t tile : tiles_beside(slicing, loop)) {
+            view_.view.slicing = slicing;
+            view_.view.slicing.tile[loop] = tile;
+            consider();
+          }
+      }
+    }
+  }
+
+  // Extents of the loop that make a step more or less, and those a half and a third away.
+  [[nodiscard]] std::vector<uint32_t> tiles_beside(const pt_slicing& slicing, size_t loop) const {
+    const uint32_t tile = slicing.tile[loop];
+    uint32_t extent = axes_.axis[slicing.axis[loop]].extent;
+    for (size_t outer = 0; outer < loop; ++outer)
+      if (slicing.axis[outer] == slicing.axis[loop]) extent = slicing.tile[outer];
+    std::vector<uint32_t> tiles = {tile / 4 * 3, tile / 2 * 3};
+    if (tile < extent) {
+      const uint32_t steps = (extent - 1) / tile + 1;
+      tiles.push_back((extent - 1) / (steps + 1) + 1);
+      tiles.push_back((extent - 1) / (steps - 1) + 1);
+    }
+    std::erase_if(tiles, [&](uint32_t each) { return each == 0 || each == tile || (each >= extent && tile < extent); });
+    return tiles;
   }
 
   // Calls act() with one loop more, the innermost, if a slicing can have it.
