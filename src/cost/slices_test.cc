@@ -110,6 +110,40 @@ TEST(Slices, MoveEveryByteOnceAtLeastAndWholeBlocks) {
   EXPECT_GT(streaming, 10U);
 }
 
+// Some channels of an image, which is then joined to itself and split again.
+ir::Graph parts() {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {1, 16, 32, 32}});
+  const ir::ValueId first = builder.op(ir::Kind::k_relu, "first", {x});
+  const ir::ValueId some = builder.op(ir::Kind::k_slice, "some", {first}, {{0, 1, 4, 1, 0, 1, 0, 1}, {}},
+                                      {{ir::DType::kF32, {1, 4, 32, 32}}});
+  const ir::ValueId joined = builder.op(ir::Kind::k_concat, "joined", {first, some}, {{1}, {}});
+  const std::vector<ir::ValueId> halves =
+      builder.add(ir::Kind::k_split, "halves", {joined}, {{1}, {}},
+                  {{ir::DType::kF32, {1, 8, 32, 32}}, {ir::DType::kF32, {1, 12, 32, 32}}});
+  graph.inputs = {x};
+  graph.results = {builder.op(ir::Kind::k_reduce_mean, "mean", {halves[1]}, {{12}, {}})};
+  return graph;
+}
+
+TEST(Slices, ReadNoMoreThanThePartThatIsPicked) {
+  const BuiltCostGraph made = sliced(parts());
+  ASSERT_TRUE(validate(made.graph)) << to_text(validate(made.graph).error());
+  for (const problem::Op& op : made.graph.ops) {
+    if (op.name == "first" || op.name == "mean") continue;
+    EXPECT_TRUE(std::ranges::any_of(op.choices, [&](const Choice& choice) {
+      return ram_of(made.graph, op, choice) <= kBudget / 8;
+    })) << op.name;
+    for (const Choice& choice : op.choices) {
+      const bool reads_all =
+          choice.stream.in.size() == op.inputs.size() && choice.stream.out.size() == op.outputs.size();
+      if (!reads_all) continue;
+      EXPECT_EQ(choice.stream.bytes_in, choice.stream.bytes_out) << choice.algorithm;  // nothing beside what is moved
+    }
+  }
+}
+
 TEST(Slices, AreFoundAgainByTheirNames) {
   const ir::Graph graph = network();
   const BuiltCostGraph made = sliced(graph);
