@@ -574,7 +574,7 @@ constexpr int kCuts = 8, kRounds = 6;
 constexpr size_t kLeastKernels = 40;
 constexpr int kLeastTimes = -1;
 #else
-constexpr int kCuts = 60, kRounds = 60;
+constexpr int kCuts = 60, kRounds = 100;
 constexpr size_t kLeastKernels = 60;
 constexpr int kLeastTimes = 5;
 #endif
