@@ -291,9 +291,7 @@ class Encoder {
   }
 
   static int64_t place_of(const BinaryTensor& tensor) {
-    return tensor.home == problem::Home::kRam   ? tensor.ram_at
-           : tensor.home == problem::Home::kRom ? tensor.rom_at
-                                                : -1;
+    return tensor.home == problem::Home::kRam ? tensor.ram_at : tensor.home == problem::Home::kRom ? tensor.rom_at : -1;
   }
 
   // `before`: the operand in front of it; null: it is the first.

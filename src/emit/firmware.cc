@@ -92,8 +92,8 @@ FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
     sizes.instructions += instructions;
     sizes.code += static_cast<uint64_t>(code.cursor.end - code.cursor.at);
   }
-  sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code -
-                   uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
+  sizes.op_table =
+      plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code - uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
   return sizes;
 }
 

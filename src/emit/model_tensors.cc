@@ -49,8 +49,7 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
 
 // Does storage hold the tensor when a step is committed?
 bool is_stored(const pt_plan& plan, uint32_t tensor, uint8_t home) {
-  return home == PT_HOME_AUX ||
-         (home == PT_HOME_RAM && pt_tensor_pair(&plan, tensor) != PT_NOWHERE);
+  return home == PT_HOME_AUX || (home == PT_HOME_RAM && pt_tensor_pair(&plan, tensor) != PT_NOWHERE);
 }
 
 bool all_finite(const std::vector<std::byte>& data) {

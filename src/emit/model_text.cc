@@ -95,8 +95,7 @@ std::string groups_text(const Firmware& firmware) {
 
 class Model {
  public:
-  Model(const Firmware& firmware, const pt_plan& plan, std::span<const std::byte> board_plan,
-        const BatchTensors& batch)
+  Model(const Firmware& firmware, const pt_plan& plan, std::span<const std::byte> board_plan, const BatchTensors& batch)
       : firmware_(firmware), plan_(plan), board_plan_(board_plan), batch_(batch) {}
 
   Result<std::string> text(FirmwareSizes& sizes) {

@@ -79,8 +79,7 @@ Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program)
   for (; instructions > 0; --instructions) {
     pt_step step;
     pt_op_view view;
-    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK)
-      return fail("E0291", "the binary plan is damaged", "plan");
+    if (pt_decode_step(&plan, &code, &step, &view) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
     if (step.kind != PT_DO_COMPUTE) continue;
     const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr) return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan");

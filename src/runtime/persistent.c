@@ -71,8 +71,7 @@ pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, voi
   if (status != PT_OK || bytes == 0) return status;
   if (home_of(session, tensor) != PT_HOME_AUX) {
     const uint8_t* from = (const uint8_t*)pt_session_data(session, tensor);
-    if (from == NULL)
-      from = session->rom + (size_t)pt_tensor_place(&session->plan, tensor) * session->plan.align_bytes;
+    if (from == NULL) from = session->rom + (size_t)pt_tensor_place(&session->plan, tensor) * session->plan.align_bytes;
     memcpy(to, from + at, bytes);
     return PT_OK;
   }

@@ -77,7 +77,8 @@ class RandomPlan {
     for (;;) {
       const auto tensor = static_cast<uint32_t>(below(random_, plan_.tensors.size()));
       if (plan_.tensors[tensor].home != Home::kRom && plan_.tensors[tensor].bytes >= 4) return tensor;
-      if (std::ranges::all_of(plan_.tensors, [](const BinaryTensor& each) { return each.home == Home::kRom || each.bytes < 4; }))
+      if (std::ranges::all_of(plan_.tensors,
+                              [](const BinaryTensor& each) { return each.home == Home::kRom || each.bytes < 4; }))
         plan_.tensors.push_back({.name = "", .bytes = round_up(4, align()), .type = vector_of(1)});
     }
   }
@@ -195,8 +196,7 @@ void expect_op(const pt_op_view& found, const BinaryOp& op) {
   ASSERT_EQ(found.input_count, op.inputs.size());
   ASSERT_EQ(found.output_count, op.outputs.size());
   for (size_t operand = 0; operand < op.inputs.size() + op.outputs.size(); ++operand) {
-    const BinaryOperand& of =
-        operand < op.inputs.size() ? op.inputs[operand] : op.outputs[operand - op.inputs.size()];
+    const BinaryOperand& of = operand < op.inputs.size() ? op.inputs[operand] : op.outputs[operand - op.inputs.size()];
     EXPECT_EQ(found.tensors[operand], of.tensor);
     expect_type(found.operands[operand], of.type);
   }
@@ -235,9 +235,8 @@ void expect_plan(const pt_plan& found, const BinaryPlan& plan) {
   }
   for (uint32_t program = 0; program < found.program_count; ++program) {
     expect_program(found, plan, program);
-    EXPECT_EQ(pt_plan_staging(&found, program), plan.staging_bytes == 0
-                                                    ? SIZE_MAX
-                                                    : static_cast<size_t>(plan.programs[program].staging_at));
+    EXPECT_EQ(pt_plan_staging(&found, program),
+              plan.staging_bytes == 0 ? SIZE_MAX : static_cast<size_t>(plan.programs[program].staging_at));
   }
 }
 
@@ -268,16 +267,18 @@ TEST(PlanFormat, RandomPlansAreReadAsTheyWereWritten) {
 }
 
 BinaryPlan small_plan() {
-  BinaryPlan plan{.arena_bytes = 8 * kAlign,
-                  .storage_bytes = 4 * kAlign,
-                  .align_bytes = kAlign,
-                  .tensors = {tensor("w", Home::kAux, -1, 0), tensor("w'", Home::kNone, -1, kAlign),
-                              tensor("g", Home::kRam, 0), tensor("", Home::kNone, -1, 2 * kAlign)},
-                  .ops = {op(Kind::k_sgd, {0, 2}, {1}, {{1}, {0.5, -1e-4}}), op(Kind::k_exp, {2}, {3}),
-                          op(Kind::k_exp, {0}, {3})},
-                  .programs = {}};
+  BinaryPlan plan{
+      .arena_bytes = 8 * kAlign,
+      .storage_bytes = 4 * kAlign,
+      .align_bytes = kAlign,
+      .tensors = {tensor("w", Home::kAux, -1, 0), tensor("w'", Home::kNone, -1, kAlign), tensor("g", Home::kRam, 0),
+                  tensor("", Home::kNone, -1, 2 * kAlign)},
+      .ops = {op(Kind::k_sgd, {0, 2}, {1}, {{1}, {0.5, -1e-4}}), op(Kind::k_exp, {2}, {3}), op(Kind::k_exp, {0}, {3})},
+      .programs = {}};
   plan.tensors[0].next = 1;
-  plan.programs = {{"train", {page_in(0, kAlign), compute(0, {2 * kAlign}), page_out(1), release(1), compute(1, {kAlign}), release(3)}}};
+  plan.programs = {
+      {"train",
+       {page_in(0, kAlign), compute(0, {2 * kAlign}), page_out(1), release(1), compute(1, {kAlign}), release(3)}}};
   return plan;
 }
 
@@ -285,14 +286,14 @@ BinaryPlan small_plan() {
 TEST(PlanFormat, TakesTheseBytes) {
   const BinaryPlan plan = small_plan();
   const std::vector<std::byte> bytes = encoded(plan), on_board = artifact::without_names(bytes);
-  const size_t tensors = 4 * (1 + 1 + 1 + 1);              // what, slot, place, pair
-  const size_t layouts = 1 * (1 + 1 + 1);                  // rank and dtype, units, one dimension
-  const size_t index = 3;                                  // a byte each
-  const size_t forms = (12 + 1 + 16) + 12;                 // sgd has an integer and two reals
-  const size_t ops = (1 + 1 + 3) + 2 * (1 + 1 + 2);        // form, workspace, operands
-  const size_t programs = 16;                              // of one program
-  const size_t code = 2 + 2 + 1 + 1 + 2 + 1;               // as the instructions stand
-  const size_t names = 4 * (1 + 4) + (6 + 2 + 3 + 2);      // offsets, then "train", "w", "w'", "g"
+  const size_t tensors = 4 * (1 + 1 + 1 + 1);          // what, slot, place, pair
+  const size_t layouts = 1 * (1 + 1 + 1);              // rank and dtype, units, one dimension
+  const size_t index = 3;                              // a byte each
+  const size_t forms = (12 + 1 + 16) + 12;             // sgd has an integer and two reals
+  const size_t ops = (1 + 1 + 3) + 2 * (1 + 1 + 2);    // form, workspace, operands
+  const size_t programs = 16;                          // of one program
+  const size_t code = 2 + 2 + 1 + 1 + 2 + 1;           // as the instructions stand
+  const size_t names = 4 * (1 + 4) + (6 + 2 + 3 + 2);  // offsets, then "train", "w", "w'", "g"
   EXPECT_EQ(on_board.size(), 96 + tensors + layouts + index + forms + ops + programs + code);
   EXPECT_EQ(bytes.size(), on_board.size() + names);
 }

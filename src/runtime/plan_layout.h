@@ -50,17 +50,17 @@ enum { /* flags of the header */
 /* Loops of an op that is computed in slices, at most. */
 enum { PT_MAX_LOOPS = 4 };
 
-enum {                     /* a tensor: the fields of its record, each of 0 to 4 bytes; 0 bytes: it is 0 in every tensor */
-       PT_TENSOR_WHAT = 0, /* its layout, its pt_home and whether it is a successor */
-       PT_TENSOR_SLOT = 1, /* in storage; PT_TENSOR_SLOT and PT_TENSOR_PLACE: units + 1; 0: none */
+enum { /* a tensor: the fields of its record, each of 0 to 4 bytes; 0 bytes: it is 0 in every tensor */
+       PT_TENSOR_WHAT = 0,  /* its layout, its pt_home and whether it is a successor */
+       PT_TENSOR_SLOT = 1,  /* in storage; PT_TENSOR_SLOT and PT_TENSOR_PLACE: units + 1; 0: none */
        PT_TENSOR_PLACE = 2, /* where it is at home in RAM or ROM */
        PT_TENSOR_PAIR = 3,  /* the successor, or of a successor, whose it is: its number + 1; 0: none */
        PT_TENSOR_FIELDS = 4
 };
 enum { PT_WHAT_SUCCESSOR = 1, PT_WHAT_HOME_SHIFT = 1, PT_WHAT_HOME_MASK = 3, PT_WHAT_LAYOUT_SHIFT = 3 };
-enum { PT_MOST_FIELD = 4 };    /* bytes of a field */
-enum { PT_LAYOUT_RANK = 8 };   /* a layout's first byte: rank * 8 + dtype */
-enum { PT_LAYOUT_UNITS = 1 };  /* where its units begin */
+enum { PT_MOST_FIELD = 4 };   /* bytes of a field */
+enum { PT_LAYOUT_RANK = 8 };  /* a layout's first byte: rank * 8 + dtype */
+enum { PT_LAYOUT_UNITS = 1 }; /* where its units begin */
 #define PT_MOST_LAYOUT 0x1FFFFFFFu
 #define PT_NOWHERE 0xFFFFFFFFu
 

@@ -6,10 +6,12 @@ import random
 import subprocess
 import unittest
 
+import workshop
 from projects import Projects
 from house import onnx_model, onnx_node, onnx_tensor, some
 
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
+MOST_STATIC_BYTES = 544  # of session, trainer and model on a processor of 32 bits, without storage
 
 
 def perceptron(path):
@@ -116,7 +118,11 @@ class Firmware(Projects):
             folder, sizes = self.emit(plan, f"on-{target[0]}", target)
             told = self.run_equal(folder)
             states.add((told["state"], told["test"]))
-            self.assertLessEqual(sizes["instruction_bytes"], 8 * sizes["instructions"])
+            self.assertLessEqual(sizes["instruction_bytes"], 4 * sizes["instructions"])
+            _, tensors, ops, _, names_at = workshop.plan_header(os.path.join(folder, "model", "plan.bin"))
+            self.assertEqual(sizes["plan_bytes"], names_at)  # all but the names
+            if target[0] == "cortex-m4f":  # the plan is read in place: RAM has where tensors are and the kernels of ops, beside what every plan takes
+                self.assertLessEqual(told["device"]["static_bytes"] - 5 * tensors - 2 * ops, MOST_STATIC_BYTES)
             self.assertEqual(sizes["storage_blocks"], 0)
         self.assertEqual(len(states), 1)
 

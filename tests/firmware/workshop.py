@@ -22,12 +22,16 @@ def missing_tools():
     return " ".join(tool for tool in tools if not shutil.which(tool))
 
 
-def tensor_names(path):
-    """The names of a binary plan's tensors (docs/plan-format.md), in their order."""
+def plan_header(path):
+    """A binary plan (docs/plan-format.md), how many tensors, ops and programs it has, and where its names begin."""
     with open(path, "rb") as file:
         plan = file.read()
-    tensors, _, programs = struct.unpack_from("<3I", plan, 48)
-    names_at, = struct.unpack_from("<I", plan, 84)
+    return plan, *struct.unpack_from("<3I", plan, 48), *struct.unpack_from("<I", plan, 84)
+
+
+def tensor_names(path):
+    """The names of a binary plan's tensors, in their order."""
+    plan, tensors, _, programs, names_at = plan_header(path)
     offsets = struct.unpack_from(f"<{tensors}I", plan, names_at + 4 * programs)
     return [plan[names_at + at:plan.index(0, names_at + at)].decode() if at else "" for at in offsets]
 

@@ -81,8 +81,7 @@ static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
 }
 
 static int is_constant_in_ram(const pt_trainer* trainer, uint32_t tensor) {
-  return pt_tensor_home(&trainer->plan, tensor) == PT_HOME_RAM &&
-         pt_tensor_pair(&trainer->plan, tensor) == PT_NOWHERE;
+  return pt_tensor_home(&trainer->plan, tensor) == PT_HOME_RAM && pt_tensor_pair(&trainer->plan, tensor) == PT_NOWHERE;
 }
 
 /* `constants`: those alone that a run finds in no storage. */
