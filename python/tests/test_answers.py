@@ -284,14 +284,12 @@ def test_19_a_dict_with_keys_of_another_forward(loss: str | None) -> None:
 def test_20_files_of_other_frameworks(tmp_path: pathlib.Path) -> None:
     torch.save(Net().state_dict(), tmp_path / "net.pt")
     (tmp_path / "net.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(64))
-    (tmp_path / "net.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(64))
     with zipfile.ZipFile(tmp_path / "net.keras", "w") as file:
         file.writestr("model.weights.h5", b"0")
     for name, what, how in (
         ("net.pt", "a PyTorch checkpoint", r"pantoum\.compile"),
         ("net.h5", "an HDF5 file, as Keras writes", "tf2onnx"),
         ("net.keras", "a Keras model", "tf2onnx"),
-        ("net.tflite", "a TensorFlow Lite model", "tf2onnx"),
     ):
         for call in (pantoum.load_onnx, pantoum.inspect, pantoum.compile):
             says(refused(lambda: call(tmp_path / name)), f"'[^']*{name}' is {what}, not an ONNX model", how)  # noqa: B023

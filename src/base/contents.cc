@@ -217,9 +217,6 @@ Advice advice_on_model(Contents contents, const std::string& path) {
               "export the module from PyTorch as ONNX, or give it to pantoum.compile in Python"};
     case kSafetensors:
       return {{}, "weights alone are no network: give the ONNX model as MODEL, and this file with --weights"};
-    case kTflite:
-      return {{fmt::format("python -m tf2onnx.convert --tflite {} --output {} --opset 17", path, onnx)},
-              "convert the model to ONNX; better from its source, as the converter for phones folds what trains"};
     case kHdf5:
     case kKerasZip:
       return {{fmt::format("tf2onnx.convert.from_keras(keras.models.load_model('{}'), opset=17, output_path='{}')",
@@ -259,7 +256,8 @@ Advice advice_on_model(Contents contents, const std::string& path) {
 
 std::optional<Error> why_no_model(const std::string& path) {
   const Contents contents = contents_of(path);
-  if (contents == kUnknown || contents == kStream || contents == kTorchGraph || contents == kIni) return std::nullopt;
+  if (contents == kUnknown || contents == kStream || contents == kTorchGraph || contents == kIni || contents == kTflite)
+    return std::nullopt;
   Advice advice = advice_on_model(contents, path);
   return Error{"E0202", fmt::format("'{}' is {}, not an ONNX model", path, name_of(contents)), path,
                std::move(advice.notes), std::move(advice.help)};

@@ -61,8 +61,8 @@ struct Advice {
 // What to do with a file of these contents where a model was asked for.
 [[nodiscard]] Advice advice_on_model(Contents contents, const std::string& path);
 
-// E0202 with what the file is and how a model is made of it, where it is known to be none of an ONNX model, a torch graph and
-// a model of NNTrainer (.ini).
+// E0202 with what the file is and how a model is made of it, where it is known to be none of an ONNX model, a torch graph, a
+// model of NNTrainer (.ini) and one of TensorFlow Lite.
 [[nodiscard]] std::optional<Error> why_no_model(const std::string& path);
 
 }  // namespace pantoum::base

@@ -54,7 +54,7 @@ Result<pipeline::PlannedStep> step_of_loss(const TrainedAsked& asked, const Loss
                                            const std::string& contents) {
   pipeline::ModelRequest model = model_of(asked.step);
   model.path = asked.file;
-  model.options.weights = asked.weights;
+  if (!asked.weights.empty()) model.options.weights = asked.weights;
   model.options.loss = loss;
   if (model.options.batch) return step_of_batch(model, asked, labels, contents);
   std::optional<Error> first;
@@ -107,7 +107,8 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
       .required()
       .is(Kind::kStep);
   add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
-  verb.add_option("--weights", asked.weights, "the trained weights, or a checkpoint (safetensors)").required();
+  verb.add_option("--weights", asked.weights,
+                  "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself)");
   verb.add_option("--data", asked.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();
@@ -128,6 +129,9 @@ void see_given(const Verb& verb, TrainedAsked& asked) {
 
 Result<TrainedModel> open_trained(const TrainedAsked& asked, bool labels) {
   TrainedModel made;
+  // A file of TensorFlow Lite is a trained model itself.
+  if (asked.weights.empty() && base::contents_of(asked.file) != base::Contents::kTflite)
+    return fail("E0100", "--weights WEIGHTS is missing", asked.file, "pantoum train writes them: its -o");
   PANTOUM_ASSIGN(made.contents, base::TemporaryPath::create("weights.safetensors"));
   DataOptions samples = asked.samples;
   if (!samples.cache_folder) {

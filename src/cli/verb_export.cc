@@ -57,10 +57,10 @@ void add_export(CommandLine& line) {
   auto options = std::make_shared<ExportOptions>();
   Verb verb =
       line.add_verb("export", "the trained model as ONNX, for inference; or the weights of an .ini model as .bin");
-  verb.add_option("MODEL", options->emit.model, "the ONNX or .ini model that was trained").required();
-  verb.add_option(
-      "--weights", options->emit.weights,
-      "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini model)");
+  verb.add_option("MODEL", options->emit.model, "the ONNX, .tflite or .ini model that was trained").required();
+  verb.add_option("--weights", options->emit.weights,
+                  "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini or "
+                  ".tflite model)");
   verb.add_option(
           "-o,--output", options->emit.output,
           "the ONNX model with these weights; a name that ends in .bin: the weights alone, as NNTrainer has them")

@@ -253,7 +253,9 @@ void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();
   Verb verb = line.add_verb(
       "inspect", "what trains, memory without a plan, all problems; --nodes: shapes and coverage of every node");
-  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer").required();
+  verb.add_option("MODEL", options->step.model,
+                  "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)")
+      .required();
   add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   verb.add_flag("--nodes", options->nodes, "list every node, too");
   verb.add_settings(settings::fields_of(options->step.options),

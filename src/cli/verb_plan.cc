@@ -107,7 +107,8 @@ Result<int> make(const PlanVerbOptions& options) {
 void add_plan(CommandLine& line) {
   auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
-  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer");
+  verb.add_option("MODEL", options->step.model,
+                  "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)");
   add_ini_settings(verb, {.model = &options->step.options});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the plan, as JSON");

@@ -127,7 +127,8 @@ Result<int> sweep(const SweepOptions& options) {
 void add_sweep(CommandLine& line) {
   auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
-  verb.add_option("MODEL", options->step.model, "an ONNX model, or an .ini model of NNTrainer");
+  verb.add_option("MODEL", options->step.model,
+                  "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)");
   add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")

@@ -7,8 +7,7 @@
 #include "aten/import_torch.h"
 #include "base/contents.h"
 #include "base/special_files.h"
-#include "ini/model.h"
-#include "pipeline/ini_files.h"
+#include "pipeline/converted_model.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::pipeline {
@@ -106,14 +105,14 @@ std::vector<std::string>& notes_of(import::ModelInfo& info) {
   return info.notes;
 }
 
-// Calls `read` with the ONNX model that the layers of a file of NNTrainer make, and adds the notes about the file.
+// Calls `read` with the ONNX model that the file of another tool makes, and adds the notes about the file.
 template <class Read>
-auto from_ini(const std::string& path, const Read& read) -> decltype(read(std::string())) {
-  PANTOUM_ASSIGN(const ini::Model model, ini::read_model(path));
+auto from_converted(const std::string& path, const Read& read) -> decltype(read(std::string())) {
+  PANTOUM_ASSIGN(const ConvertedModel model, convert_model(path));
   auto made = read(model.onnx);
   if (!made) return made;
   std::vector<std::string>& notes = notes_of(*made);
-  notes.insert(notes.begin(), model.training.notes.begin(), model.training.notes.end());
+  notes.insert(notes.begin(), model.notes.begin(), model.notes.end());
   return made;
 }
 
@@ -130,16 +129,20 @@ Result<Made> from_onnx(const std::string& path, const import::OnnxOptions& optio
 }  // namespace
 
 Result<import::Imported> import_model(const ModelFile& model, const import::OnnxOptions& options) {
-  if (model.bytes == nullptr && is_ini_model(model.path))
-    return from_ini(model.path, [&](const std::string& onnx) { return import_model({model.path, &onnx}, options); });
+  if (model.bytes == nullptr && is_converted(model.path))
+    return from_converted(model.path, [&](const std::string& onnx) {
+      return import_model({model.path, &onnx}, options);
+    });
   if (is_torch_graph(model)) return from_torch(model, options, aten::load_torch);
   return model.bytes == nullptr ? from_onnx(model.path, options, import::load_onnx)
                                 : import::parse_onnx(model.bytes->data(), model.bytes->size(), "", options);
 }
 
 Result<import::ModelInfo> inspect_model(const ModelFile& model, const import::OnnxOptions& options) {
-  if (model.bytes == nullptr && is_ini_model(model.path))
-    return from_ini(model.path, [&](const std::string& onnx) { return inspect_model({model.path, &onnx}, options); });
+  if (model.bytes == nullptr && is_converted(model.path))
+    return from_converted(model.path, [&](const std::string& onnx) {
+      return inspect_model({model.path, &onnx}, options);
+    });
   if (is_torch_graph(model)) return from_torch(model, options, aten::inspect_torch);
   if (model.bytes == nullptr) return from_onnx(model.path, options, import::inspect_onnx);
   PANTOUM_ASSIGN(import::Imported imported, import_model(model, options));

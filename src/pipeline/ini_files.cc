@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "import/onnx.h"
 #include "ini/model.h"
+#include "pipeline/converted_model.h"
 #include "pipeline/import_model.h"
 
 namespace pantoum::pipeline {
@@ -61,24 +62,26 @@ Result<void> write_as_bin(const std::string& model, const std::string& from, con
 
 Result<ExportSource> export_source(const std::string& model, const std::string& weights) {
   ExportSource source{.model = model, .weights = weights};
-  if (!is_ini_model(model)) {
+  if (!is_converted(model)) {
     PANTOUM_TRY(check_exportable({model}));
     if (weights.empty())
       return fail("E0100", "--weights FILE is missing", model, "give the weights that pantoum train wrote");
     return source;
   }
-  PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model));
+  PANTOUM_ASSIGN(const ConvertedModel read, convert_model(model));
   PANTOUM_ASSIGN(source.made_model, base::TemporaryPath::create("model.onnx"));
   source.model = source.made_model->path();
   PANTOUM_TRY(base::write_file_atomically(source.model, read.onnx));
-  if (!weights.empty() && base::contents_of(weights) == base::Contents::kSafetensors) return source;
+  const bool is_bin = is_ini_model(model) && base::contents_of(weights) != base::Contents::kSafetensors;
+  if (!weights.empty() && !is_bin) return source;
   PANTOUM_ASSIGN(source.made_weights, base::TemporaryPath::create("weights.safetensors"));
   source.weights = source.made_weights->path();
   if (weights.empty()) {
     PANTOUM_TRY(write_first_values(read.onnx, source.weights));
     return source;
   }
-  PANTOUM_ASSIGN(const weights::SafetensorFile file, ini::open_bin(weights, read.stored));
+  PANTOUM_ASSIGN(const ini::Model network, ini::read_model(model));
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, ini::open_bin(weights, network.stored));
   PANTOUM_TRY(weights::write_safetensors(source.weights, sources_of(file), {}));
   return source;
 }

@@ -27,7 +27,8 @@ struct ExportSource {
   std::shared_ptr<const base::TemporaryPath> made_model = {}, made_weights = {};
 };
 
-// `weights`: "" takes the first values of an .ini model. E0202: the model is a torch graph (with advice). E0100: an ONNX model without weights.
+// `weights`: "" takes the first values of a converted model (converted_model.h). E0202: the model is a torch graph (with advice). E0100: an ONNX
+// model without weights. Errors of convert_model.
 [[nodiscard]] Result<ExportSource> export_source(const std::string& model, const std::string& weights);
 
 }  // namespace pantoum::pipeline

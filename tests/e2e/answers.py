@@ -77,7 +77,7 @@ ANSWERS = [
     # 20: files of other frameworks as the model
     (20, "inspect net.pt", 3, ["'net.pt' is a PyTorch checkpoint, not an ONNX model", r"torch\.onnx\.export", r"pantoum\.compile"], []),
     (20, "inspect net.h5", 3, ["an HDF5 file, as Keras writes", "tf2onnx"], []),
-    (20, "inspect net.tflite", 3, ["a TensorFlow Lite model", "tf2onnx"], []),
+    (20, "inspect net.tflite", 3, ["E0215", "no whole model of TensorFlow Lite"], []),
     (20, "inspect saved", 3, ["folder|SavedModel"], []),
     # 21: a folder that is not there
     (21, f"{TRAIN.replace('out.safetensors', 'nodir/out.safetensors')} --data images", 9, [r"help: make it: mkdir -p nodir\n"], ["free some space"]),

@@ -1,10 +1,11 @@
 """Models, cost graphs, plans, certificates, weights, profiles and logs that lie."""
 import json
+import os
 import struct
 import zlib
 
 from hostile_change import EXTREMES, changed, changed_text
-from house import field, onnx_model, onnx_node, onnx_tensor
+from house import ROOT, field, onnx_model, onnx_node, onnx_tensor
 
 WIDTH = 4
 
@@ -81,6 +82,22 @@ def model_files(draw):
     yield from growing_models()
     while True:
         yield changed(draw, good)
+
+
+def good_tflite():
+    """Small files of TensorFlow Lite, by name."""
+    folder = os.path.join(ROOT, "tests", "fuzz", "seeds", "tflite")
+    files = {}
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as file:
+            files[name] = file.read()
+    return files
+
+
+def tflite_files(draw):
+    whole = list(good_tflite().values())
+    while True:
+        yield changed(draw, draw.choice(whole))
 
 
 def model_with_data(location, offset, length):

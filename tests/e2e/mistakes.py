@@ -71,7 +71,7 @@ MISTAKES = [
     ("an old PyTorch checkpoint as the model", "inspect old.pth"),
     ("a TorchScript program as the model", "inspect script.pt"),
     ("weights as the model", "inspect w0.safetensors"),
-    ("a TFLite model", "inspect net.tflite"),
+    ("a TFLite model that is damaged", "inspect net.tflite"),
     ("a Keras model", "inspect net.h5"),
     ("a SavedModel", "inspect saved"),
     ("an archive as the model", "inspect net.tar"),
