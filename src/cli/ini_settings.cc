@@ -32,8 +32,7 @@ class Taker {
     put_list(std::move(file.freeze), options.freeze, "--freeze", "trainable");
     if (into_.fit != nullptr) put(file.epochs, into_.fit->epochs, "--epochs", "epochs");
     if (into_.trainer != nullptr) put(file.schedule, into_.trainer->schedule, "--schedule", "learning rate scheduler");
-    if (into_.data != nullptr) put(file.train_data, *into_.data, "--data", "training data");
-    if (into_.samples != nullptr) put(file.test_data, into_.samples->test_path, "--test-data", "validation data");
+    take_data(file);
     return {};
   }
 
@@ -59,6 +58,16 @@ class Taker {
 
   void tell(const char* option, const char* key) const {
     print_note(fmt::format("{} replaces the {} of the model's file", option, key));
+  }
+
+  // The file's data sets belong together: with --data it gives none.
+  void take_data(ini::Training& file) const {
+    if (of("--data") != nullptr) {
+      if (into_.data != nullptr && (file.train_data || file.test_data)) tell("--data", "data sets");
+      return;
+    }
+    if (into_.data != nullptr) put(file.train_data, *into_.data, "--data", "training data");
+    if (into_.samples != nullptr) put(file.test_data, into_.samples->test_path, "--test-data", "validation data");
   }
 
   template <class Value, class Option>

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cost/device.h"
 #include "pipeline/import_model.h"
+#include "pipeline/ini_files.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/slices.h"
 #include "report/names.h"
@@ -237,7 +238,8 @@ Result<int> inspect(const InspectOptions& options) {
   const bool text = !options.common.json();
   if (text) print_summary(info);
   const int exit = tell_step(options, info, json);
-  const std::vector<std::string> hints = options.chose_loss() ? std::vector<std::string>() : hints_of(info);
+  const bool loss_is_known = options.chose_loss() || pipeline::is_ini_model(options.step.model);
+  const std::vector<std::string> hints = loss_is_known ? std::vector<std::string>() : hints_of(info);
   json["hints"] = hints;
   json["exit"] = exit;
   if (!text) return print_json(json, 1), exit;

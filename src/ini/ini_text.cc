@@ -66,6 +66,9 @@ class LineReader {
 
   Result<void> take(const Line& line) {
     if (line.text.empty() || is_comment(line.text)) return {};
+    if (line.text.size() > kMostLineBytes)
+      return refuse(line, fmt::format("the line has {} bytes, more than {}", line.text.size(), kMostLineBytes),
+                    "shorten it: NNTrainer reads no longer ones, either");
     if (line.text.front() == '[') return begin_section(line);
     const size_t equals = line.text.find('=');
     const std::string key = lower_case(trimmed(std::string_view(line.text).substr(0, equals)));
@@ -77,16 +80,15 @@ class LineReader {
     if (value.empty())
       return refuse(line, fmt::format("the key '{}' has no value", key), "give it one, or delete the line");
     put({key, value, line.number});
+    if (text_.sections[open_].entries.size() > kMostKeys)
+      return refuse(line, fmt::format("the section has more than {} keys", kMostKeys), "delete what is no key of it");
     return {};
   }
 
-  // A comment may follow the bracket.
   Result<void> begin_section(const Line& line) {
     const size_t end = line.text.find(']');
-    const std::string_view behind =
-        end == std::string::npos ? "" : trimmed(std::string_view(line.text).substr(end + 1));
-    if (end == std::string::npos || !(behind.empty() || is_comment(behind)))
-      return refuse(line, "this section does not end in ]", "write [name] alone in its line");
+    if (end != line.text.size() - 1)
+      return refuse(line, "this section does not end in ]", "write [name] alone in its line, and a comment in another");
     const std::string name = lower_case(trimmed(std::string_view(line.text).substr(1, end - 1)));
     const auto [place, is_new] = places_.emplace(name, text_.sections.size());
     if (is_new) text_.sections.push_back({name, line.number, {}});

@@ -25,10 +25,22 @@ void Keys::refuse(std::string_view key, const std::string& problem, const std::s
                    help};
 }
 
+// A key of another spelling may be meant for it.
+void Keys::refuse_missing(std::string_view key) {
+  const std::string name(key);
+  const auto meant = std::find_if(section_.entries.begin(), section_.entries.end(), [&](const Entry& each) {
+    return !read_.contains(each.key) && base::nearest_name(each.key, {name}) == name;
+  });
+  if (meant == section_.entries.end())
+    return refuse(key, fmt::format("the key '{}' is missing", key), fmt::format("add {} = ..", key));
+  refuse(meant->key, fmt::format("the key '{}' is missing, and '{}' is not known here", key, meant->key),
+         fmt::format("did you mean {}?", key));
+}
+
 std::string Keys::text(std::string_view key, std::optional<std::string> otherwise) {
   const Entry* const found = entry(key);
   if (found != nullptr) return found->value;
-  if (!otherwise) refuse(key, fmt::format("the key '{}' is missing", key), fmt::format("add {} = ..", key));
+  if (!otherwise) refuse_missing(key);
   return otherwise.value_or("");
 }
 

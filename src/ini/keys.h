@@ -55,6 +55,7 @@ class Keys {
   std::set<std::string, std::less<>> read_;
   std::optional<Error> problem_;
 
+  void refuse_missing(std::string_view key);
   std::optional<int64_t> whole_in(std::string_view key, const std::string& text, int64_t least);
   std::optional<double> number_in(std::string_view key, const std::string& text, double least, double most);
 };

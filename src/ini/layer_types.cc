@@ -8,8 +8,6 @@
 #include <map>
 #include <numeric>
 
-#include "base/nearest_name.h"
-
 namespace pantoum::ini {
 namespace {
 
@@ -194,8 +192,9 @@ struct RecurrentType {
   std::vector<std::string> activations;  // what NNTrainer has unless a key says otherwise, in ONNX's order
 };
 
-std::string onnx_activation(LayerSite& site, const char* key, const char* otherwise) {
-  const std::string name = site.keys.word(key, {"tanh", "sigmoid", "relu"}, otherwise);
+// `names`: what the import has; the first is NNTrainer's where the key is absent.
+std::string onnx_activation(LayerSite& site, const char* key, const std::vector<std::string>& names) {
+  const std::string name = site.keys.word(key, names, names.front());
   return name == "tanh" ? "Tanh" : name == "sigmoid" ? "Sigmoid" : "Relu";
 }
 
@@ -262,20 +261,20 @@ Outputs recurrent(LayerSite& site, const RecurrentType& type, Attributes attribu
 }
 
 Outputs lstm(LayerSite& site) {
-  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh"),
-                    gate = onnx_activation(site, "recurrent_activation", "sigmoid");
+  const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh"}),
+                    gate = onnx_activation(site, "recurrent_activation", {"sigmoid"});
   return recurrent(site, {"LSTM", 4, {0, 3, 1, 2}, {gate, state, state}}, {});
 }
 
 Outputs gru(LayerSite& site) {
-  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh"),
-                    gate = onnx_activation(site, "recurrent_activation", "sigmoid");
+  const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh"}),
+                    gate = onnx_activation(site, "recurrent_activation", {"sigmoid"});
   const int64_t reset_after = site.keys.boolean("reset_after", true) ? 1 : 0;
   return recurrent(site, {"GRU", 3, {0, 1, 2}, {gate, state}}, {{"linear_before_reset", reset_after}});
 }
 
 Outputs rnn(LayerSite& site) {
-  const std::string state = onnx_activation(site, "hidden_state_activation", "tanh");
+  const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh", "relu"});
   return recurrent(site, {"RNN", 1, {0}, {state}}, {});
 }
 
@@ -404,21 +403,22 @@ const std::map<std::string, Type>& types() {
 
 }  // namespace
 
-std::vector<Tensor> build_layer(const std::string& type, LayerSite& site) {
-  const auto found = types().find(type);
-  if (found == types().end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : types()) names.push_back(name);
-    site.keys.refuse("type", fmt::format("layers of type '{}' are not read from .ini files", type),
-                     fmt::format("{}the types are {}; other networks come as ONNX, or from the C++ builder",
-                                 base::hint_at(type, names), fmt::join(names, ", ")));
-    return {};
-  }
-  if (site.inputs.size() > found->second.most_inputs)
+const std::vector<std::string>& layer_types() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (const auto& [name, type] : types()) made.push_back(name);
+    return made;
+  }();
+  return names;
+}
+
+std::vector<Tensor> build_layer(const std::string& name, LayerSite& site) {
+  const Type& type = types().at(name);
+  if (site.inputs.size() > type.most_inputs)
     site.keys.refuse("input_layers",
-                     fmt::format("a layer of type '{}' reads one layer, not {}", type, site.inputs.size()), "name one");
+                     fmt::format("a layer of type '{}' reads one layer, not {}", name, site.inputs.size()), "name one");
   if (site.keys.has_problem()) return {};
-  return found->second.build(site);
+  return type.build(site);
 }
 
 const std::vector<std::string>& activation_names() {

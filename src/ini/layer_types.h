@@ -35,9 +35,11 @@ struct LayerSite {
   [[nodiscard]] const Tensor& x() const { return inputs.front(); }
 };
 
-// The outputs of the layer at the site, [N,C,H,W] each; a reason against it is put into the site's keys.
+[[nodiscard]] const std::vector<std::string>& layer_types();
+
+// `name` has to be one of layer_types(). The outputs of the layer at the site, [N,C,H,W] each; a reason against it is put into the site's keys.
 // The keys of its type are read, not yet those that any layer has.
-[[nodiscard]] std::vector<Tensor> build_layer(const std::string& type, LayerSite& site);
+[[nodiscard]] std::vector<Tensor> build_layer(const std::string& name, LayerSite& site);
 
 // The function of an activation: a value of the key `activation`, of any layer.
 [[nodiscard]] const std::vector<std::string>& activation_names();

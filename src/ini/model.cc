@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <span>
 
 #include "base/files.h"
+#include "base/nearest_name.h"
 #include "ini/network.h"
 #include "ini/training.h"
 
@@ -31,6 +34,10 @@ class Builder {
   }
 
   Result<Model> build() {
+    PANTOUM_TRY(check_types());
+    PANTOUM_TRY(check_names(settings_.input_layers, "input_layers", inputs()));
+    PANTOUM_TRY(check_names(settings_.label_layers, "label_layers", ends()));
+    add_inputs();
     for (const size_t place : network_.order) PANTOUM_TRY(build(network_.layers[place], built_[place]));
     PANTOUM_TRY(finish_clipping());
     PANTOUM_TRY(add_outputs());
@@ -51,7 +58,8 @@ class Builder {
   Settings settings_;
   ModelBuilder net_;
   std::vector<Built> built_;
-  std::vector<Clipped> clipped_;  // of the layers with weights
+  std::map<const NetworkLayer*, Tensor> inputs_;  // of layers that read no other
+  std::vector<Clipped> clipped_;                  // of the layers with weights
   Model made_;
 
   static Failure refused(Error error) {
@@ -62,15 +70,87 @@ class Builder {
     return Failure(std::move(error));
   }
 
+  static std::string place_of_type(const NetworkLayer& layer) {
+    return place_of(*layer.path, layer.section->find("type")->line);
+  }
+
+  // Names every type that is not known: who brings layers of his own learns of all of them.
+  Result<void> check_types() const {
+    const std::vector<std::string>& known = layer_types();
+    std::vector<const NetworkLayer*> others;
+    for (const NetworkLayer& layer : network_.layers)
+      if (std::ranges::find(known, layer.type) == known.end()) others.push_back(&layer);
+    if (others.empty()) return {};
+    constexpr size_t kMostNotes = 20;
+    std::vector<std::string> names, notes;
+    for (const NetworkLayer* layer : others) {
+      const std::string quoted = fmt::format("'{}'", layer->type);
+      if (std::ranges::find(names, quoted) == names.end()) names.push_back(quoted);
+      notes.push_back(fmt::format("{}: [{}] has the type {}", place_of_type(*layer), layer->name, quoted));
+      if (notes.size() == kMostNotes) break;
+    }
+    if (others.size() == 1) notes.clear();
+    return fail(
+        "E0214",
+        fmt::format("[{}]: layers of type {} are not read from .ini files", others[0]->name, fmt::join(names, ", ")),
+        place_of_type(*others[0]),
+        fmt::format("{}the types are {}; other networks come as ONNX, or from the C++ builder",
+                    base::hint_at(others[0]->type, known), fmt::join(known, ", ")),
+        std::move(notes));
+  }
+
+  // Layers that read no other, in the order of [model]'s input_layers where it names them, else of the file.
+  std::vector<size_t> inputs() const {
+    return sorted(settings_.input_layers, [](const NetworkLayer& layer) { return layer.sources.empty(); });
+  }
+
+  template <class Takes>
+  std::vector<size_t> sorted(const NamedLayers& first, const Takes& takes) const {
+    std::vector<size_t> found;
+    for (size_t place = 0; place < network_.layers.size(); ++place)
+      if (takes(network_.layers[place])) found.push_back(place);
+    const auto rank = [&](size_t place) {
+      return std::ranges::find(first.names, network_.layers[place].name) - first.names.begin();
+    };
+    std::ranges::stable_sort(found, [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    return found;
+  }
+
+  // Are all names those of `layers`?
+  Result<void> check_names(const NamedLayers& given, const char* key, const std::vector<size_t>& layers) const {
+    std::vector<std::string> names;
+    for (const size_t place : layers) names.push_back(network_.layers[place].name);
+    for (const std::string& name : given.names)
+      if (std::ranges::find(names, name) == names.end())
+        return fail("E0214",
+                    fmt::format("[model]: '{}' of '{}' is none of the layers that {}", name, key,
+                                key[0] == 'i' ? "read no other" : "no other reads"),
+                    place_of(network_.files.front().path, given.line),
+                    fmt::format("{}they are {}", base::hint_at(name, names), fmt::join(names, ", ")));
+    return {};
+  }
+
+  // The model's inputs: a data set has them in this order. A layer without a shape is refused where it is built.
+  void add_inputs() {
+    for (const size_t place : inputs()) {
+      const NetworkLayer& layer = network_.layers[place];
+      const Entry* const shape = layer.section->find("input_shape");
+      const std::optional<std::vector<int64_t>> extents = shape == nullptr ? std::nullopt : sample_shape(shape->value);
+      if (extents) inputs_[&layer] = net_.input(layer.name, *extents, DType::f32, place_of_layer(layer));
+    }
+  }
+
   Result<void> build(const NetworkLayer& layer, Built& built) {
     Keys keys(*layer.section, *layer.path);
     for (const char* read_already : {"type", "input_layers"}) keys.ignore(read_already);
     LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    const size_t first = made_.stored.size();
     take_inputs(layer, site);
     if (keys.has_problem()) return keys.done();
     if (!net_.problems().empty()) return refused(net_.onnx().error());
     built.outputs = build_layer(layer.type, site);
-    if (!keys.has_problem()) read_common(layer, site, built);
+    if (!keys.has_problem()) read_common(site, built);
+    if (!keys.has_problem() && site.has_weights) read_common_of_weights(layer, keys, first);
     PANTOUM_TRY(keys.done());
     if (!net_.problems().empty()) return refused(net_.onnx().error());
     return {};
@@ -94,11 +174,11 @@ class Builder {
     if (shape == nullptr)
       return site.keys.refuse("", "the layer reads no other and has no input_shape",
                               "add input_shape = channels:rows:columns");
-    const std::optional<std::vector<int64_t>> extents = sample_shape(shape->value);
-    if (!extents)
+    const auto input = inputs_.find(&layer);
+    if (input == inputs_.end())
       return site.keys.refuse("input_shape", fmt::format("'{}' is no shape", shape->value),
                               "write channels:rows:columns, as 3:32:32");
-    site.inputs.push_back(net_.input(layer.name, *extents, DType::f32, site.place()));
+    site.inputs.push_back(input->second);
   }
 
   // "3:32:32", "28:28", "1:3:32:32": filled up with 1 from the left; the batch in front is passed over.
@@ -115,7 +195,7 @@ class Builder {
   }
 
   // The keys that any layer has.
-  void read_common(const NetworkLayer& layer, LayerSite& site, Built& built) {
+  void read_common(LayerSite& site, Built& built) {
     Keys& keys = site.keys;
     std::string activation = keys.word("activation", activation_names(), "none");
     if (site.loss == LossLayer::kCrossSoftmax) activation = "softmax";
@@ -129,14 +209,22 @@ class Builder {
       for (Tensor& output : built.outputs) output = flatten(site, output);
     built.loss = site.loss;
     for (const char* key : {"engine", "print", "packed"}) keys.ignore(key);
-    for (const char* key : {"weight_initializer", "bias_initializer", "disable_bias"}) keys.ignore(key);
+    (void)keys.boolean("trainable", true);  // both count of layers with weights
+    (void)keys.number("clip_grad_by_norm", 0, 1e30, 0);
     refuse_unread(keys);
+  }
+
+  // The keys that any layer with weights has. Its tensors are those from `first` on.
+  void read_common_of_weights(const NetworkLayer& layer, Keys& keys, size_t first) {
+    for (const char* key : {"weight_initializer", "bias_initializer", "disable_bias"}) keys.ignore(key);
+    read_penalties(keys, std::span(made_.stored).subspan(first));
     const bool trains = keys.boolean("trainable", true) && !layer.frozen;
-    if (site.has_weights && !trains) made_.training.freeze.push_back(layer.name + ".*");
-    read_penalties(layer, keys, site.has_weights);
+    if (!trains)
+      for (size_t each = first; each < made_.stored.size(); ++each)
+        if (!made_.stored[each].is_statistic) made_.training.freeze.push_back(made_.stored[each].name);
     const bool clips = keys.entry("clip_grad_by_norm") != nullptr;
     const double most = keys.number("clip_grad_by_norm", 0, 1e30, 0);
-    if (site.has_weights && trains) clipped_.push_back({&layer, clips ? std::optional(most) : settings_.clip_of_all});
+    if (trains) clipped_.push_back({&layer, clips ? std::optional(most) : settings_.clip_of_all});
   }
 
   static void refuse_unread(Keys& keys) {
@@ -153,14 +241,17 @@ class Builder {
   }
 
   // The penalty of a regularizer adds constant * w to the gradient, as weight_decay does.
-  void read_penalties(const NetworkLayer& layer, Keys& keys, bool has_weights) {
+  void read_penalties(Keys& keys, std::span<const StoredTensor> tensors) {
     const std::string regularizer = keys.word("weight_regularizer", {"l2norm", "none"}, "none");
     const double constant = keys.number("weight_regularizer_constant", 0, 1e30, 1);
     const double of_weights = keys.number("weight_decay", 0, 1e30, 0) + (regularizer == "l2norm" ? constant : 0);
     const double of_biases = keys.number("bias_decay", 0, 1e30, 0);
-    if (!has_weights) return;
-    if (of_weights > 0) made_.training.groups.push_back({.names = layer.name + ".weight*", .weight_decay = of_weights});
-    if (of_biases > 0) made_.training.groups.push_back({.names = layer.name + ".bias*", .weight_decay = of_biases});
+    for (const StoredTensor& tensor : tensors) {
+      const std::string_view local = std::string_view(tensor.name).substr(tensor.name.rfind('.') + 1);
+      const double decay = local.starts_with("weight") ? of_weights : of_biases;
+      if (decay > 0 && !tensor.is_statistic)
+        made_.training.groups.push_back({.names = tensor.name, .weight_decay = decay});
+    }
   }
 
   // NNTrainer takes one norm over all gradients that have a limit.
@@ -179,15 +270,7 @@ class Builder {
 
   // The layers that no other reads, in the order of label_layers where it names them.
   std::vector<size_t> ends() const {
-    std::vector<size_t> found;
-    for (size_t place = 0; place < network_.layers.size(); ++place)
-      if (!network_.layers[place].is_read) found.push_back(place);
-    const auto rank = [&](size_t place) {
-      const auto& names = settings_.label_layers;
-      return std::find(names.begin(), names.end(), network_.layers[place].name) - names.begin();
-    };
-    std::ranges::stable_sort(found, [&](size_t a, size_t b) { return rank(a) < rank(b); });
-    return found;
+    return sorted(settings_.label_layers, [](const NetworkLayer& layer) { return !layer.is_read; });
   }
 
   Result<void> add_outputs() {
@@ -261,6 +344,10 @@ void apply(const Training& training, ModelOptions& options) {
 
 Result<Model> read_model(const std::string& path) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+  return parse_model(bytes, path);
+}
+
+Result<Model> parse_model(std::string_view bytes, const std::string& path) {
   PANTOUM_ASSIGN(Text text, parse_ini(bytes, path));
   PANTOUM_ASSIGN(Settings settings, read_settings(text));
   PANTOUM_ASSIGN(const Network network, read_network(std::move(text)));

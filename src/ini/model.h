@@ -21,7 +21,6 @@ struct Training {
   std::vector<ParameterGroup> groups = {};  // penalties of weights
   std::vector<std::string> freeze = {};
   std::optional<std::string> train_data = {}, test_data = {};  // paths from the working folder
-  std::optional<std::string> weights = {};                     // a .bin that the file names, and that is there
   std::vector<std::string> notes = {};                         // keys that mean nothing here
 };
 
@@ -37,5 +36,7 @@ void apply(const Training& training, ModelOptions& options);
 // Reads the file and the backbones that it names. The same file gives the same bytes.
 // E0201: a file cannot be read. E0214: what is wrong, with the line.
 [[nodiscard]] Result<Model> read_model(const std::string& path);
+// The file's bytes, as they stand at `path`.
+[[nodiscard]] Result<Model> parse_model(std::string_view bytes, const std::string& path);
 
 }  // namespace pantoum::ini

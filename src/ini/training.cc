@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -63,10 +64,8 @@ class SettingsReader {
     const std::string loss = keys.word("loss", {"mse", "cross", "none"}, "none");
     made_.loss = loss == "mse" ? LossName::kMse : loss == "cross" ? LossName::kCross : LossName::kNone;
     if (keys.entry("clip_grad_by_norm") != nullptr) made_.clip_of_all = keys.number("clip_grad_by_norm", 0, kAny, 0);
-    for (const std::string& name : comma_list(keys.text("input_layers", "")))
-      made_.input_layers.push_back(lower_case(name));
-    for (const std::string& name : comma_list(keys.text("label_layers", "")))
-      made_.label_layers.push_back(lower_case(name));
+    read_names(keys, "input_layers", made_.input_layers);
+    read_names(keys, "label_layers", made_.label_layers);
     keys.ignore("save_path"), keys.ignore("save_best_path"), keys.ignore("continue_train");
     keys.ignore("tensor_format"), keys.ignore("tensor_type");
     pass_over(keys, {"memory_optimization", "fsu", "fsu_path", "fsu_lookahead", "memory_swap", "memory_swap_path",
@@ -75,27 +74,35 @@ class SettingsReader {
       keys.refuse("loss_scale", "a scaled loss is not read: everything is computed in float32", "delete the line");
     if (lower_case(keys.text("model_tensor_type", "FP32-FP32")) != "fp32-fp32")
       keys.refuse("model_tensor_type", "only FP32-FP32 is read", "delete the line");
-    read_rate(keys);
-    if (const Entry* old = keys.entry("optimizer")) {
-      has_optimizer_ = true;
-      adam_ = keys.word("optimizer", {"sgd", "adam"}, old->value) == "adam";
+    const Entry* const old = keys.entry("optimizer");
+    if (old == nullptr) {
+      pass_over_rate(keys);
+      return keys.done();
     }
+    has_optimizer_ = true;
+    adam_ = keys.word("optimizer", {"sgd", "adam"}, old->value) == "adam";
+    read_rate(keys);
     return keys.done();
+  }
+
+  static void read_names(Keys& keys, const char* key, NamedLayers& into) {
+    const Entry* const found = keys.entry(key);
+    if (found == nullptr) return;
+    into.line = found->line;
+    for (const std::string& name : comma_list(found->value)) into.names.push_back(lower_case(name));
+  }
+
+  // Keys of old files, which had the optimizer in [model].
+  void pass_over_rate(Keys& keys) {
+    for (const char* name : {"learning_rate", "decay_rate", "decay_steps", "beta1", "beta2", "epsilon"})
+      if (const Entry* found = keys.entry(name))
+        note(fmt::format("{}: '{}' of [model] is passed over, as by NNTrainer, since [model] names no optimizer",
+                         place_of(file_.path, found->line), name));
   }
 
   // The keys that [optimizer] has, and [model] had in old files.
   void read_rate(Keys& keys) {
-    const bool is_model = keys.section().name == "model";
-    if (const Entry* rate = keys.entry("learning_rate")) {
-      const double value = keys.number("learning_rate", 0, kAny, 0);
-      const bool counts = !is_model || keys.section().find("optimizer") != nullptr;
-      if (counts)
-        rate_ = value;
-      else
-        note(fmt::format(
-            "{}: 'learning_rate' of [model] is passed over, as by NNTrainer, since [model] names no optimizer",
-            place_of(file_.path, rate->line)));
-    }
+    if (keys.entry("learning_rate") != nullptr) rate_ = keys.number("learning_rate", 0, kAny, 0);
     if (keys.entry("decay_rate") != nullptr) decay_rate_ = keys.number("decay_rate", 0, 1, 1);
     decay_steps_ = keys.number("decay_steps", 1, kAny, decay_steps_ == 0 ? 1 : decay_steps_);
     adam_settings_.beta1 = keys.number("beta1", 0, 1, adam_settings_.beta1);
@@ -143,6 +150,8 @@ class SettingsReader {
     if (rates.size() < 2 || rates.size() != at.size() + 1)
       return keys.refuse("learning_rate", "a step schedule has one rate more than iterations",
                          "write learning_rate = 0.1, 0.01 and iteration = 1000, or others");
+    if (!std::ranges::is_sorted(at, std::less_equal()))
+      return keys.refuse("iteration", "the iterations do not rise", "write them from the first to the last");
     const double factor = rates[1] / rates[0];
     for (size_t each = 1; each < rates.size(); ++each)
       if (rates[each - 1] == 0 || std::abs(rates[each] / rates[each - 1] - factor) > 1e-6 * factor)

@@ -7,11 +7,17 @@ namespace pantoum::ini {
 
 enum class LossName : uint8_t { kNone, kMse, kCross };
 
+// A key that names layers, in lower case.
+struct NamedLayers {
+  std::vector<std::string> names;
+  int line = 0;
+};
+
 struct Settings {
   Training training;
   LossName loss = LossName::kNone;
-  std::optional<double> clip_of_all;                    // clip_grad_by_norm of [model]
-  std::vector<std::string> input_layers, label_layers;  // of [model], in lower case
+  std::optional<double> clip_of_all;       // clip_grad_by_norm of [model]
+  NamedLayers input_layers, label_layers;  // of [model]
 };
 
 // E0214: a key that its section does not have, or a value that does not fit it.
