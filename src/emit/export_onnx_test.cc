@@ -68,10 +68,12 @@ onnx::ModelProto small_model() {
   node("Conv", {"x", "conv.weight"}, {"conv"});
   auto* norm = node("BatchNormalization", {"conv", "bn.weight", "bn.bias", "bn.mean", "bn.var"},
                     {"norm", "new_mean", "new_var"});
-  auto* mode = norm->add_attribute();
-  mode->set_name("training_mode");
-  mode->set_type(onnx::AttributeProto::INT);
-  mode->set_i(1);
+  for (const char* name : {"training_mode", "pantoum_biased_statistics"}) {
+    auto* attribute = norm->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::INT);
+    attribute->set_i(1);
+  }
   node("Dropout", {"norm", "ratio", "training"}, {"dropped", "mask"});
   node("Flatten", {"dropped"}, {"flat"});
   node("MatMul", {"flat", "fc.weight"}, {"product"});

@@ -48,7 +48,8 @@ void make_plain(onnx::NodeProto& norm, Instead& instead) {
       instead[norm.output(output)] = norm.input(output + 2);
   while (norm.output_size() > 1) norm.mutable_output()->RemoveLast();
   for (int at = norm.attribute_size(); at-- > 0;)
-    if (norm.attribute(at).name() == "training_mode") norm.mutable_attribute()->DeleteSubrange(at, 1);
+    if (const std::string& name = norm.attribute(at).name(); name == "training_mode" || name.starts_with("pantoum_"))
+      norm.mutable_attribute()->DeleteSubrange(at, 1);
 }
 
 Result<void> skip_dropout(const onnx::NodeProto& dropout, const std::set<std::string>& read, Instead& instead) {

@@ -6,7 +6,7 @@
 
 namespace pantoum::emit {
 
-// BatchNormalization normalizes by its running statistics and has one output; readers of the updated statistics read
+// BatchNormalization normalizes by its running statistics, has one output and ONNX's attributes alone; readers of the updated statistics read
 // the statistics. Dropout is gone. Constants and initializers that were read by what has gone are gone too; everything
 // else stays, names and order included. E0401 a dropout's mask is used.
 Result<void> make_inference_form(onnx::GraphProto& graph);
