@@ -45,7 +45,7 @@ FoundSamples find_records(const Place& place) {
           ? fmt::format("looked for records of {} f32 numbers ({} bytes), the file has {} bytes", stride / 4, stride,
                         file->size())
           : "did not look for records of f32 numbers, since the model reads, or the loss compares with, integers");
-  if (!all_floats || file->size() == 0 || file->size() % stride != 0) return std::optional<Dataset>();
+  if (!all_floats || stride == 0 || file->size() == 0 || file->size() % stride != 0) return std::optional<Dataset>();
   Dataset data{.format = "records"};
   uint64_t at = 0;
   for (size_t field = 0; field < fields.size(); ++field) {

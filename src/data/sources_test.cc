@@ -395,6 +395,72 @@ TEST_F(Csv, AColumnThatCountsTheRowsUpIsWarnedOf) {
   EXPECT_THAT(warnings("", "{0},{0},{1},{1}", 40), ElementsAre(HasSubstr("column 1"), HasSubstr("column 2")));
 }
 
+// ---- Records of f32 --------------------------------------------------------------------------------------------------
+
+class Records : public Sources {
+ protected:
+  void SetUp() override {
+    Sources::SetUp();
+    wanted = {{{"a", base::DType::kF32, {1, 2}}, {"b", base::DType::kF32, {1}}}, {"y", base::DType::kF32, {2}}};
+  }
+  // 0, 1, 2, ..
+  std::string put_floats(const std::string& name, int count) const {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t each = 0; each < values.size(); ++each) values[each] = static_cast<float>(each);
+    return put(name, std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+  }
+};
+
+TEST_F(Records, HoldInputsThenLabelsOfEachSample) {
+  put_floats("train.dat", 15);
+  const auto data = open("train.dat");
+  ASSERT_TRUE(data) << to_text(data.error());
+  EXPECT_EQ(data->train.format, "records");
+  EXPECT_EQ(data->train.count(), 3);
+  EXPECT_THAT(numbers<float>(*data->train.inputs.at(0), 1), ElementsAre(5, 6));
+  EXPECT_THAT(numbers<float>(*data->train.inputs.at(1), 1), ElementsAre(7));
+  EXPECT_THAT(numbers<float>(*data->train.labels, 2), ElementsAre(13, 14));
+}
+
+TEST_F(Records, HoldTheLabelsOfEveryLoss) {
+  wanted.more_labels = {{"z", base::DType::kF32, {1}}};
+  put_floats("train.dat", 12);
+  const auto data = open("train.dat");
+  ASSERT_TRUE(data) << to_text(data.error());
+  EXPECT_THAT(numbers<float>(*data->train.labels, 1), ElementsAre(9, 10));
+  EXPECT_THAT(numbers<float>(*data->train.more_labels.at(0), 1), ElementsAre(11));
+}
+
+TEST_F(Records, NeedNoLabelsWhereNoneAreWanted) {
+  wanted.labels = false;
+  put_floats("inputs.dat", 9);
+  const auto data = open("inputs.dat");
+  ASSERT_TRUE(data) << to_text(data.error());
+  EXPECT_EQ(data->train.count() + data->test.count(), 3);
+}
+
+TEST_F(Records, AreASecondPlacesTestSet) {
+  put_floats("train.dat", 10), put_floats("valid.dat", 5);
+  options.test_path = path("valid.dat");
+  const auto data = open("train.dat");
+  ASSERT_TRUE(data) << to_text(data.error());
+  EXPECT_EQ(data->train.count(), 2);
+  EXPECT_EQ(data->test.count(), 1);
+}
+
+TEST_F(Records, OfOtherSizesOrTypesAreRefused) {
+  put_floats("train.dat", 14);
+  EXPECT_THAT(refusal("train.dat"), HasSubstr("looked for records of 5 f32 numbers (20 bytes), the file has 56 bytes"));
+  put("empty.dat", "");
+  EXPECT_THAT(refusal("empty.dat"), HasSubstr("E0262"));
+  put_floats("train.dat", 15);
+  wanted.label.dtype = base::DType::kI64;
+  EXPECT_THAT(refusal("train.dat"), HasSubstr("did not look for records of f32 numbers"));
+  wanted.label = {"y", base::DType::kF32, {0}};
+  wanted.inputs = {{"a", base::DType::kF32, {0}}};
+  EXPECT_THAT(refusal("train.dat"), HasSubstr("E0262"));
+}
+
 TEST_F(Sources, AShareIsHeldOutWhereThereIsNoTestSet) {
   std::filesystem::copy(kTestdata + "deflated.npz", path("data.npz"));
   options.val_split = 0.25;
