@@ -87,6 +87,7 @@ class Adam:
         eps: number added to the denominator (default: 1e-08).
         weight_decay: L2 penalty; of adamw, decoupled weight decay (default: 0.0).
         amsgrad: divide by the largest mean of squared gradients so far.
+        eps_before_correction: add eps to the root before its bias correction, as TensorFlow and NNTrainer do.
     """
 
     lr: float = 0.001
@@ -95,6 +96,7 @@ class Adam:
     eps: float = 1e-08
     weight_decay: float = 0.0
     amsgrad: bool = False
+    eps_before_correction: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -134,6 +134,11 @@ TEST(MakeTraining, KeepsTwoStatesForAdam) {
   EXPECT_EQ(update.attrs.reals, (std::vector<double>{0.8, 0.999, 1e-8, 0}));
 }
 
+TEST(MakeTraining, TellsTheKernelByTheSignOfEpsWhereAdamAddsIt) {
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = Adam{.eps = 1e-7, .eps_before_correction = true}});
+  EXPECT_EQ(graph.op(find_op(graph, "fc1.weight.adam")).attrs.reals, (std::vector<double>{0.9, 0.999, -1e-7, 0}));
+}
+
 TEST(MakeTraining, PutsEachParameterIntoItsGroup) {
   const Graph graph = trained(
       TwoLayers().graph, {.optimizer = AdamW{.weight_decay = 0.1},

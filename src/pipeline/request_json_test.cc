@@ -115,6 +115,7 @@ TEST(RequestJson, KeepsEverySetting) {
 
 TEST(RequestJson, KeepsEveryOptimizer) {
   for (const Optimizer& optimizer : std::vector<Optimizer>{Sgd{.momentum = 0.5, .nesterov = true}, Adam{.eps = 1e-6},
+                                                           Adam{.eps_before_correction = true},
                                                            RmsProp{.alpha = 0.9, .centered = true},
                                                            Adagrad{.lr_decay = 0.01}, SparseAdam{.beta2 = 0.99}}) {
     const ModelRequest model{.options = {.optimizer = optimizer}};

@@ -79,6 +79,25 @@ Case adam(pt_op op, double beta1, double beta2, double decay, bool amsgrad = fal
           }};
 }
 
+// An eps that is added before the correction of the root, as TensorFlow does: a kernel is told so by its sign. A large one, so that its place counts.
+Case adam_of_tensorflow(double beta1, double beta2, double decay, double eps, bool amsgrad = false) {
+  return {"adam, eps before correction",
+          PT_OP_adam,
+          {},
+          {beta1, beta2, -eps, decay},
+          0.001,
+          amsgrad ? 3U : 2U,
+          [=](Element& e, double g, const Step& step) {
+            g += decay * e.w;
+            e.states[0] = beta1 * e.states[0] + (1 - beta1) * g;
+            e.states[1] = beta2 * e.states[1] + (1 - beta2) * g * g;
+            if (amsgrad) e.states[2] = std::max(e.states[2], e.states[1]);
+            const double size =
+                step.lr * std::sqrt(1 - std::pow(beta2, step.number)) / (1 - std::pow(beta1, step.number));
+            e.w -= size * e.states[0] / (std::sqrt(e.states.back()) + eps);
+          }};
+}
+
 Case rmsprop(double alpha, double momentum, double decay, bool centered) {
   return {"rmsprop",
           PT_OP_rmsprop,
@@ -130,6 +149,8 @@ std::vector<Case> cases() {
         all.push_back(adam(PT_OP_adam, beta1, beta2, decay, true));
         all.push_back(adam(PT_OP_adamw, beta1, beta2, decay, true));
       }
+      for (const double eps : {1e-7, 0.1})
+        for (const bool amsgrad : {false, true}) all.push_back(adam_of_tensorflow(0.9, beta2, decay, eps, amsgrad));
       for (const double momentum : {0.0, 0.9})
         for (const bool centered : {false, true}) all.push_back(rmsprop(beta2, momentum, decay, centered));
     }
@@ -251,7 +272,8 @@ TEST(Update, EveryOptimizerFollowsDoubleToItsCoefficientsRounding) {
 TEST(Update, BehindAProductToo) {
   for (const Case& c : {sgd(0.9, 1e-2, true), adam(PT_OP_adam, 0.9, 0.99999, 1e-2),
                         adam(PT_OP_adamw, 0.9, 0.9999, 1e-2), rmsprop(0.9999, 0.9, 1e-2, true), adagrad(1e-2, 1e-2),
-                        adagrad(0, 0, 0.1), adam(PT_OP_adam, 0.9, 0.99, 0, true)})
+                        adagrad(0, 0, 0.1), adam(PT_OP_adam, 0.9, 0.99, 0, true),
+                        adam_of_tensorflow(0.9, 0.999, 1e-2, 0.1)})
     for (const uint16_t algorithm : {uint16_t{0}, uint16_t{2}, uint16_t{3}})
       EXPECT_LE(error_of(c, true, algorithm), 1e-6) << words_of(c) << " algorithm " << algorithm;
 }
