@@ -112,6 +112,8 @@ class Trial:
             **self.data_formats(),
             "onnx": (hostile_models.model_files, lambda data: {"m.onnx": data}, [PANTOUM, "plan", model, *QUICKLY, "--device", "m4"]),
             "tflite": (hostile_models.tflite_files, lambda data: {"m.tflite": data}, [PANTOUM, "plan", case("m.tflite"), *QUICKLY, "--device", "m4", "--train", "*", "--loss", "mse"]),
+            "ini": (hostile_models.ini_files, lambda data: {"n.ini": data, "b.ini": hostile_models.BACKBONE_INI.encode()},
+                    [PANTOUM, "plan", case("n.ini"), *QUICKLY[2:], "--device", "m4", "--loss", "mse", "--optimizer", "sgd"]),
             "external data": (hostile_models.external_data_files, lambda data: {"m.onnx": data, "w.data": bytes(64)}, self.train(model, None)),
             "safetensors": (hostile_models.safetensors_files, lambda data: {"w.safetensors": data},
                             [PANTOUM, "export", self.net, "--weights", case("w.safetensors"), "-o", case("out.onnx")]),
@@ -138,7 +140,7 @@ class Trial:
         images = bytes([0, 0, 8, 2, 0, 0, 0, ROWS, 0, 0, 0, WIDTH]) + bytes(ROWS * WIDTH)
         return {"npy": rows, "npz": zip_of(self.data.items(), zipfile.ZIP_STORED), "idx": images, "idx.gz": gzip.compress(images), "raw": bytes(4 * ROWS * WIDTH),
                 "cifar": (bytes([3]) + bytes(3072)) * 8, "csv": b"a,b,c,d,label\n" + b"1,2,3,4,0\n" * ROWS, "png": png_of(4, 4), "jpeg": jpeg_of(16, 16), "ppm": ppm_of(4, 4),
-                "classes": b"a class", "onnx": hostile_models.good_model(), "tflite": hostile_models.good_tflite()["small_channel.tflite"], "external data": hostile_models.model_with_data(b"w.data", b"0", b"64"),
+                "classes": b"a class", "onnx": hostile_models.good_model(), "tflite": hostile_models.good_tflite()["small_channel.tflite"], "ini": hostile_models.GOOD_INI.encode(), "external data": hostile_models.model_with_data(b"w.data", b"0", b"64"),
                 "safetensors": tensors_file(GOOD_TENSORS), "checkpoint": self.good("w.safetensors.checkpoint"), "toml": GOOD_PROFILE.encode(), "plan": self.good("plan.json"),
                 "plan to train": self.good("plan.json"), "plan to report": self.good("plan.json"), "plan to emit": self.good("small.json"), "certificate": self.good("proved.json"), "refusal": self.good("refusal.json"), "cost graph": self.good("graph.json"),
                 "run log": self.good("w.safetensors.jsonl"), "sweep": self.good("sweep", "sweep.jsonl")}

@@ -165,6 +165,65 @@ def toml_files(draw):
         yield encoded(changed_text(draw, good)) if draw.random() < 0.7 else changed(draw, good.encode())
 
 
+GOOD_INI = """[Model]
+Loss = mse
+batch_size = 4
+[Optimizer]
+Type = adam
+Learning_rate = 0.01
+[back]
+backbone = b.ini
+[conv]
+Type = conv2d
+filters = 2
+kernel_size = 3,3
+stride = 1,1
+padding = same
+Activation = relu
+[norm]
+Type = batch_normalization
+[pool]
+Type = pooling2d
+pooling = average
+pool_size = 2,2
+[flat]
+Type = flatten
+[ends]
+Type = split
+axis = 3
+split_number = 2
+[sum]
+Type = addition
+input_layers = ends(0), ends(1)
+[scores]
+Type = fully_connected
+Unit = 3
+weight_regularizer = l2norm
+"""
+BACKBONE_INI = "[x]\nType = input\nInput_Shape = 1:5:3\n"
+
+
+def ini_files(draw):
+    """Beside them lies b.ini, which has BACKBONE_INI, and themselves as n.ini."""
+    x, layer = "[x]\ntype=input\ninput_shape=1:1:4\n", "[{}]\ntype=flatten\n"
+    ends = "[y]\ntype=addition\ninput_layers="
+    sizes = ("2147483647", "2147483648", "-1", "0", "1e9", "9" * 400, "65536")
+    yield from (text.encode("utf-8", "surrogateescape") for text in (
+        "[a]\n" * 20001, "".join(f"[{at}]\n" for at in range(25000)), x + "".join(f"k{at}=1\n" for at in range(100000)), x + "k" * 2000 + "=1\n", "[" + "a" * 100000 + "]\n",
+        x + "\\\n" * 200000, x + "a=b\\\n" * 1000, "[[[[" * 10000, "]" * 10000, "=" * 10000, "[x]\n" + "=\n" * 1000, x + "".join(layer.format(f"l{at}") for at in range(1500)),
+        x + ends + ",".join(["x"] * 400) + "\n", x + ends + ",".join(["x(2147483647)"] * 60) + "\n", x + ends + "," * 900 + "\n", x + "[y]\ntype=split\naxis=3\nsplit_number=4\n",
+        "[a]\nbackbone=n.ini\n", "[a]\nbackbone=b.ini\n[b]\nbackbone=b.ini\n", "[a]\nbackbone=/dev/zero\n", "[a]\nbackbone=/proc/self/mem.ini\n", "[a]\nbackbone=" + "../" * 300 + "b.ini\n",
+        "[x]\ntype=input\ninput_shape=1:1:1048576\n[y]\ntype=split\naxis=3\n", "[a]\ntype=flatten\ninput_layers=b\n[b]\ntype=flatten\ninput_layers=a\n", "\xef\xbb\xbf" * 3 + x, "\0" + x,
+        x + "[" + "\udcff" * 900 + "]\ntype=flatten\n", "[model]\nlabel_layers=" + "a," * 400 + "\n" + x))
+    for size in sizes:
+        for keys in (f"fully_connected\nunit={size}", f"conv2d\nfilters={size}\nkernel_size=1", f"conv2d\nfilters=1\nkernel_size={size},{size}\npadding={size}", f"embedding\nin_dim={size}\nout_dim={size}",
+                     f"lstm\nunit={size}", f"pooling2d\npooling=max\npool_size={size}\nstride={size}\npadding=same", f"split\naxis=3\nsplit_number={size}"):
+            yield f"{x}[y]\ntype={keys}\n".encode()
+        yield f"[x]\ntype=input\ninput_shape={size}:{size}:{size}\n[y]\ntype=flatten\n".encode()
+    while True:
+        yield encoded(changed_text(draw, GOOD_INI)) if draw.random() < 0.8 else changed(draw, GOOD_INI.encode())
+
+
 def broken_json():
     return ("[" * 3000000, "[" * 31 + "0," * 5000000, '{"a":' * 200000, "[" + "{}," * 3000000, '"' + "x" * 50000000, "[" + "[]," * 3000000,
             "{" + ",".join(f'"k{at}":0' for at in range(1500000)) + "}", "1" * 3000000, "[" + ",".join(['"x"'] * 2000000) + "]")
