@@ -39,7 +39,7 @@ struct Text {
 
 inline constexpr size_t kMostBytes = size_t{1} << 22;
 inline constexpr size_t kMostSections = 20000, kMostKeys = 1000;  // of a file, of a section
-inline constexpr size_t kMostLineBytes = 1024;                    // with those that continue it
+inline constexpr size_t kMostLineBytes = 1 << 16;                 // with those that continue it; NNTrainer takes 1,024
 
 // E0214: a line is none of these (the error names it), a key stands before the first section, a byte is zero, or one of these limits is passed.
 [[nodiscard]] Result<Text> parse_ini(std::string_view bytes, const std::string& path);
