@@ -2,16 +2,15 @@
 
 #include <string.h>
 
-#include "kernels/portable/kernel_rows.h"
-#include "kernels/portable/parts.h"
+#include "runtime/slice_parts.h"
 
 #ifndef PT_NO_SLICES
 
-static unsigned operands_of(const pt_op_view* view) {
+unsigned pt_operands_of(const pt_op_view* view) {
   return (unsigned)view->input_count + view->output_count;
 }
 
-static int is_output(const pt_loop* loop, unsigned operand) {
+int pt_is_output(const pt_loop* loop, unsigned operand) {
   return operand >= loop->whole->input_count;
 }
 
@@ -48,27 +47,22 @@ static pt_tensor seen_by_axes(const pt_loop* loop, unsigned operand) {
 }
 
 /* An operand as it is cut: what is updated behind the terms is a vector. */
-static pt_tensor shape_of(const pt_loop* loop, unsigned operand) {
+pt_tensor pt_shape_of(const pt_loop* loop, unsigned operand) {
   return pt_is_rest(loop, operand) ? vector_of(&loop->whole->operands[operand]) : seen_by_axes(loop, operand);
 }
 
 /* ---- steps ---- */
 
 /* What is held of a result is all that the loops inside of those over terms make. */
-static int is_held_along(const pt_loop* loop, unsigned operand, unsigned at) {
-  return (loop->inner >> at & 1) != 0 && (is_output(loop, operand) || pt_is_rest(loop, operand));
+int pt_is_held_along(const pt_loop* loop, unsigned operand, unsigned at) {
+  return (loop->inner >> at & 1) != 0 && (pt_is_output(loop, operand) || pt_is_rest(loop, operand));
 }
 
-/* A range of indices along an axis. */
-typedef struct range {
-  uint32_t begin, end;
-} range;
-
 /* The range of this step. */
-static range range_of(const pt_loop* loop, unsigned number) {
+pt_range pt_range_of(const pt_loop* loop, unsigned number) {
   const uint32_t extent = loop->axes.axis[number].extent;
   uint32_t length = extent;
-  range found = {0, extent};
+  pt_range found = {0, extent};
   unsigned at;
   for (at = 0; at < loop->loops; ++at) {
     if (loop->axis[at] != number) continue;
@@ -79,26 +73,15 @@ static range range_of(const pt_loop* loop, unsigned number) {
   return found;
 }
 
-static range range_at(const pt_loop* loop, unsigned at) {
-  return range_of(loop, loop->axis[at]);
+pt_range pt_range_at(const pt_loop* loop, unsigned at) {
+  return pt_range_of(loop, loop->axis[at]);
 }
 
-/* The part of the operand at this step, as far as the loops say that are not `without`. */
-static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without);
-
-/* An update's slice, which the loops outside of those over terms leave of its results: runs of elements, in each of which the loop behind the terms has
- * `parts` steps. */
-typedef struct updated {
-  pt_box box;
-  uint32_t runs, run, parts;
-  uint8_t dims; /* in front of the innermost one that is cut */
-} updated;
-
-static updated updated_of(const pt_loop* loop) {
+pt_updated pt_updated_of(const pt_loop* loop) {
   const unsigned rest = loop->loops - 1u;
-  updated found;
+  pt_updated found;
   unsigned dim;
-  found.box = box_of(loop, loop->whole->input_count, loop->inner);
+  found.box = pt_box_of(loop, loop->whole->input_count, loop->inner);
   found.runs = found.run = 1;
   dim = found.box.rank;
   while (dim > 0 && found.box.extent[dim - 1] == found.box.whole[dim - 1]) found.run *= found.box.extent[--dim];
@@ -109,10 +92,10 @@ static updated updated_of(const pt_loop* loop) {
   return found;
 }
 
-static uint32_t count_at(const pt_loop* loop, unsigned at) {
-  updated update;
+uint32_t pt_count_at(const pt_loop* loop, unsigned at) {
+  pt_updated update;
   if (loop->axis[at] != PT_REST) return loop->counts[at];
-  update = updated_of(loop);
+  update = pt_updated_of(loop);
   return update.runs * update.parts;
 }
 
@@ -133,7 +116,7 @@ int pt_is_at_rest(const pt_loop* loop) {
 /* Does the loop have a step more, outside of what it is in? What is behind the terms is passed over until they are complete. */
 static int goes_on(const pt_loop* loop, unsigned at) {
   if (loop->axis[at] == PT_REST && !has_all_terms(loop)) return 0;
-  return loop->index[at] + 1 < count_at(loop, at);
+  return loop->index[at] + 1 < pt_count_at(loop, at);
 }
 
 unsigned pt_loop_changes(const pt_loop* loop) {
@@ -157,7 +140,7 @@ void pt_loop_next(pt_loop* loop) {
 unsigned pt_loops_of(const pt_loop* loop, unsigned operand) {
   unsigned at, found = 0;
   for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.dim[loop->axis[at]][operand] >= 0 && loop->counts[at] > 1 && !is_held_along(loop, operand, at))
+    if (loop->axes.dim[loop->axis[at]][operand] >= 0 && loop->counts[at] > 1 && !pt_is_held_along(loop, operand, at))
       found |= 1u << at;
   return found;
 }
@@ -167,7 +150,7 @@ int pt_next_slice(pt_loop* loop, unsigned operand) {
   unsigned at = loop->loops;
   while (at-- > 0) {
     if ((own >> at & 1) == 0) continue;
-    if (loop->index[at] + 1 < count_at(loop, at)) {
+    if (loop->index[at] + 1 < pt_count_at(loop, at)) {
       ++loop->index[at];
       return 1;
     }
@@ -176,12 +159,12 @@ int pt_next_slice(pt_loop* loop, unsigned operand) {
   return 0;
 }
 
-static int is_outer(const pt_loop* loop, unsigned at) {
+int pt_is_outer(const pt_loop* loop, unsigned at) {
   return loop->axis[at] != PT_REST && (loop->inner >> at & 1) == 0 && !loop->axes.axis[loop->axis[at]].reduces;
 }
 
 /* Steps of the loop behind the terms. Of the slices of each loop outside of those over terms the last may be smaller than the others. */
-static uint64_t updates_of(const pt_loop* loop) {
+uint64_t pt_updates_of(const pt_loop* loop) {
   pt_loop each = *loop;
   const unsigned rest = loop->loops - 1u;
   uint64_t sum = 0;
@@ -190,13 +173,13 @@ static uint64_t updates_of(const pt_loop* loop) {
     uint64_t times = 1;
     for (at = 0; at < rest; ++at) {
       const unsigned is_last = lasts >> at & 1;
-      each.index[at] = is_last && is_outer(loop, at) ? loop->counts[at] - 1 : 0;
-      if (!is_outer(loop, at))
+      each.index[at] = is_last && pt_is_outer(loop, at) ? loop->counts[at] - 1 : 0;
+      if (!pt_is_outer(loop, at))
         times *= 1 - is_last;
       else if (!is_last)
         times *= loop->counts[at] - 1;
     }
-    if (times > 0) sum += times * count_at(&each, rest);
+    if (times > 0) sum += times * pt_count_at(&each, rest);
   }
   return sum;
 }
@@ -206,12 +189,12 @@ uint64_t pt_steps_of(const pt_loop* loop) {
   unsigned at;
   for (at = 0; at < loop->loops; ++at)
     if (loop->axis[at] != PT_REST) steps *= loop->counts[at];
-  return loop->rests ? steps + updates_of(loop) : steps;
+  return loop->rests ? steps + pt_updates_of(loop) : steps;
 }
 
 /* Is the loop over an axis whose first slice alone makes the result? */
 static int makes_once(const pt_loop* loop, unsigned at, unsigned operand) {
-  return loop->axes.axis[loop->axis[at]].once && is_output(loop, operand) &&
+  return loop->axes.axis[loop->axis[at]].once && pt_is_output(loop, operand) &&
          loop->axes.dim[loop->axis[at]][operand] < 0;
 }
 
@@ -220,10 +203,10 @@ uint64_t pt_moves_of(const pt_loop* loop, unsigned operand) {
   const unsigned own = pt_loops_of(loop, operand);
   unsigned at, moving = loop->loops;
   uint64_t moves = 1;
-  if (pt_is_rest(loop, operand)) return updates_of(loop);
+  if (pt_is_rest(loop, operand)) return pt_updates_of(loop);
   while (moving > 0 && (own >> (moving - 1) & 1) == 0) --moving;
   for (at = 0; at < moving; ++at)
-    if ((loop->axis[at] != PT_PASSES || !is_output(loop, operand)) && !makes_once(loop, at, operand))
+    if ((loop->axis[at] != PT_PASSES || !pt_is_output(loop, operand)) && !makes_once(loop, at, operand))
       moves *= loop->counts[at];
   return moves;
 }
@@ -257,12 +240,6 @@ int pt_looks_up(const pt_loop* loop) {
 
 /* ---- windows ---- */
 
-/* Indices of a windowed operand for [begin, end) of the axis. Of a convolution: the paddings of the part, too; of a slice: where the part's first
- * element lies in the other operand's part, or of a negative step the last. */
-typedef struct window {
-  int64_t from, to, top, bottom, start;
-} window;
-
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
@@ -275,7 +252,7 @@ static const pt_tensor* weight_of(const pt_op_view* view) {
   return &view->operands[is_dw ? view->input_count : 1];
 }
 
-static int is_convolution(const pt_axis* axis) {
+int pt_is_convolution(const pt_axis* axis) {
   return axis->windowed != 0 && (axis->window == PT_WINDOW_CONV || axis->window == PT_WINDOW_CONV_BACK);
 }
 
@@ -284,11 +261,11 @@ int pt_is_windowed(const pt_axis* axis, unsigned operand) {
 }
 
 /* Of operand 0 of a convolution. */
-static window rows_of(const pt_loop* loop, const pt_axis* axis, int64_t begin, int64_t end) {
+static pt_part rows_of(const pt_loop* loop, const pt_axis* axis, int64_t begin, int64_t end) {
   const int64_t* ints = loop->whole->ints;
   const int64_t rows = loop->whole->operands[0].dims[2], stride = ints[PT_CONV_STRIDE_H], pad = ints[PT_CONV_PAD_TOP],
                 reach = ((int64_t)weight_of(loop->whole)->dims[2] - 1) * ints[PT_CONV_DILATION_H];
-  window w = {0, 0, 0, 0, 0};
+  pt_part w = {0, 0, 0, 0, 0};
   if (axis->window == PT_WINDOW_CONV) {
     const int64_t from = begin * stride - pad, to = (end - 1) * stride - pad + reach + 1;
     w.from = least(most(from, 0), rows - 1);
@@ -308,10 +285,10 @@ static window rows_of(const pt_loop* loop, const pt_axis* axis, int64_t begin, i
 }
 
 /* What a slice picks its elements [begin, end) from. */
-static window picked(const int64_t* start_and_step, int64_t begin, int64_t end) {
+static pt_part picked(const int64_t* start_and_step, int64_t begin, int64_t end) {
   const int64_t step = start_and_step[1], first = start_and_step[0] + begin * step,
                 last = start_and_step[0] + (end - 1) * step;
-  window w = {0, 0, 0, 0, 0};
+  pt_part w = {0, 0, 0, 0, 0};
   w.from = least(first, last);
   w.to = most(first, last) + 1;
   w.start = first - w.from;
@@ -324,9 +301,9 @@ static int64_t places_below(int64_t start, int64_t step, int64_t end) {
 }
 
 /* Which of `count` elements at start, start + step, .. lie in [begin, end). */
-static window spread(const int64_t* start_and_step, int64_t count, int64_t begin, int64_t end) {
+static pt_part spread(const int64_t* start_and_step, int64_t count, int64_t begin, int64_t end) {
   const int64_t start = start_and_step[0], step = start_and_step[1];
-  window w = {0, 0, 0, 0, 0};
+  pt_part w = {0, 0, 0, 0, 0};
   if (step > 0) {
     w.from = least(places_below(start, step, begin), count);
     w.to = least(places_below(start, step, end), count);
@@ -346,11 +323,11 @@ static int64_t joined_at(const pt_loop* loop, unsigned operand, unsigned dim) {
   return at;
 }
 
-static window window_of(const pt_loop* loop, unsigned number, unsigned operand, range by) {
+pt_part pt_window_of(const pt_loop* loop, unsigned number, unsigned operand, pt_range by) {
   const pt_axis* axis = &loop->axes.axis[number];
   const unsigned dim = (unsigned)loop->axes.dim[number][operand];
   const int64_t begin = by.begin, end = by.end, extent = loop->whole->operands[operand].dims[dim];
-  window w = {0, 0, 0, 0, 0};
+  pt_part w = {0, 0, 0, 0, 0};
   switch (axis->window) {
     case PT_WINDOW_PICKED:
       return picked(&loop->whole->ints[2 * dim], begin, end);
@@ -377,7 +354,7 @@ static uint32_t common_divisor(int64_t a, int64_t b) {
 }
 
 /* A number that divides every index at which a part of the operand begins or ends, but for its whole extent. */
-static uint32_t window_step(const pt_loop* loop, unsigned at, unsigned operand) {
+uint32_t pt_window_step(const pt_loop* loop, unsigned at, unsigned operand) {
   const unsigned number = loop->axis[at];
   const pt_axis* axis = &loop->axes.axis[number];
   const unsigned dim = (unsigned)loop->axes.dim[number][operand];
@@ -406,8 +383,8 @@ static void cut(const pt_loop* loop, unsigned operand, unsigned at, pt_box* box)
   const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
   const int along = loop->axes.dim[loop->axis[at]][operand];
   if (pt_is_windowed(axis, operand)) {
-    const range by = range_at(loop, at);
-    const window w = window_of(loop, loop->axis[at], operand, by);
+    const pt_range by = pt_range_at(loop, at);
+    const pt_part w = pt_window_of(loop, loop->axis[at], operand, by);
     box->begin[along] = (uint32_t)w.from;
     box->extent[along] = (uint32_t)(w.to - w.from);
   } else {
@@ -427,7 +404,7 @@ static void take_whole(const pt_tensor* shape, pt_box* box) {
   for (dim = 0; dim < shape->rank; ++dim) box->whole[dim] = box->extent[dim] = shape->dims[dim];
 }
 
-static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
+pt_box pt_box_of(const pt_loop* loop, unsigned operand, unsigned without) {
   pt_box box;
   unsigned at;
   if (loop->axes.flat || loop->axes.merged > 0) {
@@ -452,10 +429,10 @@ static pt_box box_of(const pt_loop* loop, unsigned operand, unsigned without) {
 }
 
 /* Elements of an operand that is updated behind the terms, at this step of that loop. */
-static pt_box updated_box(const pt_loop* loop, unsigned operand) {
-  const pt_tensor shape = shape_of(loop, operand);
+pt_box pt_updated_box(const pt_loop* loop, unsigned operand) {
+  const pt_tensor shape = pt_shape_of(loop, operand);
   const unsigned rest = loop->loops - 1u;
-  const updated update = updated_of(loop);
+  const pt_updated update = pt_updated_of(loop);
   const uint32_t from = loop->index[rest] % update.parts * loop->tile[rest];
   uint32_t number = loop->index[rest] / update.parts, begin = from, stride = 1;
   pt_box box;
@@ -476,13 +453,13 @@ static pt_box updated_box(const pt_loop* loop, unsigned operand) {
 }
 
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
-  if (pt_is_rest(loop, operand)) return updated_box(loop, operand);
-  return box_of(loop, operand, is_output(loop, operand) ? loop->inner : 0);
+  if (pt_is_rest(loop, operand)) return pt_updated_box(loop, operand);
+  return pt_box_of(loop, operand, pt_is_output(loop, operand) ? loop->inner : 0);
 }
 
 pt_box pt_part_of(const pt_loop* loop, unsigned operand) {
-  if (pt_is_rest(loop, operand)) return updated_box(loop, operand);
-  return box_of(loop, operand, 0);
+  if (pt_is_rest(loop, operand)) return pt_updated_box(loop, operand);
+  return pt_box_of(loop, operand, 0);
 }
 
 /* Where the part begins in what is held. */
@@ -550,7 +527,7 @@ typedef struct sliced_sums {
 
 static sliced_sums sums_of(const pt_loop* loop) {
   const unsigned made = loop->whole->input_count;
-  const pt_box held = box_of(loop, made, loop->inner);
+  const pt_box held = pt_box_of(loop, made, loop->inner);
   sliced_sums sums = {1, 1, 1, 1};
   unsigned dim, at;
   int cut_dim = -1;
@@ -572,9 +549,9 @@ static sliced_sums sums_of(const pt_loop* loop) {
 
 pt_sums pt_sums_at(const pt_loop* loop, uint64_t at) {
   const sliced_sums sums = sums_of(loop);
-  const updated update = updated_of(loop);
+  const pt_updated update = pt_updated_of(loop);
   const unsigned rest = loop->loops - 1u;
-  const pt_box box = updated_box(loop, 2);
+  const pt_box box = pt_updated_box(loop, 2);
   const uint64_t element = (uint64_t)(loop->index[rest] / update.parts) * update.run +
                            loop->index[rest] % update.parts * loop->tile[rest] +
                            at; /* of all that is updated together */
@@ -600,32 +577,32 @@ uint64_t pt_sums_begin(const pt_loop* loop) {
 
 /* ---- traffic ---- */
 
-static uint64_t tensor_bytes(const pt_loop* loop, unsigned operand) {
+uint64_t pt_tensor_bytes(const pt_loop* loop, unsigned operand) {
   const pt_tensor* whole = &loop->whole->operands[operand];
   return pt_type_elements(whole) * pt_dtype_size(whole->dtype);
 }
 
-static uint32_t units_for(const pt_loop* loop, uint64_t bytes) {
+uint32_t pt_units_for(const pt_loop* loop, uint64_t bytes) {
   return (uint32_t)((bytes + loop->unit - 1) / loop->unit);
 }
 
 /* So many units move with a run of a row that is looked up, wherever the row lies. */
 static uint64_t units_of_row(const pt_loop* loop, const pt_runs* run) {
-  const uint64_t all = units_for(loop, tensor_bytes(loop, 0));
+  const uint64_t all = pt_units_for(loop, pt_tensor_bytes(loop, 0));
   const uint64_t each = loop->how[0] == PT_DENSE  ? run->bytes / loop->unit
                         : loop->how[0] == PT_SPAN ? loop->units[0]
-                                                  : units_for(loop, run->bytes + loop->unit - 1);
+                                                  : pt_units_for(loop, run->bytes + loop->unit - 1);
   return each < all ? each : all;
 }
 
 pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) {
   const uint64_t end = run->begin + run->bytes;
-  const int is_carried = loop->how[operand] == PT_CARRIED && end < tensor_bytes(loop, operand);
+  const int is_carried = loop->how[operand] == PT_CARRIED && end < pt_tensor_bytes(loop, operand);
   pt_units units;
   units.first = run->begin / loop->unit;
   units.end = (is_carried ? end : end + loop->unit - 1) / loop->unit;
   if (operand == 0 && pt_looks_up(loop)) { /* as many for each row */
-    const uint64_t all = units_for(loop, tensor_bytes(loop, 0)), each = units_of_row(loop, run);
+    const uint64_t all = pt_units_for(loop, pt_tensor_bytes(loop, 0)), each = units_of_row(loop, run);
     if (units.first > all - each) units.first = all - each;
     units.end = units.first + each;
   }
@@ -634,27 +611,27 @@ pt_units pt_units_of(const pt_loop* loop, unsigned operand, const pt_runs* run) 
 
 /* ---- the call of a step ---- */
 
-static void point_at(pt_tensor* tensor, const pt_box* box) {
+void pt_point_at(pt_tensor* tensor, const pt_box* box) {
   memcpy(tensor->dims, box->extent, sizeof tensor->dims);
   tensor->rank = box->rank;
 }
 
 void pt_slice_view(const pt_loop* loop, pt_op_view* view) {
   unsigned operand, at;
-  for (operand = 0; operand < operands_of(view); ++operand) {
-    const pt_box box = box_of(loop, operand, 0);
-    point_at(&view->operands[operand], &box);
+  for (operand = 0; operand < pt_operands_of(view); ++operand) {
+    const pt_box box = pt_box_of(loop, operand, 0);
+    pt_point_at(&view->operands[operand], &box);
   }
   for (at = 0; at < loop->loops; ++at) {
     const pt_axis* axis = &loop->axes.axis[loop->axis[at]];
-    const range by = range_at(loop, at);
+    const pt_range by = pt_range_at(loop, at);
     if (axis->grouped) view->ints[PT_CONV_GROUPS] = (int64_t)by.end - by.begin;
-    if (is_convolution(axis)) {
-      const window w = window_of(loop, loop->axis[at], 0, by);
+    if (pt_is_convolution(axis)) {
+      const pt_part w = pt_window_of(loop, loop->axis[at], 0, by);
       view->ints[PT_CONV_PAD_TOP] = w.top;
       view->ints[PT_CONV_PAD_BOTTOM] = w.bottom;
     } else if (axis->windowed != 0 && axis->window != PT_WINDOW_JOINED) {
-      view->ints[2 * loop->axes.dim[loop->axis[at]][0]] = window_of(loop, loop->axis[at], 0, by).start;
+      view->ints[2 * loop->axes.dim[loop->axis[at]][0]] = pt_window_of(loop, loop->axis[at], 0, by).start;
     }
   }
 }
@@ -669,498 +646,10 @@ void pt_slice_call(const pt_loop* loop, pt_call* call) {
     if (axis->reduces && loop->index[at] > 0) call->terms |= PT_GOES_ON;
     if (axis->reduces && loop->index[at] + 1 < loop->counts[at]) call->terms |= PT_UNFINISHED;
     if (!axis->placed) continue;
-    call->slice_begin = range_at(loop, at).begin;
+    call->slice_begin = pt_range_at(loop, at).begin;
     call->whole_extent = axis->extent;
   }
   if (loop->rests) call->terms |= PT_UNFINISHED; /* the update comes later */
-}
-
-/* ---- opening ---- */
-
-/* The largest extents of an operand's slices: along windows every step is asked, along other axes the first is the largest. */
-static pt_box largest_slice(pt_loop* loop, unsigned operand) {
-  pt_box largest = pt_slice_of(loop, operand);
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at) {
-    const unsigned number = loop->axis[at];
-    const int along = loop->axes.dim[number][operand];
-    if (!pt_is_windowed(&loop->axes.axis[number], operand) || is_held_along(loop, operand, at)) continue;
-    for (loop->index[at] = 1; loop->index[at] < loop->counts[at]; ++loop->index[at]) {
-      const range by = range_at(loop, at);
-      const window w = window_of(loop, number, operand, by);
-      if (w.to - w.from > largest.extent[along]) largest.extent[along] = (uint32_t)(w.to - w.from);
-    }
-    loop->index[at] = 0;
-  }
-  return largest;
-}
-
-/* By how much the places where slices begin along the dimension differ at least; 0: it is not cut. */
-static uint32_t step_along(const pt_loop* loop, unsigned operand, const pt_box* largest, unsigned dim) {
-  uint32_t step = 0; /* an outer loop's slices are cut into equal ones: the least is that of the inner one */
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at) {
-    const unsigned number = loop->axis[at];
-    const pt_axis* axis = &loop->axes.axis[number];
-    uint32_t own;
-    if (loop->axes.dim[number][operand] != (int)dim || is_held_along(loop, operand, at)) continue;
-    if (axis->looks_up && operand == 0) return pt_looks_up(loop) ? 1 : 0;
-    if (pt_is_windowed(axis, operand))
-      return loop->counts[at] > 1 || largest->extent[dim] < largest->whole[dim] ? window_step(loop, at, operand) : 0;
-    if (loop->counts[at] < 2) continue;
-    own = largest->whole[dim] / axis->extent * loop->tile[at];
-    if (step == 0 || own < step) step = own;
-  }
-  return step;
-}
-
-static void find_run_dim(pt_loop* loop, unsigned operand, const pt_box* largest) {
-  unsigned dim = largest->rank;
-  while (dim > 0 && step_along(loop, operand, largest, dim - 1) == 0) --dim;
-  loop->run_dim[operand] = (uint8_t)(dim > 0 ? dim - 1 : 0);
-}
-
-/* Does every run begin and end at a unit? `to_the_end`: the tensor's last run may end with the tensor. */
-static int is_of_units(const pt_loop* loop, unsigned operand, const pt_box* largest, int to_the_end) {
-  const unsigned run_dim = loop->run_dim[operand];
-  uint64_t stride = largest->element, outer = 1;
-  unsigned dim;
-  for (dim = 0; dim < run_dim; ++dim) outer *= largest->whole[dim];
-  for (dim = largest->rank; dim-- > 0; stride *= largest->whole[dim]) {
-    const uint32_t step = step_along(loop, operand, largest, dim);
-    if (step != 0 && stride * step % loop->unit != 0) return 0;
-    if (dim < run_dim && stride % loop->unit != 0) return 0;
-    if (dim == run_dim && !(to_the_end && outer == 1) && stride * largest->whole[dim] % loop->unit != 0) return 0;
-  }
-  return 1;
-}
-
-/* Does each slice of the output, of one run, begin where the one before ends? */
-static int follows_itself(const pt_loop* loop, unsigned operand) {
-  unsigned at;
-  int last = -1;
-  for (at = 0; at < loop->loops; ++at) {
-    if ((pt_loops_of(loop, operand) >> at & 1) == 0) continue;
-    if (loop->axes.dim[loop->axis[at]][operand] <= last) return 0;
-    last = loop->axes.dim[loop->axis[at]][operand];
-  }
-  return 1;
-}
-
-/* Does the operand move between storage and its buffer in whole units alone? */
-static int moves_units(const pt_loop* loop, unsigned operand) {
-  const pt_box box = pt_slice_of(loop, operand);
-  return loop->how[operand] == PT_DENSE || (loop->how[operand] == PT_SPAN && is_of_units(loop, operand, &box, 1));
-}
-
-/* Has the part no gaps within what is held? The other slices of the inner loops are as large, or smaller along the dimension that these cut. */
-static int is_dense_within(const pt_box* held, const pt_box* part) {
-  unsigned dim = held->rank;
-  while (dim > 0 && part->extent[dim - 1] == held->extent[dim - 1]) --dim;
-  while (dim > 1)
-    if (part->extent[--dim - 1] != 1) return 0;
-  return 1;
-}
-
-/* Has a result's part no gaps in its tensor? */
-static int is_dense(const pt_box* part) {
-  pt_box whole = *part;
-  memcpy(whole.extent, part->whole, sizeof whole.extent);
-  return is_dense_within(&whole, part);
-}
-
-/* The input that a streamed result of an update lies over in its buffer; 0: none. */
-static unsigned updated_input(const pt_loop* loop, unsigned operand) {
-  const unsigned input = operand - loop->whole->input_count + 2;
-  return is_output(loop, operand) && input < loop->whole->input_count && pt_is_streamed(loop->whole, input) ? input : 0;
-}
-
-/* The same for what moves behind the terms, in whole units alone. */
-static pt_status hold_rest(pt_loop* loop, unsigned operand) {
-  const pt_box box = box_of(loop, operand, loop->inner);
-  const unsigned rest = loop->loops - 1u;
-  const updated update = updated_of(loop);
-  uint64_t stride = box.element;
-  unsigned dim, at;
-  loop->how[operand] = PT_IN_PLACE;
-  if (!pt_is_streamed(loop->whole, operand)) return PT_OK;
-  loop->how[operand] = PT_SPAN;
-  for (dim = box.rank; dim-- > 0; stride *= box.whole[dim]) {
-    if (dim < update.dims && box.extent[dim] > 1 && stride % loop->unit != 0) return PT_E_PLAN;
-    for (at = 0; at < rest; ++at)
-      if (is_outer(loop, at) && loop->counts[at] > 1 && loop->axes.dim[loop->axis[at]][operand] == (int)dim &&
-          stride * loop->tile[at] * (box.whole[dim] / loop->axes.axis[loop->axis[at]].extent) % loop->unit != 0)
-        return PT_E_PLAN;
-  }
-  if (update.parts > 1 && (uint64_t)loop->tile[rest] * box.element % loop->unit != 0) return PT_E_PLAN;
-  if (updated_input(loop, operand) == 0) {
-    const pt_box slice = updated_box(loop, operand);
-    loop->units[operand] = units_for(loop, (uint64_t)slice.extent[0] * box.element);
-  }
-  return loop->unit % box.element != 0 ? PT_E_PLAN : PT_OK;
-}
-
-/* Decides how the operand's slices are held, and how many units that takes. */
-static pt_status hold(pt_loop* loop, unsigned operand) {
-  const pt_box box = largest_slice(loop, operand);
-  pt_runs runs;
-  uint64_t held;
-  if (pt_is_rest(loop, operand)) return hold_rest(loop, operand);
-  if (tensor_bytes(loop, operand) / loop->unit >= PT_NOWHERE / 2) return PT_E_PLAN;
-  find_run_dim(loop, operand, &box);
-  runs = pt_runs_of(loop, operand, &box);
-  held = runs.bytes * runs.count;
-  if (!pt_is_streamed(loop->whole, operand)) {
-    const pt_box part = pt_part_of(loop, operand);
-    const int in_place = loop->inner != 0 && is_output(loop, operand) ? is_dense(&part) : runs.count == 1;
-    loop->how[operand] = in_place ? PT_IN_PLACE : PT_PACKED;
-    if (in_place) held = 0;
-  } else if (runs.count == 1) {
-    const int is_whole = is_of_units(loop, operand, &box, 1);
-    loop->how[operand] = is_output(loop, operand) && !is_whole ? PT_CARRIED : PT_SPAN;
-    if (loop->how[operand] == PT_CARRIED && !follows_itself(loop, operand)) return PT_E_PLAN;
-    if (!is_whole) held += loop->unit - 1; /* the first and the last unit are needed in part */
-  } else if (is_of_units(loop, operand, &box, 0)) {
-    loop->how[operand] = PT_DENSE;
-  } else if (is_output(loop, operand)) {
-    return PT_E_PLAN;
-  } else {
-    const uint32_t stage = units_for(loop, runs.bytes + loop->unit - 1);
-    loop->how[operand] = PT_STAGED;
-    if (stage > loop->stage_units) loop->stage_units = stage;
-  }
-  if (held != 0 && loop->unit % box.element != 0) return PT_E_PLAN; /* buffers begin at units */
-  if (held != 0 && is_output(loop, operand)) {
-    const pt_box part = pt_part_of(loop, operand);
-    if (!is_dense_within(&box, &part)) return PT_E_PLAN;
-  }
-  loop->units[operand] = units_for(loop, held);
-  return PT_OK;
-}
-
-/* The extent of the first slice along an axis. */
-static uint32_t slice_along(const pt_loop* loop, unsigned number) {
-  const range by = range_of(loop, number);
-  return by.end - by.begin;
-}
-
-/* Has every step one index along each axis that looks rows up? */
-static int is_one_row(const pt_loop* loop) {
-  unsigned number;
-  for (number = 0; number < loop->axes.count; ++number)
-    if (loop->axes.axis[number].looks_up && slice_along(loop, number) != 1) return 0;
-  return 1;
-}
-
-int pt_has_rest(const pt_op_view* view) {
-  return view->op == PT_OP_matmul_update || view->op == PT_OP_conv2d_dw_update;
-}
-
-/* The kernel's sums lie in its result between two calls, or, those of an update, in its workspace without gaps. */
-int pt_holds_sums(const pt_op_view* view) {
-  switch (view->op) {
-    case PT_OP_matmul:
-    case PT_OP_matmul_act:
-    case PT_OP_conv2d:
-    case PT_OP_conv2d_act:
-    case PT_OP_conv2d_dx:
-    case PT_OP_conv2d_dz:
-    case PT_OP_conv2d_dw:
-      return 1;
-    default:
-      return pt_has_rest(view);
-  }
-}
-
-/* Those of an update have one loop inside of those over terms, and one behind. */
-static int holds_inner(const pt_loop* loop) {
-  if (!pt_holds_sums(loop->whole)) return 0;
-  return !pt_has_rest(loop->whole) || (loop->rests && (loop->inner & (loop->inner - 1)) == 0);
-}
-
-static int cuts_all_results(const pt_loop* loop, unsigned number) {
-  unsigned output;
-  for (output = loop->whole->input_count; output < operands_of(loop->whole); ++output)
-    if (loop->axes.dim[number][output] < 0) return 0;
-  return 1;
-}
-
-/* A second loop over an axis cuts each slice of the first into equal ones, inside of the terms. */
-static int cuts_again(const pt_loop* loop, unsigned at) {
-  unsigned first;
-  for (first = 0; loop->axis[first] != loop->axis[at];) ++first;
-  return (loop->inner >> at & 1) != 0 && (loop->inner >> first & 1) == 0 &&
-         loop->axes.axis[loop->axis[at]].windowed == 0 &&
-         loop->axes.axis[loop->axis[at]].extent % loop->tile[first] == 0 && loop->tile[first] % loop->tile[at] == 0;
-}
-
-static pt_status check_rest(const pt_loop* loop, const pt_kernel* kernel) {
-  return pt_has_rest(loop->whole) && pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_OK : PT_E_PLAN;
-}
-
-/* The sums' terms come in order while their results are held. Every other loop cuts all results, or makes them with its first slice. */
-static pt_status check_loops(const pt_loop* loop, const pt_kernel* kernel) {
-  unsigned at, seen = 0;
-  int reduced = -1;
-  if (loop->inner != 0 && !holds_inner(loop)) return PT_E_PLAN;
-  for (at = 0; at < loop->loops; ++at) {
-    const unsigned number = loop->axis[at];
-    const pt_axis* axis = &loop->axes.axis[number];
-    if (number == PT_REST) return check_rest(loop, kernel);
-    if ((seen >> number & 1) != 0 && !cuts_again(loop, at)) return PT_E_PLAN;
-    if (loop->tile[at] > axis->extent) return PT_E_PLAN;
-    seen |= 1u << number;
-    if ((loop->inner >> at & 1) != 0 && !cuts_all_results(loop, number)) return PT_E_PLAN;
-    if (loop->counts[at] == 1 || number == PT_PASSES) continue;
-    if (axis->looks_up && !is_one_row(loop)) return PT_E_PLAN;
-    if (axis->reduces) {
-      if ((int)number < reduced) return PT_E_PLAN;
-      if (axis->within >= 0 && slice_along(loop, (unsigned)axis->within) != 1) return PT_E_PLAN;
-      reduced = (int)number;
-      continue;
-    }
-    if (!axis->once && !cuts_all_results(loop, number)) return PT_E_PLAN;
-  }
-  return reduced >= 0 && !pt_kernel_makes_parts(kernel->op, kernel->algorithm) ? PT_E_PLAN : PT_OK;
-}
-
-/* Goes on to a slice of another shape: along rows of a convolution to the next that has other extents or paddings, along other windows and passes to the next, along other axes to the last.
- * 0: there is none, and the loop is at its first slice again. */
-static int next_shape(pt_loop* loop, unsigned at) {
-  const unsigned number = loop->axis[at];
-  const pt_axis* axis = &loop->axes.axis[number];
-  const range first = range_at(loop, at);
-  window before = {0, 0, 0, 0, 0};
-  if (is_convolution(axis)) before = window_of(loop, number, 0, first);
-  while (number != PT_REST && ++loop->index[at] < loop->counts[at]) {
-    const range by = range_at(loop, at);
-    if (is_convolution(axis)) {
-      const window w = window_of(loop, number, 0, by);
-      if (w.to - w.from == before.to - before.from && w.top == before.top && w.bottom == before.bottom &&
-          by.end - by.begin == first.end - first.begin)
-        continue;
-    } else if (axis->windowed == 0 && number != PT_PASSES) {
-      loop->index[at] = loop->counts[at] - 1;
-    }
-    return 1;
-  }
-  loop->index[at] = 0;
-  return 0;
-}
-
-/* Goes on to a step that calls the kernel on other extents. 0: there are no more. */
-static int next_kind(pt_loop* loop) {
-  unsigned at = loop->loops;
-  while (at-- > 0)
-    if (next_shape(loop, at)) return 1;
-  return 0;
-}
-
-static int convolves(const pt_loop* loop) {
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at)
-    if (is_convolution(&loop->axes.axis[loop->axis[at]])) return 1;
-  return 0;
-}
-
-/* The workspace of the kernel for any step, in bytes. PT_E_PLAN: a slice lies in the padding alone. */
-static pt_status kernel_workspace(pt_loop* loop, const pt_kernel* kernel, const pt_pool* pool, uint64_t* bytes) {
-  static const pt_scalars scalars = {1, 0, 0, NULL, 0};
-  pt_op_view view = *loop->whole;
-  *bytes = 0;
-  if (kernel->workspace_bytes == NULL && !convolves(loop)) return PT_OK;
-  do {
-    size_t needed;
-    pt_call call;
-    pt_slice_view(loop, &view);
-    if (convolves(loop) && (view.ints[PT_CONV_PAD_TOP] < 0 || view.ints[PT_CONV_PAD_BOTTOM] < 0)) return PT_E_PLAN;
-    if (kernel->workspace_bytes == NULL) continue;
-    if (loop->rests) { /* holds the sums of all that is updated together */
-      const pt_box held = box_of(loop, view.input_count, loop->inner);
-      point_at(&view.operands[view.input_count], &held);
-    }
-    call = pt_call_of(&view, pool);
-    call.scalars = &scalars;
-    pt_slice_call(loop, &call);
-    needed = kernel->workspace_bytes(&call);
-    if (needed == PT_NO_KERNEL) return PT_E_KERNEL;
-    if (needed > *bytes) *bytes = needed;
-  } while (next_kind(loop));
-  return PT_OK;
-}
-
-/* Buffers stand one behind the other, then the stage, then the kernel's workspace. */
-static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
-  uint64_t at = 0;
-  unsigned operand;
-  for (operand = 0; operand < operands_of(loop->whole); ++operand) {
-    loop->buffer[operand] = (uint32_t)at;
-    at += loop->units[operand];
-    if (pt_is_rest(loop, operand) && updated_input(loop, operand) != 0)
-      loop->buffer[operand] = loop->buffer[updated_input(loop, operand)];
-  }
-  loop->stage = (uint32_t)at;
-  at += loop->stage_units;
-  loop->kernel = (uint32_t)at;
-  if (at >= PT_NOWHERE / 2) return PT_E_PLAN;
-  loop->workspace_bytes = at * loop->unit + kernel_bytes;
-  return PT_OK;
-}
-
-static void add_loop(pt_loop* loop, unsigned axis, uint32_t tile) {
-  const range whole = range_of(loop, axis);
-  loop->axis[loop->loops] = (uint8_t)axis;
-  loop->tile[loop->loops] = tile;
-  loop->counts[loop->loops] = (whole.end - whole.begin - 1) / tile + 1;
-  ++loop->loops;
-}
-
-/* What is behind the terms is cut as the elements of the parameter are. */
-static pt_status add_rest(pt_loop* loop, uint32_t tile) {
-  const unsigned operands = operands_of(loop->whole), at = loop->loops;
-  unsigned operand;
-  if (loop->whole->input_count < 3 || loop->whole->output_count < 1 || loop->axes.flat) return PT_E_PLAN;
-  if (pt_type_elements(&loop->whole->operands[loop->whole->input_count]) > INT32_MAX) return PT_E_PLAN;
-  memset(&loop->axes.axis[PT_REST], 0, sizeof loop->axes.axis[PT_REST]);
-  loop->axes.axis[PT_REST].within = -1;
-  for (operand = 0; operand < operands; ++operand) loop->axes.dim[PT_REST][operand] = operand < 2 ? -1 : 0;
-  loop->rests = 1;
-  loop->axis[at] = PT_REST;
-  loop->tile[at] = tile;
-  ++loop->loops;
-  loop->counts[at] = count_at(loop, at);
-  return PT_OK;
-}
-
-/* A second loop over an axis of terms is the one behind them, and the last. */
-static pt_status take_loops(pt_loop* loop) {
-  const pt_slicing* slicing = &loop->whole->slicing;
-  unsigned at, terms = 0;
-  int in_passes = loop->axes.passes < 2;
-  for (at = 0; at < slicing->loops; ++at) {
-    const unsigned number = slicing->axis[at];
-    const pt_axis* axis = &loop->axes.axis[number];
-    if (number >= loop->axes.count) return PT_E_PLAN;
-    if ((terms >> number & 1) != 0) return at + 1 == slicing->loops ? add_rest(loop, slicing->tile[at]) : PT_E_PLAN;
-    if (!in_passes && axis->reduces && slicing->tile[at] < axis->extent) {
-      add_loop(loop, PT_PASSES, 1);
-      in_passes = 1;
-    }
-    if (axis->reduces)
-      terms |= 1u << number;
-    else if (terms != 0)
-      loop->inner |= (uint8_t)(1u << loop->loops);
-    add_loop(loop, number, slicing->tile[at]);
-  }
-  return PT_OK;
-}
-
-pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, const pt_kernel* kernel,
-                       const pt_pool* pool) {
-  pt_status status;
-  uint64_t kernel_bytes;
-  unsigned operand;
-  if (kernel->algorithm >= PT_FIRST_OTHER) return PT_E_PLAN; /* its order of additions depends on extents */
-  if (unit < PT_LEAST_UNIT) return PT_E_PLAN;
-  memset(loop, 0, sizeof *loop);
-  loop->whole = view;
-  loop->unit = unit;
-  pt_axes_of(view, &loop->axes);
-  status = take_loops(loop);
-  if (status == PT_OK) status = check_loops(loop, kernel);
-  for (operand = 0; status == PT_OK && operand < operands_of(view); ++operand) status = hold(loop, operand);
-  if (status == PT_OK) status = kernel_workspace(loop, kernel, pool, &kernel_bytes);
-  return status == PT_OK ? place(loop, kernel_bytes) : status;
-}
-
-/* ---- what the whole loop moves ---- */
-
-static int is_windowed(const pt_loop* loop, unsigned operand) {
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at)
-    if (pt_is_windowed(&loop->axes.axis[loop->axis[at]], operand)) return 1;
-  return 0;
-}
-
-/* What all slices of an operand move, each once. */
-static pt_traffic traffic_of_slices(const pt_loop* loop, unsigned operand) {
-  pt_loop at = *loop;
-  pt_traffic sum = {0, 0};
-  do {
-    const pt_box box = pt_slice_of(&at, operand);
-    pt_runs run = pt_runs_of(&at, operand, &box);
-    if (pt_is_empty(&box)) continue;
-    do {
-      const pt_units units = pt_units_of(loop, operand, &run);
-      if (units.first >= units.end) continue;
-      sum.bytes += (units.end - units.first) * loop->unit;
-      ++sum.transfers;
-    } while (pt_next_run(&box, &run));
-  } while (pt_next_slice(&at, operand));
-  return sum;
-}
-
-/* The same without a walk, where every run begins and ends at a unit: the slices are the whole tensor, and each index in front of the innermost dimension
- * that is cut has a run in each of that dimension's slices. */
-static pt_traffic traffic_of_units(const pt_loop* loop, unsigned operand) {
-  const pt_tensor shape = shape_of(loop, operand);
-  pt_traffic sum = {(tensor_bytes(loop, operand) + loop->unit - 1) / loop->unit * loop->unit, 1};
-  unsigned dim, at;
-  for (dim = 0; dim < loop->run_dim[operand]; ++dim) sum.transfers *= shape.dims[dim];
-  for (at = 0; at < loop->loops; ++at)
-    if (loop->axes.dim[loop->axis[at]][operand] == (int)loop->run_dim[operand] && !is_held_along(loop, operand, at))
-      sum.transfers *= loop->counts[at];
-  return sum;
-}
-
-/* The same of a table's rows, which move equally many units each. */
-static pt_traffic traffic_of_rows(const pt_loop* loop, uint64_t slices) {
-  const pt_box box = pt_slice_of(loop, 0);
-  const pt_runs run = pt_runs_of(loop, 0, &box);
-  const pt_units units = pt_units_of(loop, 0, &run);
-  pt_traffic sum;
-  sum.bytes = slices * (units.end - units.first) * loop->unit;
-  sum.transfers = slices;
-  return sum;
-}
-
-/* Of the operand. */
-static uint64_t slices_of(const pt_loop* loop, unsigned operand) {
-  const unsigned own = pt_loops_of(loop, operand);
-  uint64_t slices = 1;
-  unsigned at;
-  for (at = 0; at < loop->loops; ++at)
-    if ((own >> at & 1) != 0) slices *= loop->counts[at];
-  return slices;
-}
-
-uint64_t pt_passes_over(const pt_loop* loop, unsigned operand) {
-  if (pt_is_rest(loop, operand)) return 1;
-  return pt_moves_of(loop, operand) / slices_of(loop, operand);
-}
-
-/* The same behind the terms: the tensor, in a transfer for each step. */
-static pt_traffic traffic_of_rest(const pt_loop* loop, unsigned operand) {
-  pt_traffic sum;
-  sum.bytes = (tensor_bytes(loop, operand) + loop->unit - 1) / loop->unit * loop->unit;
-  sum.transfers = updates_of(loop);
-  return sum;
-}
-
-pt_traffic pt_traffic_of_pass(const pt_loop* loop, unsigned operand) {
-  const int looks_up = operand == 0 && pt_looks_up(loop);
-  if (pt_is_rest(loop, operand)) return traffic_of_rest(loop, operand);
-  if (looks_up && loop->how[0] == PT_SPAN) return traffic_of_rows(loop, slices_of(loop, 0));
-  if (!looks_up && !is_windowed(loop, operand) && moves_units(loop, operand)) return traffic_of_units(loop, operand);
-  return traffic_of_slices(loop, operand);
-}
-
-pt_traffic pt_traffic_of(const pt_loop* loop, unsigned operand) {
-  const uint64_t times = pt_passes_over(loop, operand);
-  pt_traffic sum = pt_traffic_of_pass(loop, operand);
-  sum.bytes *= times;
-  sum.transfers *= times;
-  return sum;
 }
 
 int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output) {
@@ -1185,16 +674,6 @@ int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output)
 }
 
 #else
-
-pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, const pt_kernel* kernel,
-                       const pt_pool* pool) {
-  (void)loop;
-  (void)view;
-  (void)unit;
-  (void)kernel;
-  (void)pool;
-  return PT_E_PLAN;
-}
 
 int pt_slices_take_over(const pt_op_view* view, unsigned input, unsigned output) {
   (void)view;

@@ -52,7 +52,7 @@ typedef struct pt_axes {
 /* Tells the axes of an op whose use is sound (pt_check_op). Their numbers are part of the plan's format. */
 void pt_axes_of(const pt_op_view* view, pt_axes* axes);
 
-/* ---- slices (slices.c) ---- */
+/* ---- slices (slices.c, slice_loops.c, slice_traffic.c) ---- */
 
 enum {              /* how the loop gets at an operand's slice */
        PT_IN_PLACE, /* it lies in the tensor, in RAM, without gaps */
