@@ -149,6 +149,42 @@ void expect_survived(const std::string& bytes) {
   }
 }
 
+TEST(TfliteHostile, OperandsThatAreLeftOut) {
+  const auto add = [](MadeFile& file, Operators code, std::vector<int32_t> operands) {
+    flatbuffers::FlatBufferBuilder& out = file.out;
+    const auto with = [&](auto options) { return file.op(code, operands, {1, 6, 6, 2}, options); };
+    switch (code) {
+      case Operators::MEAN:
+        return with(schema::CreateReducerOptions(out));
+      case Operators::STRIDED_SLICE:
+        return with(schema::CreateStridedSliceOptions(out));
+      case Operators::RESIZE_BILINEAR:
+        return with(schema::CreateResizeBilinearOptions(out));
+      case Operators::GATHER:
+        return with(schema::CreateGatherOptions(out));
+      case Operators::CONV_2D:
+        return with(schema::CreateConv2DOptions(out, schema::Padding::SAME, 1, 1));
+      case Operators::ADD:
+        return with(schema::CreateFusedOptions(out));
+      default:
+        return file.op(code, operands, {1, 6, 6, 2});
+    }
+  };
+  for (const Operators code : {Operators::MEAN, Operators::STRIDED_SLICE, Operators::RESIZE_BILINEAR, Operators::GATHER,
+                               Operators::CONV_2D, Operators::ADD, Operators::TRANSPOSE, Operators::PAD,
+                               Operators::PRELU, Operators::RELU, Operators::RESHAPE, Operators::EMBEDDING_LOOKUP})
+    for (const size_t left : {size_t{0}, size_t{1}, size_t{2}, size_t{3}})
+      for (const bool is_short : {false, true}) {
+        MadeFile file;
+        const int x = file.input({1, 6, 6, 2}), list = file.list({0, 1, 1, 0});
+        std::vector<int32_t> operands = {x, list, list, list};
+        operands[left] = -1;
+        if (is_short) operands.resize(left);
+        const Result<Model> model = parse_model(file.bytes({add(file, code, operands)}), "net.tflite");
+        EXPECT_TRUE(model || !model.error().message.empty());
+      }
+}
+
 TEST(TfliteHostile, EveryBeginningOfAFile) {
   const std::string whole = small_file();
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -160,7 +196,7 @@ TEST(TfliteHostile, EveryBeginningOfAFile) {
 TEST(TfliteHostile, ChangedBytesAndNumbers) {
   const std::string whole = small_file();
   std::mt19937 draw(7);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     std::string bytes = whole;
     for (unsigned change = 0; change <= draw() % 3; ++change) {
       const size_t at = draw() % bytes.size();

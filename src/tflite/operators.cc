@@ -55,6 +55,12 @@ Result<void> check_constant(const Site& site, size_t at) {
   return not_read(site, fmt::format("operand {} is computed, and has to be a constant", at));
 }
 
+// A constant that sets the operator.
+Result<Shape> integers(const Site& site, size_t at) {
+  PANTOUM_TRY(check_constant(site, at));
+  return site.network.constants.integers(site.network.source_of(site.input(at)));
+}
+
 Result<Tensor> filed(const Site& site, size_t at) {
   PANTOUM_TRY(check_computed(site, at));
   return site.network.value(site.input(at), Layout::kOfFile);
@@ -207,8 +213,12 @@ Result<void> max_pool_2d(Site& site) {
 // The value as rows of `in` numbers.
 Result<Tensor> rows_of(Site& site, int64_t in) {
   const Shape shape = site.network.shape_of(site.input(0));
+  constexpr int64_t kMost = 1 << 30;
   int64_t sample = 1;
-  for (size_t d = 1; d < shape.size(); ++d) sample *= shape[d];
+  for (size_t d = 1; d < shape.size(); ++d) {
+    if (shape[d] < 1 || shape[d] > kMost / sample) return damaged(site, "its operand is out of bounds");
+    sample *= shape[d];
+  }
   if (sample % in != 0 || (sample != in && shape.back() != in))
     return damaged(site, fmt::format("rows of {} numbers are not read from the shape [{}]", in, fmt::join(shape, ",")));
   PANTOUM_ASSIGN(const Tensor x, filed(site, 0));
@@ -265,8 +275,8 @@ Result<Tensor> constant_beside(Site& site, size_t at, size_t rank, Layout layout
   const int tensor = site.input(at);
   const Shape shape = site.network.file.shape_of(site.network.source_of(tensor));
   if (shape.size() > rank || (shape.size() == rank && shape[0] != 1)) return mixes_samples(site);
-  const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  if (layout == Layout::kOfFile || count == 1) return site.network.table(tensor);
+  const bool is_number = std::ranges::all_of(shape, [](int64_t extent) { return extent == 1; });
+  if (layout == Layout::kOfFile || is_number) return site.network.table(tensor);
   Shape to(kPictureRank, 1);
   std::copy_backward(shape.begin(), shape.end(), to.end());
   return site.network.table(tensor, kToChannelsFirst, {to[3], to[1], to[2]});
@@ -392,7 +402,7 @@ Result<int64_t> axis_of(const Site& site, int64_t axis, size_t rank) {
 Result<void> mean(Site& site) {
   PANTOUM_ASSIGN(const auto* options, settings_of<schema::ReducerOptions>(site));
   PANTOUM_TRY(check_computed(site, 0));
-  PANTOUM_ASSIGN(const Shape given, site.network.constants.integers(site.input(1)));
+  PANTOUM_ASSIGN(const Shape given, integers(site, 1));
   const size_t rank = site.network.shape_of(site.input(0)).size();
   std::set<int64_t> axes;
   for (const int64_t each : given) {
@@ -429,7 +439,7 @@ Result<void> reshape(Site& site) {
 
 Result<void> transpose(Site& site) {
   PANTOUM_TRY(check_computed(site, 0));
-  PANTOUM_ASSIGN(const Shape order, site.network.constants.integers(site.input(1)));
+  PANTOUM_ASSIGN(const Shape order, integers(site, 1));
   const size_t rank = site.network.shape_of(site.input(0)).size();
   Shape sorted = order, all(rank);
   std::ranges::sort(sorted);
@@ -451,7 +461,7 @@ Result<void> transpose(Site& site) {
 
 Result<void> pad(Site& site) {
   PANTOUM_TRY(check_computed(site, 0));
-  PANTOUM_ASSIGN(const Shape given, site.network.constants.integers(site.input(1)));
+  PANTOUM_ASSIGN(const Shape given, integers(site, 1));
   const size_t rank = site.network.shape_of(site.input(0)).size();
   if (given.size() != 2 * rank) return damaged(site, "its paddings do not name every dimension");
   if (given[0] != 0 || given[1] != 0) return mixes_samples(site);
@@ -509,16 +519,18 @@ Cut cut_of(const schema::StridedSliceOptions& options, size_t entry, int64_t beg
   if (cut.goes)
     cut.end = cut.begin + 1, cut.step = 1;
   else
-    cut.end = has(options.end_mask()) ? extent : inside(options.offset() ? begin + end : end);
+    cut.end = has(options.end_mask()) ? extent
+              : options.offset()      ? std::min(cut.begin + std::clamp<int64_t>(end, 0, extent), extent)
+                                      : inside(end);
   return cut;
 }
 
 Result<void> strided_slice(Site& site) {
   PANTOUM_ASSIGN(const auto* options, settings_of<schema::StridedSliceOptions>(site));
   PANTOUM_ASSIGN(Tensor x, filed(site, 0));
-  PANTOUM_ASSIGN(const Shape begins, site.network.constants.integers(site.input(1)));
-  PANTOUM_ASSIGN(const Shape ends, site.network.constants.integers(site.input(2)));
-  PANTOUM_ASSIGN(const Shape steps, site.network.constants.integers(site.input(3)));
+  PANTOUM_ASSIGN(const Shape begins, integers(site, 1));
+  PANTOUM_ASSIGN(const Shape ends, integers(site, 2));
+  PANTOUM_ASSIGN(const Shape steps, integers(site, 3));
   if (options->ellipsis_mask() != 0 || options->new_axis_mask() != 0)
     return not_read(site, "it has an ellipsis or makes a dimension");
   const Shape shape = x.shape();
@@ -552,7 +564,7 @@ Result<void> take(Site& site, size_t of, size_t by, int64_t axis) {
   }
   PANTOUM_ASSIGN(const Tensor x, filed(site, of));
   PANTOUM_TRY(check_constant(site, by));
-  PANTOUM_ASSIGN(const Shape indices, site.network.constants.integers(site.input(by)));
+  PANTOUM_ASSIGN(const Shape indices, integers(site, by));
   if (axis == 0) return mixes_samples(site);
   const Shape shape = site.network.file.shape_of(site.input(by));
   return put(site, net.gather(x, net.constant_i64(shape, indices), axis), Layout::kOfFile);
@@ -583,7 +595,7 @@ struct ResizeForm {
 
 Result<void> resize(Site& site, ResizeForm form, Attributes attributes) {
   PANTOUM_ASSIGN(const Tensor x, picture(site, 0));
-  PANTOUM_ASSIGN(const Shape size, site.network.constants.integers(site.input(1)));
+  PANTOUM_ASSIGN(const Shape size, integers(site, 1));
   if (size.size() != 2) return damaged(site, "its size is not rows and columns");
   attributes["coordinate_transformation_mode"] = std::string(form.corners   ? "align_corners"
                                                              : form.centers ? "half_pixel"
