@@ -6,7 +6,7 @@ import re
 
 MIB = 1 << 20
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PEERS = os.path.join(ROOT, "docs", "results", "nntrainer.json")
+PEERS = os.path.join(ROOT, "docs", "results", "nntrainer-processes.json")
 
 Way = collections.namedtuple("Way", "label mib ratio seconds batch elsewhere")
 StepTime = collections.namedtuple("StepTime", "network batch time memory times memories")

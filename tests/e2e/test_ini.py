@@ -215,7 +215,7 @@ class Ini(House):
 
     def test_mistakes_have_lines(self):
         for change, line, words in ((("Unit = 3", "Units = 3"), 37, "did you mean unit?"), (("kernel_size = 3,3", "kernel_size = 9,9\nstride = 9"), 20, ""),
-                                    (("Type = flatten", "Type = flaten"), 33, "did you mean flatten?"), (("filters = 4", "filters"), 22, "key = value"),
+                                    (("Type = flatten", "Type = flaten"), 33, "did you mean flatten?"), (("filters = 4", "filters"), 21, "key = value"),
                                     (("[flat]", "[flat"), 32, "write [name]"), (("Loss = cross", "Loss = hinge"), 4, "use mse, cross")):
             model = self.put("wrong.ini", MODEL.replace(*change))
             told = self.refuse(3, "E0214", "inspect", model).stderr
