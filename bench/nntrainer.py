@@ -199,7 +199,7 @@ def main():
                 add_file(table, program, raw, os.path.join(anchors, "files"), name)
         else:
             table.skip("golden", f"no {cases}")
-        if nntrainer_tflite:
+        if nntrainer_tflite and (not args.only or "tflite" in args.only):
             for row in nntrainer_tflite.rows(args):
                 if table.wants(row["name"]):
                     table.add(**row)
