@@ -108,7 +108,9 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
       .is(Kind::kStep);
   add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
   verb.add_option("--weights", asked.weights,
-                  "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself)");
+                  "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself)")
+      .required_unless("MODEL",
+                       [](const std::string& path) { return base::contents_of(path) == base::Contents::kTflite; });
   verb.add_option("--data", asked.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();
@@ -130,8 +132,6 @@ void see_given(const Verb& verb, TrainedAsked& asked) {
 Result<TrainedModel> open_trained(const TrainedAsked& asked, bool labels) {
   TrainedModel made;
   // A file of TensorFlow Lite is a trained model itself.
-  if (asked.weights.empty() && base::contents_of(asked.file) != base::Contents::kTflite)
-    return fail("E0100", "--weights WEIGHTS is missing", asked.file, "pantoum train writes them: its -o");
   PANTOUM_ASSIGN(made.contents, base::TemporaryPath::create("weights.safetensors"));
   DataOptions samples = asked.samples;
   if (!samples.cache_folder) {

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "emit/export_onnx.h"
+#include "pipeline/converted_model.h"
 #include "pipeline/ini_files.h"
 
 namespace pantoum::cli {
@@ -60,7 +61,8 @@ void add_export(CommandLine& line) {
   verb.add_option("MODEL", options->emit.model, "the ONNX, .tflite or .ini model that was trained").required();
   verb.add_option("--weights", options->emit.weights,
                   "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini or "
-                  ".tflite model)");
+                  ".tflite model)")
+      .required_unless("MODEL", [](const std::string& path) { return pipeline::is_converted(path); });
   verb.add_option(
           "-o,--output", options->emit.output,
           "the ONNX model with these weights; a name that ends in .bin: the weights alone, as NNTrainer has them")

@@ -315,7 +315,8 @@ Result<void> log_resume(const Resumed& resumed, RunLog& log) {
 
 Result<int> train_model(TrainOptions options) {
   if (options.data.empty())
-    return fail("E0100", "--data DATA is missing", "", "usage: pantoum train MODEL --output FILE --data DATA");
+    return fail("E0100", "--data PATH is missing: the model's file names no training data", options.step.model,
+                "give --data, or write [train_set] with a path into the file");
   const std::stop_token stop = interrupted();  // from here on a signal lets the run end in good order
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
@@ -371,10 +372,11 @@ void add_train(CommandLine& line) {
       .known(cost::meter_words());
   verb.add_option("--resume", options->resume,
                   "checkpoint to go on from; where it is damaged, the one before it is taken");
-  verb.add_option(
-      "--data", options->data,
-      "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers (default: the one that "
-      "an .ini model names)");
+  verb.add_option("--data", options->data,
+                  "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers (default: "
+                  "the one that "
+                  "an .ini model names)")
+      .required_unless("MODEL", pipeline::is_ini_model);
   verb.add_settings(settings::fields_of(options->fit));
   verb.add_settings(settings::fields_of(options->samples));
   verb.add_settings(settings::fields_of(options->trainer));

@@ -55,8 +55,9 @@ Result<void> write_as_bin(const std::string& model, const std::string& from, con
   if (!is_ini_model(model))
     return fail("E0113", "a .bin holds the weights of an .ini model, and the model is none", path,
                 "name a file that ends in .safetensors");
+  PANTOUM_ASSIGN(const ExportSource source, export_source(model, from));
   PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model));
-  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(from));
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(source.weights));
   return ini::write_bin(path, read.stored, file, progress);
 }
 

@@ -16,7 +16,7 @@ namespace pantoum::pipeline {
 // The file of model.options.weights, which has to be set: safetensors, or a .bin of a model of NNTrainer. E0201, E0214, E0240, E0244.
 [[nodiscard]] Result<weights::SafetensorFile> open_weights(const ModelRequest& model);
 
-// Writes the safetensors file `from`, which `pantoum train` wrote for the .ini model at `model`, as a .bin at `path`, which may be the same file.
+// Writes the file `from`, which `pantoum train` wrote for the .ini model at `model`, as a .bin ("": the model's first values) at `path`, which may be the same file.
 // E0113 the model is no .ini file; E0201, E0214, E0240 to E0242, E0901.
 [[nodiscard]] Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path,
                                         ini::BinProgress progress);

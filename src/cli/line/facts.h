@@ -60,6 +60,8 @@ struct OptionFacts {
   std::optional<std::string> alone;                   // the value if the option is given without one
   bool flag = false, required = false;
   std::string unless;       // the option is not required if this other option is given
+  std::string found_in;     // nor if the file that this option or positional names says so: see needless
+  std::function<bool(const std::string& path)> needless;
   bool repeatable = false;  // may be given several times
   bool greedy = false;      // takes the words that follow, too
   char separator = 0;       // one word gives several values

@@ -167,7 +167,7 @@ std::string described(const OptionFacts& option) {
     text += fmt::format("{}{}", text.empty() ? "" : "; ", listed(option.choices));
   const bool tells_range = option.within && option.within->second < 100'000;
   if (tells_range) text += fmt::format(" ({})", range_words(option));
-  if (option.required && !option.positional()) text += " (required)";
+  if (option.required && !option.needless && !option.positional()) text += " (required)";
   if (!option.shown_default.empty() && !option.flag) text += fmt::format(" (default{})", option.shown_default);
   return text;
 }

@@ -181,6 +181,13 @@ Option& Option::required(const std::string& unless) {
   return *this;
 }
 
+Option& Option::required_unless(const std::string& option, std::function<bool(const std::string& path)> needless) {
+  facts_->required = true;
+  facts_->found_in = option;
+  facts_->needless = std::move(needless);
+  return *this;
+}
+
 Option& Option::within(int64_t least, int64_t most) {
   facts_->within = {least, most};
   facts_->checks.emplace_back([least, most](const std::string& text) -> std::string {

@@ -23,8 +23,10 @@ class Option {
  public:
   explicit Option(OptionFacts* facts) : facts_(facts) {}
   Option& required(const std::string& unless = "");  // not where the option `unless` is given
-  Option& within(int64_t least, int64_t most);       // least <= value <= most
-  Option& steps();                                   // a number of steps, epochs or samples: from 1 to 10^15
+  // Not where the file that `option` names, perhaps a positional, is one that `needless` says yes to.
+  Option& required_unless(const std::string& option, std::function<bool(const std::string& path)> needless);
+  Option& within(int64_t least, int64_t most);  // least <= value <= most
+  Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);
   Option& known(const std::vector<std::string>& names);  // to suggest and complete; other words are let through
   Option& separated_by(char separator);                  // one word gives several values

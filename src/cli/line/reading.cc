@@ -312,7 +312,8 @@ class Reader {
     for (const auto& option : verb().options) {
       if (!option->required) continue;
       const bool there = std::any_of(read_.given.begin(), read_.given.end(), [&](const Given& each) {
-        return each.option == option.get() || each.option->name() == option->unless;
+        return each.option == option.get() || each.option->name() == option->unless ||
+               (option->needless && each.option->name() == option->found_in && option->needless(each.value));
       });
       if (there) continue;
       missing.push_back(option->positional() ? option->name() : option->name() + " " + value_word(*option));
@@ -348,7 +349,8 @@ Failure no_verb(const ProgramFacts& program, const std::vector<std::string>& wor
                 program.name, ours == "--version" ? "did you mean --version?" : kSeeHelp);
   }
   if (const std::string_view instead = instead_of_verb(word); !instead.empty() && !is_file(word))
-    return fail("E0100", fmt::format("'{}' is not a verb of {}", word, program.name), program.name, std::string(instead));
+    return fail("E0100", fmt::format("'{}' is not a verb of {}", word, program.name), program.name,
+                std::string(instead));
   const std::string likely = likely_verb(word, program);
   if (!likely.empty() && !is_file(word))
     return fail("E0100", fmt::format("'{}' is not a verb of {}", word, program.name), program.name,
