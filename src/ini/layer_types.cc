@@ -113,6 +113,21 @@ Shape pads_of(LayerSite& site, const Window& window) {
   return {0, 0, 0, 0};
 }
 
+// Is there a place for the window? It is asked before weights of its size are made.
+void check_reach(LayerSite& site, const char* kernel_key, const Window& window) {
+  constexpr int64_t kMostPadding = 1024;  // of `same`, which else makes any window fit
+  const Shape shape = site.x().shape();
+  for (const size_t d : {0U, 1U}) {
+    const int64_t reach = (window.kernel[d] - 1) * window.dilations[d] + 1, extent = shape[kRows + d],
+                  padding = std::min(window.pads[d] + window.pads[d + 2], kMostPadding);
+    if (reach > extent + padding)
+      site.keys.refuse(kernel_key,
+                       fmt::format("a window of {} does not fit into {} {} and {} of padding", reach, extent,
+                                   d == 0 ? "rows" : "columns", padding),
+                       "take a smaller one, or padding = same");
+  }
+}
+
 Window window_of(LayerSite& site, const char* kernel_key) {
   Window window{.kernel = site.keys.wholes(kernel_key, 1, 2)};
   if (window.kernel.empty()) site.keys.refuse("", fmt::format("the key '{}' is missing", kernel_key), "add it, as 3,3");
@@ -120,6 +135,7 @@ Window window_of(LayerSite& site, const char* kernel_key) {
   window.strides = pair_of(site, "stride", 1);
   window.dilations = pair_of(site, "dilation", 1);
   window.pads = pads_of(site, window);
+  check_reach(site, kernel_key, window);
   return window;
 }
 

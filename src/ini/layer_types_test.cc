@@ -92,7 +92,12 @@ TEST_F(IniLayers, ConvolutionsAndTheirPadding) {
   EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 3,3,3"), HasSubstr("more than 2"));
   EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 3\npadding = 1,1,1"), HasSubstr("three numbers"));
   EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 3\npadding = smae"), HasSubstr("'smae'"));
-  EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 10,10"), HasSubstr("net.ini:6"));
+  EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 10,10"),
+              AllOf(HasSubstr("a window of 10 does not fit into 9 rows"), HasSubstr("net.ini:9")));
+  EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 3,3\ndilation = 1,4"),
+              HasSubstr("a window of 9 does not fit into 7 columns"));
+  EXPECT_THAT(refused_conv("filters = 5\nkernel_size = 2147483647,3\npadding = same"),
+              HasSubstr("does not fit into 9 rows"));
 }
 
 TEST_F(IniLayers, TheOddRowOfSamePaddingIsBelow) {
