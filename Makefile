@@ -204,7 +204,7 @@ bench-streams: packages-e2e build
 	@python3 bench/streams.py --pantoum $(PANTOUM) --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE) $(BENCH)
 
 # Trains NNTrainer's model files as they were recorded, and reads its public ones: out/bench/nntrainer.json, in at most 15 minutes.
-bench-nntrainer: packages-e2e build
+bench-nntrainer: packages-e2e tflite-peers build
 	@/usr/bin/python3 bench/nntrainer.py --pantoum $(PANTOUM) --reference $(REFERENCE) $(BENCH)
 
 # Plans the figures of the literature here: out/bench/papers (docs/benchmarks.md).
