@@ -2,7 +2,7 @@
  *
  *   rings MODEL RAM [ONNX]
  *
- * RAM is what a step may take, as "8KiB". The trained model is written as ONNX where a file is named. */
+ * RAM is what a step may take, as "12KiB". The trained model is written as ONNX where a file is named. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +32,7 @@ static void draw_points(float (*points)[2], float (*classes)[2], size_t count, u
 static int open_trainer(pt_compiler* compiler, const char* ram, pt_trainer** trainer) {
   pt_compiled plan = {.size = sizeof plan};
   int status = pt_compile_set(compiler, "ram", ram);
+  if (status == 0) status = pt_compile_set(compiler, "effort", "20"); /* a short search: the step is small */
   if (status == 0) status = pt_compile_plan(compiler, &plan);
   if (status == 0)
     printf("a step takes %llu bytes of RAM; without a plan it would take %llu\n", (unsigned long long)plan.arena_bytes,
