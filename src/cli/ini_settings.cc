@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/contents.h"
 #include "cli/planning.h"
@@ -86,6 +87,12 @@ class Taker {
 };
 
 }  // namespace
+
+bool is_named_or_holds(const std::string& path, const char* ending, base::Contents contents) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return path.ends_with(ending);
+  return base::contents_of(path) == contents;
+}
 
 void add_ini_settings(Verb& verb, const IniTargets& into) {
   verb.begins([into](const std::vector<Given>& given) { return Taker(given, into).take(); });

@@ -109,8 +109,8 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
   add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
   verb.add_option("--weights", asked.weights,
                   "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself)")
-      .required_unless("MODEL",
-                       [](const std::string& path) { return base::contents_of(path) == base::Contents::kTflite; });
+      .required_unless(
+          "MODEL", [](const std::string& path) { return is_named_or_holds(path, ".tflite", base::Contents::kTflite); });
   verb.add_option("--data", asked.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();

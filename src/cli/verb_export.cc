@@ -3,10 +3,10 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/ini_settings.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "emit/export_onnx.h"
-#include "pipeline/converted_model.h"
 #include "pipeline/ini_files.h"
 
 namespace pantoum::cli {
@@ -62,7 +62,10 @@ void add_export(CommandLine& line) {
   verb.add_option("--weights", options->emit.weights,
                   "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini or "
                   ".tflite model)")
-      .required_unless("MODEL", [](const std::string& path) { return pipeline::is_converted(path); });
+      .required_unless("MODEL", [](const std::string& path) {
+        return is_named_or_holds(path, ".ini", base::Contents::kIni) ||
+               is_named_or_holds(path, ".tflite", base::Contents::kTflite);
+      });
   verb.add_option(
           "-o,--output", options->emit.output,
           "the ONNX model with these weights; a name that ends in .bin: the weights alone, as NNTrainer has them")

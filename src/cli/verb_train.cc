@@ -376,7 +376,8 @@ void add_train(CommandLine& line) {
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers (default: "
                   "the one that "
                   "an .ini model names)")
-      .required_unless("MODEL", pipeline::is_ini_model);
+      .required_unless("MODEL",
+                       [](const std::string& path) { return is_named_or_holds(path, ".ini", base::Contents::kIni); });
   verb.add_settings(settings::fields_of(options->fit));
   verb.add_settings(settings::fields_of(options->samples));
   verb.add_settings(settings::fields_of(options->trainer));
