@@ -212,6 +212,14 @@ def test_a_state_of_the_optimizer_is_refused() -> None:
         choose_optimizer(made, module)
 
 
+def test_what_pytorch_s_adam_has_not_cannot_be_compared_with_it() -> None:
+    torch.manual_seed(0)
+    data, labels = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
+    optimizer = pantoum.Adam(eps_before_correction=True)
+    with pytest.raises(pantoum.Unsupported, match="eps before its bias correction"):
+        pantoum.check(nn.Linear(3, 2), (data, labels), loss="cross_entropy", optimizer=optimizer)
+
+
 def test_groups_may_differ_in_rate_and_weight_decay_alone() -> None:
     module = nn.Linear(4, 3)
     groups = [

@@ -201,13 +201,13 @@ _KINDS: dict[type, type[Any]] = {
 
 
 def _value(kind: type, group: dict[str, Any]) -> Any:
-    """One of pantoum's optimizers, with the options of a parameter group."""
+    """One of pantoum's optimizers, with the options of a parameter group; what PyTorch lacks keeps its default."""
     named = dict(group)
     if "betas" in group:
         named["beta1"], named["beta2"] = group["betas"]
     made = AdamW if group.get("decoupled_weight_decay") else _KINDS[kind]
     defaults = vars(made())
-    return made(**{name: type(default)(plain(named[name])) for name, default in defaults.items()})
+    return made(**{name: type(default)(plain(named[name])) for name, default in defaults.items() if name in named})
 
 
 def torch_optimizer(optimizer: Any, named: dict[str, Tensor], chosen: OptimizerChoice) -> torch.optim.Optimizer:
@@ -219,6 +219,13 @@ def torch_optimizer(optimizer: Any, named: dict[str, Tensor], chosen: OptimizerC
         for at, group in enumerate(chosen.groups or [Group("*")])
     ]
     options = dict(vars(optimizer))
+    if options.pop("eps_before_correction", False):
+        raise Unsupported(
+            "E0408",
+            "PyTorch has no Adam that adds eps before its bias correction, so that there is nothing to compare with",
+            "eps_before_correction",
+            "leave it out",
+        )
     if "beta1" in options:
         options["betas"] = options.pop("beta1"), options.pop("beta2")
     kind: Any = _RowsAdam
