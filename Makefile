@@ -147,7 +147,7 @@ asan-quick: packages-build packages-unit packages-clang
 SINCE :=
 tidy: packages-build packages-unit packages-tidy dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
-	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
+	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers tflite_schema
 	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS) $(SINCE)
 
 # Reports long functions and files, places that are alike, and headers that most files include.

@@ -31,7 +31,9 @@ class Taker {
     put(file.clip_norm, options.clip_norm, "--clip-norm", "clip_grad_by_norm");
     put_list(std::move(file.groups), options.groups, "--group", "penalties of weights");
     put_list(std::move(file.freeze), options.freeze, "--freeze", "trainable");
-    if (into_.fit != nullptr) put(file.epochs, into_.fit->epochs, "--epochs", "epochs");
+    std::optional<uint64_t> epochs;
+    if (file.epochs) epochs = static_cast<uint64_t>(*file.epochs);
+    if (into_.fit != nullptr) put(epochs, into_.fit->epochs, "--epochs", "epochs");
     if (into_.trainer != nullptr) put(file.schedule, into_.trainer->schedule, "--schedule", "learning rate scheduler");
     take_data(file);
     return {};

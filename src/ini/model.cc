@@ -119,6 +119,7 @@ class Builder {
   // Are all names those of `layers`?
   Result<void> check_names(const NamedLayers& given, const char* key, const std::vector<size_t>& layers) const {
     std::vector<std::string> names;
+    names.reserve(layers.size());
     for (const size_t place : layers) names.push_back(network_.layers[place].name);
     for (const std::string& name : given.names)
       if (std::ranges::find(names, name) == names.end())

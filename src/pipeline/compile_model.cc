@@ -136,12 +136,21 @@ void forget_unread_weights(ir::Graph& graph) {
     if (read[value] == 0 && graph.values[value].producer == ir::kNone) graph.values[value].role = ir::Role::kActivation;
 }
 
+// Not of braces: where memory is short, g++ 12 destroys members of an aggregate that it has not made.
+void add_program(Programs& programs, const ProgramKind& kind, ir::Graph graph) {
+  Program& made = programs.emplace_back();
+  made.kind = kind;
+  made.graph = std::move(graph);
+}
+
 // Loss, gradients and updates join the forward graph; the other programs are graphs of their own. `outputs_alone`: where the
 // outputs are made of inputs only, these two programs: prediction and evaluation.
 Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model, bool outputs_alone) {
   if (model.inference) {
     PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward, !model.weights));
-    return Programs{{.kind = kInfer, .graph = std::move(inference)}};
+    Programs programs;
+    add_program(programs, kInfer, std::move(inference));
+    return programs;
   }
   PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model));
   PANTOUM_ASSIGN(ir::Graph prediction, autodiff::make_prediction(forward, model));
@@ -149,8 +158,8 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model, boo
     forget_unread_weights(prediction);
     keep_persistent(prediction, evaluation);
     Programs programs;
-    programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
-    programs.push_back({.kind = kEvaluate, .graph = std::move(evaluation)});
+    add_program(programs, kPredict, std::move(prediction));
+    add_program(programs, kEvaluate, std::move(evaluation));
     return programs;
   }
   ModelOptions options = model;
@@ -176,12 +185,12 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model, boo
   }
 
   Programs programs;
-  programs.push_back({.kind = update ? kGradients : kTrain, .graph = std::move(training)});
-  programs.push_back({.kind = kEvaluate, .graph = std::move(evaluation)});
-  if (update) programs.push_back({.kind = kUpdate, .graph = *std::move(update)});
-  if (accumulation) programs.push_back({.kind = kAccumulate, .graph = *std::move(accumulation)});
-  if (backbone) programs.push_back({.kind = kMakeFeatures, .graph = *std::move(backbone)});
-  programs.push_back({.kind = kPredict, .graph = std::move(prediction)});
+  add_program(programs, update ? kGradients : kTrain, std::move(training));
+  add_program(programs, kEvaluate, std::move(evaluation));
+  if (update) add_program(programs, kUpdate, *std::move(update));
+  if (accumulation) add_program(programs, kAccumulate, *std::move(accumulation));
+  if (backbone) add_program(programs, kMakeFeatures, *std::move(backbone));
+  add_program(programs, kPredict, std::move(prediction));
   for (size_t other = 1; other < programs.size(); ++other)
     keep_persistent(programs.front().graph, programs[other].graph);
   return programs;

@@ -382,7 +382,7 @@ pt_status open_sealed(std::vector<std::byte> bytes) {
 }
 
 TEST(PlanFormat, EveryShorterPlanIsRefused) {
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
     const auto bytes = encoded(RandomPlan(seed).plan()), nameless = artifact::without_names(bytes);
     for (size_t size = 0; size < nameless.size(); ++size) {
       if (size > 2000 && size % 7 != 0) continue;
