@@ -73,6 +73,7 @@ class Reader {
         if (!is_known(file_.code_of(*op))) ++unknown[file_.name_of(*op)];
     if (unknown.empty()) return {};
     std::vector<std::string> all;
+    all.reserve(unknown.size());
     for (const auto& [name, count] : unknown)
       all.push_back(fmt::format("{}, {} time{}", name, count, count == 1 ? "" : "s"));
     const bool sparse = unknown.contains("DENSIFY");
