@@ -34,7 +34,8 @@ extern "C" {
 
 typedef struct pt_compiler pt_compiler;
 
-/* Opens a model file: ONNX, a torch graph, or a model of NNTrainer (.ini), whose settings the compiler starts with. If opening fails, `*compiler` is set
+/* Opens a model file: ONNX, TensorFlow Lite, a torch graph, or a model of NNTrainer (.ini), whose settings the compiler starts with. What is wrong with
+ * the model itself, pt_compile_plan tells, since options may mend it (open dimensions). If opening fails, `*compiler` is set
  * as well, so that pt_compile_last_error can return the reason: close it in any case (NULL: there was no memory).
  * Errors: E0201: the file cannot be read; E0214: an .ini file that cannot be understood. */
 PT_API int pt_compile_open(pt_compiler** compiler, const char* model);
@@ -44,7 +45,7 @@ PT_API void pt_compile_close(pt_compiler* compiler);
 PT_API const pt_train_error* pt_compile_last_error(const pt_compiler* compiler);
 
 /* Sets an option of `pantoum plan`, by its name without the dashes in front, to what the command line would take: ("ram", "256KiB"), ("loss", "mse"),
- * ("optimizer", "adam,beta1=0.8"), ("lr", "0.01"), ("params-in", "aux"), ("device", "m4"). A flag takes "on" or "off". An option that may be given
+ * ("optimizer", "adam,beta1=0.8"), ("lr", "0.01"), ("params-in", "aux"), ("device", "m4"). A flag takes "on" or "off"; one whose name begins with "no-" takes "on" alone. An option that may be given
  * several times gets one more value with each call; the first call replaces what the model's file set.
  * Errors: E0100: there is no such option; E0110 to E0121: the value does not fit it. Nothing is changed then. */
 PT_API int pt_compile_set(pt_compiler* compiler, const char* option, const char* value);
@@ -59,7 +60,7 @@ typedef struct pt_compiled {
   double gap;              /* (cost of the plan - proved least cost) / cost of the plan */
 } pt_compiled;
 
-/* Plans the step. `plan` may be NULL. Errors: E0301: it is proved that no plan fits; E0302: no plan was found in time; others as `pantoum plan` has
+/* Plans the step. `plan` may be NULL. Errors: E0214: an .ini file names no loss or no optimizer, and the option is not set; E0301: it is proved that no plan fits; E0302: no plan was found in time; others as `pantoum plan` has
  * them. Cost: at most the option "time-limit", plus reading the model and measuring. */
 PT_API int pt_compile_plan(pt_compiler* compiler, pt_compiled* plan);
 

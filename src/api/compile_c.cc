@@ -12,6 +12,7 @@
 #include "base/contents.h"
 #include "base/nearest_name.h"
 #include "base/output_folder.h"
+#include "base/owned_file.h"
 #include "capi/handle.h"
 #include "ini/model.h"
 #include "pantoum/compile.h"
@@ -31,7 +32,8 @@ struct Compiler {
   PlanOptions plan;
   Device device;
   std::string schedule = "constant";
-  std::set<std::string> set;  // options that were set: the first value of a list replaces what it begins with
+  std::set<std::string> set;         // options that were set: the first value of a list replaces what it begins with
+  std::vector<std::string> missing;  // options that an .ini file leaves open, and that a step needs
   std::optional<Plan> planned;
 };
 
@@ -92,10 +94,12 @@ Result<void> open(Compiler& compiler, const char* model, const char* function) {
     PANTOUM_ASSIGN(const ini::Model read, ini::read_model(compiler.path));
     ini::apply(read.training, compiler.model);
     compiler.schedule = read.training.schedule.value_or(compiler.schedule);
+    if (!read.training.loss) compiler.missing.emplace_back("loss");
+    if (!read.training.optimizer) compiler.missing.emplace_back("optimizer");
   } else if (std::optional<Error> error = base::why_no_model(compiler.path)) {
     return Failure(*std::move(error));
-  } else {
-    PANTOUM_TRY(Model::from_file(compiler.path, compiler.model));
+  } else {  // the model is read when it is planned, with the options that it may need
+    PANTOUM_TRY(base::OwnedFile::open_to_read(compiler.path));
   }
   compiler.is_open = true;
   return {};
@@ -119,6 +123,8 @@ Result<void> set(Compiler& compiler, const char* option, const char* value, cons
     names.emplace_back(field.setting.option + 2);
     if (name != field.setting.option) continue;
     found = true;
+    if (name.starts_with("--no-") && std::string_view(value) != "on")
+      return fail("E0115", fmt::format("'{}' is not on", value), option, "write on, or leave the option out");
     if (field.repeats && !compiler.set.contains(name)) field.clear();
     PANTOUM_TRY(field.set(value, option));
   }
@@ -133,6 +139,10 @@ Result<void> set(Compiler& compiler, const char* option, const char* value, cons
 }
 
 Result<void> make_plan(Compiler& compiler) {
+  for (const std::string& option : compiler.missing)
+    if (!compiler.set.contains("--" + option))
+      return fail("E0214", fmt::format("the file names no {}", option), compiler.path,
+                  fmt::format("set the option \"{}\"", option));
   PANTOUM_ASSIGN(const Model model, Model::from_file(compiler.path, compiler.model));
   PANTOUM_ASSIGN(compiler.planned, Plan::make(model, compiler.device, compiler.plan));
   return {};

@@ -148,6 +148,8 @@ TEST_F(CompileC, RefusesWhatItsHeaderDoesNotAllow) {
   EXPECT_THAT(said(), HasSubstr("ram"));
   EXPECT_EQ(set("ram", "64"), 110);
   EXPECT_EQ(set("optimizer", "adm"), 115);
+  EXPECT_EQ(set("no-paging", "off"), 115);
+  EXPECT_EQ(set("no-paging", "on"), 0);
   EXPECT_EQ(set(nullptr, "1"), 150);
   EXPECT_EQ(set("batch", nullptr), 150);
   pt_compiled facts{};
@@ -158,6 +160,28 @@ TEST_F(CompileC, RefusesWhatItsHeaderDoesNotAllow) {
   pt_trainer* trainer = nullptr;
   EXPECT_EQ(pt_compile_train(compiler_, &trainer, nullptr), 150);
   EXPECT_EQ(trainer, nullptr);
+}
+
+TEST_F(CompileC, AFileWithoutALossIsPlannedWithTheOptionAlone) {
+  std::string text = kIni;
+  text.erase(text.find("loss = mse\n"), std::string("loss = mse\n").size());
+  std::ofstream(path("graph.ini")) << text;
+  ASSERT_EQ(open("graph.ini"), 0) << said();
+  set_quick();
+  EXPECT_EQ(pt_compile_plan(compiler_, nullptr), 214);
+  EXPECT_THAT(said(), HasSubstr("names no loss"));
+  ASSERT_EQ(set("loss", "l1"), 0) << said();
+  EXPECT_EQ(pt_compile_plan(compiler_, nullptr), 0) << said();
+}
+
+TEST_F(CompileC, OptionsMayMendWhatAModelLeavesOpen) {
+  ModelBuilder net("open");
+  net.output("y", net.linear(net.input("x", {4}), {.features = 2, .name = "fc"}));
+  std::ofstream(path("open.onnx"), std::ios::binary) << net.onnx().value();
+  ASSERT_EQ(open("open.onnx"), 0) << said();
+  set_quick();
+  ASSERT_EQ(set("batch", "4"), 0);
+  EXPECT_EQ(pt_compile_plan(compiler_, nullptr), 0) << said();
 }
 
 TEST_F(CompileC, TheFirstValueOfAListReplacesWhatTheFileSets) {

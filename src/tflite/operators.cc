@@ -122,31 +122,19 @@ Result<void> put(Site& site, const Tensor& value, Layout layout) {
 
 struct Axis {
   int64_t kernel, stride, dilation;
-  int64_t before = 0, after = 0;
 };
 
-// SAME: as many windows as strides, the odd one of padding behind.
-void pad_same(Axis& axis, int64_t extent) {
-  const int64_t windows = (extent + axis.stride - 1) / axis.stride, reach = (axis.kernel - 1) * axis.dilation + 1;
-  const int64_t padding = std::max<int64_t>((windows - 1) * axis.stride + reach - extent, 0);
-  axis.before = padding / 2;
-  axis.after = padding - axis.before;
-}
-
 // Rows, columns.
-Result<Attributes> windows(const Site& site, const Tensor& x, std::array<Axis, 2> axes, Padding padding) {
+Result<Attributes> windows(const Site& site, const std::array<Axis, 2>& axes, Padding padding) {
   constexpr int64_t kMost = 1 << 20;
-  for (size_t d = 0; d < axes.size(); ++d) {
-    Axis& axis = axes[d];
+  for (const Axis& axis : axes)
     for (const int64_t number : {axis.kernel, axis.stride, axis.dilation})
       if (number < 1 || number > kMost) return damaged(site, fmt::format("a kernel, stride or dilation is {}", number));
-    if (padding == Padding::SAME) pad_same(axis, x.shape()[kRows + d]);
-  }
   const auto& [rows, columns] = axes;
   return Attributes{{"kernel_shape", Shape{rows.kernel, columns.kernel}},
                     {"strides", Shape{rows.stride, columns.stride}},
                     {"dilations", Shape{rows.dilation, columns.dilation}},
-                    {"pads", Shape{rows.before, columns.before, rows.after, columns.after}}};
+                    {"auto_pad", padding == Padding::SAME ? "SAME_UPPER" : "VALID"}};
 }
 
 Result<void> add_bias(Site& site, std::vector<Tensor>& operands) {
@@ -169,7 +157,7 @@ Result<void> convolve(Site& site, const Shape& order, int64_t groups) {
   if (groups == 0) groups = x.shape()[1] / std::max<int64_t>(weight[3], 1);
   std::vector<Tensor> operands = {x, filters};
   PANTOUM_TRY(add_bias(site, operands));
-  PANTOUM_ASSIGN(Attributes attributes, windows(site, x,
+  PANTOUM_ASSIGN(Attributes attributes, windows(site,
                                                 {Axis{weight[1], options->stride_h(), options->dilation_h()},
                                                  Axis{weight[2], options->stride_w(), options->dilation_w()}},
                                                 options->padding()));
@@ -191,7 +179,7 @@ Result<void> depthwise_conv_2d(Site& site) {
 Result<void> pool(Site& site, const char* op_type, Attributes more) {
   PANTOUM_ASSIGN(const auto* options, settings_of<schema::Pool2DOptions>(site));
   PANTOUM_ASSIGN(const Tensor x, picture(site, 0));
-  PANTOUM_ASSIGN(Attributes attributes, windows(site, x,
+  PANTOUM_ASSIGN(Attributes attributes, windows(site,
                                                 {Axis{options->filter_h(), options->stride_h(), 1},
                                                  Axis{options->filter_w(), options->stride_w(), 1}},
                                                 options->padding()));
