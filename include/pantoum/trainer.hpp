@@ -71,7 +71,8 @@ void describe(Visitor& v, TrainerOptions& o) {
                    .shown = common, .recorded = false});
   v.field(o.schedule, {.name = "schedule",
                        .help = "learning rate over the training: constant; step,every=N[,gamma=G]; "
-                               "multi_step,at=N:N..[,gamma=G]; exponential,gamma=G; cosine[,to=LR]; linear[,to=LR]; "
+                               "multi_step,at=N:N..[,gamma=G] or [,to=LR:LR..]; exponential,gamma=G; "
+                               "cosine[,to=LR][,every=N]; linear[,to=LR][,over=N]; "
                                "each [,warmup=N]; N is a number of steps, or 30% of all",
                        .option = "--schedule", .recorded = false});
   v.group("device");

@@ -73,13 +73,16 @@ std::string initializer(const train::Extent& extent) {
 std::string schedule_text(const train::Schedule& schedule) {
   if (is_constant(schedule)) return "";
   std::vector<std::string> places;
+  std::vector<std::string> rates;
   for (const train::Extent& extent : schedule.at) places.push_back(initializer(extent));
-  const std::string array =
-      places.empty() ? "" : fmt::format("static const pt_extent places[] = {{{}}};\n", fmt::join(places, ", "));
-  return fmt::format("/* {} */\n{}static const pt_schedule schedule = {{{}, {}, {}, {}, {}, {}, {}}};\n",
-                     train::to_text(schedule), array, static_cast<int>(schedule.decay), initializer(schedule.warmup),
+  for (const double rate : schedule.rates) rates.push_back(literal(rate));
+  std::string arrays;
+  if (!places.empty()) arrays += fmt::format("static const pt_extent places[] = {{{}}};\n", fmt::join(places, ", "));
+  if (!rates.empty()) arrays += fmt::format("static const double later_rates[] = {{{}}};\n", fmt::join(rates, ", "));
+  return fmt::format("/* {} */\n{}static const pt_schedule schedule = {{{}, {}, {}, {}, {}, {}, {}, {}}};\n",
+                     train::to_text(schedule), arrays, static_cast<int>(schedule.decay), initializer(schedule.warmup),
                      literal(schedule.gamma), initializer(schedule.every), places.empty() ? "NULL" : "places",
-                     places.size(), literal(schedule.to));
+                     places.size(), literal(schedule.to), rates.empty() ? "NULL" : "later_rates");
 }
 
 // Rates and decays of the groups, and the place for those of a step, which a schedule makes. "": there are no groups.

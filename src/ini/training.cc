@@ -127,6 +127,10 @@ class SettingsReader {
   Result<void> read_scheduler(const Section& section) {
     Keys keys(section, file_.path);
     const std::string type = keys.word("type", {"constant", "exponential", "step", "linear", "cosine"}, std::nullopt);
+    if (type == "linear" || type == "cosine") {
+      read_slope(keys, type);
+      return keys.done();
+    }
     const std::vector<double> rates = keys.numbers("learning_rate", 0, kAny);
     const std::vector<int64_t> at = keys.wholes("iteration", 0, 4096);
     if (!rates.empty()) scheduler_rate_ = rates.front();
@@ -136,28 +140,34 @@ class SettingsReader {
     if (type == "exponential" && !decay_rate_)
       keys.refuse("", "the key 'decay_rate' is missing", "add decay_rate = 0.96, or another");
     if (type == "step") read_steps(keys, rates, at);
-    if (type == "linear" || type == "cosine") {
-      keys.ignore("max_learning_rate"), keys.ignore("min_learning_rate");
-      keys.refuse(
-          "type", fmt::format("the schedule '{}' is not read from .ini files", type),
-          fmt::format("delete the section and give --lr and --schedule {},to=LR, which ends with the last step", type));
-    }
     return keys.done();
   }
 
-  // Rates that fall by one factor each time.
+  // From the one rate to the other in `decay_steps` steps. NNTrainer's cosine begins again then, its linear rate stays.
+  void read_slope(Keys& keys, const std::string& type) {
+    const double most = keys.number("max_learning_rate", 0, kAny, std::nullopt);
+    const double least = keys.number("min_learning_rate", 0, kAny, std::nullopt);
+    const double steps = keys.number("decay_steps", 1, 1e15, std::nullopt);
+    if (least > most) keys.refuse("min_learning_rate", "the least rate is above the most", "exchange the two");
+    if (steps != std::floor(steps))
+      keys.refuse("decay_steps", fmt::format("{} is no whole number", steps), "write 100");
+    decay_rate_.reset();
+    scheduler_rate_ = most;
+    made_.training.schedule =
+        fmt::format("{},to={},{}={}", type, least, type == "cosine" ? "every" : "over", static_cast<int64_t>(steps));
+  }
+
+  // NNTrainer counts iterations from 0, and the rate changes behind the iteration that is named.
   void read_steps(Keys& keys, const std::vector<double>& rates, const std::vector<int64_t>& at) {
     if (rates.size() < 2 || rates.size() != at.size() + 1)
       return keys.refuse("learning_rate", "a step schedule has one rate more than iterations",
                          "write learning_rate = 0.1, 0.01 and iteration = 1000, or others");
     if (!std::ranges::is_sorted(at, std::less_equal()))
       return keys.refuse("iteration", "the iterations do not rise", "write them from the first to the last");
-    const double factor = rates[1] / rates[0];
-    for (size_t each = 1; each < rates.size(); ++each)
-      if (rates[each - 1] == 0 || std::abs(rates[each] / rates[each - 1] - factor) > 1e-6 * factor)
-        return keys.refuse("learning_rate", "rates that do not fall by one factor are not read from .ini files",
-                           "give --schedule, or rates of one factor");
-    made_.training.schedule = fmt::format("multi_step,at={},gamma={}", fmt::join(at, ":"), factor);
+    std::vector<int64_t> first;
+    for (const int64_t last : at) first.push_back(last + 1);
+    made_.training.schedule =
+        fmt::format("multi_step,at={},to={}", fmt::join(first, ":"), fmt::join(rates.begin() + 1, rates.end(), ":"));
   }
 
   // [dataset] of old files. Its labels have no effect in NNTrainer either.

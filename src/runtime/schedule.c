@@ -1,5 +1,7 @@
 #include "runtime/schedule.h"
 
+#include <stddef.h>
+
 static double steps_of(const pt_extent* extent, uint64_t total) {
   return extent->percent ? extent->value / 100 * (double)total : extent->value;
 }
@@ -33,27 +35,36 @@ static uint64_t passed(const pt_schedule* schedule, uint64_t step, uint64_t tota
   return count;
 }
 
+static double rate_between(const pt_schedule* schedule, double lr, uint64_t count) {
+  if (schedule->rates == NULL) return lr * power(schedule->gamma, count);
+  return count == 0 ? lr : schedule->rates[count - 1];
+}
+
 static double stairs(const pt_schedule* schedule, double done, uint64_t total) {
   const double every = steps_of(&schedule->every, total);
   return power(schedule->gamma, (uint64_t)(done / (every > 1 ? every : 1)));
 }
 
-/* The factor of a decay, whose steps are counted from its own start. */
+static double share_of(uint64_t step, uint64_t steps) {
+  return steps == 0 ? 0 : step < steps ? (double)step / (double)steps : 1;
+}
+
+/* The rate of a decay, whose steps are counted from its own start. */
 static double decayed(const pt_schedule* schedule, double lr, uint64_t step, uint64_t total) {
-  const double done = (double)step, share = total == 0 ? 0 : step < total ? done / (double)total : 1;
+  const uint64_t period = schedule->every.value > 0 ? (uint64_t)steps_of(&schedule->every, total) : total;
   double wave;
   switch (schedule->decay) {
     case PT_DECAY_STEP:
-      return lr * stairs(schedule, done, total);
+      return lr * stairs(schedule, (double)step, total);
     case PT_DECAY_MULTI_STEP:
-      return lr * power(schedule->gamma, passed(schedule, step, total));
+      return rate_between(schedule, lr, passed(schedule, step, total));
     case PT_DECAY_EXPONENTIAL:
       return lr * power(schedule->gamma, step);
     case PT_DECAY_COSINE:
-      wave = quarter_wave(share);
+      wave = quarter_wave(share_of(schedule->every.value > 0 && period > 0 ? step % period : step, period));
       return schedule->to + (lr - schedule->to) * (wave * wave); /* (1 + cos(pi t)) / 2 */
     case PT_DECAY_LINEAR:
-      return lr + (schedule->to - lr) * share;
+      return lr + (schedule->to - lr) * share_of(step, period);
     default:
       return lr;
   }

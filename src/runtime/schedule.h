@@ -25,13 +25,15 @@ typedef struct pt_extent {
 
 /* Warm-up, in which the rate rises in equal parts to the whole one; then a decay that counts its steps from there. */
 typedef struct pt_schedule {
-  uint8_t decay;       /* PT_DECAY_... */
-  pt_extent warmup;    /* the rate rises for so long */
-  double gamma;        /* step, multi_step, exponential: the factor */
-  pt_extent every;     /* step: so often */
+  uint8_t decay;    /* PT_DECAY_... */
+  pt_extent warmup; /* the rate rises for so long */
+  double gamma;     /* step, multi_step, exponential: the factor */
+  pt_extent
+      every; /* step: so often; cosine: its wave begins again so often; linear: the fall takes so long; 0: all steps */
   const pt_extent* at; /* multi_step: there; at_count of them, the caller's */
   uint32_t at_count;
-  double to; /* cosine, linear: the rate that the last step comes next to */
+  double to;           /* cosine, linear: the rate that the last step comes next to */
+  const double* rates; /* multi_step: the rate from each of `at` on, the caller's; NULL: gamma times the rate before */
 } pt_schedule;
 
 /* The rate of step `step` (0 for the first) of `total`, where the whole rate is `lr`. */

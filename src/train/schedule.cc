@@ -23,10 +23,10 @@ struct DecayName {
 const std::array<DecayName, 6>& decays() {
   static const std::array<DecayName, 6> all{{{"constant", Decay::kConstant, {}, {}},
                                              {"step", Decay::kStep, {"every"}, {"gamma"}},
-                                             {"multi_step", Decay::kMultiStep, {"at"}, {"gamma"}},
+                                             {"multi_step", Decay::kMultiStep, {"at"}, {"gamma", "to"}},
                                              {"exponential", Decay::kExponential, {"gamma"}, {}},
-                                             {"cosine", Decay::kCosine, {}, {"to"}},
-                                             {"linear", Decay::kLinear, {}, {"to"}}}};
+                                             {"cosine", Decay::kCosine, {}, {"to", "every"}},
+                                             {"linear", Decay::kLinear, {}, {"to", "over"}}}};
   return all;
 }
 
@@ -50,15 +50,17 @@ Result<Extent> parse_extent(std::string text, bool positive, const std::string& 
   return extent;
 }
 
-Result<std::vector<Extent>> parse_extents(const std::string& text, const std::string& where) {
-  std::vector<Extent> extents;
+// The parts of a list "30:80", each as `parse` reads it.
+template <typename Parse>
+auto parse_list(const std::string& text, Parse parse) -> Result<std::vector<std::decay_t<decltype(*parse(text))>>> {
+  std::vector<std::decay_t<decltype(*parse(text))>> parts;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(':', begin), text.size());
-    PANTOUM_ASSIGN(const Extent extent, parse_extent(text.substr(begin, end - begin), true, where));
-    extents.push_back(extent);
+    PANTOUM_ASSIGN(const auto part, parse(text.substr(begin, end - begin)));
+    parts.push_back(part);
     begin = end + 1;
   }
-  return extents;
+  return parts;
 }
 
 Result<double> parse_not_negative(const std::string& text, const std::string& where) {
@@ -70,12 +72,16 @@ Result<double> parse_not_negative(const std::string& text, const std::string& wh
 Result<void> set(const std::string& key, const std::string& value, const std::string& where, Schedule& schedule) {
   if (key == "warmup") {
     PANTOUM_ASSIGN(schedule.warmup, parse_extent(value, false, where));
-  } else if (key == "every") {
+  } else if (key == "every" || key == "over") {
     PANTOUM_ASSIGN(schedule.every, parse_extent(value, true, where));
   } else if (key == "at") {
-    PANTOUM_ASSIGN(schedule.at, parse_extents(value, where));
+    PANTOUM_ASSIGN(schedule.at,
+                   parse_list(value, [&](const std::string& part) { return parse_extent(part, true, where); }));
   } else if (key == "gamma") {
     PANTOUM_ASSIGN(schedule.gamma, parse_not_negative(value, where));
+  } else if (schedule.decay == Decay::kMultiStep) {
+    PANTOUM_ASSIGN(schedule.rates,
+                   parse_list(value, [&](const std::string& part) { return parse_not_negative(part, where); }));
   } else {
     PANTOUM_ASSIGN(schedule.to, parse_not_negative(value, where));
   }
@@ -104,6 +110,12 @@ Result<Schedule> parse_schedule(const std::string& text, const std::string& wher
       return fail("E0115", fmt::format("the schedule {} has no '{}'", settings.name, key), where);
     PANTOUM_TRY(set(key, value, where + " " + key, schedule));
   }
+  if (!schedule.rates.empty() && settings.values.contains("gamma"))
+    return fail("E0115", "the schedule multi_step has 'gamma' or 'to', not both", where);
+  if (!schedule.rates.empty() && schedule.rates.size() != schedule.at.size())
+    return fail("E0115",
+                fmt::format("'at' has {} steps and 'to' has {} rates", schedule.at.size(), schedule.rates.size()),
+                where, "give a rate for each step: multi_step,at=30:80,to=1e-2:1e-3");
   return schedule;
 }
 
@@ -115,10 +127,11 @@ std::string to_text(const Schedule& schedule) {
   };
   std::vector<std::string> places;
   for (const Extent& extent : schedule.at) places.push_back(to_text(extent));
-  add("every", to_text(schedule.every));
+  if (schedule.every.value > 0) add("every", to_text(schedule.every)), add("over", to_text(schedule.every));
   add("at", fmt::format("{}", fmt::join(places, ":")));
-  add("gamma", fmt::format("{}", schedule.gamma));
-  add("to", fmt::format("{}", schedule.to));
+  if (schedule.rates.empty()) add("gamma", fmt::format("{}", schedule.gamma));
+  if (schedule.decay != Decay::kMultiStep) add("to", fmt::format("{}", schedule.to));
+  if (!schedule.rates.empty()) add("to", fmt::format("{}", fmt::join(schedule.rates, ":")));
   return text + ",warmup=" + to_text(schedule.warmup);
 }
 
@@ -129,7 +142,8 @@ pt_schedule runtime_schedule(const Schedule& schedule) {
           .every = schedule.every,
           .at = schedule.at.data(),
           .at_count = static_cast<uint32_t>(schedule.at.size()),
-          .to = schedule.to};
+          .to = schedule.to,
+          .rates = schedule.rates.empty() ? nullptr : schedule.rates.data()};
 }
 
 double rate_at(const Schedule& schedule, double lr, uint64_t step, uint64_t total) {

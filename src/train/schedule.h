@@ -13,7 +13,7 @@ namespace pantoum::train {
 using Extent = pt_extent;  // a number of steps, or a share of all of them
 
 // Warm-up, then a decay that counts its steps from the warm-up's end, as torch.optim.lr_scheduler.SequentialLR chains
-// LinearLR with StepLR, MultiStepLR, ExponentialLR, CosineAnnealingLR or LinearLR.
+// LinearLR with StepLR, MultiStepLR, ExponentialLR, CosineAnnealingLR, CosineAnnealingWarmRestarts or LinearLR.
 struct Schedule {
   enum class Decay : uint8_t {
     kConstant = PT_DECAY_CONSTANT,
@@ -26,9 +26,10 @@ struct Schedule {
   Decay decay = Decay::kConstant;
   Extent warmup = {};      // the rate rises in equal parts, and is whole at its last step
   double gamma = 0.1;      // step, multi_step, exponential: the factor
-  Extent every = {};       // step: number of steps between two changes
+  Extent every = {};       // step: number of steps between two changes; cosine: of a wave; linear: of the fall; 0: all
   std::vector<Extent> at;  // multi_step: the steps where the rate changes
   double to = 0;           // cosine, linear: the rate at the end
+  std::vector<double> rates;  // multi_step: the rate from each of `at` on; none: gamma times the rate before
 };
 
 // "cosine,to=1e-5,warmup=5%": a name and its settings. E0115 a name or setting that is not known, or missing; E0116 a

@@ -147,7 +147,8 @@ class Firmware(Projects):
         plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "sgd,momentum=0.9")
         rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003,warmup=3"), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
                  "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
-                 "linear": ("--schedule", "linear,to=0.001,warmup=10%")}
+                 "linear": ("--schedule", "linear,to=0.001,warmup=10%"), "waves": ("--schedule", "cosine,every=5"),
+                 "rates": ("--schedule", "multi_step,at=4:9,to=0.02:0.001")}
         told = {}
         for name, words in rates.items():
             folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
