@@ -20,7 +20,7 @@ struct ExportOptions {
 
 // The weights alone, as NNTrainer's file.
 Result<int> export_bin(const ExportOptions& options) {
-  PANTOUM_TRY(pipeline::write_as_bin(options.emit.model, options.emit.weights, options.emit.output, {}));
+  PANTOUM_TRY(pipeline::write_as_bin(options.emit.model, options.emit.weights, options.emit.output));
   if (options.common.json())
     print_json({{"output", options.emit.output}});
   else

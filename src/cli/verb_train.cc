@@ -173,7 +173,15 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
   settings.samples = prepared.data.train.count();
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer,
                  train::Trainer::create(prepared.step.binary, asked.training.weights_path, settings));
-  if (resumed) PANTOUM_TRY(trainer->resume(resumed->path));
+  if (resumed) {
+    PANTOUM_TRY(trainer->resume(resumed->path));
+    return trainer;
+  }
+  PANTOUM_ASSIGN(const std::optional<pipeline::ContinuedBin> bin, pipeline::continued_bin(asked.training.model));
+  if (!bin) return trainer;
+  PANTOUM_TRY(trainer->take_state(bin->file, bin->iteration));
+  print_note(fmt::format("the training goes on behind iteration {} of {}: the model's file has continue_train = true",
+                         bin->iteration, bin->file.path));
   return trainer;
 }
 
@@ -236,9 +244,7 @@ Failure with_label(Error error, const data::TrainTest& data, const std::vector<d
 Result<void> save_weights(const TrainOptions& options, train::Trainer& trainer) {
   PANTOUM_TRY(trainer.save(options.output));
   if (!writes_bin(options)) return {};
-  return pipeline::write_as_bin(
-      options.step.model, options.output, options.output,
-      {static_cast<uint32_t>(options.fit.epochs), static_cast<uint32_t>(trainer.steps_done())});
+  return pipeline::write_as_bin(options.step.model, options.output, options.output);
 }
 
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.

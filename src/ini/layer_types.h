@@ -16,6 +16,7 @@ struct StoredTensor {
   std::string name;  // "conv1.weight"
   std::vector<int64_t> shape;
   bool is_statistic = false;  // it has no gradient
+  bool is_frozen = false;     // the file says that it is not trained
 };
 
 // The loss that a layer of the file asks for by its type.

@@ -222,7 +222,10 @@ class Builder {
     const bool trains = keys.boolean("trainable", true) && !layer.frozen;
     if (!trains)
       for (size_t each = first; each < made_.stored.size(); ++each)
-        if (!made_.stored[each].is_statistic) made_.training.freeze.push_back(made_.stored[each].name);
+        if (!made_.stored[each].is_statistic) {
+          made_.stored[each].is_frozen = true;
+          made_.training.freeze.push_back(made_.stored[each].name);
+        }
     const bool clips = keys.entry("clip_grad_by_norm") != nullptr;
     const double most = keys.number("clip_grad_by_norm", 0, 1e30, 0);
     if (trains) clipped_.push_back({&layer, clips ? std::optional(most) : settings_.clip_of_all});

@@ -20,6 +20,7 @@ struct Training {
   std::optional<double> clip_norm = {};
   std::vector<ParameterGroup> groups = {};  // penalties of weights
   std::vector<std::string> freeze = {};
+  bool continue_train = false;  // a training takes optimizer state and iteration of a .bin, too
   std::optional<std::string> train_data = {}, test_data = {};  // paths from the working folder
   std::vector<std::string> notes = {};                         // keys that mean nothing here
 };

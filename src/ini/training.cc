@@ -66,7 +66,8 @@ class SettingsReader {
     if (keys.entry("clip_grad_by_norm") != nullptr) made_.clip_of_all = keys.number("clip_grad_by_norm", 0, kAny, 0);
     read_names(keys, "input_layers", made_.input_layers);
     read_names(keys, "label_layers", made_.label_layers);
-    keys.ignore("save_path"), keys.ignore("save_best_path"), keys.ignore("continue_train");
+    keys.ignore("save_path"), keys.ignore("save_best_path");
+    training.continue_train = keys.boolean("continue_train", false);
     keys.ignore("tensor_format"), keys.ignore("tensor_type");
     pass_over(keys, {"memory_optimization", "fsu", "fsu_path", "fsu_lookahead", "memory_swap", "memory_swap_path",
                      "memory_swap_lookahead"});

@@ -1,5 +1,6 @@
 #include "pipeline/ini_files.h"
 
+#include <charconv>
 #include <vector>
 
 #include "base/contents.h"
@@ -36,6 +37,12 @@ Result<void> write_first_values(const std::string& onnx, const std::string& path
   return weights::write_safetensors(path, sources, {});
 }
 
+// Whether --weights names a .bin.
+bool has_bin(const ModelRequest& model) {
+  return model.bytes == nullptr && base::contents_of(*model.options.weights) != base::Contents::kSafetensors &&
+         is_ini_model(model.path);
+}
+
 }  // namespace
 
 bool is_ini_model(const std::string& path) {
@@ -43,22 +50,31 @@ bool is_ini_model(const std::string& path) {
 }
 
 Result<weights::SafetensorFile> open_weights(const ModelRequest& model) {
-  const std::string& path = *model.options.weights;
-  const bool may_be_bin = model.bytes == nullptr && base::contents_of(path) != base::Contents::kSafetensors;
-  if (!may_be_bin || !is_ini_model(model.path)) return weights::open_safetensors(path);
+  if (!has_bin(model)) return weights::open_safetensors(*model.options.weights);
   PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model.path));
-  return ini::open_bin(path, read.stored);
+  return ini::open_bin(*model.options.weights, read.stored);
 }
 
-Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path,
-                          ini::BinProgress progress) {
+Result<std::optional<ContinuedBin>> continued_bin(const ModelRequest& model) {
+  if (!model.options.weights || !has_bin(model)) return std::nullopt;
+  PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model.path));
+  ContinuedBin bin;
+  PANTOUM_ASSIGN(bin.file, ini::open_bin(*model.options.weights, read.stored));
+  const auto iteration = bin.file.metadata.find("step");
+  if (!read.training.continue_train || iteration == bin.file.metadata.end()) return std::nullopt;
+  const std::string& text = iteration->second;
+  std::from_chars(text.data(), text.data() + text.size(), bin.iteration);
+  return std::optional(std::move(bin));
+}
+
+Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path) {
   if (!is_ini_model(model))
     return fail("E0113", "a .bin holds the weights of an .ini model, and the model is none", path,
                 "name a file that ends in .safetensors");
   PANTOUM_ASSIGN(const ExportSource source, export_source(model, from));
   PANTOUM_ASSIGN(const ini::Model read, ini::read_model(model));
   PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(source.weights));
-  return ini::write_bin(path, read.stored, file, progress);
+  return ini::write_bin(path, read.stored, file);
 }
 
 Result<ExportSource> export_source(const std::string& model, const std::string& weights) {
@@ -83,7 +99,7 @@ Result<ExportSource> export_source(const std::string& model, const std::string& 
   }
   PANTOUM_ASSIGN(const ini::Model network, ini::read_model(model));
   PANTOUM_ASSIGN(const weights::SafetensorFile file, ini::open_bin(weights, network.stored));
-  PANTOUM_TRY(weights::write_safetensors(source.weights, sources_of(file), {}));
+  PANTOUM_TRY(weights::write_safetensors(source.weights, sources_of(file), file.metadata));
   return source;
 }
 

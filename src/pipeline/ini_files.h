@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/output_folder.h"
@@ -16,10 +17,19 @@ namespace pantoum::pipeline {
 // The file of model.options.weights, which has to be set: safetensors, or a .bin of a model of NNTrainer. E0201, E0214, E0240, E0244.
 [[nodiscard]] Result<weights::SafetensorFile> open_weights(const ModelRequest& model);
 
+// A .bin behind whose iteration a training goes on, with the moments in it.
+struct ContinuedBin {
+  weights::SafetensorFile file;
+  uint64_t iteration = 0;
+};
+
+// The .bin of model.options.weights where the model's file has continue_train = true, and the .bin has an iteration; none where a training begins. The
+// errors are those of open_weights.
+[[nodiscard]] Result<std::optional<ContinuedBin>> continued_bin(const ModelRequest& model);
+
 // Writes the file `from`, which `pantoum train` wrote for the .ini model at `model`, as a .bin ("": the model's first values) at `path`, which may be the same file.
 // E0113 the model is no .ini file; E0201, E0214, E0240 to E0242, E0901.
-[[nodiscard]] Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path,
-                                        ini::BinProgress progress);
+[[nodiscard]] Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path);
 
 // An ONNX model and safetensors with all of its parameters, which stand in a private folder where they were made of other files.
 struct ExportSource {

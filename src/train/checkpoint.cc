@@ -243,8 +243,10 @@ std::vector<std::string> other_weights(const weights::SafetensorFile& file, cons
                                    describe(entry->dtype, entry->shape), own));
   }
   for (const weights::SafetensorEntry& entry : file.tensors)
-    if (all && !known.contains(entry.name) && !entry.name.starts_with("optim.") && !entry.name.starts_with("accumulated."))
-      others.push_back(fmt::format("it has '{}' {}, which this model lacks", entry.name, describe(entry.dtype, entry.shape)));
+    if (all && !known.contains(entry.name) && !entry.name.starts_with("optim.") &&
+        !entry.name.starts_with("accumulated."))
+      others.push_back(
+          fmt::format("it has '{}' {}, which this model lacks", entry.name, describe(entry.dtype, entry.shape)));
   if (others.size() <= kShown) return others;
   const size_t more = others.size() - kShown;
   others.resize(kShown);
@@ -257,7 +259,8 @@ std::set<std::string> kinds_of_states(const std::vector<std::string>& names) {
   constexpr std::string_view kState = "optim.";
   std::set<std::string> kinds;
   for (const std::string& name : names)
-    if (name.starts_with(kState)) kinds.insert(name.substr(kState.size(), name.find('.', kState.size()) - kState.size()));
+    if (name.starts_with(kState))
+      kinds.insert(name.substr(kState.size(), name.find('.', kState.size()) - kState.size()));
   return kinds;
 }
 
@@ -276,9 +279,10 @@ Result<void> check_same_model(const weights::SafetensorFile& file, const std::ve
   for (const weights::SafetensorEntry& entry : file.tensors) kept.push_back(entry.name);
   const std::set<std::string> kinds = kinds_of_states(kept), own = kinds_of_states(states);
   if (kinds == own) return {};
-  return fail("E0243", "the resume point is of another optimizer", file.path,
-              "resume with the --optimizer and the settings it was made with",
-              {fmt::format("of each parameter it keeps {}, and the optimizer of this run {}", words_of(kinds), words_of(own))});
+  return fail(
+      "E0243", "the resume point is of another optimizer", file.path,
+      "resume with the --optimizer and the settings it was made with",
+      {fmt::format("of each parameter it keeps {}, and the optimizer of this run {}", words_of(kinds), words_of(own))});
 }
 
 Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine, Source source,
@@ -288,8 +292,14 @@ Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& tabl
       PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (PlanTensor& tensor : table.constants)
     if (source == Source::kPlan) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
-  for (PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  PANTOUM_TRY(load_states(file, table, engine, piece));
   return clear_sums(table, engine, piece);
+}
+
+Result<void> load_states(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
+                         std::span<std::byte> piece) {
+  for (PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  return {};
 }
 
 Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece) {

@@ -64,13 +64,18 @@ enum class Source { kPlan, kResumePoint, kWeights };
 [[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
                                         Source source, std::span<std::byte> piece);
 
+// The same of the optimizer's states alone.
+[[nodiscard]] Result<void> load_states(const weights::SafetensorFile& file, TensorTable& table, host::Engine& engine,
+                                       std::span<std::byte> piece);
+
 // Makes the sums of gradients zero. E0903.
 [[nodiscard]] Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece);
 
 // Atomic. `kept`: the new name of the file that stands at `path`; "": that file is replaced. `piece`: as in write_safetensors. E0701 a step made a weight or state that is
 // not finite: the file that stands at `path` stays. E0901, E0903.
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
-                                           const Progress& progress, const std::string& kept, std::span<std::byte> piece);
+                                           const Progress& progress, const std::string& kept,
+                                           std::span<std::byte> piece);
 
 // E0243: the file has no sums, or its metadata are missing, contradictory or impossible for a run.
 [[nodiscard]] Result<Progress> read_progress(const weights::SafetensorFile& file);

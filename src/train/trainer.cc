@@ -333,6 +333,25 @@ class PlanTrainer final : public Trainer {
     return {};
   }
 
+  Result<void> take_state(const weights::SafetensorFile& file, uint64_t step) override {
+    PANTOUM_TRY(own_process());
+    if (step > kMostSteps) return fail("E0116", fmt::format("{} steps are more than a run has", step), file.path);
+    const bool has_state = std::ranges::any_of(
+        file.tensors, [](const weights::SafetensorEntry& each) { return each.name.starts_with("optim."); });
+    if (has_state) {
+      TensorTable states;
+      states.states = table_.states;
+      if (const Result<void> fits = check_tensors(file, states, Source::kResumePoint, "E0242"); !fits)
+        return fail("E0242", "the optimizer state in the file is not of this run's optimizer", file.path,
+                    "train with the optimizer that the file was written by, or begin with its weights alone",
+                    fits.error().notes);
+      PANTOUM_TRY(load_states(file, table_, *engine_, piece_));
+    }
+    progress_.step = step;
+    engine_->begin_measuring();
+    return {};
+  }
+
   Result<void> own_process() const override {
     if (process_ == ::getpid()) return {};
     return fail("E0108", "this process was forked from the one that made the trainer, and lacks its threads", {},

@@ -205,6 +205,9 @@ class Trainer {
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   // Begins again with other weights, as create() takes them: step 0. E0240 to E0244 (nothing is changed then); E0903.
   [[nodiscard]] virtual Result<void> load(const std::string& weights) = 0;
+  // Goes on behind step `step` with the optimizer state in `file` ("optim.NAME.PARAMETER"), or with a new one where it has none. Weights stay. E0116 more
+  // steps than a run has; E0242 the state is of another optimizer, or of other shapes (nothing is changed then); E0241, E0903.
+  [[nodiscard]] virtual Result<void> take_state(const weights::SafetensorFile& file, uint64_t step) = 0;
   // E0108 this process was forked from the one that made the trainer: every call that can fail fails so, in place of waiting for threads that
   // are not there. The trainer may be destroyed.
   [[nodiscard]] virtual Result<void> own_process() const = 0;
