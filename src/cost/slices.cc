@@ -136,6 +136,14 @@ void add_least_traffic(const pt_loop& loop, unsigned operand, Traffic& sum) {
   add_moved(loop, operand, least, sum);
 }
 
+// What a step copies of a slice with gaps: of a result to the call and back.
+Bytes copied_bytes(const pt_loop& loop, unsigned operand) {
+  const pt_box part = pt_part_of(&loop, operand);
+  Bytes bytes = part.element;
+  for (unsigned dim = 0; dim < part.rank; ++dim) bytes *= part.extent[dim];
+  return operand < loop.whole->input_count ? bytes : 2 * bytes;
+}
+
 template <class Add>
 Traffic traffic_of(const pt_loop& loop, const Add& add) {
   Traffic sum;
@@ -143,6 +151,8 @@ Traffic traffic_of(const pt_loop& loop, const Add& add) {
   for (unsigned operand = 0; operand < operands; ++operand)
     if (loop.how[operand] != PT_IN_PLACE) add(loop, operand, sum);
   sum.steps = static_cast<int64_t>(pt_steps_of(&loop));
+  for (unsigned operand = 0; loop.apart != 0 && operand < operands; ++operand)
+    if (loop.part[operand] != PT_NOWHERE) sum.packed += sum.steps * copied_bytes(loop, operand);
   return sum;
 }
 

@@ -143,7 +143,8 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
   held = runs.bytes * runs.count;
   if (!pt_is_streamed(loop->whole, operand)) {
     const pt_box part = pt_part_of(loop, operand);
-    const int in_place = loop->inner != 0 && pt_is_output(loop, operand) ? is_dense(&part) : runs.count == 1;
+    const int is_held = loop->inner != 0 && pt_is_held(loop, operand);
+    const int in_place = is_held ? loop->apart || is_dense(&part) : runs.count == 1;
     loop->how[operand] = in_place ? PT_IN_PLACE : PT_PACKED;
     if (in_place) held = 0;
   } else if (runs.count == 1) {
@@ -161,12 +162,26 @@ static pt_status hold(pt_loop* loop, unsigned operand) {
     if (stage > loop->stage_units) loop->stage_units = stage;
   }
   if (held != 0 && loop->unit % box.element != 0) return PT_E_PLAN; /* buffers begin at units */
-  if (held != 0 && pt_is_output(loop, operand)) {
-    const pt_box part = pt_part_of(loop, operand);
-    if (!is_dense_within(&box, &part)) return PT_E_PLAN;
-  }
   loop->units[operand] = pt_units_for(loop, held);
   return PT_OK;
+}
+
+/* Does the call work on a copy of the operand's part, because it has gaps where it is held? */
+static int is_copied(const pt_loop* loop, unsigned operand) {
+  const pt_box part = pt_part_of(loop, operand), held = pt_slice_of(loop, operand);
+  if (!loop->apart || !pt_is_held(loop, operand)) return 0;
+  return loop->how[operand] == PT_IN_PLACE ? !is_dense(&part) : !is_dense_within(&held, &part);
+}
+
+/* Have an inner loop's slices of a result gaps in what is held of it? */
+static int makes_gaps(const pt_loop* loop) {
+  unsigned output;
+  if (loop->inner == 0 || loop->rests) return 0;
+  for (output = loop->whole->input_count; output < pt_operands_of(loop->whole); ++output) {
+    const pt_box held = pt_slice_of(loop, output), part = pt_part_of(loop, output);
+    if (!is_dense_within(&held, &part)) return 1;
+  }
+  return 0;
 }
 
 /* The extent of the first slice along an axis. */
@@ -320,7 +335,7 @@ static pt_status kernel_workspace(pt_loop* loop, const pt_kernel* kernel, const 
   return PT_OK;
 }
 
-/* Buffers stand one behind the other, then the stage, then the kernel's workspace. */
+/* Buffers stand one behind the other, then the stage, copies of parts, and the kernel's workspace. */
 static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
   uint64_t at = 0;
   unsigned operand;
@@ -332,6 +347,17 @@ static pt_status place(pt_loop* loop, uint64_t kernel_bytes) {
   }
   loop->stage = (uint32_t)at;
   at += loop->stage_units;
+  for (operand = 0; operand < pt_operands_of(loop->whole); ++operand) {
+    const pt_box part = pt_part_of(loop, operand);
+    uint64_t bytes = part.element;
+    unsigned dim;
+    loop->part[operand] = PT_NOWHERE;
+    if (!is_copied(loop, operand)) continue;
+    if (loop->unit % part.element != 0) return PT_E_PLAN;
+    for (dim = 0; dim < part.rank; ++dim) bytes *= part.extent[dim];
+    loop->part[operand] = (uint32_t)at;
+    at += pt_units_for(loop, bytes);
+  }
   loop->kernel = (uint32_t)at;
   if (at >= PT_NOWHERE / 2) return PT_E_PLAN;
   loop->workspace_bytes = at * loop->unit + kernel_bytes;
@@ -399,6 +425,7 @@ pt_status pt_loop_open(pt_loop* loop, const pt_op_view* view, uint32_t unit, con
   pt_axes_of(view, &loop->axes);
   status = take_loops(loop);
   if (status == PT_OK) status = check_loops(loop, kernel);
+  if (status == PT_OK) loop->apart = (uint8_t)makes_gaps(loop);
   for (operand = 0; status == PT_OK && operand < pt_operands_of(view); ++operand) status = hold(loop, operand);
   if (status == PT_OK) status = kernel_workspace(loop, kernel, pool, &kernel_bytes);
   return status == PT_OK ? place(loop, kernel_bytes) : status;

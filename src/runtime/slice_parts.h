@@ -26,7 +26,9 @@ unsigned pt_operands_of(const pt_op_view* view);
 int pt_is_output(const pt_loop* loop, unsigned operand);
 /* An operand as it is cut: what is updated behind the terms is a vector. */
 pt_tensor pt_shape_of(const pt_loop* loop, unsigned operand);
-/* What is held of a result is all that the loops inside of those over terms make. */
+/* What is held of a result, and where the loop is apart of an input that is not along the terms, is all that the loops inside of those over terms make
+ * or read. */
+int pt_is_held(const pt_loop* loop, unsigned operand);
 int pt_is_held_along(const pt_loop* loop, unsigned operand, unsigned at);
 /* Is the loop one outside of those over terms? */
 int pt_is_outer(const pt_loop* loop, unsigned at);

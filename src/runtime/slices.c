@@ -53,9 +53,17 @@ pt_tensor pt_shape_of(const pt_loop* loop, unsigned operand) {
 
 /* ---- steps ---- */
 
-/* What is held of a result is all that the loops inside of those over terms make. */
+int pt_is_held(const pt_loop* loop, unsigned operand) {
+  unsigned number;
+  if (pt_is_output(loop, operand) || pt_is_rest(loop, operand)) return 1;
+  if (!loop->apart) return 0;
+  for (number = 0; number < loop->axes.count; ++number)
+    if (loop->axes.axis[number].reduces && loop->axes.dim[number][operand] >= 0) return 0;
+  return 1;
+}
+
 int pt_is_held_along(const pt_loop* loop, unsigned operand, unsigned at) {
-  return (loop->inner >> at & 1) != 0 && (pt_is_output(loop, operand) || pt_is_rest(loop, operand));
+  return (loop->inner >> at & 1) != 0 && pt_is_held(loop, operand);
 }
 
 /* The range of this step. */
@@ -454,7 +462,7 @@ pt_box pt_updated_box(const pt_loop* loop, unsigned operand) {
 
 pt_box pt_slice_of(const pt_loop* loop, unsigned operand) {
   if (pt_is_rest(loop, operand)) return pt_updated_box(loop, operand);
-  return pt_box_of(loop, operand, pt_is_output(loop, operand) ? loop->inner : 0);
+  return pt_box_of(loop, operand, pt_is_held(loop, operand) ? loop->inner : 0);
 }
 
 pt_box pt_part_of(const pt_loop* loop, unsigned operand) {
@@ -476,6 +484,33 @@ static uint64_t elements_before(const pt_box* held, const pt_box* part) {
 uint64_t pt_part_begins(const pt_loop* loop, unsigned operand) {
   const pt_box held = pt_slice_of(loop, operand), part = pt_part_of(loop, operand);
   return loop->inner == 0 ? 0 : elements_before(&held, &part) * held.element;
+}
+
+void pt_copy_part(const pt_loop* loop, unsigned operand, uint8_t* held, uint8_t* part, int to_held) {
+  const pt_box slice = pt_part_of(loop, operand);
+  pt_box within = pt_slice_of(loop, operand);
+  uint32_t index[PT_MAX_RANK] = {0};
+  unsigned dim = slice.rank;
+  size_t run = slice.element;
+  if (loop->how[operand] == PT_IN_PLACE) { /* the frame is the tensor */
+    memset(within.begin, 0, sizeof within.begin);
+    memcpy(within.extent, slice.whole, sizeof within.extent);
+  }
+  while (dim > 0 && slice.extent[dim - 1] == within.extent[dim - 1]) run *= slice.extent[--dim];
+  if (dim > 0) run *= slice.extent[--dim];
+  held += elements_before(&within, &slice) * slice.element;
+  for (;;) { /* `dim` dimensions in front of the runs */
+    size_t at = 0, stride = slice.element;
+    unsigned each = slice.rank;
+    while (each-- > 0) {
+      at += each < dim ? index[each] * stride : 0;
+      stride *= within.extent[each];
+    }
+    memcpy(to_held ? held + at : part, to_held ? part : held + at, run);
+    part += run;
+    for (each = dim; each > 0 && ++index[each - 1] == slice.extent[each - 1]; --each) index[each - 1] = 0;
+    if (each == 0) return;
+  }
 }
 
 int pt_is_empty(const pt_box* box) {

@@ -26,13 +26,14 @@ typedef struct pt_axis {
   uint32_t extent;
   uint8_t reduces; /* sums run along it: its slices come in ascending order, while the sums are held */
   uint8_t grouped; /* it counts the groups of a convolution */
-  uint8_t placed;  /* the kernel is told where the slice begins (pt_call.slice_begin). An op has at most one such axis */
+  uint8_t placed; /* the kernel is told where the slice begins (pt_call.slice_begin). An op has at most one such axis */
   uint8_t once;   /* results that do not lie along it are made with its first slice alone */
   uint8_t looks_up; /* each index along it names a row of operand 0 by an element of operand 1; see pt_looks_up */
   int8_t
       within; /* sums run along it inside of each index of that axis, of which a slice then has one alone; -1: there is none */
-  uint8_t window;    /* one of pt_window */
-  uint32_t windowed; /* the operands, a bit each, whose parts follow from it; other operands are cut where the axis is */
+  uint8_t window; /* one of pt_window */
+  uint32_t
+      windowed; /* the operands, a bit each, whose parts follow from it; other operands are cut where the axis is */
 } pt_axis;
 
 enum {
@@ -46,7 +47,8 @@ typedef struct pt_axes {
   uint8_t count;                                 /* without PT_PASSES; 0: the op is not cut */
   uint8_t passes; /* over all terms, where their axes are cut; results along these are made in the last one */
   uint8_t flat;   /* operands are vectors of their elements, in order; those of one element are scalars */
-  uint8_t merged; /* so many dimensions in front count as one, of operands with the rank of the first output; 0: none do */
+  uint8_t
+      merged; /* so many dimensions in front count as one, of operands with the rank of the first output; 0: none do */
 } pt_axes;
 
 /* Tells the axes of an op whose use is sound (pt_check_op). Their numbers are part of the plan's format. */
@@ -68,6 +70,8 @@ enum { PT_LEAST_UNIT = 8 }; /* what kernels keep in the workspace between two ca
 /* Loops over axes along which results are cut are outside of those over terms, or inside. Where they are inside, the sums of all slices of a result that
  * the inner loops make are held until their terms are complete: in the result, if it is in RAM and its slices have no gaps, in its buffer, or, those of an
  * update, in the workspace. An axis may have a loop of either kind; each slice of the outer one is then cut into equal ones.
+ * A slice may lie with gaps in what is held, as columns of rows do: the loop is `apart` then. Its calls work on a copy of the slice without gaps. Inputs
+ * that are not along the terms, such as a bias or a tensor that is added, are held and copied in the same way.
  * An update may have a loop behind its terms: parameter and states move, and are updated, some elements at a time. */
 typedef struct pt_loop {
   const pt_op_view* whole; /* as the plan has it */
@@ -75,14 +79,18 @@ typedef struct pt_loop {
   uint8_t loops; /* those of the plan, and one over passes in front of the first that is over terms */
   uint8_t inner; /* loops, a bit each, that are inside of those over terms */
   uint8_t rests; /* whether the last loop is the one behind the terms */
+  uint8_t apart; /* whether an inner loop's slices of a result have gaps in what is held */
   uint8_t axis[PT_MAX_LOOPS + 1];
   uint32_t tile[PT_MAX_LOOPS + 1], index[PT_MAX_LOOPS + 1];
-  uint32_t counts[PT_MAX_LOOPS + 1]; /* of the last loop of an update: those of the first slice of its results; others may have fewer */
+  uint32_t
+      counts[PT_MAX_LOOPS +
+             1]; /* of the last loop of an update: those of the first slice of its results; others may have fewer */
   uint32_t unit; /* bytes of a unit of RAM and storage */
   uint8_t how[PT_MAX_OPERANDS];
   uint8_t run_dim[PT_MAX_OPERANDS]; /* the innermost dimension that is cut; 0: none is */
   uint32_t buffer[PT_MAX_OPERANDS]; /* units from the workspace's begin */
   uint32_t units[PT_MAX_OPERANDS];  /* of the buffer */
+  uint32_t part[PT_MAX_OPERANDS]; /* where the copy of a slice with gaps stands, in units; PT_NOWHERE: there is none */
   uint32_t stage, stage_units;
   uint32_t kernel; /* where the kernel's workspace begins, in units */
   uint32_t row;    /* where pt_looks_up: the table's row at this step, which the caller sets */
@@ -149,6 +157,8 @@ pt_box pt_slice_of(const pt_loop* loop, unsigned operand);
 pt_box pt_part_of(const pt_loop* loop, unsigned operand);
 /* Where the part begins in what is held without gaps, in bytes. */
 uint64_t pt_part_begins(const pt_loop* loop, unsigned operand);
+/* Copies the step's part, whose elements have gaps in the tensor or buffer that begins at `held`, from or to `part` without gaps. */
+void pt_copy_part(const pt_loop* loop, unsigned operand, uint8_t* held, uint8_t* part, int to_held);
 int pt_is_empty(const pt_box* box);
 /* The first run of the operand's box, which is not empty. 0 from pt_next_run: there are no more. */
 pt_runs pt_runs_of(const pt_loop* loop, unsigned operand, const pt_box* box);

@@ -107,6 +107,36 @@ static uint8_t* slice_at(const stream* s, unsigned operand) {
               : 0);
 }
 
+/* What the operand's part has gaps in. */
+static uint8_t* frame_of(const stream* s, unsigned operand) {
+  const pt_box box = pt_slice_of(&s->loop, operand);
+  const pt_runs run = pt_runs_of(&s->loop, operand, &box);
+  if (s->loop.how[operand] == PT_IN_PLACE) return s->tensor[operand];
+  return address_of(s, s->loop.buffer[operand]) +
+         (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED
+              ? run.begin - pt_units_of(&s->loop, operand, &run).first * s->loop.unit
+              : 0);
+}
+
+/* Copies what the call reads of parts with gaps: of results, the sums of the terms before. */
+static void take_parts(stream* s, pt_op_view* view) {
+  const unsigned operands = (unsigned)view->input_count + view->output_count;
+  unsigned operand;
+  for (operand = 0; s->loop.apart && operand < operands; ++operand) {
+    if (s->loop.part[operand] == PT_NOWHERE) continue;
+    view->operands[operand].data = address_of(s, s->loop.part[operand]);
+    pt_copy_part(&s->loop, operand, frame_of(s, operand), view->operands[operand].data, 0);
+  }
+}
+
+static void put_parts(stream* s, const pt_op_view* view) {
+  const unsigned operands = (unsigned)view->input_count + view->output_count;
+  unsigned operand;
+  for (operand = view->input_count; s->loop.apart && operand < operands; ++operand)
+    if (s->loop.part[operand] != PT_NOWHERE)
+      pt_copy_part(&s->loop, operand, frame_of(s, operand), address_of(s, s->loop.part[operand]), 1);
+}
+
 static int is_cut_along(const stream* s, unsigned operand, unsigned loops) {
   return (pt_loops_of(&s->loop, operand) & loops) != 0;
 }
@@ -189,8 +219,10 @@ static pt_status compute(stream* s, pt_op_view* view, const pt_kernel* kernel, c
     status = settle_buffer(s, operand, 0); /* the slice before it is still written */
   if (status != PT_OK) return status;
   for (operand = view->input_count; operand < operands; ++operand) carry(s, operand);
+  take_parts(s, view);
   if (!is_at_rest || s->loop.index[s->loop.loops - 1] == 0)
     status = call_kernel(s, view, kernel, scalars, s->loop.rests ? pt_sums_begin(&s->loop) : 0, 0);
+  if (status == PT_OK) put_parts(s, view);
   return status == PT_OK && is_at_rest ? update(s, view, kernel, scalars) : status;
 }
 
