@@ -3,7 +3,7 @@ import copy
 import json
 import unittest
 
-from house import House, m4_costgraph
+from house import House, m4_costgraph, some
 
 VALUES = (None, -1, 0, 1, 2**63, 1e30, "x", [], [0])
 
@@ -43,13 +43,13 @@ def changed(document, place, value):
 
 class ChangedFields(House):
     def try_all(self, document, path, *words):
-        for place in places(document):
-            for value in (*VALUES, VALUES) if place else ():
-                with open(path, "w") as file:
-                    json.dump(changed(document, place, value), file)
-                done = self.run_cli(*words, timeout=60)
-                if done.returncode == 1 or "E0001" in done.stderr:
-                    self.fail(f"{place} = {'(left out)' if value is VALUES else value!r}\n{done.stderr}")
+        changes = [(place, value) for place in places(document) if place for value in (*VALUES, VALUES)]
+        for place, value in some(changes, 700):
+            with open(path, "w") as file:
+                json.dump(changed(document, place, value), file)
+            done = self.run_cli(*words, timeout=60)
+            if done.returncode == 1 or "E0001" in done.stderr:
+                self.fail(f"{place} = {'(left out)' if value is VALUES else value!r}\n{done.stderr}")
 
     def setUp(self):
         with open(m4_costgraph(self.folder)[0]) as file:

@@ -1,4 +1,5 @@
 """`emit --layout`: the folder of CMake is built and run here; Zephyr's module has the documented form, and its files are built where Zephyr reads them."""
+import itertools
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import unittest
 
 import workshop
 from projects import Projects
+from house import some
 
 CMAKE = shutil.which("cmake", path="/usr/bin") or "cmake"
 # docs.zephyrproject.org, "Modules", "Module yaml file description": the keys of each place.
@@ -57,14 +59,13 @@ class Layouts(Projects):
         return self.check_run(done.stdout)
 
     def test_a_cmake_project_is_built_and_learns_the_same(self):
-        for plan, storage in (self.of_ram, False), (self.of_storage, True):
-            state = self.wanted(plan)
-            for target, preset in ("posix", "host"), ("cortex-m4f", "board"):
-                folder, sizes = self.emit(plan, f"cmake-{target}-{storage}", (target,), "--ram", "256KiB", "--layout", "cmake")
-                self.assertFalse(os.path.exists(os.path.join(folder, "Makefile")))
-                self.tool(folder, CMAKE, "--preset", preset)
-                self.tool(folder, CMAKE, "--build", "--preset", preset)
-                self.assertEqual(self.check_run(self.tool(folder, CMAKE, "--build", "--preset", preset, "--target", "run")), state)
+        targets, plans = (("posix", "host"), ("cortex-m4f", "board")), ((self.of_ram, False), (self.of_storage, True))
+        for (plan, storage), (target, preset) in some(itertools.product(plans, targets), 2):
+            folder, _ = self.emit(plan, f"cmake-{target}-{storage}", (target,), "--ram", "256KiB", "--layout", "cmake")
+            self.assertFalse(os.path.exists(os.path.join(folder, "Makefile")))
+            self.tool(folder, CMAKE, "--preset", preset)
+            self.tool(folder, CMAKE, "--build", "--preset", preset)
+            self.assertEqual(self.check_run(self.tool(folder, CMAKE, "--build", "--preset", preset, "--target", "run")), self.wanted(plan))
 
     def test_another_cmake_project_takes_the_library(self):
         folder, _ = self.emit(self.of_ram, "library", ("posix",), "--ram", "256KiB", "--layout", "cmake")
