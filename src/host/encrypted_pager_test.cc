@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -248,26 +249,152 @@ TEST_P(Encrypted, EveryWindowIsWrittenAndRead) {
   EXPECT_EQ(pager_->stats().buffered == 0, pager_->direct_io());
 }
 
+// A file of so many blocks has a table of two levels in the file, which does not fit in RAM.
+constexpr uint32_t kUnit = 512;
+constexpr size_t kSmallBlocks = SealedBlocks::kEntries * SealedBlocks::kEntries + 3000,
+                 kSmallBytes = kSmallBlocks * kUnit;
+
+std::vector<uint64_t> cut_everywhere() {
+  std::vector<uint64_t> cuts;
+  for (size_t block = 0; block < kSmallBlocks; ++block) cuts.push_back(block * kUnit);
+  return cuts;
+}
+
+TEST_P(Encrypted, ItsTableMayBeLargerThanItsRam) {
+  ASSERT_NO_FATAL_FAILURE(open(kSmallBytes, cut_everywhere(), kUnit));
+  Pages source(kSmallBytes), back(kSmallBytes), expected(kSmallBytes);
+  std::minstd_rand random(13);
+  for (unsigned round = 0; round < 300; ++round) {
+    const size_t begin = random() % kSmallBlocks;
+    const size_t count = std::min(random() % (round % 10 == 0 ? kSmallBlocks : 40) + 1, kSmallBlocks - begin);
+    if (round % 50 == 0) source.fill(round + 1);
+    if (round % 2 == 0) {
+      ASSERT_EQ(write(begin * kUnit, source.at(begin * kUnit), count * kUnit), PT_OK);
+      std::memcpy(expected.at(begin * kUnit), source.at(begin * kUnit), count * kUnit);
+    }
+    const size_t from = random() % kSmallBlocks;
+    ASSERT_EQ(read(from * kUnit, back.at(from * kUnit), kUnit), PT_OK);
+    ASSERT_EQ(std::memcmp(back.at(from * kUnit), expected.at(from * kUnit), kUnit), 0) << from;
+  }
+  ASSERT_EQ(read(0, back.at(0), kSmallBytes), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), expected.at(0), kSmallBytes), 0);
+  EXPECT_EQ(pager_->stats().buffered == 0, pager_->direct_io());
+}
+
+TEST_P(Encrypted, AFlippedBitOfItsTableEndsTheRead) {
+  ASSERT_NO_FATAL_FAILURE(open(kSmallBytes, cut_everywhere(), kUnit));
+  Pages pages(kSmallBytes), back(kSmallBytes);
+  pages.fill(17);
+  ASSERT_EQ(write(0, pages.at(0), kSmallBytes), PT_OK);
+  ASSERT_EQ(read(0, back.at(0), kSmallBytes), PT_OK);  // the changed pages of the table are in the file now
+  const uint64_t end = SealedBlocks(kSmallBytes, cut_everywhere()).file_bytes();
+  std::minstd_rand random(19);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t byte = kSmallBytes + random() % (end - kSmallBytes - 16 * SealedBlocks::kPageBytes);
+    const std::string before = in_file(byte, 1);
+    put_in_file(byte, std::string(1, static_cast<char>(before[0] ^ (1 << random() % 8))));
+    flush();
+    EXPECT_EQ(read(0, back.at(0), kSmallBytes), PT_E_DAMAGED) << byte;
+    put_in_file(byte, before);
+    flush();
+    EXPECT_EQ(read(0, back.at(0), kSmallBytes), PT_OK) << byte;
+  }
+}
+
+// Blocks that are put back together with their whole table are older than what is in RAM.
+TEST_P(Encrypted, AnOlderStateOfTheWholeFileIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(open(kSmallBytes, cut_everywhere(), kUnit));
+  const auto file_bytes = static_cast<size_t>(SealedBlocks(kSmallBytes, cut_everywhere()).file_bytes());
+  Pages pages(kSmallBytes), back(kSmallBytes);
+  std::string before;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(write(0, pages.at(0), kSmallBytes), PT_OK);
+    ASSERT_EQ(read(0, back.at(0), kSmallBytes), PT_OK);
+    if (round == 0) before = in_file(0, file_bytes);
+  }
+  put_in_file(0, before);
+  flush();
+  EXPECT_EQ(read(0, back.at(0), kUnit), PT_E_DAMAGED);
+}
+
 TEST_P(Encrypted, ItsRamIsExact) {
   ASSERT_NO_FATAL_FAILURE(open(kPage));
-  EXPECT_EQ(pager_->encryption_bytes(), 4 * kPage + sizeof(Seal) + 2 * sizeof(uint64_t));
-  ASSERT_NO_FATAL_FAILURE(open(64 << 20));
-  constexpr uint64_t kBlocks = (64 << 20) / SealedBlocks::kBlockBytes;
-  EXPECT_EQ(pager_->encryption_bytes(), (1 << 20) + kBlocks * (sizeof(Seal) + 8) + 8);
+  EXPECT_EQ(pager_->encryption_bytes(), 4 * kPage + sizeof(SealedBlocks::Entry));
+  const uint64_t table = (SealedBlocks::kCached + 1) * kPage;
+  for (const uint64_t mib : {64, 128, 1024}) {  // the size of the file has no part in it, but for the uppermost entries
+    ASSERT_NO_FATAL_FAILURE(open(mib << 20));
+    const uint64_t blocks = (mib << 20) / SealedBlocks::kBlockBytes, pages = blocks / SealedBlocks::kEntries;
+    EXPECT_EQ(pager_->encryption_bytes(),
+              (1 << 20) + table + (pages > SealedBlocks::kEntries ? 4 : pages) * sizeof(SealedBlocks::Entry));
+    EXPECT_LE(pager_->encryption_bytes(), (1 << 20) + table + kPage);
+  }
+}
+
+// What the process has allocated, as the C library counts it.
+uint64_t allocated() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+TEST_P(Encrypted, NothingElseGrowsWithTheFile) {
+#ifdef PANTOUM_SANITIZER
+  GTEST_SKIP() << "sanitizers allocate otherwise";
+#endif
+  std::vector<uint64_t> beside;
+  for (const uint64_t mib : {16, 128, 1024}) {
+    pager_.reset();
+    const uint64_t before = allocated();
+    ASSERT_NO_FATAL_FAILURE(open(mib << 20));
+    beside.push_back(allocated() - before - pager_->encryption_bytes());
+  }
+  for (const uint64_t bytes : beside) {
+    EXPECT_NEAR(static_cast<double>(bytes), static_cast<double>(beside[0]), 2.0 * kPage);
+    EXPECT_LT(bytes, 32U << 10);
+  }
+}
+
+TEST_P(Encrypted, ItsBuffersAreAShareOfTheArena) {
+  for (const auto& [arena, buffers] : {std::pair<uint64_t, uint64_t>{0, 32 << 10},
+                                       {256 << 10, 32 << 10},
+                                       {1 << 20, 64 << 10},
+                                       {3 << 20, 192 << 10},
+                                       {1 << 30, 1 << 20}}) {
+    constexpr size_t kMany = 1 << 20;
+    auto pager = FilePager::open({.path = "/var/tmp",
+                                  .bytes = kMany,
+                                  .backend = GetParam().backend,
+                                  .cipher = GetParam().engine(),
+                                  .arena_bytes = arena});
+    ASSERT_TRUE(pager) << pager.error().message;
+    pager_ = std::move(*pager);
+    EXPECT_EQ(pager_->encryption_bytes(), buffers + kMany / SealedBlocks::kBlockBytes * sizeof(SealedBlocks::Entry));
+    Pages pages(kMany), back(kMany);
+    pages.fill(23);
+    ASSERT_EQ(write(0, pages.at(0), kMany), PT_OK);
+    ASSERT_EQ(read(0, back.at(0), kMany), PT_OK);
+    EXPECT_EQ(std::memcmp(back.at(0), pages.at(0), kMany), 0);
+  }
 }
 
 TEST(SealedBlocksTable, BeginsABlockAtEveryCutAndNoneIsTooLarge) {
   constexpr uint64_t kBlock = SealedBlocks::kBlockBytes;
   const std::vector<uint64_t> cuts{3 * kBlock, 512, 0, 3 * kBlock, 5 * kBlock, UINT64_MAX};
-  const SealedBlocks blocks(4 * kBlock + 64, cuts);
+  const auto cipher = PageCipher::create();
+  ASSERT_TRUE(cipher) << cipher.error().message;
+  SealedBlocks blocks(4 * kBlock + 64, cuts);
+  ASSERT_EQ(blocks.create(*cipher, {}), PT_OK);  // there is no page of it in the file
   std::vector<uint64_t> begins;
-  for (size_t block = 0; block < blocks.count(); ++block) {
-    begins.push_back(blocks.begin(block));
-    EXPECT_EQ(blocks.block_at(blocks.begin(block)), block);
-    EXPECT_EQ(blocks.block_at(blocks.end(block) - 1), block);
+  SealedBlocks::Block block, found;
+  for (size_t number = 0; number < blocks.count(); ++number) {
+    ASSERT_EQ(blocks.get(number, block), PT_OK);
+    begins.push_back(block.begin);
+    for (const uint64_t at : {block.begin, block.end - 1}) {
+      ASSERT_EQ(blocks.find(at, found), PT_OK);
+      EXPECT_EQ(found.number, number);
+    }
   }
   EXPECT_EQ(begins, (std::vector<uint64_t>{0, 512, 512 + kBlock, 512 + 2 * kBlock, 3 * kBlock, 4 * kBlock}));
-  EXPECT_EQ(blocks.end(5), 4 * kBlock + 64);
+  EXPECT_EQ(block.end, 4 * kBlock + 64);
   EXPECT_EQ(SealedBlocks(0, {}).count(), 0U);
 }
 
@@ -275,14 +402,46 @@ TEST(SealedBlocksTable, NoVersionIsUsedTwice) {
   const auto cipher = PageCipher::create();
   ASSERT_TRUE(cipher) << cipher.error().message;
   SealedBlocks blocks(64, {});
+  ASSERT_EQ(blocks.create(*cipher, {}), PT_OK);
   std::vector<std::byte> plain(64, std::byte{7}), sealed(64);
-  blocks.seal_of(0).version = UINT32_MAX - 1;
-  EXPECT_TRUE(blocks.seal(*cipher, 0, plain.data(), sealed.data()));
+  SealedBlocks::Entry* entry = nullptr;
+  ASSERT_EQ(blocks.entry(0, 0, true, entry), PT_OK);
+  entry->seal.version = UINT32_MAX - 1;
+  EXPECT_EQ(blocks.seal(0, plain.data(), sealed.data()), PT_OK);
   const std::vector<std::byte> last = sealed;
-  EXPECT_FALSE(blocks.seal(*cipher, 0, plain.data(), sealed.data()));
+  EXPECT_EQ(blocks.seal(0, plain.data(), sealed.data()), PT_E_IO);
   EXPECT_EQ(sealed, last);
-  EXPECT_TRUE(blocks.open(*cipher, 0, sealed.data()));
+  EXPECT_EQ(blocks.open(0, sealed.data()), PT_OK);
   EXPECT_EQ(sealed, plain);
+}
+
+// A page of the table is a block, too: where its versions are used up, the pager refuses rather than to seal another one under the same nonce.
+TEST(SealedBlocksTable, NoVersionOfAPageIsUsedTwice) {
+  const auto cipher = PageCipher::create();
+  ASSERT_TRUE(cipher) << cipher.error().message;
+  std::vector<std::byte> file;
+  SealedBlocks blocks(kSmallBytes, cut_everywhere());
+  file.resize(static_cast<size_t>(blocks.file_bytes()));
+  size_t written = 0;
+  ASSERT_EQ(blocks.create(*cipher,
+                          [&](bool writes, uint64_t at, std::byte* data, size_t bytes) {
+                            written += writes ? 1 : 0;
+                            std::memcpy(writes ? &file[at] : data, writes ? data : &file[at], bytes);
+                            return PT_OK;
+                          }),
+            PT_OK);
+  EXPECT_EQ(written, (file.size() - kSmallBytes) / SealedBlocks::kPageBytes);
+  SealedBlocks::Entry* above = nullptr;
+  std::vector<std::byte> plain(kUnit), sealed(kUnit);
+  ASSERT_EQ(blocks.seal(0, plain.data(), sealed.data()), PT_OK);
+  ASSERT_EQ(blocks.entry(1, 0, false, above), PT_OK);
+  above->seal.version = UINT32_MAX;
+  written = 0;
+  pt_status status = PT_OK;
+  for (size_t block = 1; block < kSmallBlocks && status == PT_OK; ++block)
+    status = blocks.seal(block, plain.data(), sealed.data());
+  EXPECT_EQ(status, PT_E_IO);
+  EXPECT_LT(written, SealedBlocks::kCached + 1);
 }
 
 uint64_t locked_bytes() {

@@ -147,7 +147,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
                                                     .direct = options.direct_io,
                                                     .align_bytes = engine->plan_.align_bytes,
                                                     .encrypt = options.encrypt,
-                                                    .cuts = cuts}));
+                                                    .cuts = cuts,
+                                                    .arena_bytes = engine->plan_.arena_bytes}));
   }
   PANTOUM_TRY(engine->make_buffers());
   return engine;

@@ -104,8 +104,8 @@ Result<std::unique_ptr<PlainPager>> make_thread_pager(PageFile& file, uint32_t a
   return std::unique_ptr<PlainPager>(std::move(pager));
 }
 
-Result<std::unique_ptr<PlainPager>> open_plain(const FilePagerOptions& options) {
-  PANTOUM_ASSIGN(PageFile file, make_page_file(options.path, options.bytes, options.direct));
+Result<std::unique_ptr<PlainPager>> open_plain(const FilePagerOptions& options, uint64_t bytes) {
+  PANTOUM_ASSIGN(PageFile file, make_page_file(options.path, bytes, options.direct));
   if (options.backend != PagerBackend::kThreads) {
     Result<std::unique_ptr<PlainPager>> pager = make_uring_pager(file, options.align_bytes);
     if (pager || options.backend == PagerBackend::kUring) return pager;
@@ -117,9 +117,13 @@ Result<std::unique_ptr<PlainPager>> open_plain(const FilePagerOptions& options) 
 
 Result<std::unique_ptr<FilePager>> FilePager::open(const FilePagerOptions& options) {
   if (options.align_bytes == 0) return fail("E0902", "the page file's alignment is 0");
-  PANTOUM_ASSIGN(std::unique_ptr<PlainPager> plain, open_plain(options));
-  if (!options.encrypt) return std::unique_ptr<FilePager>(std::move(plain));
-  return make_encrypted_pager(std::move(plain), options);
+  if (!options.encrypt) {
+    PANTOUM_ASSIGN(std::unique_ptr<PlainPager> plain, open_plain(options, options.bytes));
+    return std::unique_ptr<FilePager>(std::move(plain));
+  }
+  SealedBlocks blocks(options.bytes, options.cuts);
+  PANTOUM_ASSIGN(std::unique_ptr<PlainPager> plain, open_plain(options, blocks.file_bytes()));
+  return make_encrypted_pager(std::move(plain), std::move(blocks), options);
 }
 
 }  // namespace pantoum::host

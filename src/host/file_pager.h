@@ -33,6 +33,8 @@ struct FilePagerOptions {
   const CipherEngine* cipher = nullptr;  // null: the fastest
   // Where transfers begin and end. In an encrypted file a transfer that begins or ends elsewhere moves more than its own bytes.
   std::span<const uint64_t> cuts = {};
+  // Of the plan: the buffers of encryption take a sixteenth of that, at least 32 KiB and at most 1 MiB.
+  uint64_t arena_bytes = UINT64_MAX;
 };
 
 struct FilePagerStats {
@@ -59,7 +61,7 @@ class FilePager {
   virtual bool direct_io() const = 0;
   virtual const char* backend() const = 0;                 // "io_uring", "threads"
   virtual const char* cipher() const { return "off"; }     // or PageCipher::name()
-  virtual uint64_t encryption_bytes() const { return 0; }  // in RAM: seals, and staging of what is written
+  virtual uint64_t encryption_bytes() const { return 0; }  // in RAM: pages of the table of seals, and buffers
   virtual int fd() const = 0;                              // the open file, for tests and tools
 
  protected:

@@ -3,6 +3,7 @@
 
 #include "host/file_pager.h"
 #include "host/page_file.h"
+#include "host/sealed_blocks.h"
 
 namespace pantoum::host {
 
@@ -25,7 +26,8 @@ class PlainPager : public FilePager {
 // E0904 where the kernel refuses io_uring.
 Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
 // Seals what goes to `plain` and opens what comes from it. E0905, E0908.
-Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
+// `plain`: on a file of blocks.file_bytes().
+Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain, SealedBlocks blocks,
                                                         const FilePagerOptions& options);
 
 // Moves the bytes from `done` to `end` of a transfer and returns when they are moved. Short and interrupted system calls are repeated.

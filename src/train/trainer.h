@@ -134,7 +134,7 @@ struct Usage {                                                     // exact figu
   bool direct_io = false;
   std::string io_backend;         // "io_uring", "threads"; "": nothing is paged
   std::string cipher = "off";     // of what is paged out
-  uint64_t encryption_bytes = 0;  // in RAM beside the arena: the seals of the page file's blocks, and staging
+  uint64_t encryption_bytes = 0;  // in RAM beside the arena: pages of the table of the page file's seals, and buffers
 };
 
 // The files of a data set that a prediction reads. E0262 the data have other inputs, or lack labels that an output is made of.

@@ -81,8 +81,8 @@ class PageEncryption(House):
         end, plain = self.log_of(on + ".jsonl")[-1], self.log_of(off + ".jsonl")[-1]
         self.assertGreater(end["bytes_paged_out"], 0)
         self.assertIn(end["page_encryption"], ("AES-256-GCM", "XChaCha20-Poly1305"))
-        self.assertGreater(end["encryption_bytes"], 1 << 20)
-        self.assertLess(end["encryption_bytes"], 1.05 * (1 << 20) + 4096)
+        self.assertGreaterEqual(end["encryption_bytes"], max(min(end["arena_bytes"] // 16, 1 << 20) - (16 << 10), 32 << 10))
+        self.assertLessEqual(end["encryption_bytes"], min(max(end["arena_bytes"] // 16, 32 << 10), 1 << 20) + (40 << 10))
         self.assertEqual((plain["page_encryption"], plain["encryption_bytes"]), ("off", 0))
         self.assertLessEqual(end["rss_growth_bytes"], end["arena_bytes"] + (1 << 20))
 
