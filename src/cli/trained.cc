@@ -13,6 +13,7 @@
 #include "cli/ini_settings.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "ini/model.h"
 #include "pipeline/prepare_training.h"
 #include "problem/plan_json.h"
 
@@ -92,6 +93,14 @@ Result<std::vector<const data::Dataset*>> parts_of(const data::TrainTest& data, 
   return std::vector{&data.test};
 }
 
+// A .tflite file, or an .ini file of backbones and layers without weights.
+bool has_own_weights(const std::string& path) {
+  if (is_named_or_holds(path, ".tflite", base::Contents::kTflite)) return true;
+  if (base::contents_of(path) != base::Contents::kIni) return false;
+  const Result<ini::Model> model = ini::read_model(path);
+  return model && model->stored.empty();
+}
+
 }  // namespace
 
 int64_t TrainedModel::count() const {
@@ -108,9 +117,9 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
       .is(Kind::kStep);
   add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
   verb.add_option("--weights", asked.weights,
-                  "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself)")
-      .required_unless(
-          "MODEL", [](const std::string& path) { return is_named_or_holds(path, ".tflite", base::Contents::kTflite); });
+                  "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself, or of "
+                  "the backbones of an .ini model)")
+      .required_unless("MODEL", has_own_weights);
   verb.add_option("--data", asked.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();
@@ -131,7 +140,7 @@ void see_given(const Verb& verb, TrainedAsked& asked) {
 
 Result<TrainedModel> open_trained(const TrainedAsked& asked, bool labels) {
   TrainedModel made;
-  // A file of TensorFlow Lite is a trained model itself.
+  // A file of TensorFlow Lite is a trained model itself, and so are backbones.
   PANTOUM_ASSIGN(made.contents, base::TemporaryPath::create("weights.safetensors"));
   DataOptions samples = asked.samples;
   if (!samples.cache_folder) {

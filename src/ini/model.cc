@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/nearest_name.h"
+#include "ini/backbone.h"
 #include "ini/network.h"
 #include "ini/training.h"
 
@@ -37,7 +38,8 @@ class Builder {
     PANTOUM_TRY(check_types());
     PANTOUM_TRY(check_names(settings_.input_layers, "input_layers", inputs()));
     PANTOUM_TRY(check_names(settings_.label_layers, "label_layers", ends()));
-    add_inputs();
+    PANTOUM_TRY(read_backbones());
+    PANTOUM_TRY(add_inputs());
     for (const size_t place : network_.order) PANTOUM_TRY(build(network_.layers[place], built_[place]));
     PANTOUM_TRY(finish_clipping());
     PANTOUM_TRY(add_outputs());
@@ -58,8 +60,9 @@ class Builder {
   Settings settings_;
   ModelBuilder net_;
   std::vector<Built> built_;
-  std::map<const NetworkLayer*, Tensor> inputs_;  // of layers that read no other
-  std::vector<Clipped> clipped_;                  // of the layers with weights
+  std::map<const NetworkLayer*, Tensor> inputs_;       // of layers that read no other
+  std::vector<Clipped> clipped_;                       // of the layers with weights
+  std::map<const NetworkLayer*, Backbone> backbones_;  // of other formats
   Model made_;
 
   static Failure refused(Error error) {
@@ -79,7 +82,7 @@ class Builder {
     const std::vector<std::string>& known = layer_types();
     std::vector<const NetworkLayer*> others;
     for (const NetworkLayer& layer : network_.layers)
-      if (std::ranges::find(known, layer.type) == known.end()) others.push_back(&layer);
+      if (layer.backbone.empty() && std::ranges::find(known, layer.type) == known.end()) others.push_back(&layer);
     if (others.empty()) return {};
     constexpr size_t kMostNotes = 20;
     std::vector<std::string> names, notes;
@@ -131,17 +134,50 @@ class Builder {
     return {};
   }
 
+  Result<void> read_backbones() {
+    for (const NetworkLayer& layer : network_.layers) {
+      if (layer.backbone.empty()) continue;
+      PANTOUM_ASSIGN(Backbone backbone, Backbone::read(layer));
+      const std::vector<std::string>& notes = backbone.notes();
+      made_.training.notes.insert(made_.training.notes.end(), notes.begin(), notes.end());
+      backbones_.emplace(&layer, std::move(backbone));
+    }
+    return {};
+  }
+
   // The model's inputs: a data set has them in this order. A layer without a shape is refused where it is built.
-  void add_inputs() {
+  Result<void> add_inputs() {
     for (const size_t place : inputs()) {
       const NetworkLayer& layer = network_.layers[place];
+      if (const auto backbone = backbones_.find(&layer); backbone != backbones_.end()) {
+        const Entry* const given = layer.section->find("input_shape");
+        PANTOUM_ASSIGN(const std::vector<int64_t> extents,
+                       backbone->second.sample_shape(given == nullptr ? std::nullopt : sample_shape(given->value)));
+        inputs_[&layer] = net_.input(layer.name, extents, DType::f32, place_of_layer(layer));
+        continue;
+      }
       const Entry* const shape = layer.section->find("input_shape");
       const std::optional<std::vector<int64_t>> extents = shape == nullptr ? std::nullopt : sample_shape(shape->value);
       if (extents) inputs_[&layer] = net_.input(layer.name, *extents, DType::f32, place_of_layer(layer));
     }
+    return {};
+  }
+
+  Result<void> build_backbone(const NetworkLayer& layer, Built& built) {
+    Keys keys(*layer.section, *layer.path);
+    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    const size_t first = made_.stored.size();
+    take_inputs(layer, site);
+    if (keys.has_problem()) return Failure(keys.done().error());
+    if (!net_.problems().empty()) return refused(net_.onnx().error());
+    PANTOUM_ASSIGN(const Tensor output, backbones_.at(&layer).join(site));
+    built.outputs = {output};
+    if (made_.stored.size() > first) clipped_.push_back({&layer, settings_.clip_of_all});
+    return {};
   }
 
   Result<void> build(const NetworkLayer& layer, Built& built) {
+    if (!layer.backbone.empty()) return build_backbone(layer, built);
     Keys keys(*layer.section, *layer.path);
     for (const char* read_already : {"type", "input_layers"}) keys.ignore(read_already);
     LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
@@ -172,7 +208,7 @@ class Builder {
     }
     const Entry* const shape = site.keys.entry("input_shape");
     if (!site.inputs.empty()) return;
-    if (shape == nullptr)
+    if (shape == nullptr && layer.backbone.empty())
       return site.keys.refuse("", "the layer reads no other and has no input_shape",
                               "add input_shape = channels:rows:columns");
     const auto input = inputs_.find(&layer);

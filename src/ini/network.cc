@@ -47,6 +47,13 @@ std::optional<Reference> reference_in(const std::string& text) {
   return made;
 }
 
+// The path without links and dots, as far as the file is there.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
 class NetworkReader {
  public:
   Result<Network> read(Text file) {
@@ -75,20 +82,23 @@ class NetworkReader {
   Network made_;
   std::map<std::string, size_t, std::less<>> places_;  // of layers, and of backbones: their last layer
   std::vector<Reading> readings_;                      // by layer: its input_layers, or null
+  std::vector<std::string> open_;                      // the files that are being added, each named by the one before
 
   Result<void> add_file(Text text, const Around& around, int depth) {
     made_.files.push_back(std::move(text));
     const Text& file = made_.files.back();
+    open_.push_back(real_path(file.path));
     std::optional<size_t> before = around.before;
     const size_t begin = made_.layers.size();
     for (const Section& section : file.sections) {
       if (is_setting(section.name)) continue;
       if (section.find("backbone") != nullptr)
-        PANTOUM_TRY(add_backbone(file, section, before, depth));
+        PANTOUM_TRY(add_backbone(file, section, around, before, begin, depth));
       else
         PANTOUM_TRY(add_layer(file, section, around, before, begin));
       before = made_.layers.size() - 1;
     }
+    open_.pop_back();
     return {};
   }
 
@@ -101,40 +111,69 @@ class NetworkReader {
     layer.type = lower_case(keys.text("type"));
     if (keys.has_problem()) return keys.done();
     layer.frozen = around.frozen;
-    if (!places_.emplace(layer.name, made_.layers.size()).second) {
-      keys.refuse("", "another layer has this name, too", "rename one of them");
-      return keys.done();
-    }
-    Reading reading{section.find("input_layers"), &file.path};
+    append(std::move(layer), keys, around, before, begin);
+    return keys.has_problem() ? keys.done() : Result<void>();
+  }
+
+  // What the layer reads is resolved once all layers are there.
+  void append(NetworkLayer layer, Keys& keys, const Around& around, std::optional<size_t> before, size_t begin) {
+    if (!places_.emplace(layer.name, made_.layers.size()).second)
+      return keys.refuse("", "another layer has this name, too", "rename one of them");
+    Reading reading{layer.section->find("input_layers"), layer.path};
     const bool is_first = made_.layers.size() == begin;
     if (reading.entry == nullptr && around.inputs != nullptr && (is_first || layer.type == "input"))
       reading = {around.inputs, around.path};
     const bool follows =
-        reading.entry == nullptr && before && layer.type != "input" && section.find("input_shape") == nullptr;
+        reading.entry == nullptr && before && layer.type != "input" && layer.section->find("input_shape") == nullptr;
     if (follows) layer.sources.push_back({*before, 0});
     readings_.push_back(reading);
     made_.layers.push_back(std::move(layer));
-    return {};
   }
 
-  Result<void> add_backbone(const Text& file, const Section& section, std::optional<size_t> before, int depth) {
+  Result<void> add_backbone(const Text& file, const Section& section, const Around& around,
+                            std::optional<size_t> before, size_t begin, int depth) {
     Keys keys(section, file.path);
     const std::string name = keys.text("backbone");
-    const bool trains = keys.boolean("trainable", true);
-    keys.ignore("type");
-    keys.ignore("input_shape");  // its first layer has one
-    const Around around{.frozen = !trains,
-                        .inputs = keys.entry("input_layers"),
-                        .path = &file.path,
-                        .before = keys.entry("input_shape") == nullptr ? before : std::nullopt};
-    if (!lower_case(name).ends_with(".ini"))
-      keys.refuse("backbone", fmt::format("the backbone '{}' is no .ini file", name),
-                  "backbones of other formats are not read from .ini files: export the whole network to ONNX");
-    if (depth == kMostDepth)
+    const bool is_ini = lower_case(name).ends_with(".ini");
+    const bool trains = keys.boolean("trainable", is_ini);
+    for (const char* key : {"type", "input_layers", "input_shape"}) keys.ignore(key);
+    if (!is_ini && !lower_case(name).ends_with(".tflite") && !lower_case(name).ends_with(".onnx"))
+      keys.refuse("backbone", fmt::format("the backbone '{}' is no .ini, .tflite or .onnx file", name),
+                  "convert it to one of these");
+    if (!is_ini && !section.name.empty() && !is_layer_name(section.name))
+      keys.refuse("", "this is no name of a layer", "begin with a letter or a digit; use letters, digits and - _ . /");
+    const std::string path = (std::filesystem::path(file.path).parent_path() / name).string();
+    if (is_ini && std::ranges::find(open_, real_path(path)) != open_.end())
+      keys.refuse("backbone", fmt::format("the backbone '{}' is a part of itself", name),
+                  "name another file, or put the layers into one");
+    if (is_ini && depth == kMostDepth)
       keys.refuse("backbone", fmt::format("backbones of backbones stand {} deep", kMostDepth),
                   "put the layers into one file");
     PANTOUM_TRY(keys.done());
-    const std::string path = (std::filesystem::path(file.path).parent_path() / name).string();
+    if (!is_ini) {
+      append({.section = &section,
+              .path = &file.path,
+              .name = section.name.empty() ? "backbone" : section.name,
+              .backbone = path,
+              .frozen = around.frozen || !trains},
+             keys, around, before, begin);
+      return keys.has_problem() ? keys.done() : Result<void>();
+    }
+    return add_layers_of(path, section, around_of(file, section, around, before, begin, trains), depth);
+  }
+
+  // A backbone in a backbone stands where its section does: what holds of all of the outer one holds of it.
+  Around around_of(const Text& file, const Section& section, const Around& outer, std::optional<size_t> before,
+                   size_t begin, bool trains) const {
+    const Entry* const own = section.find("input_layers");
+    const bool is_first = made_.layers.size() == begin;
+    return {.frozen = outer.frozen || !trains,
+            .inputs = own == nullptr && is_first ? outer.inputs : own,
+            .path = own == nullptr && is_first ? outer.path : &file.path,
+            .before = section.find("input_shape") == nullptr ? before : std::nullopt};
+  }
+
+  Result<void> add_layers_of(const std::string& path, const Section& section, const Around& around, int depth) {
     PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
     PANTOUM_ASSIGN(Text backbone, parse_ini(bytes, path));
     const size_t begin = made_.layers.size();

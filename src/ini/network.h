@@ -22,8 +22,9 @@ struct NetworkLayer {
   const std::string* path = nullptr;  // of the file that the section stands in
   std::string name, type;             // in lower case
   std::vector<Source> sources;
-  bool frozen = false;   // of a backbone that is not trained
-  bool is_read = false;  // by another layer
+  std::string backbone = {};  // of a backbone that is no .ini file: its path, and the layer stands for all of it
+  bool frozen = false;        // of a backbone that is not trained
+  bool is_read = false;       // by another layer
 };
 
 struct Network {
@@ -38,8 +39,8 @@ struct Network {
 [[nodiscard]] bool is_setting(std::string_view section);
 
 // Reads the files of backbones that `file` names, relative to its folder.
-// E0214: a layer reads one that is not there, or its own result; a name twice or of other letters; a backbone that is no .ini file, or one of a
-// backbone of a backbone and so on to a depth of 8. E0201: a backbone's file cannot be read.
+// E0214: a layer reads one that is not there, or its own result; a name twice or of other letters; a backbone that is no .ini, .tflite or .onnx
+// file, one that names itself, by others too, or a backbone of a backbone and so on to a depth of 8. E0201: a backbone's .ini file cannot be read.
 [[nodiscard]] Result<Network> read_network(Text file);
 
 }  // namespace pantoum::ini

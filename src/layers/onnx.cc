@@ -1,114 +1,17 @@
-// A builder's model and its single nodes as messages of ONNX.
+// A builder's model as a message of ONNX.
 #include "layers/state.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/unknown_field_set.h>
 
 #include <climits>
 #include <cstring>
 
-#include "import/onnx.h"
-#include "import/onnx_messages.h"
-#include "import/parameter_marks.h"
+#include "layers/messages.h"
+#include "layers/part.h"
 
 namespace pantoum::layers {
 
 namespace {
-
-constexpr int64_t kOpset = 21, kIrVersion = 10;
-
-constexpr const char* kBatchName = "N";
-constexpr const char* kKind = "pkg.torch.export.graph_signature.InputSpec.kind";
-
-struct AttributeWriter {
-  onnx::AttributeProto& to;
-
-  void operator()(int64_t value) const {
-    to.set_type(onnx::AttributeProto::INT);
-    to.set_i(value);
-  }
-  void operator()(double value) const {
-    to.set_type(onnx::AttributeProto::FLOAT);
-    to.set_f(static_cast<float>(value));
-  }
-  void operator()(const std::string& value) const {
-    to.set_type(onnx::AttributeProto::STRING);
-    to.set_s(value);
-  }
-  void operator()(const std::vector<int64_t>& values) const {
-    to.set_type(onnx::AttributeProto::INTS);
-    to.mutable_ints()->Add(values.begin(), values.end());
-  }
-  void operator()(const std::vector<double>& values) const {
-    to.set_type(onnx::AttributeProto::FLOATS);
-    for (const double value : values) to.add_floats(static_cast<float>(value));
-  }
-  void operator()(const std::vector<std::string>& values) const {
-    to.set_type(onnx::AttributeProto::STRINGS);
-    for (const std::string& value : values) to.add_strings(value);
-  }
-};
-
-// The ONNX packages of distributions are older than this field. Their classes write a field that they do not know unchanged.
-void mark(onnx::TensorProto& tensor, const char* kind) {
-  onnx::StringStringEntryProto entry;
-  entry.set_key(kKind);
-  entry.set_value(kind);
-  tensor.GetReflection()->MutableUnknownFields(&tensor)->AddLengthDelimited(
-      static_cast<int>(import::MetadataField::kOfTensor), entry.SerializeAsString());
-}
-
-void import_domain(onnx::ModelProto& model, const std::string& domain);
-
-// An empty model of these versions.
-void begin_model(onnx::ModelProto& model, const std::string& name) {
-  model.set_ir_version(kIrVersion);
-  model.set_producer_name("pantoum");
-  import_domain(model, "");
-  model.mutable_graph()->set_name(name);
-}
-
-// Another domain than ONNX's own is imported too.
-void import_domain(onnx::ModelProto& model, const std::string& domain) {
-  for (const auto& known : model.opset_import())
-    if (known.domain() == domain) return;
-  onnx::OperatorSetIdProto& set = *model.add_opset_import();
-  set.set_domain(domain);
-  set.set_version(domain.empty() || domain == "ai.onnx" ? kOpset : 1);
-}
-
-void write_attributes(onnx::NodeProto& node, const Attributes& attributes) {
-  for (const auto& [name, value] : attributes) {
-    onnx::AttributeProto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    std::visit(AttributeWriter{attribute}, value);
-  }
-}
-
-// An initializer, marked as PyTorch's exporter marks them: trained, or not.
-void write_tensor(onnx::TensorProto& tensor, const std::string& name, DType dtype, const Shape& shape,
-                  const Bytes& elements, bool trained) {
-  tensor.set_name(name);
-  tensor.set_data_type(onnx_type(dtype));
-  tensor.mutable_dims()->Add(shape.begin(), shape.end());
-  tensor.set_raw_data(elements.data(), elements.size());
-  mark(tensor, trained ? "PARAMETER" : "BUFFER");
-}
-
-// An extent of -1 is the batch, under its name.
-void write_value(onnx::ValueInfoProto& value, const std::string& name, DType dtype, const Shape& shape) {
-  value.set_name(name);
-  onnx::TypeProto_Tensor& type = *value.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(onnx_type(dtype));
-  onnx::TensorShapeProto& extents = *type.mutable_shape();
-  for (const int64_t extent : shape) {
-    auto& dim = *extents.add_dim();
-    if (extent == kBatch)
-      dim.set_dim_param(kBatchName);
-    else
-      dim.set_dim_value(extent);
-  }
-}
 
 // Names of values and nodes: those that the program chose first, then the others', with a number where they are taken.
 class Writer {
@@ -167,6 +70,8 @@ class Writer {
       if (value.role != Role::kComputed && value.role != Role::kConstant) taken_.insert(names_[id] = value.name);
     }
     for (const Output& output : state_.outputs()) taken_.insert(output.name);
+    for (const NodeRecord& node : state_.nodes())
+      if (node.part != nullptr) taken_.insert(node.part->names.begin(), node.part->names.end());
     for (const Output& output : state_.outputs()) {
       std::string& name = names_[static_cast<size_t>(output.value)];
       if (name.empty() && state_.value(output.value).role == Role::kComputed) name = output.name;
@@ -210,7 +115,25 @@ class Writer {
     attribute.mutable_t()->set_raw_data(value.elements.data(), value.elements.size());
   }
 
+  // The nodes of a part have names of their own; its inputs and outputs have those of the values around it, too.
+  void write_part(const NodeRecord& record) {
+    const Part& part = *record.part;
+    for (size_t input = 0; input < part.inputs.size(); ++input)
+      write_identity(graph(), free_name(nodes_taken_, part.inputs[input], ""),
+                     names_[static_cast<size_t>(record.inputs[input])], part.inputs[input]);
+    for (const onnx::NodeProto& node : part.graph->node()) {
+      import_domain(model_, node.domain());
+      *graph().add_node() = node;
+      graph().mutable_node(graph().node_size() - 1)->set_name(free_name(nodes_taken_, node.name(), ""));
+    }
+    for (const onnx::TensorProto& tensor : part.graph->initializer()) *graph().add_initializer() = tensor;
+    for (size_t output = 0; output < part.outputs.size(); ++output)
+      write_identity(graph(), free_name(nodes_taken_, part.outputs[output], ""), part.outputs[output],
+                     names_[static_cast<size_t>(record.outputs[output])]);
+  }
+
   void write_node(const NodeRecord& record) {
+    if (record.part != nullptr) return write_part(record);
     onnx::NodeProto& node = *graph().add_node();
     node.set_op_type(record.op_type);
     node.set_domain(record.domain);
@@ -226,13 +149,7 @@ class Writer {
   void write_output(const Output& output) {
     const KnownType& type = state_.value(output.value).type;
     const std::string& name = names_[static_cast<size_t>(output.value)];
-    if (name != output.name) {
-      onnx::NodeProto& node = *graph().add_node();
-      node.set_op_type("Identity");
-      node.set_name(free_name(nodes_taken_, output.name, ""));
-      node.add_input(name);
-      node.add_output(output.name);
-    }
+    if (name != output.name) write_identity(graph(), free_name(nodes_taken_, output.name, ""), name, output.name);
     onnx::ValueInfoProto& value = *graph().add_output();
     const Shape shape = shown(type);
     // ONNX has no name for a dimension behind the first that depends on the batch.
@@ -265,108 +182,6 @@ Result<std::string> serialize(const State& state) {
     return fail("E0213", "the model takes more than 2 GiB, which no ONNX file holds", state.name(),
                 "fewer or smaller layers");
   return model.SerializeAsString();
-}
-
-namespace {
-
-std::string input_name(ValueId value) {
-  return value == kNoValue ? "" : "v" + std::to_string(value);
-}
-
-std::string output_name(size_t output) {
-  return "y" + std::to_string(output);
-}
-
-// An operand with contents that a node may read as a setting is an initializer, all others are inputs: what is trained is not folded.
-void write_operand(onnx::GraphProto& graph, const State& state, ValueId id, size_t batch) {
-  const Value& value = state.value(id);
-  const Shape& shape = value.type.shapes[batch];
-  const Bytes* contents = value.type.contents[batch].get();
-  if (contents != nullptr)
-    write_tensor(*graph.add_initializer(), input_name(id), value.type.dtype, shape, *contents, false);
-  else
-    write_value(*graph.add_input(), input_name(id), value.type.dtype, shape);
-}
-
-// `batch` is a position of kBatches.
-std::string model_of(const State& state, const NodeRecord& record, size_t outputs, size_t batch) {
-  onnx::ModelProto model;
-  begin_model(model, "node");
-  import_domain(model, record.domain);
-  onnx::GraphProto& graph = *model.mutable_graph();
-  onnx::NodeProto& node = *graph.add_node();
-  node.set_op_type(record.op_type);
-  node.set_domain(record.domain);
-  write_attributes(node, record.attributes);
-  std::set<ValueId> written;
-  for (const ValueId input : record.inputs) {
-    node.add_input(input_name(input));
-    if (input != kNoValue && written.insert(input).second) write_operand(graph, state, input, batch);
-  }
-  for (size_t output = 0; output < outputs; ++output) {
-    node.add_output(output_name(output));
-    onnx::ValueInfoProto& value = *graph.add_output();
-    value.set_name(output_name(output));
-  }
-  return model.SerializeAsString();
-}
-
-std::optional<DType> public_type(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kF32:
-      return DType::f32;
-    case ir::DType::kI64:
-      return DType::i64;
-    case ir::DType::kI32:
-      return DType::i32;
-    case ir::DType::kU8:
-      return DType::u8;
-    case ir::DType::kBool:
-      return DType::boolean;
-    case ir::DType::kF64:
-      break;
-  }
-  return std::nullopt;
-}
-
-// "node 'y0' (Conv): its channels .." -> "its channels ..".
-std::string own_words(const Error& error) {
-  if (error.notes.empty()) return error.message;
-  const std::string& note = error.notes.front();
-  const size_t end = note.starts_with("node '") ? note.find("): ") : std::string::npos;
-  return end == std::string::npos ? note : note.substr(end + 3);
-}
-
-// Adds what one batch says to the types.
-Result<void> add_batch(const ir::Graph& graph, size_t batch, std::vector<KnownType>& types) {
-  if (graph.outputs.size() != types.size())
-    return fail("E0401", "one of its results is no tensor that a layer could read");
-  for (size_t output = 0; output < types.size(); ++output) {
-    const ir::Value& value = graph.value(graph.outputs[output]);
-    KnownType& type = types[output];
-    const std::optional<DType> dtype = public_type(value.type.dtype);
-    if (!dtype) return fail("E0401", "its result is float64");
-    type.dtype = *dtype;
-    type.shapes[batch] = value.type.shape;
-    if (value.role == ir::Role::kConstant && value.data && static_cast<size_t>(value.type.elements()) <= kMostKnown)
-      type.contents[batch] = std::make_shared<const std::vector<std::byte>>(value.data.copy());
-    if (type.shapes[batch].size() != type.shapes[0].size())
-      return fail("E0211", "its result has another number of dimensions for another batch");
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<std::vector<KnownType>> infer_node(const State& state, const NodeRecord& node, size_t outputs) {
-  std::vector<KnownType> types(outputs);
-  for (size_t batch = 0; batch < kBatches.size(); ++batch) {
-    const std::string model = model_of(state, node, outputs, batch);
-    const Result<import::Imported> imported = import::parse_onnx(model.data(), model.size(), "");
-    if (!imported) return fail(imported.error().code, own_words(imported.error()));
-    PANTOUM_TRY(add_batch(imported->graph, batch, types));
-  }
-  return types;
 }
 
 }  // namespace pantoum::layers

@@ -68,10 +68,13 @@ struct Value {
   Bytes elements = {};  // of parameters, statistics and constants
 };
 
+struct Part;
+
 struct NodeRecord {
   std::string op_type, domain, name;
   std::vector<ValueId> inputs, outputs;  // kNoValue: left out
-  Attributes attributes;
+  Attributes attributes = {};
+  std::shared_ptr<const Part> part = nullptr;  // of a node that stands for the nodes of another model (part.h)
 };
 
 struct Output {
@@ -177,6 +180,9 @@ class Again {
 // time does not depend on the rest of the model. E0211, E0401 with the node's problem as the message, or E0211 where the outputs of different
 // batches have different dimensions.
 [[nodiscard]] Result<std::vector<KnownType>> infer_node(const State& state, const NodeRecord& node, size_t outputs);
+
+// The same for the outputs of a part at inputs of these types.
+[[nodiscard]] Result<std::vector<KnownType>> infer_part(const Part& part, const std::vector<KnownType>& inputs);
 
 // A ModelProto of opset 21 in training form; the batch is a named dimension. The same calls give the same bytes.
 // E0213 with every problem of the builder; no input or output; more than 2 GiB.

@@ -14,6 +14,9 @@ bool is_converted(const std::string& path) {
 Result<ConvertedModel> convert_model(const std::string& path) {
   if (base::contents_of(path) == base::Contents::kTflite) {
     PANTOUM_ASSIGN(tflite::Model read, tflite::read_model(path));
+    read.notes.insert(
+        read.notes.begin(),
+        "of a TensorFlow Lite file nothing trains unless --train names it: batch norms are folded into its weights");
     return ConvertedModel{std::move(read.onnx), std::move(read.notes)};
   }
   PANTOUM_ASSIGN(ini::Model read, ini::read_model(path));

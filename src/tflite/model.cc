@@ -123,8 +123,7 @@ class Reader {
   }
 
   [[nodiscard]] std::vector<std::string> notes() const {
-    std::vector<std::string> all = {
-        "of a TensorFlow Lite file nothing trains unless --train names it: batch norms are folded into its weights"};
+    std::vector<std::string> all;
     if (network_.constants.halves() > 0)
       all.push_back(fmt::format("{} tensors of type FLOAT16 are read as f32", network_.constants.halves()));
     if (network_.constants.scaled() > 0)

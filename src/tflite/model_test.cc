@@ -68,7 +68,6 @@ TEST(TfliteModel, EndsHaveTheFilesNamesAndShapes) {
 TEST(TfliteModel, NotesTellWhatIsReadOtherwise) {
   const Result<Model> model = parse_model(small_file(), "net.tflite");
   ASSERT_TRUE(model);
-  EXPECT_THAT(model->notes, Contains(HasSubstr("--train")));
   EXPECT_THAT(model->notes, Contains("1 tensors of type FLOAT16 are read as f32"));
   EXPECT_THAT(model->notes, Contains("1 tensors of integers are read as f32, by their scales"));
   EXPECT_THAT(model->notes, Contains(HasSubstr("the input 'x' is of type INT8")));
