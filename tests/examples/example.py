@@ -34,16 +34,31 @@ class Example(House):
         if lacking:
             self.skipTest(f"not on this machine: {' '.join(lacking)}")
 
-    def run_example(self):
-        """run.sh from another folder, into one whose name has a space. Its output and the events of its log."""
+    def run_script(self):
+        """run.sh from another folder, into one whose name has a space. Its output."""
         alone = {**os.environ, "PYTHON": sys.executable}
         done = subprocess.run([os.path.join(EXAMPLES, self.name, "run.sh"), PANTOUM, "my run"], cwd=self.folder, env=alone, capture_output=True,
                               text=True, timeout=600)
         self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
         self.assertNotIn("warning", done.stderr)
+        return done.stdout
+
+    def run_example(self):
+        """The output of run.sh and the events of its log."""
+        said = self.run_script()
         with open(self.path("my run", "run.jsonl"), encoding="utf-8") as file:
             events = [json.loads(line) for line in file]
-        return done.stdout, events
+        return said, events
+
+    def score(self):
+        """What the example writes of itself."""
+        with open(self.path("my run", "score.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def check_said(self, figures):
+        """The README's table has each figure as it is measured, behind what is asked for."""
+        for figure in figures:
+            self.assertRegex(self.readme(), rf"\|[^|\n]*\| [\d.]+ \| {re.escape(figure)}\b", "the README says what is reached")
 
     def asked(self):
         """What run.sh holds the run to: the figure's name, >= or <=, the limit."""
