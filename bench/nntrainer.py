@@ -4,7 +4,7 @@
 weight as a share of the largest weight, after any of the ten iterations: it holds at 1e-5, if a training in half of the unplanned peak (or in the least RAM, where that
 is more) gives the same bits. `file NAME` reads a public model file: its layers, parameters and shapes are those that nntrainer_layers.py works out, and three steps on
 made data give a loss each; the figure is the number of parameters. A file that is refused holds if the refusal names what is to be named. Files with the batch in
-brackets are trained with a smaller one than theirs.
+brackets are trained with a smaller one than theirs. `app NAME`: nntrainer_apps.py.
 usage: nntrainer.py --pantoum PROGRAM --reference FOLDER [--only TEXT]
 """
 import argparse
@@ -18,6 +18,7 @@ import tempfile
 
 import numpy
 
+import nntrainer_apps
 import nntrainer_layers
 from table import Table
 
@@ -199,6 +200,7 @@ def main():
                 add_file(table, program, raw, os.path.join(anchors, "files"), name)
         else:
             table.skip("golden", f"no {cases}")
+        nntrainer_apps.add_apps(table, program.path, folder, anchors)
         if nntrainer_tflite and (not args.only or "tflite" in args.only):
             for row in nntrainer_tflite.rows(args):
                 if table.wants(row["name"]):

@@ -12,7 +12,7 @@ cd "$out"  # the paths of [train_set] and [valid_set] begin in the working folde
 # For comparison: what a step takes without a plan that trains the backbone, too.
 sed 's/trainable = false/trainable = true/' handmoji.ini > whole.ini
 "$pantoum" plan whole.ini --ram 1GiB --kernels portable --measure off --format json -o whole.plan.json > whole.json
-"$pantoum" train handmoji.ini --ram 304KiB --feature-cache 16KiB --effort 20 --kernels portable --log run.jsonl --plan-out plan.json \
+"$pantoum" train handmoji.ini --ram 304KiB --feature-cache 16KiB --effort 20 --kernels portable --threads 1 --log run.jsonl --plan-out plan.json \
   --report report.html -o trained.safetensors
 "$pantoum" predict handmoji.ini --weights trained.safetensors --data later_drawings.f32 -o probabilities.npy
 "$python" "$here/score.py" .

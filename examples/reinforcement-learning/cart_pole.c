@@ -165,8 +165,10 @@ static int open_trainers(const char* model, const char* ram, learner* of, pt_com
   pt_compiler* compiler = NULL;
   int status = pt_compile_open(&compiler, model);
   if (status == 0) status = pt_compile_set(compiler, "ram", ram);
-  if (status == 0) status = pt_compile_set(compiler, "effort", "20"); /* a short search: the step is small */
+  if (status == 0) status = pt_compile_set(compiler, "no-paging", "on"); /* a file would take longer than the step */
+  if (status == 0) status = pt_compile_set(compiler, "effort", "20");    /* a short search: the step is small */
   if (status == 0) status = pt_compile_set(compiler, "kernels", "portable");
+  if (status == 0) status = pt_compile_set(compiler, "threads", "1"); /* the network is too small to share */
   if (status == 0) status = pt_compile_plan(compiler, plan);
   if (status == 0) status = pt_compile_train(compiler, &of->online, NULL);
   if (status == 0) status = pt_compile_train(compiler, &of->target, NULL);

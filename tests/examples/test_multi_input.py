@@ -7,7 +7,7 @@ class MultiInput(Example):
 
     def test_it_reaches_its_figure_inside_its_budget(self):
         said, events = self.run_example()
-        self.assertRegex(said, r"(?m)^RAM [\d.]+ KiB, in a budget of 160\.0 KiB; without a plan [\d.]+ KiB: good$")
+        self.assertRegex(said, r"(?m)^RAM [\d.]+ KiB, in a budget of 148\.0 KiB; without a plan [\d.]+ KiB: good$")
         self.check_figure(events[-1], self.readme())
         self.check_files("trained.safetensors", "plan.json")
 
