@@ -129,16 +129,19 @@ static int learn_episode(learner* of, double chance, int* length) {
   return status;
 }
 
-/* The mean length of so many episodes without chance, each from a beginning of its own. */
+/* The mean length of so many episodes without chance, each from a beginning of its own. All go on at a time: one prediction for all. */
 static int test(learner* of, int episodes, double* mean) {
+  float at[TESTS][STATE], worths[TESTS][PUSHES];
+  int fell[TESTS] = {0}, sum = 0, standing = episodes, status = 0;
   uint64_t state = 99;
-  int sum = 0, status = 0;
-  for (int episode = 0; episode < episodes && status == 0; ++episode) {
-    float at[STATE];
-    begin_world(at, &state);
-    for (int length = 0, push = 0; length < LONGEST && status == 0; ++length, ++sum) {
-      status = best_push(of->online, at, &push);
-      if (push_cart(at, push)) break;
+  for (int episode = 0; episode < episodes; ++episode) begin_world(at[episode], &state);
+  for (int length = 0; length < LONGEST && standing > 0 && status == 0; ++length) {
+    status = worths_of(of->online, at, (size_t)episodes, worths);
+    for (int episode = 0; episode < episodes; ++episode) {
+      if (fell[episode]) continue;
+      fell[episode] = push_cart(at[episode], worths[episode][1] > worths[episode][0]);
+      standing -= fell[episode];
+      sum += !fell[episode];
     }
   }
   *mean = (double)sum / episodes;
@@ -168,10 +171,11 @@ static int open_trainers(const char* model, const char* ram, learner* of, pt_com
   if (status == 0) status = pt_compile_set(compiler, "no-paging", "on"); /* a file would take longer than the step */
   if (status == 0) status = pt_compile_set(compiler, "effort", "20");    /* a short search: the step is small */
   if (status == 0) status = pt_compile_set(compiler, "kernels", "portable");
-  if (status == 0) status = pt_compile_set(compiler, "threads", "1"); /* the network is too small to share */
+  if (status == 0) status = pt_compile_set(compiler, "threads", "1");
   if (status == 0) status = pt_compile_plan(compiler, plan);
-  if (status == 0) status = pt_compile_train(compiler, &of->online, NULL);
-  if (status == 0) status = pt_compile_train(compiler, &of->target, NULL);
+  const pt_train_options options = {.size = sizeof options, .threads = 1}; /* the network is too small to share */
+  if (status == 0) status = pt_compile_train(compiler, &of->online, &options);
+  if (status == 0) status = pt_compile_train(compiler, &of->target, &options);
   if (status != 0) fputs(pt_compile_last_error(compiler)->text, stderr);
   pt_compile_close(compiler);
   return status;
