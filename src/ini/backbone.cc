@@ -137,6 +137,10 @@ Result<Tensor> Backbone::join(LayerSite& site) const {
       x = site.net.reshape(x, fewer, site.place());
     }
     if (inputs[at].dtype != DType::f32) x = site.net.cast(x, inputs[at].dtype, site.place());
+    if (!x.valid())
+      return refuse("backbone",
+                    fmt::format("the backbone's input '{}' is of a type that layers here do not give", inputs[at].name),
+                    "export it with inputs of float32, int64 or int32");
     operands.push_back(x);
   }
   Result<layers::JoinedPart> part =

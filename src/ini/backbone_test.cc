@@ -79,6 +79,25 @@ TEST_F(IniBackbone, ATfliteBackboneKeepsTheFilesLayout) {
               ElementsAre(HasSubstr("fc f32[4,4,4,2]")));
 }
 
+TEST_F(IniBackbone, InputsOfWholeNumbersAreReadAsNumbers) {
+  put("table.onnx", [] {
+    ModelBuilder net;
+    const Tensor table = net.parameter("table", {10, 4});
+    net.output("y", net.gather(table, net.input("x", {3}, DType::i64), 0));
+    return net.onnx().value();
+  }());
+  EXPECT_THAT(outputs(kStart + "[back]\nbackbone = table.onnx\n" + kLast), ElementsAre("fc f32[4,1,3,2]"));
+  for (const DType dtype : {DType::boolean, DType::u8}) {
+    put("other.onnx", [&] {
+      ModelBuilder net;
+      net.output("y", net.cast(net.input("x", {3}, dtype), DType::f32));
+      return net.onnx().value();
+    }());
+    const std::string told = refusal(kStart + "[back]\nbackbone = other.onnx\n" + kLast);
+    EXPECT_TRUE(told.empty() || told.find("net.ini:") != std::string::npos) << told;
+  }
+}
+
 TEST_F(IniBackbone, TwoOfOneFileHaveWeightsOfTheirOwn) {
   const std::string text = kStart +
                            "[x]\ntype = input\ninput_shape = 1:6:6\n[one]\nbackbone = net.onnx\ninput_layers = "
