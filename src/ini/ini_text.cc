@@ -10,18 +10,23 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\v\f";
 
+// `text` without blanks at its end.
+std::string_view without_end_blanks(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
 // A line, with those that continue it.
 struct Line {
   std::string text;
   int number = 0;
 };
 
-// Takes the next line off `rest`; joins the lines that a backslash at the end continues.
+// Takes the next line off `rest`; joins the lines that a backslash at the end continues. Blanks in front of these stay: they part words.
 Line take_line(std::string_view& rest, int& number) {
   Line line{.number = number + 1};
   for (bool continued = true; continued;) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view part = trimmed(rest.substr(0, end));
+    const std::string_view part = without_end_blanks(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     ++number;
     continued = part.ends_with('\\') && !rest.empty();
@@ -35,12 +40,12 @@ bool is_comment(std::string_view line) {
   return line.starts_with('#') || line.starts_with(';');
 }
 
-// The value behind '=': in quotes, or up to a comment.
+// The value behind '=': in quotes, or up to a comment. Without a closing quote the value reaches to the end of the line, as iniparser has it.
 std::string value_in(std::string_view text) {
   text = trimmed(text);
-  if (text.starts_with('"') || text.starts_with('\'')) {
-    const size_t end = text.find(text.front(), 1);
-    if (end != std::string_view::npos) return std::string(text.substr(1, end - 1));
+  if (text.size() > 1 && (text.front() == '"' || text.front() == '\'')) {
+    const std::string_view inside = text.substr(1);
+    return std::string(inside.substr(0, inside.find(text.front())));
   }
   return std::string(trimmed(text.substr(0, text.find_first_of("#;"))));
 }
@@ -86,10 +91,9 @@ class LineReader {
   }
 
   Result<void> begin_section(const Line& line) {
-    const size_t end = line.text.find(']');
-    if (end != line.text.size() - 1)
+    if (line.text.back() != ']')
       return refuse(line, "this section does not end in ]", "write [name] alone in its line, and a comment in another");
-    const std::string name = lower_case(trimmed(std::string_view(line.text).substr(1, end - 1)));
+    const std::string name = lower_case(trimmed(std::string_view(line.text).substr(1, line.text.find(']') - 1)));
     const auto [place, is_new] = places_.emplace(name, text_.sections.size());
     if (is_new) text_.sections.push_back({name, line.number, {}});
     if (text_.sections.size() > kMostSections)

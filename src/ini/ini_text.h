@@ -6,6 +6,7 @@
 //   key = first \        a backslash at the end of a line continues it
 //         second
 //
+// A continued line keeps the blanks in front of it. A quote that nothing closes reaches to the end of its line. A section's name ends at the first ].
 // Names of sections and keys are lower-cased. Sections of the same name merge; of two values of a key the last counts.
 #pragma once
 

@@ -38,17 +38,21 @@ TEST(IniText, NamesAreLowerCasedAndValuesAreNot) {
               ElementsAre("model.batch_size=3@2", "model.save_path=Net.BIN@3"));
   EXPECT_THAT(read("[ Conv 1 ]\nk=v"), ElementsAre("conv 1.k=v@2"));
   EXPECT_THAT(read("[]\nbackbone = a.ini\n"), ElementsAre(".backbone=a.ini@2"));
+  EXPECT_THAT(read("[a] of [b]\nk=v"), ElementsAre("a.k=v@2"));
 }
 
 TEST(IniText, Quotes) {
   EXPECT_THAT(read("[a]\nk = \" a # b ; c \"\nl = 'x' # y\nm = '\"'\n"),
               ElementsAre("a.k= a # b ; c @2", "a.l=x@3", "a.m=\"@4"));
-  EXPECT_THAT(read("[a]\nk = \"open\nl = it's\n"), ElementsAre("a.k=\"open@2", "a.l=it's@3"));
+  EXPECT_THAT(read("[a]\nk = \"open # all of it\nl = 'open ; too\nm = it's\nn = \"\n"),
+              ElementsAre("a.k=open # all of it@2", "a.l=open ; too@3", "a.m=it's@4", "a.n=\"@5"));
   EXPECT_THAT(read("[a]\nk = a = b\n"), ElementsAre("a.k=a = b@2"));
 }
 
 TEST(IniText, ABackslashContinuesALine) {
-  EXPECT_THAT(read("[a]\nk = one, \\\n    two, \\\n  three\nl = 4\n"), ElementsAre("a.k=one, two, three@2", "a.l=4@5"));
+  EXPECT_THAT(read("[a]\nk = one, \\\n    two, \\\n  three\nl = 4\n"),
+              ElementsAre("a.k=one,     two,   three@2", "a.l=4@5"));
+  EXPECT_THAT(read("[a]\nk = one\\\n two\\  \nthree\n"), ElementsAre("a.k=one twothree@2"));
   EXPECT_THAT(read("[a]\nk = last\\"), ElementsAre("a.k=last@2"));
   EXPECT_THAT(read("[a\\\nb]\nk=v"), ElementsAre("ab.k=v@3"));
   EXPECT_THAT(read("[a]\n# a comment \\\nk = hidden\nl = 2\n"), ElementsAre("a.l=2@4"));

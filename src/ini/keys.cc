@@ -44,19 +44,26 @@ std::string Keys::text(std::string_view key, std::optional<std::string> otherwis
   return otherwise.value_or("");
 }
 
-std::optional<int64_t> Keys::whole_in(std::string_view key, const std::string& text, int64_t least) {
-  int64_t value = 0;
+// The whole of `text` as a number. A plus in front is passed over, as NNTrainer does.
+template <class Number>
+static std::optional<Number> number_of(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= INT32_MAX) return value;
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<int64_t> Keys::whole_in(std::string_view key, const std::string& text, int64_t least) {
+  const std::optional<int64_t> value = number_of<int64_t>(text);
+  if (value && *value >= least && *value <= INT32_MAX) return value;
   refuse(key, fmt::format("'{}' of '{}' is no whole number from {} to {}", text, key, least, INT32_MAX),
          "write digits alone");
   return std::nullopt;
 }
 
 std::optional<double> Keys::number_in(std::string_view key, const std::string& text, double least, double most) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) return value;
+  const std::optional<double> value = number_of<double>(text);
+  if (value && *value >= least && *value <= most) return value;
   refuse(key, fmt::format("'{}' of '{}' is no number from {} to {}", text, key, least, most),
          "write it as 0.001 or 1e-3");
   return std::nullopt;

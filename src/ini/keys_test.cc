@@ -30,6 +30,7 @@ TEST(IniKeys, ValuesByTheirTypes) {
                                       {"pooling", "MAX"},
                                       {"kernel", "3, 5"},
                                       {"rates", "0.1,0.01"},
+                                      {"plus", "+12"},
                                       {"name", "Some Text"}});
   Keys keys(section, kPath);
   EXPECT_EQ(keys.whole("unit", 1, std::nullopt), 12);
@@ -39,6 +40,8 @@ TEST(IniKeys, ValuesByTheirTypes) {
   EXPECT_THAT(keys.wholes("kernel", 1, 2), ElementsAre(3, 5));
   EXPECT_THAT(keys.numbers("rates", 0, 1), ElementsAre(0.1, 0.01));
   EXPECT_EQ(keys.text("name"), "Some Text");
+  EXPECT_EQ(keys.whole("plus", 1, std::nullopt), 12);
+  EXPECT_EQ(keys.number("plus", 0, 20, std::nullopt), 12);
   EXPECT_EQ(refusal(keys), "");
   EXPECT_EQ(keys.place(), "net.ini:9");
 }
