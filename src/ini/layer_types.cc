@@ -322,8 +322,16 @@ Outputs pooling2d(LayerSite& site) {
   return {node(site, "AveragePool", {site.x()}, std::move(attributes))};
 }
 
+// Files that NNTrainer wrote have `target_shape`: what the layer gives anyway.
 Outputs flatten_layer(LayerSite& site) {
-  return {flatten(site, site.x())};
+  const Tensor flat = flatten(site, site.x());
+  const Entry* const given = site.keys.entry("target_shape");
+  if (given == nullptr || !flat.valid()) return {flat};
+  const int64_t count = flat.shape()[kColumns];
+  if (!fmt::format(":1:1:1:{}", count).ends_with(":" + given->value))
+    site.keys.refuse("target_shape", fmt::format("'{}' is not the flattened shape, 1:1:{}", given->value, count),
+                     "delete the line");
+  return {flat};
 }
 
 // The key `activation` of any layer says which.

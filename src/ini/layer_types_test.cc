@@ -234,6 +234,11 @@ TEST_F(IniLayers, GatesStandInTheOrderOfNNTrainer) {
 
 TEST_F(IniLayers, AnyLayerHasActivationAndFlatten) {
   EXPECT_EQ(shape("2:3:4", "type = flatten"), "f32[4,24]");
+  for (const std::string target : {"24", "1:24", "1:1:24", "1:1:1:24"})
+    EXPECT_EQ(shape("2:3:4", "type = flatten\ntarget_shape = " + target), "f32[4,24]") << target;
+  for (const std::string target : {"4", "2:12", "1:1:1:1:24", "24:1", ":24"})
+    EXPECT_THAT(refused("2:3:4", "type = flatten\ntarget_shape = " + target),
+                HasSubstr("'" + target + "' is not the flattened shape, 1:1:24"));
   EXPECT_EQ(shape("2:3:4", "type = conv2d\nfilters = 2\nkernel_size = 1\nflatten = true\nactivation = relu"),
             "f32[4,24]");
   EXPECT_EQ(shape("2:3:4", "type = activation\nactivation = sigmoid\nflatten = true"), "f32[4,24]");

@@ -179,7 +179,7 @@ class Builder {
   Result<void> build(const NetworkLayer& layer, Built& built) {
     if (!layer.backbone.empty()) return build_backbone(layer, built);
     Keys keys(*layer.section, *layer.path);
-    for (const char* read_already : {"type", "input_layers"}) keys.ignore(read_already);
+    for (const char* read_already : {"type", "input_layers", "name"}) keys.ignore(read_already);
     LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
     const size_t first = made_.stored.size();
     take_inputs(layer, site);
@@ -262,9 +262,8 @@ class Builder {
           made_.stored[each].is_frozen = true;
           made_.training.freeze.push_back(made_.stored[each].name);
         }
-    const bool clips = keys.entry("clip_grad_by_norm") != nullptr;
-    const double most = keys.number("clip_grad_by_norm", 0, 1e30, 0);
-    if (trains) clipped_.push_back({&layer, clips ? std::optional(most) : settings_.clip_of_all});
+    const bool has_own = keys.entry("clip_grad_by_norm") != nullptr;
+    if (trains) clipped_.push_back({&layer, has_own ? clip_limit(keys) : settings_.clip_of_all});
   }
 
   static void refuse_unread(Keys& keys) {

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "testing/ini_model.h"
 
 namespace pantoum::ini {
@@ -22,6 +24,12 @@ class IniModel : public IniFolder {
     const Result<Model> read = model(text);
     EXPECT_TRUE(read) << to_text(read.error());
     return read ? read->training : Training();
+  }
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream all(text);
+    for (std::string line; std::getline(all, line);) lines.push_back(line);
+    return lines;
   }
   // "mse(y)" for each output that has a loss.
   std::vector<std::string> losses(const std::string& text) const {
@@ -149,6 +157,15 @@ TEST_F(IniModel, GradientsAreClippedByOneNorm) {
               HasSubstr("the gradients of some layers are clipped"));
   EXPECT_THAT(refusal(kHead + layers("clip_grad_by_norm = 2\n", "clip_grad_by_norm = 3\n")), HasSubstr("other norms"));
   EXPECT_EQ(training(kHead + layers("clip_grad_by_norm = 2\n", "trainable = false\n")).clip_norm, 2);
+  for (const std::string none : {"0", "0.0", "1e-6"}) {
+    const std::string line = "clip_grad_by_norm = " + none + "\n";
+    EXPECT_EQ(training(kHead + layers(line, line)).clip_norm, std::nullopt) << none;
+    EXPECT_EQ(training(kHead + layers(line, "")).clip_norm, std::nullopt) << none;
+    EXPECT_EQ(training("[model]\n" + line + layers("", "")).clip_norm, std::nullopt) << none;
+    EXPECT_THAT(refusal(kHead + layers("clip_grad_by_norm = 2\n", line)), HasSubstr("of some layers are clipped"));
+    EXPECT_THAT(refusal("[model]\nclip_grad_by_norm = 2\n" + layers(line, "")),
+                HasSubstr("of some layers are clipped"));
+  }
 }
 
 TEST_F(IniModel, LayersThatDoNotFitAreRefusedWithTheirLines) {
@@ -158,6 +175,24 @@ TEST_F(IniModel, LayersThatDoNotFitAreRefusedWithTheirLines) {
   EXPECT_THAT(refusal(kHead + "[y]\ntype = fully_connected\nunit = 2\n"),
               HasSubstr("reads no other and has no input_shape"));
   EXPECT_THAT(refusal(kHead + kInput + "[x(0)]\ntype = flatten\n"), HasSubstr("no name of a layer"));
+}
+
+TEST_F(IniModel, AFileThatNnTrainerWrote) {
+  const std::string plain =
+      "[x]\ntype = input\ninput_shape = 1:2:2:3\n[c]\ntype = conv2d\nfilters = 2\nkernel_size = 1,1\n"
+      "[c/activation]\ntype = activation\nactivation = relu\n[f]\ntype = flatten\n";
+  std::string written = kHead;
+  for (const std::string& line : lines_of(plain)) {
+    written += line + "\n";
+    if (line.starts_with("[")) written += "name = " + line.substr(1, line.size() - 2) + "\ntrainable = true\n";
+  }
+  const Result<Model> one = model(kHead + plain), two = model(written + "target_shape = 1:1:1:12\n");
+  ASSERT_TRUE(one && two) << to_text(one ? two.error() : one.error());
+  EXPECT_EQ(one->stored.size(), two->stored.size());
+  EXPECT_EQ(outputs(kHead + plain), outputs(written));
+  EXPECT_THAT(stored(written), ElementsAre("c.weight [2,2,1,1]", "c.bias [2]"));
+  EXPECT_THAT(stored(kHead + kInput + "[y]\nname = z\ntype = fully_connected\nunit = 1\n"),
+              ElementsAre("y.weight [3,1]", "y.bias [1]"));  // the section names the layer, as in NNTrainer
 }
 
 TEST_F(IniModel, AFileThatIsNotThere) {

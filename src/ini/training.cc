@@ -37,7 +37,7 @@ class SettingsReader {
   Settings made_;
   bool adam_ = true;  // NNTrainer's optimizer where none is named
   bool has_optimizer_ = false;
-  Adam adam_settings_{.eps = 1e-7};
+  Adam adam_settings_{.eps = 1e-7, .eps_before_correction = true};
   double decay_ = 0;
   std::optional<double> rate_, decay_rate_, scheduler_rate_;
   double decay_steps_ = 0;
@@ -63,7 +63,7 @@ class SettingsReader {
     training.batch = keys.whole("batch_size", 1, 1);
     const std::string loss = keys.word("loss", {"mse", "cross", "none"}, "none");
     made_.loss = loss == "mse" ? LossName::kMse : loss == "cross" ? LossName::kCross : LossName::kNone;
-    if (keys.entry("clip_grad_by_norm") != nullptr) made_.clip_of_all = keys.number("clip_grad_by_norm", 0, kAny, 0);
+    made_.clip_of_all = clip_limit(keys);
     read_names(keys, "input_layers", made_.input_layers);
     read_names(keys, "label_layers", made_.label_layers);
     keys.ignore("save_path"), keys.ignore("save_best_path");
@@ -206,6 +206,12 @@ class SettingsReader {
 };
 
 }  // namespace
+
+std::optional<double> clip_limit(Keys& keys) {
+  constexpr double kLeast = 1e-6;
+  const double limit = keys.number("clip_grad_by_norm", 0, kAny, 0);
+  return limit > kLeast ? std::optional(limit) : std::nullopt;
+}
 
 Result<Settings> read_settings(const Text& file) {
   return SettingsReader(file).read();

@@ -20,6 +20,9 @@ struct Settings {
   NamedLayers input_layers, label_layers;  // of [model]
 };
 
+// The key `clip_grad_by_norm`: the most that the norm may be. NNTrainer clips nothing where the value is 1e-6 or less.
+[[nodiscard]] std::optional<double> clip_limit(Keys& keys);
+
 // E0214: a key that its section does not have, or a value that does not fit it.
 [[nodiscard]] Result<Settings> read_settings(const Text& file);
 

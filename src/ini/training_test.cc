@@ -105,6 +105,7 @@ TEST(IniTraining, OldFilesHaveTheOptimizerInModel) {
   EXPECT_EQ(old.lr, 0.01);
   EXPECT_EQ(old.beta1, 0.8);
   EXPECT_EQ(old.eps, 1e-5);
+  EXPECT_TRUE(old.eps_before_correction);
   EXPECT_EQ(training("[model]\noptimizer = adam\n" + keys).schedule,
             fmt::format("exponential,gamma={}", std::pow(0.5, 0.1)));
   // Without the key `optimizer` they mean nothing.
