@@ -74,6 +74,13 @@ Result<void> read_progress(const base::OwnedFile& file, weights::SafetensorFile&
   return {};
 }
 
+// Have the moments their letters in front?
+Result<bool> has_letters(const base::OwnedFile& file, uint64_t at) {
+  std::array<char, kAdam.size()> letters{};
+  PANTOUM_TRY(file.read_at(at, std::as_writable_bytes(std::span(letters)), "E0241"));
+  return std::string_view(letters.data(), letters.size()) == kAdam;
+}
+
 uint32_t progress_of(const weights::SafetensorFile& from, const char* key) {
   uint32_t number = 0;
   if (const auto found = from.metadata.find(key); found != from.metadata.end())
@@ -99,6 +106,10 @@ Result<weights::SafetensorFile> open_bin(const std::string& path, const std::vec
                             file.size(), sizes[1], sizes[3]),
                 path, "give the .bin that was written for this model, or safetensors");
   if (file.size() >= sizes[2]) {
+    PANTOUM_ASSIGN(const bool is_adam, has_letters(file, at));
+    if (!is_adam)
+      return fail("E0240", "the letters \"adam\" do not stand in front of the moments", path,
+                  "give the .bin that was written for this model, or safetensors");
     at += kAdam.size();
     for (const StoredTensor& tensor : stored)
       for (const char* which : kMoments)
