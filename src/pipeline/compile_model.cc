@@ -121,7 +121,8 @@ Result<import::Imported> forward_graph(const ModelRequest& asked, bool fuse, con
   PANTOUM_ASSIGN(import::Imported imported, import_model({asked.path, asked.bytes.get()}, import_options(model, fuse)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
-  if (fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
+  if (fuse)
+    imported.graph = rewrite::fuse_lstm_cell(rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph))));
   PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.freeze)));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
   return imported;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -75,6 +76,40 @@ TEST(FuseProductBias, LeavesWhatIsNoBiasOrReadTwice) {
   const ValueId column = builder.op(Kind::k_add, "column", {y, builder.parameter("c", f32({3, 1}), nullptr)});
   graph.outputs = {residual, column, builder.op(Kind::k_add, "b", {y, builder.parameter("b", f32({3}), nullptr)})};
   EXPECT_EQ(ir::to_text(fuse_product_bias(graph)), ir::to_text(graph));
+}
+
+// A time step as nn.LSTMCell is exported; `part` by gate i, f, g, o.
+Graph lstm_cell_written(std::array<size_t, 4> part, Kind candidate, bool reads_gate = false) {
+  Graph graph;
+  ir::Builder builder(graph);
+  const ValueId z = builder.input("z", f32({3, 20})), p = builder.input("p", f32({3, 20})),
+                c = builder.input("c", f32({3, 5}));
+  const std::vector<ValueId> gates = builder.split("gates", builder.op(Kind::k_add, "sum", {z, p}), 1, {5, 5, 5, 5});
+  const auto gate = [&](Kind kind, size_t at) { return builder.op(kind, "gate", {gates[part[at]]}); };
+  const ValueId i = gate(Kind::k_sigmoid, 0), f = gate(Kind::k_sigmoid, 1), g = gate(candidate, 2),
+                o = gate(Kind::k_sigmoid, 3);
+  const ValueId kept = builder.op(Kind::k_mul, "kept", {f, c}), entering = builder.op(Kind::k_mul, "new", {i, g});
+  const ValueId next = builder.op(Kind::k_add, "next", {kept, entering});
+  const ValueId h = builder.op(Kind::k_mul, "h", {o, builder.op(Kind::k_tanh, "tanh", {next})});
+  graph.outputs = {h, next};
+  if (reads_gate) graph.outputs.push_back(f);
+  return graph;
+}
+
+TEST(FuseLstmCell, FindsEveryOrderOfTheGates) {
+  for (const std::array<size_t, 4> part : {std::array<size_t, 4>{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 1, 0, 2}}) {
+    const Graph graph = lstm_cell_written(part, Kind::k_tanh), fused = fuse_lstm_cell(graph);
+    ASSERT_TRUE(ir::validate(fused));
+    EXPECT_THAT(kinds(fused), testing::ElementsAre(Kind::k_lstm_cell));
+    for (const size_t output : {size_t{0}, size_t{1}})
+      EXPECT_THAT(outputs(fused)[output], testing::Pointwise(testing::FloatNear(1e-6F), outputs(graph)[output]));
+  }
+}
+
+TEST(FuseLstmCell, LeavesOtherCells) {
+  for (const Graph& graph :
+       {lstm_cell_written({0, 1, 2, 3}, Kind::k_sigmoid), lstm_cell_written({0, 1, 2, 3}, Kind::k_tanh, true)})
+    EXPECT_EQ(ir::to_text(fuse_lstm_cell(graph)), ir::to_text(graph));
 }
 
 using Written = std::function<ValueId(ir::Builder&, ValueId x, ValueId erf)>;

@@ -20,6 +20,10 @@ namespace pantoum::rewrite {
 // the constants that the exporter wrote: 5e-5 for inputs between -5 and 6.
 [[nodiscard]] ir::Graph fuse_gelu(ir::Graph graph);
 
+// The gates of an LSTM's time step and its states, written out (nn.LSTMCell, as it is exported): a sum of two values
+// [N,4H] in four parts, f c + i tanh(g), o tanh(c') -> lstm_cell. The same up to the rounding of the activations.
+[[nodiscard]] ir::Graph fuse_lstm_cell(ir::Graph graph);
+
 // softmax(steps(Q K')) V, where the steps are scalings by a number, masks added and masks that choose a number, and
 // where nobody else reads scores or weights -> attention: the scores are no tensor, forward or backward, which makes
 // them again. Its portable kernels give the same bits; products of a back end round otherwise when they are made in
