@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -206,6 +206,11 @@ bench-streams: packages-e2e build
 # Trains NNTrainer's model files as they were recorded, and reads its public ones: out/bench/nntrainer.json, in at most 15 minutes.
 bench-nntrainer: packages-e2e tflite-peers build
 	@/usr/bin/python3 bench/nntrainer.py --pantoum $(PANTOUM) --reference $(REFERENCE) $(BENCH)
+
+# Trains Tacotron 2's decoder and postnet beside PyTorch: rows `tacotron2 ..` of out/bench/nntrainer.json, in at most 10 minutes on two cores. BENCH:
+# options, as --batches 16.
+bench-tacotron2: packages-e2e build python-peers
+	@if $(PYTHON)/bin/python -c 'import torch, onnx' 2> /dev/null; then $(PYTHON)/bin/python -W ignore bench/tacotron2.py --pantoum $(PANTOUM) $(BENCH); else echo "no PyTorch here: nothing is compared"; fi
 
 # Plans the figures of the literature here: out/bench/papers (docs/benchmarks.md).
 bench-papers: build
