@@ -202,6 +202,7 @@ struct ModelOptions {
   bool split_update = false;  // compile Trainer::gradients and Trainer::update as two programs
   Metrics metrics = {};
   std::vector<std::string> train = {};
+  std::vector<std::string> train_channels = {};  // "GLOB=[in:|out:]SHARE": 25%, 1/4 or a number of channels; the last that matches applies
   std::optional<std::string> update_within = {}, contributions = {};
   std::vector<std::string> freeze_stats = {};
   bool accept_folded = false;
@@ -231,6 +232,10 @@ void describe(Visitor& v, ModelOptions& o) {
                      .shown = Shown::common, .holds = Holds::glob});
   v.field(o.train, {.name = "train", .help = "tensors that are trained although the model's file fixes them, as globs",
                     .option = "--train", .holds = Holds::glob});
+  v.field(o.train_channels, {.name = "train_channels",
+                             .help = "GLOB=[in:|out:]SHARE: weights of which only the first channels are trained, of the inputs or "
+                                     "outputs, as conv5.weight=25%, =1/4 or =out:16",
+                             .option = "--train-channels"});
   v.field(o.update_within, {.name = "update_within",
                             .help = "most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that "
                                     "--contributions lists those are trained that contribute the most in it",

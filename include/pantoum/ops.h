@@ -188,6 +188,7 @@
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                             \
   PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                            \
   PT_OPERATOR(assign, 157)      /* X U -> Y = U, any dtype: what becomes of a value that outlives the step */            \
+  PT_OPERATOR(assign_slice, 147) /* X U -> Y = X but for a slice, which is U; any dtype; [as slice] */                   \
   PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                                 \
   /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b; the ints say which */    \
   /* block of H columns each gate has, in Z, P, G and the gradients of Z and P */                                        \

@@ -40,6 +40,7 @@ def load_onnx(
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
     train: str | Sequence[str] = (),
+    train_channels: str | Sequence[str] = (),
     update_within: str | None = None,
     contributions: str | None = None,
     freeze_stats: str | Sequence[str] = (),
@@ -69,6 +70,8 @@ def load_onnx(
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
         train: tensors that are trained although the model's file fixes them, as globs.
+        train_channels: GLOB=[in:|out:]SHARE: weights of which only the first channels are trained, of the inputs or
+            outputs, as conv5.weight=25%, =1/4 or =out:16.
         update_within: most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that
             ``contributions`` lists those are trained that contribute the most in it (default: off).
         contributions: CSV of tensors and what training each of them contributes, for ``update_within`` (default:
@@ -105,6 +108,7 @@ def load_onnx(
         "keep_init": keep_init,
         "freeze": freeze,
         "train": train,
+        "train_channels": train_channels,
         "update_within": update_within,
         "contributions": contributions,
         "freeze_stats": freeze_stats,
@@ -530,6 +534,7 @@ def estimate(
     keep_init: str | Sequence[str] = (),
     freeze: str | Sequence[str] = (),
     train: str | Sequence[str] = (),
+    train_channels: str | Sequence[str] = (),
     update_within: str | None = None,
     contributions: str | None = None,
     freeze_stats: str | Sequence[str] = (),
@@ -568,6 +573,8 @@ def estimate(
         keep_init: parameters that ``weights`` leaves as they are, as globs.
         freeze: parameters that are not trained, as globs.
         train: tensors that are trained although the model's file fixes them, as globs.
+        train_channels: GLOB=[in:|out:]SHARE: weights of which only the first channels are trained, of the inputs or
+            outputs, as conv5.weight=25%, =1/4 or =out:16.
         update_within: most that a step takes, as an energy (20mJ), a time (30ms) or RAM (206KiB): of the tensors that
             ``contributions`` lists those are trained that contribute the most in it (default: off).
         contributions: CSV of tensors and what training each of them contributes, for ``update_within`` (default:
@@ -600,6 +607,7 @@ def estimate(
         "keep_init": keep_init,
         "freeze": freeze,
         "train": train,
+        "train_channels": train_channels,
         "update_within": update_within,
         "contributions": contributions,
         "freeze_stats": freeze_stats,

@@ -282,6 +282,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     "threads": ("threads", ""),
     "time-limit": ("time_limit", ""),
     "train": ("train", ""),
+    "train-channels": ("train_channels", ""),
     "update-within": ("update_within", ""),
     "val-split": ("val_split", ""),
     "warm-start": ("warm_start", ""),

@@ -60,7 +60,8 @@ void add_weighted_loss(Builder& builder, LossSite& site, const std::string& name
 // `made` follows `value` from the next step on, under the name "<value>'".
 void succeed(Builder& builder, ValueId value, ValueId made);
 
-// Appends the update of one parameter: its successor "<p>'", the op "<p>.<optimizer>", and its state. With
+// Appends the update of one parameter: its successor "<p>'", the op "<p>.<optimizer>", and its state. A gradient that is smaller along a dimension
+// is one of the first elements along it: these alone are updated, and the state is theirs. With
 // NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient);
 
@@ -98,7 +99,7 @@ class GradientChain {
 // The neutral element of addition: x + kNothing has the bits of x for every x. (-0 + 0 would be 0.)
 inline constexpr double kNothing = -0.0;
 
-// The state that a parameter's gradients are added to: "accumulated.<p>".
-[[nodiscard]] ValueId accumulator_of(Builder& builder, ValueId parameter);
+// The state that a parameter's gradients, of this type, are added to: "accumulated.<p>".
+[[nodiscard]] ValueId accumulator_of(Builder& builder, ValueId parameter, const TensorType& gradient);
 
 }  // namespace pantoum::autodiff

@@ -5,6 +5,7 @@
 
 #include "autodiff/autodiff.h"
 #include "autodiff/step.h"
+#include "autodiff/weight_parts.h"
 #include "base/globs.h"
 #include "pantoum/pantoum.h"
 
@@ -89,9 +90,11 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   std::vector<WeightedLoss> minimized;
   for (const LossSite& site : losses.sites) minimized.push_back({site.loss, site.term.weight});
   std::vector<char> trained(graph.values.size(), 0);
+  PANTOUM_ASSIGN(WeightParts parts, WeightParts::of(graph, options.train_channels));
   Step step(builder, options);
   SparseTables sparse(options);
-  PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId gradient) {
+  PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId whole) {
+    const ValueId gradient = parts.gradient_of(builder, parameter, whole);
     trained[position_of(parameter)] = 1;
     sparse.see(builder.graph(), parameter, gradient);
     step.take(parameter, gradient);
@@ -100,6 +103,7 @@ Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   if (builder.error()) return Failure(*builder.error());
   PANTOUM_TRY(sparse.finish(graph));
   note_untouched(graph, trained);
+  parts.cut_early(graph);
   ir::drop_dead_ops(graph);
   return graph;
 }
@@ -110,7 +114,7 @@ class Accumulation {
   Accumulation(Builder& builder, const TrainingOptions&) : builder_(builder) {}
   void take(ValueId parameter, ValueId gradient) {
     const std::string name = builder_.graph().value(parameter).name;
-    const ValueId sum = accumulator_of(builder_, parameter);
+    const ValueId sum = accumulator_of(builder_, parameter, builder_.type(gradient));
     succeed(builder_, sum, builder_.op(ir::Kind::k_accumulate, name + ".accumulate", {sum, gradient}));
   }
   void finish() {}
@@ -151,11 +155,8 @@ constexpr size_t kMostNorms = PT_MAX_OPERANDS - 1;  // one operand is the result
 
 }  // namespace
 
-ValueId accumulator_of(Builder& builder, ValueId parameter) {
-  const Value& value = builder.graph().value(parameter);
-  const std::string name = "accumulated." + value.name;
-  const TensorType type = value.type;
-  return builder.state(name, type);
+ValueId accumulator_of(Builder& builder, ValueId parameter, const TensorType& gradient) {
+  return builder.state("accumulated." + builder.graph().value(parameter).name, gradient);
 }
 
 // The mean over all micro-batches. With split_update `gradient` is their sum already.
@@ -163,7 +164,7 @@ ValueId GradientChain::mean_of(const std::string& name, ValueId parameter, Value
   if (options_.accumulate == 1) return gradient;
   const double part = 1 / static_cast<double>(options_.accumulate);
   if (options_.split_update) return builder_.op(Kind::k_scale, name + ".mean", {gradient}, {{}, {part, kNothing}});
-  const ValueId sum = accumulator_of(builder_, parameter);
+  const ValueId sum = accumulator_of(builder_, parameter, builder_.type(gradient));
   const std::vector<ValueId> made = builder_.add(Kind::k_accumulated, name + ".mean", {sum, gradient}, {{}, {part}});
   if (builder_.error()) return gradient;
   succeed(builder_, sum, made[1]);
@@ -246,7 +247,7 @@ Result<Graph> make_update(const Graph& gradients, const TrainingOptions& options
     if (sum == sums.end()) continue;
     const ValueId parameter = same_parameter(builder, gradients, sum->second.substr(std::string(kSum).size()));
     if (parameter == kNone) return fail("E0001", "internal: a gradient of no parameter", sum->second);
-    const ValueId gradient = accumulator_of(builder, parameter);
+    const ValueId gradient = accumulator_of(builder, parameter, gradients.value(op.outputs.front()).type);
     chain.take(parameter, gradient);
     if (builder.error()) return Failure(*builder.error());
   }

@@ -1,4 +1,5 @@
 #include "autodiff/step.h"
+#include "autodiff/weight_parts.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,13 +11,6 @@
 
 namespace pantoum::autodiff {
 namespace {
-
-ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter) {
-  const Value& value = builder.graph().value(parameter);
-  const std::string name = prefix + value.name;
-  const TensorType type = value.type;
-  return builder.state(name, type);
-}
 
 // The rows of one gather_grad along axis 0.
 struct Rows {
@@ -59,13 +53,14 @@ Rows joined(Builder& builder, const std::string& name, const std::vector<Rows>& 
 struct Append {
   Builder& builder;
   ValueId parameter, gradient;
+  ValueId updated;  // the parameter, or a copy of its part that trains
   std::string name;
   std::optional<int64_t> group;
 
   // The update op reads parameter, gradient, states and writes parameter, states.
   void update(Kind kind, const std::vector<std::string>& states, Attrs attrs) const {
     if (group) attrs.ints.push_back(*group);
-    append(kind, {parameter, gradient}, states, std::move(attrs));
+    append(kind, {updated, gradient}, states, std::move(attrs));
   }
 
   // The same without the gradient of an embedding table, where it consists only of rows that gather_grad scatters: the
@@ -83,10 +78,15 @@ struct Append {
 
   void append(Kind kind, std::vector<ValueId> inputs, const std::vector<std::string>& states, Attrs attrs) const {
     const size_t first = inputs.size();
-    for (const std::string& state : states) inputs.push_back(state_of(builder, "optim." + state + ".", parameter));
+    const TensorType type = builder.type(inputs[0]);
+    for (const std::string& state : states) inputs.push_back(builder.state("optim." + state + "." + name, type));
     const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, std::move(attrs));
     if (builder.error()) return;
-    succeed(builder, parameter, made[0]);
+    const ValueId whole = updated == parameter ? made[0]
+                                               : builder.op(Kind::k_assign_slice, name + ".assign",
+                                                            {parameter, made[0]}, first_elements(type.shape.size()));
+    if (builder.error()) return;
+    succeed(builder, parameter, whole);
     for (size_t state = 0; state < states.size(); ++state) succeed(builder, inputs[first + state], made[1 + state]);
   }
 
@@ -180,7 +180,13 @@ RowsOf rows_of(const Graph& graph, ValueId gradient) {
 
 void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient) {
   const std::string name = builder.graph().value(parameter).name;
-  Append append{builder, parameter, gradient, name, {}};
+  const TensorType whole = builder.type(parameter), type = builder.type(gradient);
+  const bool is_part = whole.shape.size() == type.shape.size() && whole.shape != type.shape;
+  const ValueId updated =
+      is_part ? builder.op(Kind::k_slice, name + ".part", {parameter}, first_elements(type.shape.size()), {type})
+              : parameter;
+  if (builder.error()) return;
+  Append append{builder, parameter, gradient, updated, name, {}};
   Optimizer optimizer = options.optimizer;
   for (size_t at = 0; at < options.groups.size(); ++at)
     if (names(options.groups[at], name)) append.group = static_cast<int64_t>(at);

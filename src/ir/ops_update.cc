@@ -32,6 +32,13 @@ Pairs over_all_but_rows(const OpTypes& types) {
   return pairs;
 }
 
+// Written over the whole it touches only the slice.
+OpCost assigned_cost(const OpTypes& types) {
+  OpCost cost;
+  cost.bytes_read = cost.bytes_written = types.inputs[1].bytes();
+  return cost;
+}
+
 // The mean is written over the gradient, the new sum over the old one.
 Pairs crosswise(const OpTypes&) {
   return {{0, 1}, {1, 0}};
@@ -67,6 +74,7 @@ std::vector<OpDef> update_ops() {
       backward_op(k_clip_norm, flops_per_output<1>, over_first),
       once(backward_op(k_accumulate, flops_per_output<1>, over_first)),
       once(backward_op(k_assign, flops_per_output<0>, over_first)),
+      once(backward_op(k_assign_slice, assigned_cost, over_first)),
       once(backward_op(k_accumulated, flops_per_output<2>, crosswise)),
   };
 }

@@ -258,6 +258,7 @@ std::vector<Accepted> accepted() {
       {{Kind::k_clip_norm, {c3, f32({})}, {{}, {1}}}, {c3}},
       {{Kind::k_accumulate, {c3, c3}}, {c3}},
       {{Kind::k_assign, {c3, c3}}, {c3}},
+      {{Kind::k_assign_slice, {f32({5, 6}), f32({2, 3})}, {{1, 2, 5, -2}, {}}}, {f32({5, 6})}},
       {{Kind::k_accumulated, {c3, c3}, {{}, {0.5}}}, {c3, c3}},
       {{Kind::k_adagrad, {c3, c3, c3}, {{}, {0, 1e-10, 0}}}, {c3, c3}},
       {{Kind::k_alias, {f32({2, 6})}, {}, {f32({3, 4})}}, {f32({3, 4})}},
@@ -588,7 +589,7 @@ TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
     if (!def.recompute) once.emplace_back(def.name);
   }
   EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adagrad_rows", "adam_rows",
-                                                  "adam", "adamw", "rmsprop", "adagrad", "accumulate", "assign",
+                                                  "adam", "adamw", "rmsprop", "adagrad", "accumulate", "assign", "assign_slice",
                                                   "accumulated", "matmul_update", "conv2d_dw_update", "custom_update"));
 }
 

@@ -10,8 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "autodiff/weight_parts.h"
 #include "base/files.h"
 #include "base/globs.h"
+#include "base/lists.h"
 #include "base/units.h"
 #include "cost/device.h"
 #include "pipeline/contributions.h"
@@ -90,6 +92,9 @@ Result<void> check_options(const ModelOptions& options) {
   if (!options.contributions)
     return fail("E0119", "--update-within chooses by contributions, and there are none", kOption,
                 "name their table with --contributions");
+  if (!options.train_channels.empty())
+    return fail("E0113", "--update-within chooses the channels that are trained by its table", "--train-channels",
+                "leave out --train-channels, and give the table a row for each share: conv5.weight=25%,0.1");
   if (options.inference) return fail("E0113", "--inference trains nothing", kOption, "leave out one of the two");
   if (options.feature_cache)
     return fail("E0113", "--feature-cache is for a frozen part that is known, and --update-within chooses it", kOption,
@@ -99,11 +104,25 @@ Result<void> check_options(const ModelOptions& options) {
 
 // ---- the model of the step ----------------------------------------------------------------------
 
-// The tensors of the table, and the step that trains all of them.
+// The rows of the table in the order of the tensors, and what it leaves out. Rows of one tensor are shares of its channels.
 struct Table {
   std::vector<std::string> names;
+  std::vector<std::string> shares;  // "": the whole tensor
+  std::vector<autodiff::ShareOfWeight> sizes;
   std::vector<double> contribution;
   std::vector<std::string> unlisted;  // parameters that train, and that the table does not have
+
+  [[nodiscard]] size_t size() const { return names.size(); }
+  [[nodiscard]] std::string row(size_t item) const {
+    return shares[item].empty() ? names[item] : names[item] + "=" + shares[item];
+  }
+  // By row: the number of the tensor.
+  [[nodiscard]] std::vector<int> tensors() const {
+    std::vector<int> numbers;
+    for (size_t item = 0; item < size(); ++item)
+      numbers.push_back(item == 0 ? 0 : numbers.back() + (names[item] != names[item - 1] ? 1 : 0));
+    return numbers;
+  }
 };
 
 std::string glob_of(const std::string& name) {
@@ -115,7 +134,8 @@ std::string glob_of(const std::string& name) {
   return glob;
 }
 
-Result<Table> read_table(const std::string& path, const ir::Graph& training) {
+// `forward`: tells the channels of a weight.
+Result<Table> read_table(const std::string& path, const ir::Graph& training, const ir::Graph& forward) {
   PANTOUM_ASSIGN(const std::string text, base::read_file(path));
   if (text.size() > kMostTableBytes)
     return fail("E0126", fmt::format("the table has more than {}", base::show_bytes(kMostTableBytes)), path,
@@ -127,15 +147,22 @@ Result<Table> read_table(const std::string& path, const ir::Graph& training) {
     (trains ? trainable : others).push_back(value.name);
   }
   PANTOUM_ASSIGN(const auto rows, parse_contributions(text, path, trainable, others));
+  std::map<std::string, std::vector<std::pair<std::string, double>>> shares;  // by tensor
+  for (const auto& [row, contribution] : rows) {
+    const size_t equals = base::contains(trainable, row) ? row.size() : row.rfind('=');
+    shares[row.substr(0, equals)].emplace_back(equals < row.size() ? row.substr(equals + 1) : "", contribution);
+  }
   Table table;
   for (const std::string& name : trainable) {
-    const auto row = rows.find(name);
-    if (row == rows.end()) {
-      table.unlisted.push_back(name);
-      continue;
+    if (!shares.contains(name)) table.unlisted.push_back(name);
+    for (const auto& [share, contribution] : shares[name]) {
+      autodiff::ShareOfWeight size;
+      if (!share.empty()) {
+        PANTOUM_ASSIGN(size, autodiff::share_of_weight(forward, name, share));
+      }
+      table.names.push_back(name), table.shares.push_back(share), table.sizes.push_back(size);
+      table.contribution.push_back(contribution);
     }
-    table.names.push_back(name);
-    table.contribution.push_back(row->second);
   }
   return table;
 }
@@ -145,9 +172,15 @@ ModelRequest with_chosen(ModelRequest model, const Table& table, const Chosen& c
   ModelOptions& options = model.options;
   const std::vector<std::string> train = std::exchange(options.train, {});
   for (const std::string& name : table.unlisted) options.freeze.push_back(glob_of(name));
+  std::set<std::string> trained;
   for (size_t item = 0; item < chosen.size(); ++item) {
-    const std::string& name = table.names[item];
-    if (!chosen[item])
+    if (!chosen[item]) continue;
+    trained.insert(table.names[item]);
+    if (!table.shares[item].empty())
+      options.train_channels.push_back(glob_of(table.names[item]) + "=" + table.shares[item]);
+  }
+  for (const std::string& name : std::set<std::string>(table.names.begin(), table.names.end())) {
+    if (!trained.contains(name))
       options.freeze.push_back(glob_of(name));
     else if (base::matches_any(train, name))
       options.train.push_back(glob_of(name));
@@ -182,6 +215,7 @@ class StepModel {
       if (value.role == ir::Role::kBuffer && value.next != ir::kNone) add_always(value.next);
     if (ram) add_retained();
     made_.contribution = table.contribution;
+    made_.group = table.tensors();
     add_items(table, ram);
   }
 
@@ -240,22 +274,78 @@ class StepModel {
 
   // An update makes the next contents of the parameter and of its optimizer state.
   void add_items(const Table& table, bool ram) {
-    std::map<std::string, size_t> item_of;
-    for (const std::string& name : table.names) item_of.emplace(name, item_of.size());
-    made_.parts.resize(table.names.size());
-    std::vector<double> bytes(table.names.size(), 0);
+    std::multimap<std::string, size_t> items_of;
+    for (size_t item = 0; item < table.size(); ++item) items_of.emplace(table.names[item], item);
+    std::vector<std::set<int>> updates(table.size());
+    std::vector<int64_t> bytes(table.size(), 0), own(table.size(), 0);
     for (const ir::Value& value : ir_.values) {
       if (value.producer != ir::kNone || value.next == ir::kNone) continue;
-      const auto item = item_of.find(value.role == ir::Role::kState ? parameter_of(value.name) : value.name);
-      if (item == item_of.end()) continue;
-      if (const int op = producer_of(value.next); op >= 0) made_.parts[item->second].push_back(op);
-      const double own = static_cast<double>(value.type.bytes());
-      bytes[item->second] += value.role == ir::Role::kState ? own : 2 * own;  // with the gradient
+      const bool is_state = value.role == ir::Role::kState;
+      const auto [begin, end] = items_of.equal_range(is_state ? parameter_of(value.name) : value.name);
+      for (auto item = begin; item != end; ++item) {
+        if (const int op = producer_of(value.next); op >= 0) updates[item->second].insert(op);
+        bytes[item->second] += is_state ? value.type.bytes() : 2 * value.type.bytes();  // with the gradient
+        if (!is_state) own[item->second] = value.type.bytes();
+      }
     }
-    for (size_t each = 0; ram && each < bytes.size(); ++each) {
-      made_.parts[each].push_back(static_cast<int>(made_.cost.size()));
-      add_part(bytes[each]);
+    const std::vector<std::set<int>> readers = readers_of_ops();
+    for (size_t item = 0; item < table.size(); ++item) {
+      const autodiff::ShareOfWeight& size = table.sizes[item];
+      if (table.shares[item].empty())
+        made_.parts.emplace_back(updates[item].begin(), updates[item].end());
+      else
+        made_.parts.push_back({add_share(with_gradients(updates[item], own[item], readers), size)});
+      if (!ram) continue;
+      made_.parts.back().push_back(static_cast<int>(made_.cost.size()));
+      add_part(size.ratio * static_cast<double>(bytes[item]));
     }
+  }
+
+  // By op: the ops that read its outputs.
+  std::vector<std::set<int>> readers_of_ops() const {
+    std::vector<std::set<int>> readers(cost_.graph.ops.size());
+    for (const problem::Op& op : cost_.graph.ops)
+      for (const int64_t input : op.inputs)
+        if (const int producer = producer_[at(input)]; producer >= 0)
+          readers[at(producer)].insert(static_cast<int>(op.id));
+    return readers;
+  }
+
+  // The updates of a weight, and what makes its gradient for them alone: ops whose outputs have the weight's size.
+  std::set<int> with_gradients(std::set<int> ops, int64_t bytes, const std::vector<std::set<int>>& readers) const {
+    std::vector<int> open(ops.begin(), ops.end());
+    while (!open.empty()) {
+      const problem::Op& op = cost_.graph.ops[at(open.back())];
+      open.pop_back();
+      for (const int64_t input : op.inputs) {
+        const int producer = producer_[at(input)];
+        if (producer < 0 || ops.contains(producer) || cost_.graph.tensors[at(input)].bytes != bytes) continue;
+        if (!std::ranges::includes(ops, readers[at(producer)])) continue;
+        ops.insert(producer);
+        open.push_back(producer);
+      }
+    }
+    return ops;
+  }
+
+  // One part in place of these ops: a share of their costs, and for RAM of what they retain.
+  int add_share(const std::set<int>& ops, const autodiff::ShareOfWeight& size) {
+    double cost = 0;
+    std::set<int> needs;
+    for (const int op : ops) {
+      cost += size.ratio * made_.cost[at(op)];
+      needs.insert(made_.needs[at(op)].begin(), made_.needs[at(op)].end());
+    }
+    std::vector<int> others;
+    for (const int need : needs) {
+      const bool is_tensor = at(need) >= cost_.graph.ops.size();
+      if (!is_tensor && ops.contains(need)) continue;
+      others.push_back(is_tensor && size.cuts_input ? static_cast<int>(made_.cost.size()) : need);
+      if (is_tensor && size.cuts_input) add_part(size.ratio * made_.cost[at(need)]);
+    }
+    add_part(cost);
+    made_.needs.back() = std::move(others);
+    return static_cast<int>(made_.cost.size()) - 1;
   }
 
   // "optim.momentum.fc.weight" is of fc.weight.
@@ -281,7 +371,7 @@ class Search {
   }
 
   Result<void> run() {
-    const double all = plan::cost_of_updates(problem_, Chosen(table_.names.size(), 1));
+    const double all = plan::cost_of_updates(problem_, Chosen(table_.size(), 1));
     const std::optional<plan::UpdateSelection> least = plan::cheapest_update(problem_);
     double high = limit_.of == problem::Objective::kRam ? all : limit_.value, low = least->cost, next = high;
     while (may_go_on() && low <= high * (1 + 1e-9)) {
@@ -331,7 +421,7 @@ class Search {
     }
     return {"E0307",
             fmt::format("no tensor of the table can be trained within {}: the cheapest, '{}' alone, takes {}",
-                        limit_.show(limit_.value), table_.names[item], limit_.show(value)),
+                        limit_.show(limit_.value), table_.row(item), limit_.show(value)),
             kOption,
             {},
             fmt::format("give {} or more", limit_.show(kRoundedUp * value))};
@@ -378,14 +468,20 @@ class Search {
   // RAM does not add up: what the model left out may fit all the same.
   Result<void> add_more() {
     std::vector<size_t> left;
-    for (size_t item = 0; item < table_.names.size(); ++item)
+    for (size_t item = 0; item < table_.size(); ++item)
       if (!best_->chosen[item] && problem_.contribution[item] > 0) left.push_back(item);
     std::ranges::stable_sort(left, std::ranges::greater(), [&](size_t item) { return problem_.contribution[item]; });
     for (const size_t item : left) {
       if (!may_go_on()) break;
       plan::UpdateSelection more = *best_;
-      more.chosen[item] = 1;
       more.contribution += problem_.contribution[item];
+      for (size_t other = 0; other < more.chosen.size(); ++other)  // a larger share takes the place of another
+        if (more.chosen[other] && problem_.group[other] == problem_.group[item]) {
+          more.chosen[other] = 0;
+          more.contribution -= problem_.contribution[other];
+        }
+      if (more.contribution <= best_->contribution) continue;
+      more.chosen[item] = 1;
       more.cost = plan::cost_of_updates(problem_, more.chosen);
       if (failed_.contains(more.chosen)) continue;
       PANTOUM_ASSIGN([[maybe_unused]] const bool fits, fits_limit(more));
@@ -405,15 +501,17 @@ ModelRequest model_of_costs(ModelRequest model) {
 ChosenUpdates chosen_updates(const std::string& within, const Table& table, const Search& search,
                              const problem::Predicted& all) {
   ChosenUpdates updates{.within = within,
-                        .of_tensors = static_cast<int64_t>(table.names.size()),
+                        .of_tensors = table.tensors().empty() ? 0 : table.tensors().back() + 1,
                         .contribution = search.best()->contribution,
                         .best = search.optimal(),
                         .plans = search.plans(),
                         .all = all};
-  for (size_t item = 0; item < table.names.size(); ++item) {
-    updates.of_all += table.contribution[item];
-    if (search.best()->chosen[item]) updates.tensors.push_back(table.names[item]);
+  std::map<std::string, double> most;  // of the shares of a tensor
+  for (size_t item = 0; item < table.size(); ++item) {
+    most[table.names[item]] = std::max(most[table.names[item]], table.contribution[item]);
+    if (search.best()->chosen[item]) updates.tensors.push_back(table.row(item));
   }
+  for (const auto& [name, contribution] : most) updates.of_all += contribution;
   return updates;
 }
 
@@ -431,8 +529,9 @@ Result<void> choose_updates(ModelRequest& model, PlanRequest& request) {
   PANTOUM_TRY(take_limit(limit, limited));
   costed.rewrite.search = false;
 
-  PANTOUM_ASSIGN(const Compiled whole, compile_model(model_of_costs(plain), costed));
-  PANTOUM_ASSIGN(const Table table, read_table(path, whole.training().graph));
+  PANTOUM_ASSIGN(Compiled whole, make_graphs(model_of_costs(plain), costed, {}));
+  PANTOUM_ASSIGN(const Table table, read_table(path, whole.training().graph, whole.evaluation().graph));
+  PANTOUM_TRY(add_costs(whole, costed, {}));
   const plan::UpdateProblem problem = StepModel(whole.training(), table, limit.of).take();
   PANTOUM_ASSIGN(const problem::Predicted all, unplanned_step(whole.training().cost.graph, request));
   Search search(plain, limited, table, problem, limit);

@@ -95,8 +95,14 @@ class Reader {
     return fail("E0126", what, fmt::format("{}: line {}", where_, line_), help);
   }
 
+  // "conv5.weight=1/4" is a row of conv5.weight.
+  [[nodiscard]] bool is_share(const std::string& name) const {
+    const size_t equals = name.rfind('=');
+    return equals != std::string::npos && base::contains(trainable_, name.substr(0, equals));
+  }
+
   Result<void> take(const std::string& name, double value) {
-    if (!base::contains(trainable_, name)) {
+    if (!base::contains(trainable_, name) && !is_share(name)) {
       if (base::contains(others_, name))
         return wrong(fmt::format("'{}' does not train", shown(name)),
                      "leave out its row, or its --freeze; --train makes a fixed tensor of the file one that trains");
@@ -104,7 +110,8 @@ class Reader {
                    base::hint_at(name, trainable_) + "`pantoum inspect` lists the tensors");
     }
     if (!rows_.emplace(name, value).second)
-      return wrong(fmt::format("'{}' stands twice", shown(name)), "give each tensor one row");
+      return wrong(fmt::format("'{}' stands twice", shown(name)),
+                   "give each tensor, and each share of its channels, one row");
     return {};
   }
 };

@@ -24,6 +24,13 @@ TEST(Contributions, AreRowsOfATensorAndANumber) {
   EXPECT_EQ(rows_of("tensor,contribution\r\nfc.weight , 5e-1\r\n\r\n# measured in May\r\nfc.bias,0"), expected);
 }
 
+TEST(Contributions, MayBeOfSharesOfATensor) {
+  EXPECT_EQ(rows_of("fc.weight,1\nfc.weight=1/4,0.5\nfc.weight=out:2,0.25\n"),
+            (Rows{{"fc.weight", 1}, {"fc.weight=1/4", 0.5}, {"fc.weight=out:2", 0.25}}));
+  EXPECT_EQ(parse_contributions("fc.weight=1/4,1\nfc.weight=1/4,1\n", "c.csv", kTrainable, kOthers).error().message,
+            "'fc.weight=1/4' stands twice");
+}
+
 TEST(Contributions, MayHaveNamesInQuotes) {
   EXPECT_EQ(rows_of("odd,name,1\n"), (Rows{{"odd,name", 1}}));
   EXPECT_EQ(rows_of("\"odd,name\",1\n"), (Rows{{"odd,name", 1}}));

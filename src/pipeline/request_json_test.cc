@@ -26,6 +26,7 @@ ModelRequest some_model() {
                       .split_update = true,
                       .metrics = {.top5 = true},
                       .train = {"table"},
+                      .train_channels = {"head.weight=1/4"},
                       .freeze_stats = {"bn*"},
                       .accept_folded = true,
                       .inference = true,

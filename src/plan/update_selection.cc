@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -49,6 +50,27 @@ Marks marked_always(const UpdateProblem& problem) {
   return marked;
 }
 
+// Is another item of the same group chosen?
+bool is_excluded(const UpdateProblem& problem, const Marks& chosen, size_t item) {
+  for (size_t other = 0; other < problem.group.size(); ++other)
+    if (other != item && chosen[other] && problem.group[other] == problem.group[item]) return true;
+  return false;
+}
+
+// Of every group what contributes most; the first of equal ones.
+Marks largest_of_groups(const UpdateProblem& problem) {
+  Marks largest(problem.contribution.size(), 0);
+  for (size_t item = 0; item < largest.size(); ++item) {
+    largest[item] = problem.contribution[item] > 0;
+    for (size_t other = 0; other < item && !problem.group.empty(); ++other) {
+      if (!largest[other] || problem.group[other] != problem.group[item]) continue;
+      const bool more = problem.contribution[item] > problem.contribution[other];
+      largest[more ? other : item] = 0;
+    }
+  }
+  return largest;
+}
+
 UpdateSelection selection_of(const UpdateProblem& problem, Marks chosen) {
   UpdateSelection selection{.cost = cost_of_updates(problem, chosen)};
   for (size_t item = 0; item < chosen.size(); ++item)
@@ -69,7 +91,7 @@ void add_greedily(const UpdateProblem& problem, double limit, Marks& chosen) {
     std::optional<size_t> best;
     double best_rate = 0;
     for (size_t item = 0; item < chosen.size(); ++item) {
-      if (chosen[item] || problem.contribution[item] <= 0) continue;
+      if (chosen[item] || problem.contribution[item] <= 0 || is_excluded(problem, chosen, item)) continue;
       Marks with = marked;
       const double more = mark_item(problem, item, with);
       if (cost + more > limit) continue;
@@ -83,8 +105,8 @@ void add_greedily(const UpdateProblem& problem, double limit, Marks& chosen) {
   }
 }
 
-// Maximizes the sum of c_i x_i with x_i <= y_p for every part p of item i, y_p <= y_q for every part q before p, and the sum of cost_p y_p at most
-// the limit. Items are integers; then the least y are integers, too.
+// Maximizes the sum of c_i x_i with x_i <= y_p for every part p of item i, y_p <= y_q for every part q before p, the sum of x_i of a group at most 1,
+// and the sum of cost_p y_p at most the limit. Items are integers; then the least y are integers, too.
 class Program {
  public:
   Program(const UpdateProblem& problem, double rest) : problem_(problem), always_(marked_always(problem)) {
@@ -95,6 +117,7 @@ class Program {
     for (size_t part = 0; part < problem.cost.size(); ++part)
       if (!always_[part]) column_of_[part] = add_column(0, 1);
     add_orders();
+    add_groups();
     for (size_t part = 0; part < problem.cost.size(); ++part)
       if (!always_[part]) entries_.push_back({rows_, column_of_[part], problem.cost[part] * kScale / rest});
     upper_row_.push_back(kScale);
@@ -166,6 +189,18 @@ class Program {
       if (!always_[part]) order(column_of_[part], problem_.needs[part]);
   }
 
+  void add_groups() {
+    std::map<int, std::vector<int>> groups;
+    for (size_t item = 0; item < problem_.group.size(); ++item)
+      groups[problem_.group[item]].push_back(static_cast<int>(item));
+    for (const auto& [group, items] : groups) {
+      if (items.size() < 2) continue;
+      for (const int item : items) entries_.push_back({rows_, item, 1});
+      upper_row_.push_back(1);
+      ++rows_;
+    }
+  }
+
   const UpdateProblem& problem_;
   Marks always_;
   std::vector<int> column_of_;  // by part
@@ -214,9 +249,8 @@ std::optional<UpdateSelection> cheapest_update(const UpdateProblem& problem) {
 }
 
 std::optional<UpdateSelection> select_updates(const UpdateProblem& problem, double limit, double seconds) {
-  Marks none(problem.contribution.size(), 0), all = none;
-  for (size_t item = 0; item < all.size(); ++item) all[item] = problem.contribution[item] > 0;
-  UpdateSelection nothing = selection_of(problem, none), everything = selection_of(problem, all);
+  Marks none(problem.contribution.size(), 0);
+  UpdateSelection nothing = selection_of(problem, none), everything = selection_of(problem, largest_of_groups(problem));
   if (nothing.cost > limit * (1 + kRounding)) return std::nullopt;
   everything.optimal = nothing.optimal = true;
   if (everything.cost <= limit) return everything;

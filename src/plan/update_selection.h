@@ -1,7 +1,7 @@
 // Chooses what a training step updates: the items with the largest sum of contributions whose parts cost no more than a limit.
 //
 // A step is a graph of parts, each with a cost that adds up: ops with their joules or seconds, or tensors with the bytes that they hold. An item is
-// a tensor that can be trained. It needs the part that updates it, and everything before that: the forward pass, and the gradients from the loss
+// a tensor that can be trained, or a share of one. It needs the part that updates it, and everything before that: the forward pass, and the gradients from the loss
 // down to it. A part that several items need is paid for once. That is a knapsack problem with precedence constraints.
 #pragma once
 
@@ -16,6 +16,7 @@ struct UpdateProblem {
   std::vector<int> always;              // parts of every step, whatever is updated
   std::vector<double> contribution;     // by item; finite, not negative
   std::vector<std::vector<int>> parts;  // by item
+  std::vector<int> group = {};          // by item: of the items of a group, as shares of one tensor, at most one is chosen; empty: each is its own
 };
 
 struct UpdateSelection {

@@ -36,6 +36,23 @@ TEST(UpdateSelection, TakesTheDeepBiasesBeforeAWeight) {
   EXPECT_TRUE(found->optimal);
 }
 
+// Two tensors, each whole or a half of it.
+TEST(UpdateSelection, TakesOneShareOfATensor) {
+  const UpdateProblem problem{.cost = {10, 4, 8, 4, 8},
+                              .needs = {{}, {}, {}, {}, {}},
+                              .always = {0},
+                              .contribution = {3, 5, 2.5, 4},
+                              .parts = {{1}, {2}, {3}, {4}},
+                              .group = {0, 0, 1, 1}};
+  const auto chosen = [&](double limit) { return select_updates(problem, limit, 10)->chosen; };
+  EXPECT_EQ(chosen(14), (std::vector<char>{1, 0, 0, 0}));
+  EXPECT_EQ(chosen(18), (std::vector<char>{1, 0, 1, 0}));
+  EXPECT_EQ(select_updates(problem, 22, 10)->contribution, 7.5);
+  EXPECT_EQ(chosen(26), (std::vector<char>{0, 1, 0, 1}));
+  EXPECT_TRUE(select_updates(problem, 1000, 10)->optimal);
+  EXPECT_EQ(select_updates(problem, 1000, 10)->contribution, 9);
+}
+
 TEST(UpdateSelection, KnowsTheLeast) {
   UpdateProblem problem = chain();
   EXPECT_FALSE(select_updates(problem, 9, 10));

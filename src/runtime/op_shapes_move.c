@@ -78,6 +78,10 @@ static int slice_grad(pt_op_use* use) {
   return pt_want_given(use) && slices(use, given(use, 0), in(use, 0));
 }
 
+static int assign_slice(pt_op_use* use) {
+  return slices(use, in(use, 0), in(use, 1)) && pt_make_all(use, in(use, 0), 1);
+}
+
 /* `rows` becomes the table with its axis replaced by the dims of the index. */
 static int gather_dims(pt_op_use* use, const pt_tensor* table, pt_tensor* rows) {
   const pt_tensor* index = in(use, 1);

@@ -324,6 +324,15 @@ static void add_sliced(const pt_op_view* view, pt_axes* axes, pt_window window) 
   }
 }
 
+/* The dimensions that the assigned slice has whole, in order. */
+static void add_assigned(const pt_op_view* view, pt_axes* axes) {
+  const pt_tensor *whole = &view->operands[0], *slice = &view->operands[1];
+  unsigned dim;
+  for (dim = 0; dim < whole->rank && axes->count < PT_MAX_LOOPS; ++dim)
+    if (slice->dims[dim] == whole->dims[dim] && view->ints[2 * dim] == 0 && view->ints[2 * dim + 1] == 1)
+      add_shared(view, axes, dim);
+}
+
 /* All dimensions of parts that are laid end to end: first the others, then the one along which they lie. */
 static void add_joined(const pt_op_view* view, pt_axes* axes) {
   const unsigned whole = view->op == PT_OP_concat ? view->input_count : 0, dim = (unsigned)view->ints[0];
@@ -569,6 +578,9 @@ void pt_axes_of(const pt_op_view* view, pt_axes* axes) {
       return;
     case PT_OP_slice_grad:
       add_sliced(view, axes, PT_WINDOW_SPREAD);
+      return;
+    case PT_OP_assign_slice:
+      add_assigned(view, axes);
       return;
     case PT_OP_gather:
       add_looked_up(view, axes, 0, 2);

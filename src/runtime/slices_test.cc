@@ -513,6 +513,7 @@ std::vector<OpCase> random_moves(Random& random) {
   const ir::Attrs along = {{static_cast<int64_t>(axis)}, {}};
   return {{k_slice, {of(whole)}, {of(part)}, {picks, {}}},
           {k_slice_grad, {of(part)}, {of(whole)}, {picks, {}}},
+          {k_assign_slice, {of(whole), of(part)}, {of(whole)}, {picks, {}}},
           {k_concat, parts, {of(joined)}, along},
           {k_split, {of(joined)}, parts, along},
           {k_transpose, {of(whole)}, {of(turned)}, {permutation, {}}}};

@@ -193,6 +193,7 @@ inline std::vector<OpCase> op_cases() {
       {k_clip_norm, {image, f({})}, {image}, {{}, {1}}},
       {k_accumulate, {image, image}, {image}, {}},
       {k_assign, {image, image}, {image}, {}},
+      {k_assign_slice, {f({7, 8}), f({3, 3})}, {f({7, 8})}, {{1, 2, 7, -3}, {}}},
       {k_accumulated, {image, image}, {image, image}, {{}, {0.25}}},
       {k_rmsprop, {image, image, image}, {image, image}, {{0}, {0.99, 1e-8, 0, 0}}},
       {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},

@@ -634,7 +634,8 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
                   fmt::format("resume with --accumulate {}", point.micro_batches));
   if (!others_go_on && point.plan_hash != progress_.plan_hash)
     return refuse("is of another model with the same weights, or of another step of it",
-                  "resume with the model, --loss, --freeze, --disable and settings of the --optimizer it was made with",
+                  "resume with the model, --loss, --freeze, --train-channels, --disable and settings of the "
+                  "--optimizer it was made with",
                   {"the step's hash is " + point.plan_hash + " in it, and " + progress_.plan_hash + " here"});
   if (progress_.samples > 0 && point.samples > 0 && point.samples != progress_.samples)
     return refuse(fmt::format("was made with {} samples, this run has {}", point.samples, progress_.samples),

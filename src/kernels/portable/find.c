@@ -14,6 +14,7 @@ static uint8_t moved_as(uint16_t op, uint8_t dtype) {
     case PT_OP_split:
     case PT_OP_slice:
     case PT_OP_slice_grad:
+    case PT_OP_assign_slice:
     case PT_OP_gather:
     case PT_OP_gather_elements:
     case PT_OP_where:

@@ -81,6 +81,13 @@ pt_status PT_NAME(pt_slice_grad)(const pt_call* call) {
   return copy_slice(call, &call->inputs[0], dx, 1);
 }
 
+/* The output may lie in the memory of the whole: then the slice alone is written. */
+pt_status PT_NAME(pt_assign_slice)(const pt_call* call) {
+  const pt_tensor *whole = &call->inputs[0], *y = &call->outputs[0];
+  if (y->data != whole->data) memcpy(y->data, whole->data, pt_elements(y) * pt_element_size(y->dtype));
+  return copy_slice(call, &call->inputs[1], y, 1);
+}
+
 /* Copies between a tensor and its parts along an axis: for concat into the tensor, for split out of it. */
 static void move_parts(const pt_call* call, const pt_tensor* whole, const pt_tensor* parts, size_t count, int split) {
   const size_t axis = (size_t)call->ints[0], element = pt_element_size(whole->dtype);

@@ -134,6 +134,7 @@
   OP(split, 1, 1, 1, PT_ANY, 1, 0, SAME, split, SPLIT)                                 \
   OP(slice, 1, 1, 1, 1, PT_ANY, 0, SAME, slice, MOVE)                                  \
   OP(slice_grad, 1, 1, 1, 1, PT_ANY, 0, SAME, slice_grad, MOVE)                        \
+  OP(assign_slice, 2, 2, 1, 1, PT_ANY, 0, SAME, assign_slice, MOVE)                    \
   OP(gather, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather, MOVE)                               \
   OP(gather_grad, 2, 2, 1, 1, 1, 0, REAL_INDEX, gather_grad, REAL)                     \
   OP(gather_elements, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements, MOVE)             \
