@@ -1,7 +1,7 @@
 """Trains Tacotron 2's decoder and postnet of the published size (tacotron2_network.py), unrolled over 100 frames, here and in PyTorch: out/bench/nntrainer.json.
 
-`tacotron2 BATCH memory`: what the process grows by, from before the network is there to the most that it has in training, over PyTorch's. Parameters and gradients count
-on both sides. `tacotron2 BATCH time`: a step's time over PyTorch's, steps of both sides taken in turns, each side a process of its own with two threads. `tacotron2 losses`: the
+`tacotron2 BATCH memory`: what the process grows by in training over PyTorch's growth. Both begin before parameters are in RAM and end at the most that the process has in two
+steps: here from before the arena, behind import and planning, in PyTorch from before the module. `tacotron2 BATCH time`: a step's time over PyTorch's, steps of both sides taken in turns, each side a process of its own with two threads. `tacotron2 losses`: the
 largest difference of a loss to PyTorch's over three steps without dropout, as a share. Plain SGD, the published dropout, an encoder's memory of 50 places.
 usage: tacotron2.py --pantoum PROGRAM [--batches 16=240,32=400] [--out FOLDER]
 """
