@@ -13,6 +13,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -159,6 +160,24 @@ def check_file(program, model, expected):
     return losses, wrong
 
 
+def add_plugin(table, program, model):
+    """The same model file with the plug-in of the examples that has its layers: 100 numbers, ten classes."""
+    row = "plug-in LayerClient"
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return table.skip(row, "no C compiler")
+    root, library, data = os.path.dirname(os.path.dirname(os.path.abspath(__file__))), program.file("layer_client.so"), program.file("made.dat")
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-I", os.path.join(root, "include"), os.path.join(root, "examples", "plugins", "layer_client.c"), "-o", library], check=True)
+    numpy.random.default_rng(1).random((STEPS * 10, 110), numpy.float32).tofile(data)
+    try:
+        losses = program.losses(model, "made.bin", "--plugin", library, "--data", data, "--epochs", "1")
+    except Refused as refused:
+        return table.add(row, 0, "parameters", "trains", False, str(refused).splitlines()[0])
+    told = program.asked("inspect", model, "--plugin", library)
+    table.add(row, told["parameters"], "parameters", "1010, trains", told["parameters"] == 1010 and len(losses) == STEPS and all(map(math.isfinite, losses)),
+              f"losses {', '.join(f'{each:.4g}' for each in losses)}")
+
+
 def add_file(table, program, raw, folder, name):
     expected, model = FILES[name], os.path.join(folder, name + ".ini")
     row = f"file {name}" + (f" ({expected['batch']})" if "batch" in expected else "")
@@ -171,7 +190,8 @@ def add_file(table, program, raw, folder, name):
         except Refused as refused:
             told = str(refused)
         holds = told.startswith("error[E0214]") and all(f"'{each}'" in told for each in expected["names"])
-        return table.add(row, 0, "", f"refused, with {' and '.join(expected['names'])}", holds, told.splitlines()[0])
+        table.add(row, 0, "", f"refused, with {' and '.join(expected['names'])}", holds, told.splitlines()[0])
+        return add_plugin(table, program, model)
     try:
         losses, wrong = check_file(program, model, expected)
     except Refused as refused:

@@ -104,4 +104,9 @@ struct CustomOptimizer {
 };
 [[nodiscard]] PANTOUM_API Result<void> add_optimizer(CustomOptimizer optimizer);
 
+// Loads a shared object that adds operators, and layer types of NNTrainer's model files, until the process ends (pantoum/plugin.h). Does nothing if it
+// was loaded before. A path without a slash is a file of the working folder. One call runs at a time.
+// E0106: no shared object, no plug-in, another ABI version, an entry that fails, or a name that is invalid or taken; nothing is added then.
+[[nodiscard]] PANTOUM_API Result<void> load_plugin(const std::string& path);
+
 }  // namespace pantoum

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pantoum import _core
 from pantoum._core import ModelInfo, NodeInfo, WeightInfo
 from pantoum.compiling import compile  # noqa: A004
-from pantoum.custom import Gradient, Settings, custom_operator, custom_optimizer
+from pantoum.custom import Gradient, Settings, custom_operator, custom_optimizer, load_plugin
 from pantoum.data import BatchTensor, Dataset
 from pantoum.deploy import Device, FirmwareSizes, devices
 from pantoum.errors import (
@@ -121,6 +121,7 @@ __all__ = [
     "inspect",
     "load_onnx",
     "load_plan",
+    "load_plugin",
     "plan",
     "plan_cost_graph",
     "sweep",

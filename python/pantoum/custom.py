@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -110,6 +111,15 @@ def custom_operator(
         [(output, of_input) for output, of_input in in_place],
         deterministic,
     )
+
+
+def load_plugin(path: str | os.PathLike[str]) -> None:
+    """Loads a shared object that adds operators, and layer types of NNTrainer's model files, to this process.
+
+    The interface is pantoum/plugin.h. Does nothing if the file was loaded before. Raises ``pantoum.Error`` (E0106) for
+    a file that is no plug-in, one of another ABI version, and names that are taken; nothing is added then.
+    """
+    _core.load_plugin(os.fspath(path))
 
 
 def custom_optimizer(name: str, kernel: Kernel, *, states: Sequence[str] = (), version: int = 1) -> None:

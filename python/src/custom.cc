@@ -144,6 +144,8 @@ void add_python_optimizer(const std::string& name, int64_t version, const std::v
 }  // namespace
 
 void bind_custom(nb::module_& module) {
+  module.def("load_plugin", [](const std::string& path) { value_of(load_plugin(path)); }, "path"_a,
+             nb::sig("def load_plugin(path: str) -> None"));
   module.def("add_operator", &add_python_operator, "name"_a, "version"_a, "shape"_a, "kernel"_a, "gradients"_a,
              "ints"_a, "reals"_a, "flops"_a.none(), "in_place"_a, "deterministic"_a,
              nb::sig("def add_operator(name: str, version: int, shape: typing.Any, kernel: typing.Any, "

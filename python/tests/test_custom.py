@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,3 +125,25 @@ def test_an_optimizer_makes_the_steps_of_sgd_with_momentum(batch: Batch) -> None
             states.append(trainer.state_dict())
     for name, array in states[0].items():
         assert np.allclose(array, states[1][name], rtol=1e-5, atol=1e-7), name
+
+
+def test_a_plugin_adds_layers_of_model_files(tmp_path: Path) -> None:
+    root, compiler = Path(__file__).resolve().parents[2], shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library, source = tmp_path / "layer_client.so", root / "examples" / "plugins" / "layer_client.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-I", root / "include", source, "-o", library], check=True)
+    net = root / "examples" / "plugins" / "layer_client.ini"
+    for missing in ("none.so", "layer_client.c"):
+        with pytest.raises(pantoum.Error) as error:
+            pantoum.load_plugin(tmp_path / missing)
+        assert error.value.code == "E0106"
+    pantoum.load_plugin(library)
+    pantoum.load_plugin(str(library))
+    model = pantoum.load_onnx(net, batch=4, loss="captured")
+    with pantoum.Trainer(pantoum.plan(model, ram="64KiB", **MODELLED)) as trainer:
+        random = np.random.default_rng(1)
+        x = random.standard_normal((4, 1, 1, 100)).astype(np.float32)
+        label = np.eye(10, dtype=np.float32)[:4].reshape(4, 1, 1, 10)
+        losses = [trainer.step(x, label) for _ in range(20)]
+    assert losses[-1] < losses[0]

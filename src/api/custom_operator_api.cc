@@ -2,6 +2,7 @@
 
 #include "api/access.h"
 #include "base/custom_operators.h"
+#include "ini/plugin.h"
 
 namespace pantoum {
 
@@ -162,6 +163,10 @@ Result<void> add_optimizer(CustomOptimizer optimizer) {
     return std::vector<base::TensorType>(operands.inputs.size() - 1, operands.inputs.front());
   };
   return base::add_custom_operator(std::move(made));
+}
+
+Result<void> load_plugin(const std::string& path) {
+  return ini::load_plugin(path);
 }
 
 }  // namespace pantoum

@@ -183,6 +183,12 @@ int64_t custom_key(const CustomOperator& op, int gradient) {
   return static_cast<int64_t>(checksum_of(std::as_bytes(std::span(text))) >> 1);
 }
 
+Result<void> check_custom_operator(const CustomOperator& op) {
+  PANTOUM_TRY(check_custom(op));
+  if (custom_operator(op.name)) return unsound(op, "an operator of this name is known already");
+  return {};
+}
+
 Result<void> add_custom_operator(CustomOperator op) {
   PANTOUM_TRY(check_custom(op));
   const auto kept = std::make_shared<const CustomOperator>(std::move(op));

@@ -65,6 +65,8 @@ struct CustomKernel {
   int gradient = -1;  // of op->gradients; -1: the operator itself
 };
 
+// E0106 the operator is unsound, or its name is taken.
+[[nodiscard]] Result<void> check_custom_operator(const CustomOperator& op);
 // Adds the operator to the table, until the process ends. E0106 the name is none or is taken, or a rule is missing.
 [[nodiscard]] Result<void> add_custom_operator(CustomOperator op);
 

@@ -41,6 +41,8 @@ void add_reference(CommandLine& line);
 void add_settings(CommandLine& line);
 
 void add_common(Verb& verb, Common& common);
+// --plugin: what run() loads before the verb acts.
+void add_plugins(Verb& verb);
 
 // Runs the program: parses, acts, prints errors (as text, or as JSON with --format json) to stderr. Returns the exit
 // code.

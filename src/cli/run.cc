@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/run_log.h"
+#include "ini/plugin.h"
 
 namespace pantoum::cli {
 namespace {
@@ -67,6 +68,13 @@ void add_verbs(CommandLine& line) {
 }
 
 }  // namespace
+
+void add_plugins(Verb& verb) {
+  static std::vector<std::string> loaded;  // load_plugins() reads what was given
+  verb.add_option("--plugin", loaded,
+                  "a shared object with operators and layer types of your own; may be given several times")
+      .one_word_each();
+}
 
 void add_common(Verb& verb, Common& common) {
   verb.add_option("--format", common.format, "text or json").one_of({"text", "json"});
@@ -127,6 +135,13 @@ void take_logs_alone(const ProgramFacts& facts, std::vector<Given>& given) {
       if (option->name() == "LOG" && each.option->positional()) each.option = option;
 }
 
+// Before any model is read.
+Result<void> load_plugins(const std::vector<Given>& given) {
+  for (const Given& each : given)
+    if (each.option->name() == "--plugin") PANTOUM_TRY(ini::load_plugin(each.value));
+  return {};
+}
+
 int run_line(int argc, const char* const* argv, bool json) {
   if (json) print_notes_as_json();
   CommandLine line(
@@ -139,19 +154,24 @@ int run_line(int argc, const char* const* argv, bool json) {
   // `pantoum --only-parse VERB ...` reads the words of a command line and does nothing else (tests/docs/test_commands.py).
   const bool only_parse = argc > 1 && std::string_view(argv[1]) == "--only-parse";
   if (only_parse) --argc, ++argv;
-  const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
-    if (only_parse) return {};
-    take_logs_alone(line.facts(), given);
-    if (std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--quiet"; }))
-      keep_quiet();
-    PANTOUM_TRY(streams.replace(given));
-    PANTOUM_TRY(read_class_weights(given));
-    PANTOUM_TRY(check_given(given, default_profile_store()));
-    for (const std::string& option : passed_over(given))
-      print_remark("warning",
-                   option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
-    return {};
-  }, only_parse);
+  const Result<AskedFor> asked = line.parse(
+      argc, argv,
+      [&](std::vector<Given>& given) -> Result<void> {
+        if (only_parse) return {};
+        take_logs_alone(line.facts(), given);
+        if (std::any_of(given.begin(), given.end(), [](const Given& each) { return each.option->name() == "--quiet"; }))
+          keep_quiet();
+        PANTOUM_TRY(streams.replace(given));
+        PANTOUM_TRY(load_plugins(given));
+        PANTOUM_TRY(read_class_weights(given));
+        PANTOUM_TRY(check_given(given, default_profile_store()));
+        for (const std::string& option : passed_over(given))
+          print_remark(
+              "warning",
+              option + " says nothing of a bare cost graph, which names its device and has the costs of its ops");
+        return {};
+      },
+      only_parse);
   if (!asked) return end_with_names(asked.error(), streams, json);
   if (only_parse) return 0;
   const Action tell = [&] { return print_bytes(asked->text), Result<int>(0); };

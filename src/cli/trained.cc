@@ -76,7 +76,8 @@ Result<pipeline::PlannedStep> step_of_loss(const TrainedAsked& asked, const Loss
 // Outputs are the same whatever the loss: where none is given, one that fits them. Without labels the outputs alone are planned.
 Result<pipeline::PlannedStep> step_of_model(const TrainedAsked& asked, bool labels, const std::string& contents) {
   if (labels || asked.has_loss) return step_of_loss(asked, asked.step.options.loss, labels, contents);
-  if (base::contents_of(asked.file) == base::Contents::kTorchGraph)
+  const bool is_captured = asked.step.options.loss.terms().front().name == "captured";  // by the model's file
+  if (is_captured || base::contents_of(asked.file) == base::Contents::kTorchGraph)
     if (Result<pipeline::PlannedStep> step = step_of_loss(asked, "captured", labels, contents);
         step || step.error().code != "E0403")
       return step;
@@ -115,6 +116,7 @@ void add_trained_options(Verb& verb, TrainedAsked& asked, const std::vector<std:
   verb.add_option("MODEL", asked.file, "a plan of `pantoum plan` or `pantoum train`, or a model")
       .required()
       .is(Kind::kStep);
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &asked.step.options, .trains = false});
   verb.add_option("--weights", asked.weights,
                   "the trained weights, or a checkpoint (safetensors; default: those of a .tflite model itself, or of "

@@ -110,6 +110,7 @@ void add_emit(CommandLine& line) {
   auto options = std::make_shared<EmitOptions>();
   Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
   verb.add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote").required();
+  add_plugins(verb);
   verb.add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb.add_settings(with_share(settings::fields_of(options->firmware), options->share));
   verb.option("--target").required().one_of(target_names());

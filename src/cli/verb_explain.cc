@@ -49,6 +49,7 @@ void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainOptions>();
   Verb verb = line.add_verb("explain", "what binds in a plan, what waits, and what more RAM would buy");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  add_plugins(verb);
   verb.add_option("--effort", options->effort, "search spent on each question about more RAM").within(1, 1'000'000'000);
   verb.add_settings_of(settings::fields_of(options->made), {"paging", "recomputing", "in_place", "reordering"});
   add_common(verb, options->common);

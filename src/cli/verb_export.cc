@@ -59,6 +59,7 @@ void add_export(CommandLine& line) {
   Verb verb =
       line.add_verb("export", "the trained model as ONNX, for inference; or the weights of an .ini model as .bin");
   verb.add_option("MODEL", options->emit.model, "the ONNX, .tflite or .ini model that was trained").required();
+  add_plugins(verb);
   verb.add_option("--weights", options->emit.weights,
                   "the trained weights (safetensors, or .bin of an .ini model; default: the first values of an .ini or "
                   ".tflite model)")

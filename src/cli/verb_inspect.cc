@@ -258,6 +258,7 @@ void add_inspect(CommandLine& line) {
   verb.add_option("MODEL", options->step.model,
                   "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)")
       .required();
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   verb.add_flag("--nodes", options->nodes, "list every node, too");
   verb.add_settings(settings::fields_of(options->step.options),

@@ -109,6 +109,7 @@ void add_plan(CommandLine& line) {
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
   verb.add_option("MODEL", options->step.model,
                   "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)");
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &options->step.options});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the plan, as JSON");

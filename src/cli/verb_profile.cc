@@ -409,6 +409,7 @@ void add_profile(CommandLine& line) {
   Verb verb = line.add_verb("profile", "what each op of a model takes on this machine, measured once");
   verb.add_option("MODEL", options->step.model,
                   "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)");
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   verb.add_option("--export", options->exported, "write the measured times as a table, a .csv file");
   verb.add_option("--import", options->imported,

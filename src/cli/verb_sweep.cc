@@ -129,6 +129,7 @@ void add_sweep(CommandLine& line) {
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
   verb.add_option("MODEL", options->step.model,
                   "an ONNX model, one of TensorFlow Lite (.tflite) or of NNTrainer (.ini)");
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &options->step.options, .trains = false});
   add_cost_graph(verb, options->step);
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")

@@ -362,6 +362,7 @@ void add_train(CommandLine& line) {
                    options->trainer.prefetch = planned.prefetch;
                    if (planned.epochs) options->fit.epochs = static_cast<uint64_t>(*planned.epochs);
                  });
+  add_plugins(verb);
   add_ini_settings(verb, {.model = &step.options,
                           .trainer = &options->trainer,
                           .fit = &options->fit,

@@ -210,6 +210,7 @@ void add_verify(CommandLine& line) {
   auto options = std::make_shared<VerifyOptions>();
   Verb verb = line.add_verb("verify", "checks all that a plan or a refusal claims, from the cost graph inside it");
   verb.add_option("PLAN", options->plan, "a plan or a refusal (JSON)").required().is(Kind::kAnswer);
+  add_plugins(verb);
   verb.add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");
   verb.add_option("--ram", options->ram, "another budget, which the plan must keep as well");
   add_common(verb, options->common);

@@ -36,9 +36,12 @@ Failure status_failure(pt_status status, const std::string& what) {
       return fail("E0251", "the binary plan was made by another version", what,
                   "plan the model again with this release");
     case PT_E_KERNEL:
-      return fail("E0410", "no kernel for an operator of the plan", what, "plan the model again with this release");
+      return fail("E0410", "no kernel for an operator of the plan", what,
+                  "load the operators of your own first (--plugin FILE.so, add_operator); else plan the model again "
+                  "with this release");
     case PT_E_NUMBER:
-      return fail("E0701", "a loss, weight or state is not finite", what, "a smaller learning rate; go back to a checkpoint");
+      return fail("E0701", "a loss, weight or state is not finite", what,
+                  "a smaller learning rate; go back to a checkpoint");
     case PT_OK:
     case PT_E_ARGUMENT:
       break;

@@ -8,6 +8,8 @@
 #include <map>
 #include <numeric>
 
+#include "ini/plugin_layers.h"
+
 namespace pantoum::ini {
 namespace {
 
@@ -427,16 +429,15 @@ const std::map<std::string, Type>& types() {
 
 }  // namespace
 
-const std::vector<std::string>& layer_types() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> made;
-    for (const auto& [name, type] : types()) made.push_back(name);
-    return made;
-  }();
+std::vector<std::string> layer_types() {
+  std::vector<std::string> names = plugin_layer_types();
+  for (const auto& [name, type] : types()) names.push_back(name);
+  std::ranges::sort(names);
   return names;
 }
 
 std::vector<Tensor> build_layer(const std::string& name, LayerSite& site) {
+  if (const auto layer = plugin_layer(name)) return build_plugin_layer(*layer, site);
   const Type& type = types().at(name);
   if (site.inputs.size() > type.most_inputs)
     site.keys.refuse("input_layers",

@@ -20,7 +20,7 @@ struct StoredTensor {
 };
 
 // The loss that a layer of the file asks for by its type.
-enum class LossLayer : uint8_t { kNone, kMse, kCrossSoftmax, kCrossSigmoid };
+enum class LossLayer : uint8_t { kNone, kMse, kCrossSoftmax, kCrossSigmoid, kOwn };
 
 // Where one layer is built.
 struct LayerSite {
@@ -30,13 +30,15 @@ struct LayerSite {
   std::vector<Tensor> inputs;         // [N,C,H,W] each
   std::vector<StoredTensor>& stored;  // what the layer adds stands at the end
   LossLayer loss = LossLayer::kNone;
+  Tensor own_loss = {};  // of kOwn: one number
   bool has_weights = false;
 
   [[nodiscard]] Place place() const { return {keys.path().c_str(), static_cast<unsigned>(keys.section().line)}; }
   [[nodiscard]] const Tensor& x() const { return inputs.front(); }
 };
 
-[[nodiscard]] const std::vector<std::string>& layer_types();
+// With those of plug-ins.
+[[nodiscard]] std::vector<std::string> layer_types();
 
 // `name` has to be one of layer_types(). The outputs of the layer at the site, [N,C,H,W] each; a reason against it is put into the site's keys.
 // The keys of its type are read, not yet those that any layer has.

@@ -12,6 +12,7 @@
 #include "ini/backbone.h"
 #include "ini/network.h"
 #include "ini/training.h"
+#include "ir/graph.h"
 
 namespace pantoum::ini {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 struct Built {
   std::vector<Tensor> outputs;
   LossLayer loss = LossLayer::kNone;
+  Tensor own_loss = {};             // of LossLayer::kOwn
   std::string activation = "none";  // what made the outputs last, of a layer with one output
   Tensor before = {};               // what it was applied to
 };
@@ -79,7 +81,7 @@ class Builder {
 
   // Names every type that is not known: who brings layers of his own learns of all of them.
   Result<void> check_types() const {
-    const std::vector<std::string>& known = layer_types();
+    const std::vector<std::string> known = layer_types();
     std::vector<const NetworkLayer*> others;
     for (const NetworkLayer& layer : network_.layers)
       if (layer.backbone.empty() && std::ranges::find(known, layer.type) == known.end()) others.push_back(&layer);
@@ -97,7 +99,8 @@ class Builder {
         "E0214",
         fmt::format("[{}]: layers of type {} are not read from .ini files", others[0]->name, fmt::join(names, ", ")),
         place_of_type(*others[0]),
-        fmt::format("{}the types are {}; other networks come as ONNX, or from the C++ builder",
+        fmt::format("{}the types are {}; --plugin FILE.so adds types of your own; other networks come as ONNX, or from "
+                    "the C++ builder",
                     base::hint_at(others[0]->type, known), fmt::join(known, ", ")),
         std::move(notes));
   }
@@ -245,6 +248,7 @@ class Builder {
     if (flattens)
       for (Tensor& output : built.outputs) output = flatten(site, output);
     built.loss = site.loss;
+    built.own_loss = site.own_loss;
     for (const char* key : {"engine", "print", "packed"}) keys.ignore(key);
     (void)keys.boolean("trainable", true);  // both count of layers with weights
     (void)keys.number("clip_grad_by_norm", 0, 1e30, 0);
@@ -322,6 +326,11 @@ class Builder {
         const std::string name = output_name(layer, built, output);
         net_.output(name, result_of(layer, built, output), place_of_layer(layer));
         if (!loss) continue;
+        if (built.loss == LossLayer::kOwn) {
+          net_.output(ir::kCapturedLoss, built.own_loss, place_of_layer(layer));
+          losses.push_back(*loss);
+          continue;
+        }
         losses.push_back(*loss);
         losses.back().output = name;
         losses.back().classes_last = loss->name == "soft_cross_entropy" && !is_row(built.outputs[output]);
@@ -357,6 +366,7 @@ class Builder {
 
   // NNTrainer joins a last softmax or sigmoid with the loss `cross`.
   Result<std::optional<Loss>> loss_of(const NetworkLayer& layer, const Built& built) const {
+    if (built.loss == LossLayer::kOwn) return Loss{.name = "captured"};
     if (built.loss == LossLayer::kMse) return Loss{.name = "mse"};
     if (built.loss == LossLayer::kCrossSoftmax) return Loss{.name = "soft_cross_entropy"};
     if (built.loss == LossLayer::kCrossSigmoid) return Loss{.name = "bce_with_logits"};

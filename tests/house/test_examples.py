@@ -37,6 +37,12 @@ DRIVERS = {
           pt_trainer* trainer = NULL;
           return open_trainer(&trainer, "no such file", "1KiB") == 201 ? 0 : 1;
         }""", ("libpantoum.so",)),
+    "plugin.h": ("""
+        static int add(const pt_plugin_host* host, const pt_plugin_operator* op) { return host->abi != PT_PLUGIN_ABI || op->size != sizeof *op; }
+        int main(void) {
+          const pt_plugin_host host = {.size = sizeof host, .abi = PT_PLUGIN_ABI, .add_operator = add};
+          return pantoum_plugin_open(&host);
+        }""", ()),
     "export.h": ("""
         int main(void) { return answer() == 42 ? 0 : 1; }""", ()),
     "ops.h": ("""

@@ -27,6 +27,7 @@ constexpr OptionRow kOptionRows[] = {
     {"--model", kModel, "input"},
     {"--sweep", kSweep, "input"},
     {"--weights", kWeights, "input"},
+    {"--plugin", kText, "input", more},
     {"--data", kData, "data"},
     {"--split", kWord, "data"},
     {"--steps", kWhole, "training"},
@@ -140,32 +141,29 @@ constexpr Synonym kOptionSynonyms[] = {
 };
 
 constexpr Synonym kVerbSynonyms[] = {
-    {"fit", "train"},          {"run", "train"},
-    {"finetune", "train"},     {"fine-tune", "train"},
-    {"learn", "train"},        {"evaluate", "eval"},
-    {"infer", "predict"},      {"compile", "plan"},
-    {"optimize", "plan"},      {"schedule", "plan"},
-    {"info", "inspect"},       {"show", "inspect"},
-    {"summary", "inspect"},    {"print", "inspect"},
-    {"save", "export"},
-    {"check", "verify"},       {"validate", "verify"},
-    {"list", "devices"},       {"targets", "devices"},
-    {"ops", "operators"},      {"layers", "operators"},
-    {"deploy", "emit"},        {"build", "emit"},
-    {"generate", "emit"},      {"codegen", "emit"},
-    {"flash", "run-firmware"}, {"simulate", "run-firmware"},
-    {"qemu", "run-firmware"},  {"plot", "report"},
-    {"html", "report"},        {"pareto", "sweep"},
-    {"benchmark", "sweep"},    {"profile", "plan --measure"},
-    {"why", "explain"},        {"status", "doctor"},
-    {"version", "--version"},  {"test", "eval"},
+    {"fit", "train"},         {"run", "train"},          {"finetune", "train"},
+    {"fine-tune", "train"},   {"learn", "train"},        {"evaluate", "eval"},
+    {"infer", "predict"},     {"compile", "plan"},       {"optimize", "plan"},
+    {"schedule", "plan"},     {"info", "inspect"},       {"show", "inspect"},
+    {"summary", "inspect"},   {"print", "inspect"},      {"save", "export"},
+    {"check", "verify"},      {"validate", "verify"},    {"list", "devices"},
+    {"targets", "devices"},   {"ops", "operators"},      {"layers", "operators"},
+    {"deploy", "emit"},       {"build", "emit"},         {"generate", "emit"},
+    {"codegen", "emit"},      {"flash", "run-firmware"}, {"simulate", "run-firmware"},
+    {"qemu", "run-firmware"}, {"plot", "report"},        {"html", "report"},
+    {"pareto", "sweep"},      {"benchmark", "sweep"},    {"profile", "plan --measure"},
+    {"why", "explain"},       {"status", "doctor"},      {"version", "--version"},
+    {"test", "eval"},
 };
 
 // Verbs of other tools that no verb of this program stands for, and what does their work.
 constexpr Synonym kOtherTools[] = {
-    {"convert", "models are read as ONNX: torch.onnx.export or tf2onnx writes one; pantoum export puts trained weights into it"},
+    {"convert",
+     "models are read as ONNX: torch.onnx.export or tf2onnx writes one; pantoum export puts trained weights into it"},
     {"import", "models are read as ONNX: torch.onnx.export or tf2onnx writes one; pantoum inspect reads it"},
-    {"quantize", "training is in float32; pantoum export writes the trained ONNX model, and onnxruntime.quantization makes it int8"},
+    {"quantize",
+     "training is in float32; pantoum export writes the trained ONNX model, and onnxruntime.quantization makes it "
+     "int8"},
     {"prune", "nothing is pruned here; pantoum export writes the trained ONNX model for tools that do"},
     {"distill", "a loss against another model's outputs is --loss kl_div or mse, with those outputs as targets"},
     {"serve", "pantoum predict writes outputs to a file; pantoum export writes an ONNX model for onnxruntime"},
@@ -175,15 +173,16 @@ constexpr Synonym kOtherTools[] = {
 };
 
 std::string_view ours(std::span<const Synonym> synonyms, std::string_view theirs) {
-  const auto found = std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& each) { return each.theirs == theirs; });
+  const auto found =
+      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& each) { return each.theirs == theirs; });
   return found == synonyms.end() ? std::string_view() : found->ours;
 }
 
 }  // namespace
 
 const OptionRow* row_of_option(std::string_view name) {
-  const auto* const row =
-      std::find_if(std::begin(kOptionRows), std::end(kOptionRows), [&](const OptionRow& each) { return each.name == name; });
+  const auto* const row = std::find_if(std::begin(kOptionRows), std::end(kOptionRows),
+                                       [&](const OptionRow& each) { return each.name == name; });
   return row == std::end(kOptionRows) ? nullptr : row;
 }
 

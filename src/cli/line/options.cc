@@ -212,6 +212,11 @@ Option& Option::known(const std::vector<std::string>& names) {
   return *this;
 }
 
+Option& Option::one_word_each() {
+  facts_->greedy = false;
+  return *this;
+}
+
 Option& Option::separated_by(char separator) {
   facts_->separator = separator;
   return *this;

@@ -29,6 +29,7 @@ class Option {
   Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);
   Option& known(const std::vector<std::string>& names);  // to suggest and complete; other words are let through
+  Option& one_word_each();                               // a list takes one word each time it is given
   Option& separated_by(char separator);                  // one word gives several values
   Option& described(const std::string& help);            // in place of the help it has
   Option& is(Kind kind);                                 // in place of what option_table.h says of its name
