@@ -166,6 +166,7 @@ class SettingsReader {
     if (!std::ranges::is_sorted(at, std::less_equal()))
       return keys.refuse("iteration", "the iterations do not rise", "write them from the first to the last");
     std::vector<int64_t> first;
+    first.reserve(at.size());
     for (const int64_t last : at) first.push_back(last + 1);
     made_.training.schedule =
         fmt::format("multi_step,at={},to={}", fmt::join(first, ":"), fmt::join(rates.begin() + 1, rates.end(), ":"));

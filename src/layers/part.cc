@@ -104,7 +104,7 @@ Result<PartSource> PartSource::read(const std::string& bytes, const std::string&
     source.inputs_.push_back(input_of(value, *dtype));
   }
   for (const auto& output : model.proto->graph().output()) source.outputs_.push_back(output.name());
-  source.read_ = std::make_shared<const Read>(std::move(model));
+  source.read_ = std::make_shared<const Read>(Read{std::move(model)});
   return source;
 }
 
@@ -325,7 +325,8 @@ class Joiner {
     }
     std::vector<int64_t> shape(rank < 2 ? 1 : rank - 1, 1);
     shape[0] = static_cast<int64_t>(factor.size());
-    const std::string y = norm.output(0), product = y + ".product";
+    const std::string& y = norm.output(0);
+    const std::string product = y + ".product";
     add_tensor(y + ".factor", import::make_tensor(base::DType::kF32, shape, factor), false);
     add_tensor(y + ".shift", import::make_tensor(base::DType::kF32, shape, shift), false);
     add_of_two("Mul", norm.input(0), y + ".factor", product);
