@@ -321,9 +321,8 @@ TEST_P(Encrypted, ItsRamIsExact) {
   ASSERT_NO_FATAL_FAILURE(open(kPage));
   EXPECT_EQ(pager_->encryption_bytes(), 4 * kPage + sizeof(SealedBlocks::Entry));
   const uint64_t table = (SealedBlocks::kCached + 1) * kPage;
-  for (const uint64_t mib :
-       {uint64_t{64}, uint64_t{128},
-        uint64_t{1024}}) {  // the size of the file has no part in it, but for the uppermost entries
+  // The size of the file has no part in it, but for the uppermost entries.
+  for (const uint64_t mib : {64UL, 128UL, 1024UL}) {
     ASSERT_NO_FATAL_FAILURE(open(mib << 20));
     const uint64_t blocks = (mib << 20) / SealedBlocks::kBlockBytes, pages = blocks / SealedBlocks::kEntries;
     EXPECT_EQ(pager_->encryption_bytes(),
@@ -343,7 +342,7 @@ TEST_P(Encrypted, NothingElseGrowsWithTheFile) {
   GTEST_SKIP() << "sanitizers allocate otherwise";
 #endif
   std::vector<uint64_t> beside;
-  for (const uint64_t mib : {uint64_t{16}, uint64_t{128}, uint64_t{1024}}) {
+  for (const uint64_t mib : {16UL, 128UL, 1024UL}) {
     pager_.reset();
     const uint64_t before = allocated();
     ASSERT_NO_FATAL_FAILURE(open(mib << 20));
