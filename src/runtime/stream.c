@@ -95,19 +95,7 @@ static pt_status settle_buffer(stream* s, unsigned operand, int reads_only) {
   return pt_settle(s->session, place_of(s, s->loop.buffer[operand]), s->loop.units[operand], reads_only);
 }
 
-/* The part of the operand that the step's call is on. */
-static uint8_t* slice_at(const stream* s, unsigned operand) {
-  const int is_in_place = s->loop.how[operand] == PT_IN_PLACE;
-  const pt_box box = is_in_place ? pt_part_of(&s->loop, operand) : pt_slice_of(&s->loop, operand);
-  const pt_runs run = pt_runs_of(&s->loop, operand, &box);
-  if (is_in_place) return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + run.begin;
-  return address_of(s, s->loop.buffer[operand]) + pt_part_begins(&s->loop, operand) +
-         (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED
-              ? run.begin - pt_units_of(&s->loop, operand, &run).first * s->loop.unit
-              : 0);
-}
-
-/* What the operand's part has gaps in. */
+/* What is held of the operand: its tensor, or in its buffer the slice's first byte. */
 static uint8_t* frame_of(const stream* s, unsigned operand) {
   const pt_box box = pt_slice_of(&s->loop, operand);
   const pt_runs run = pt_runs_of(&s->loop, operand, &box);
@@ -116,6 +104,13 @@ static uint8_t* frame_of(const stream* s, unsigned operand) {
          (s->loop.how[operand] == PT_SPAN || s->loop.how[operand] == PT_CARRIED
               ? run.begin - pt_units_of(&s->loop, operand, &run).first * s->loop.unit
               : 0);
+}
+
+/* The part of the operand that the step's call is on. */
+static uint8_t* slice_at(const stream* s, unsigned operand) {
+  const pt_box part = pt_part_of(&s->loop, operand);
+  if (s->loop.how[operand] != PT_IN_PLACE) return frame_of(s, operand) + pt_part_begins(&s->loop, operand);
+  return s->tensor[operand] == NULL ? NULL : s->tensor[operand] + pt_runs_of(&s->loop, operand, &part).begin;
 }
 
 /* Copies what the call reads of parts with gaps: of results, the sums of the terms before. */
