@@ -31,8 +31,44 @@ Failure no_memory(uint64_t bytes) {
               "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
 }
 
-// Adds the edges of an operand's slices in storage, from where its slot begins.
-void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<uint64_t>& edges) {
+// The places of the page file where transfers begin or end: a bit for each unit of the plan's alignment, since slices begin and end at the same places many times
+// in a step. Memory in which no bit is set is never touched.
+class Edges {
+ public:
+  explicit Edges(const pt_plan& plan)
+      : unit_(plan.align_bytes),
+        count_(static_cast<size_t>(plan.storage_bytes / plan.align_bytes) / 64 + 1),
+        words_(static_cast<uint64_t*>(std::calloc(count_, sizeof(uint64_t)))) {
+    if (!words_) throw std::bad_alloc();
+  }
+
+  void add(uint64_t units) {
+    if (units / 64 < count_) words_[static_cast<size_t>(units / 64)] |= uint64_t{1} << units % 64;
+  }
+  // Bytes from the file's begin on, ascending.
+  [[nodiscard]] std::vector<uint64_t> places() const {
+    const std::span<const uint64_t> words(words_.get(), count_);
+    size_t all = 0;
+    for (const uint64_t word : words) all += static_cast<size_t>(std::popcount(word));
+    std::vector<uint64_t> places;
+    places.reserve(all);
+    for (size_t at = 0; at < count_; ++at)
+      for (uint64_t word = words[at]; word != 0; word &= word - 1)
+        places.push_back((uint64_t{at} * 64 + static_cast<uint64_t>(std::countr_zero(word))) * unit_);
+    return places;
+  }
+
+ private:
+  struct Free {
+    void operator()(uint64_t* words) const { std::free(words); }
+  };
+  uint64_t unit_;
+  size_t count_;
+  std::unique_ptr<uint64_t[], Free> words_;
+};
+
+// Adds the edges of an operand's slices. The tensor begins at `slot`, in units.
+void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, Edges& edges) {
   do {
     const pt_box box = pt_slice_of(&loop, operand);
     pt_runs run = pt_runs_of(&loop, operand, &box);
@@ -40,15 +76,14 @@ void add_slice_edges(pt_loop loop, unsigned operand, uint64_t slot, std::vector<
     do {
       const pt_units units = pt_units_of(&loop, operand, &run);
       if (units.first >= units.end) continue;
-      edges.push_back(slot + units.first * loop.unit);
-      edges.push_back(slot + units.end * loop.unit);
+      edges.add(slot + units.first);
+      edges.add(slot + units.end);
     } while (pt_next_run(&box, &run) != 0);
   } while (pt_next_slice(&loop, operand) != 0);
 }
 
 // Adds the edges of all slices that ops move.
-void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool,
-                     std::vector<uint64_t>& edges) {
+void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool, Edges& edges) {
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan, op, &view) != PT_OK || view.slicing.streamed == 0) continue;
@@ -60,24 +95,22 @@ void add_slice_edges(const pt_plan& plan, const pt_kernel_table& kernels, const 
       const uint32_t tensor = view.tensors[operand];
       const uint32_t slot = pt_tensor_slot(&plan, tensor), pair = pt_tensor_pair(&plan, tensor);
       if (!pt_is_streamed(&view, operand) || slot == PT_NOWHERE) continue;
-      add_slice_edges(loop, operand, uint64_t{slot} * plan.align_bytes, edges);
+      add_slice_edges(loop, operand, slot, edges);
       if (pair == PT_NOWHERE) continue;  // after a step each of a pair is in the other's slot
       const uint32_t other = pt_tensor_slot(&plan, pair);
-      if (other != PT_NOWHERE) add_slice_edges(loop, operand, uint64_t{other} * plan.align_bytes, edges);
+      if (other != PT_NOWHERE) add_slice_edges(loop, operand, other, edges);
     }
   }
 }
 
-// The edges of the plan's storage slots. Every transfer of a whole tensor begins and ends at one of them.
-std::vector<uint64_t> slot_edges(const pt_plan& plan) {
-  std::vector<uint64_t> edges;
+// Adds the edges of the plan's storage slots. Every transfer of a whole tensor begins and ends at one of them.
+void add_slot_edges(const pt_plan& plan, Edges& edges) {
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
     const uint32_t begin = pt_tensor_slot(&plan, tensor);
     if (begin == PT_NOWHERE) continue;
-    edges.push_back(uint64_t{begin} * plan.align_bytes);
-    edges.push_back((uint64_t{begin} + pt_tensor_units(&plan, tensor)) * plan.align_bytes);
+    edges.add(begin);
+    edges.add(uint64_t{begin} + pt_tensor_units(&plan, tensor));
   }
-  return edges;
 }
 
 }  // namespace
@@ -140,8 +173,10 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
   }
   PANTOUM_TRY(engine->make_crews(options.engines, options.opencl_device));
   if (engine->plan_.storage_bytes > 0) {
-    std::vector<uint64_t> cuts = slot_edges(engine->plan_);
-    add_slice_edges(engine->plan_, *engine->kernels_, engine->pool_, cuts);
+    Edges edges(engine->plan_);
+    add_slot_edges(engine->plan_, edges);
+    add_slice_edges(engine->plan_, *engine->kernels_, engine->pool_, edges);
+    const std::vector<uint64_t> cuts = edges.places();
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
                                                     .bytes = engine->plan_.storage_bytes,
                                                     .direct = options.direct_io,
