@@ -207,7 +207,7 @@ bench-streams: packages-e2e build
 bench-nntrainer: packages-e2e tflite-peers build
 	@/usr/bin/python3 bench/nntrainer.py --pantoum $(PANTOUM) --reference $(REFERENCE) $(BENCH)
 
-# Trains Tacotron 2's decoder and postnet beside PyTorch: rows `tacotron2 ..` of out/bench/nntrainer.json, in about a quarter of an hour on two cores. BENCH:
+# Trains Tacotron 2's decoder and postnet beside PyTorch: rows `tacotron2 ..` of out/bench/nntrainer.json, in at most 10 minutes on two cores. BENCH:
 # options, as --batches 16=240 (MiB).
 bench-tacotron2: packages-e2e build python-peers
 	@if $(PYTHON)/bin/python -c 'import torch, onnx' 2> /dev/null; then $(PYTHON)/bin/python -W ignore bench/tacotron2.py --pantoum $(PANTOUM) $(BENCH); else echo "no PyTorch here: nothing is compared"; fi

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FRAMES, LENGTH, THREADS, RATE, COMPARED = 100, 50, 2, .01, 3
 LOSSES = ("--loss", "mels=mse", "--loss", "finer=mse", "--loss", "gate=bce_with_logits", "--optimizer", "sgd", "--lr", RATE, "--threads", THREADS)
 MOST_MEMORY, MOST_TIME, MOST_LOSS, ROUNDS = .44, 1.0, 1e-4, 4
-PLANNING = 100  # seconds
+PLANNING = 40  # seconds
 
 
 def resident(process, key):

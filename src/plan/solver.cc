@@ -33,9 +33,9 @@ class Heartbeat {
 }  // namespace
 
 std::optional<Plan> Solver::solve_and_prove() {
-  if (!instance_.by_clock()) return solve();
   std::optional<Heartbeat> heartbeat;
   if (instance_.options.progress) heartbeat.emplace([this] { tell(); });
+  if (!instance_.by_clock()) return solve();
   std::exception_ptr thrown;  // there was no memory for the proof: then there is none for what follows
   std::jthread prover([&](const std::stop_token& stop) {
     try {
@@ -60,6 +60,8 @@ void Solver::prove_for(double value) {
   best_value_ = value;
   if (instance_.by_clock() && !proof_stopped_) return;
   proof_stopped_ = false;
+  std::optional<Heartbeat> heartbeat;
+  if (instance_.options.progress) heartbeat.emplace([this] { tell(); });
   prove({});
 }
 
