@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
@@ -18,9 +19,11 @@ struct ExportOptions {
   ModelOptions model;
 };
 
-// The weights alone, as NNTrainer's file.
-Result<int> export_bin(const ExportOptions& options) {
-  PANTOUM_TRY(pipeline::write_as_bin(options.emit.model, options.emit.weights, options.emit.output));
+using WriteWeights = Result<void> (*)(const std::string& model, const std::string& from, const std::string& path);
+
+// The weights alone.
+Result<int> export_weights(const ExportOptions& options, WriteWeights write) {
+  PANTOUM_TRY(write(options.emit.model, options.emit.weights, options.emit.output));
   if (options.common.json())
     print_json({{"output", options.emit.output}});
   else
@@ -31,7 +34,12 @@ Result<int> export_bin(const ExportOptions& options) {
 Result<int> export_model(const ExportOptions& options) {
   ProgressLine line(options.common.json());
   line.phase("writing " + options.emit.output);
-  if (options.emit.output.ends_with(".bin")) return export_bin(options);
+  if (options.emit.output.ends_with(".bin")) return export_weights(options, pipeline::write_as_bin);
+  if (options.emit.output.ends_with(".safetensors")) return export_weights(options, pipeline::write_as_safetensors);
+  for (const char* other : {".tflite", ".ini"})
+    if (options.emit.output.ends_with(other))
+      return fail("E0113", fmt::format("no {} files are written", other), options.emit.output,
+                  "name a file that ends in .onnx, or for the weights alone in .safetensors or .bin");
   PANTOUM_ASSIGN(const pipeline::ExportSource source,
                  pipeline::export_source(options.emit.model, options.emit.weights));
   emit::ExportOptions asked = options.emit;
@@ -56,8 +64,7 @@ Result<int> export_model(const ExportOptions& options) {
 
 void add_export(CommandLine& line) {
   auto options = std::make_shared<ExportOptions>();
-  Verb verb =
-      line.add_verb("export", "the trained model as ONNX, for inference; or the weights of an .ini model as .bin");
+  Verb verb = line.add_verb("export", "the trained model as ONNX, for inference; or the weights alone");
   verb.add_option("MODEL", options->emit.model, "the ONNX, .tflite or .ini model that was trained").required();
   add_plugins(verb);
   verb.add_option("--weights", options->emit.weights,
@@ -67,9 +74,10 @@ void add_export(CommandLine& line) {
         return is_named_or_holds(path, ".ini", base::Contents::kIni) ||
                is_named_or_holds(path, ".tflite", base::Contents::kTflite);
       });
-  verb.add_option(
-          "-o,--output", options->emit.output,
-          "the ONNX model with these weights; a name that ends in .bin: the weights alone, as NNTrainer has them")
+  verb.add_option("-o,--output", options->emit.output,
+                  "the ONNX model with these weights; a name that ends in .safetensors: the weights alone; in .bin: "
+                  "the weights alone, "
+                  "as NNTrainer has them")
       .required();
   verb.add_flag("--external-data", options->emit.external_data,
                 "contents in OUTPUT.data; always so above 1.5 GiB of them");

@@ -77,6 +77,12 @@ Result<void> write_as_bin(const std::string& model, const std::string& from, con
   return ini::write_bin(path, read.stored, file);
 }
 
+Result<void> write_as_safetensors(const std::string& model, const std::string& from, const std::string& path) {
+  PANTOUM_ASSIGN(const ExportSource source, export_source(model, from));
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(source.weights));
+  return weights::write_safetensors(path, sources_of(file), file.metadata);
+}
+
 Result<ExportSource> export_source(const std::string& model, const std::string& weights) {
   ExportSource source{.model = model, .weights = weights};
   if (!is_converted(model)) {

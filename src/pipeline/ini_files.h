@@ -31,6 +31,10 @@ struct ContinuedBin {
 // E0113 the model is no .ini file; E0201, E0214, E0240 to E0242, E0901.
 [[nodiscard]] Result<void> write_as_bin(const std::string& model, const std::string& from, const std::string& path);
 
+// Writes the same weights, of any model, as safetensors. The errors are those of export_source; E0901.
+[[nodiscard]] Result<void> write_as_safetensors(const std::string& model, const std::string& from,
+                                                const std::string& path);
+
 // An ONNX model and safetensors with all of its parameters, which stand in a private folder where they were made of other files.
 struct ExportSource {
   std::string model, weights;

@@ -157,6 +157,10 @@ class Ini(House):
         self.assertEqual(struct.unpack("<2I", trained[-8:]), (2, 2 * SAMPLES // BATCH))
         with open(self.path("exported.bin"), "rb") as file:
             self.assertEqual(file.read(), trained)
+        self.succeed("export", self.net, "--weights", self.path("same.bin"), "-o", self.path("back.safetensors"))
+        back = tensors(self.path("back.safetensors"))
+        self.same_bits({name: back[name] for name in (*names, *moments)}, {name: kept[name] for name in (*names, *moments)})
+        self.refuse(2, "E0113", "export", self.net, "--weights", self.path("same.bin"), "-o", self.path("back.tflite"))
 
     def test_weights_of_a_bin_file(self):
         self.train("first.bin", "--epochs", "1", "--optimizer", "sgd")
