@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from house import MODEL, PANTOUM, House, make_data
+from house import MODEL, PANTOUM, House, make_data, onnx_model, onnx_node, onnx_tensor
 
 STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable", "--measure", "off", "--ram", "1MiB", "--effort", 1)
 STEPS = 8  # of an epoch
@@ -28,6 +28,10 @@ class Energy(House):
     def setUpClass(cls):
         super().setUpClass()
         make_data(os.path.join(cls.folder, "data"), 64)
+        # Two kernels alone: each is metered for seconds.
+        cls.layer = os.path.join(cls.folder, "layer.onnx")
+        with open(cls.layer, "wb") as file:
+            file.write(onnx_model([onnx_node("MatMul", ["x", "w"], ["h"]), onnx_node("Sigmoid", ["h"], ["y"])], ("N", 256), [onnx_tensor("w", (256, 64), [0.01] * 256 * 64)]))
 
     def words(self, *words):
         return ("train", MODEL, *STEP, "--data", self.path("data"), "-o", self.path("w.safetensors"), *words)
@@ -126,7 +130,7 @@ class Energy(House):
         self.assertIn("it stands still", done.stderr)
 
     def test_kernels_by_a_meter_that_stands_still_keep_modelled_joules(self):
-        done = self.on_battery("0", "profile", MODEL, "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
+        done = self.on_battery("0", "profile", self.layer, "--inference", "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
                                "--profile-store", self.path("still.db"), "--format", "json")
         ops = json.loads(done.stdout)["ops"]
         self.assertTrue(ops)
@@ -134,7 +138,7 @@ class Energy(House):
         self.assertRegex(done.stderr, r"(\d+) of \1 kernels were not metered, and their joules are modelled: .*stands still")
 
     def test_kernels_that_do_not_stand_out_from_idle_keep_modelled_joules(self):
-        done = self.on_battery("7000000", "profile", MODEL, "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
+        done = self.on_battery("7000000", "profile", self.layer, "--batch", 8, "--threads", 1, "--kernels", "portable", "--meter", "battery",
                                "--inference", "--profile-store", self.path("faint.db"), "--format", "json")
         ops = json.loads(done.stdout)["ops"]
         self.assertEqual([op["joules"] for op in ops if op.get("joules") is not None], [])
