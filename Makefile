@@ -8,11 +8,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv peer-tools flower-tools python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
 JOBS := $(shell nproc)
+# How many tests run at a time: one more than cores, because about a fifth of the tests' time they wait for disks, meters and other processes.
+TEST_JOBS := $(shell echo $$(($$(nproc) + 1)))
 RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
@@ -77,7 +79,12 @@ run: packages-data build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: packages-test unit e2e python-style python-test predict-test notebooks faults-quick
+# What is downloaded is installed while the unit tests are built and run.
+test: packages-test python-venv
+	@mkdir -p build; $(MAKE) --no-print-directory docs-tools axe peer-tools flower-tools > build/tools.log 2>&1 & tools=$$!; \
+	$(MAKE) --no-print-directory unit || { wait $$tools; exit 1; }; \
+	wait $$tools || { cat build/tools.log; exit 1; }; cat build/tools.log; \
+	$(MAKE) --no-print-directory e2e python-test predict-test notebooks faults-quick
 
 # Adds one setting to a copy of the tree, in one place, and finds it in help, man page, completion, schema, record, report and C++ structure.
 setting-test: packages-build
@@ -93,7 +100,7 @@ test-long: unit-long e2e-long sanitize fuzz python-test-long tidy
 
 unit: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
-	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
+	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(TEST_JOBS) --output-on-failure
 
 # Fetches the node tests of the Python package onnx, once. Without network their test is skipped.
 onnx-node-tests: packages-python
@@ -105,7 +112,7 @@ axe: packages-python
 
 e2e: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
-	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
+	@$(CTEST) --test-dir $(RELEASE) -L e2e -j $(TEST_JOBS) --output-on-failure
 
 # Trains 20 networks at their least budgets, 200 times from the command line and 190 times from Python: RAM grows as docs/concepts/ram-budget.md promises.
 rss: packages-e2e python
@@ -114,12 +121,12 @@ rss: packages-e2e python
 # Runs every unit test with all of its random cases; `make unit` runs a part of them.
 unit-long: packages-unit build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
-	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
+	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(TEST_JOBS) --output-on-failure
 
 # Runs every end-to-end test with all of its cases; `make e2e` runs a part of them.
 e2e-long: packages-e2e build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
-	@PANTOUM_ALL_CASES=1 $(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
+	@PANTOUM_ALL_CASES=1 $(CTEST) --test-dir $(RELEASE) -L e2e -j $(TEST_JOBS) --output-on-failure
 
 # Runs the unit tests under ASan and UBSan, and those that start threads under TSan.
 sanitize: asan tsan
@@ -273,20 +280,24 @@ python: python-venv build
 # Installs PyTorch and Jupyter's engine beside them, for tests, notebooks and benchmarks, once. Without network their tests are skipped. Flower needs
 # older versions of what mypy depends on, so it has an environment of its own, which sees the other one.
 FLOWER := build/flower-venv
-python-peers: python
+peer-tools: python-venv
 	@if ! cmp -s python/requirements-peers.txt $(PYTHON)/requirements-peers.txt; then \
 	  echo "set-up: PyTorch and nbclient into $(PYTHON)"; \
 	  { $(PYTHON)/bin/pip install --quiet -r python/requirements-peers.txt && cp python/requirements-peers.txt $(PYTHON)/; } > build/python-peers.log 2>&1 \
 	    || { tail -5 build/python-peers.log; echo "no PyTorch or Jupyter: what needs them is skipped"; }; \
 	fi
 
-flower: python-peers
+python-peers: peer-tools python
+
+flower-tools: peer-tools
 	@if ! cmp -s python/requirements-flower.txt $(FLOWER)/requirements-flower.txt; then \
 	  echo "set-up: Flower into $(FLOWER)"; \
 	  { /usr/bin/python3 -m venv --clear $(FLOWER) && $(FLOWER)/bin/pip install --quiet -r python/requirements-flower.txt && \
 	    printf '%s\n' "$$PWD/$(RELEASE)/python" "$$PWD/$$(echo $(PYTHON)/lib/python3*/site-packages)" > "$$($(FLOWER)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth" && \
 	    cp python/requirements-flower.txt $(FLOWER)/; } > build/flower.log 2>&1 || { tail -5 build/flower.log; echo "no Flower: what needs it is skipped"; }; \
 	fi
+
+flower: flower-tools python-peers
 
 # TensorBoard and Hugging Face's transformers, which the long tests read and call; an environment of its own, which sees the other one.
 INTEGRATIONS := build/integrations-venv
@@ -315,7 +326,7 @@ tflite-peers: packages-python
 python-style: python-peers
 	@$(PYTHON)/bin/python -m pytest -q $(STYLE_TESTS)
 
-# Runs the quick tests of the Python package, or the long ones: networks, slow links, inductor. PYTEST: options, as -k fit.
+# Runs the quick tests of the Python package, the ones of python-style among them, or the long ones: networks, slow links, inductor. PYTEST: options, as -k fit.
 PYTEST :=
 STYLE_TESTS := python/tests/test_style.py
 FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
@@ -324,7 +335,7 @@ python-test: MARKED := not long
 python-test-long: MARKED := long
 python-test-long: integrations
 python-test python-test-long: flower
-	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -n $(JOBS) -m "$(MARKED)" $(addprefix --ignore=,$(STYLE_TESTS) $(FLOWER_TESTS) $(INTEGRATION_TESTS)) $(PYTEST)
+	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -n $(TEST_JOBS) -m "$(MARKED)" $(addprefix --ignore=,$(FLOWER_TESTS) $(INTEGRATION_TESTS)) $(PYTEST)
 	@! [ -x $(FLOWER)/bin/python ] || OMP_NUM_THREADS=1 $(FLOWER)/bin/python -m pytest -q -m "$(MARKED)" $(FLOWER_TESTS)
 	@! [ -x $(INTEGRATIONS)/bin/python ] || [ "$(MARKED)" != long ] || OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest -q $(INTEGRATION_TESTS)
 
