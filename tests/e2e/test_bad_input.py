@@ -74,11 +74,11 @@ class BadInput(House):
 
     def test_a_budget_that_no_plan_fits(self):
         least = self.path("least.json")
-        done = self.refuse(5, "E0301", "plan", MODEL, "--batch", 8, "--ram", "16KiB", "--measure", "off", "--format", "text", "--write-min-plan", least)
+        done = self.refuse(5, "E0301", "plan", MODEL, "--batch", 8, "--ram", "16KiB", "--measure", "off", "--effort", 4, "--format", "text", "--write-min-plan", least)
         self.assertRegex(done.stderr, r"16 KiB is too little: the least known is [0-9.]+ KiB; below [0-9.]+ KiB nothing fits")
         self.assertIn("help: --ram", done.stderr)
         self.succeed("verify", least)
-        done = self.run_cli("plan", MODEL, "--batch", 8, "--ram", "16KiB", "--measure", "off", "--format", "json", "-o", self.path("none.json"))
+        done = self.run_cli("plan", MODEL, "--batch", 8, "--ram", "16KiB", "--measure", "off", "--effort", 4, "--format", "json", "-o", self.path("none.json"))
         answer = json.loads(done.stdout)
         self.assertEqual(answer["status"], "infeasible")
         self.assertLessEqual(answer["min_ram_bound_bytes"], answer["min_ram_bytes"])

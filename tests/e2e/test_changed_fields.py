@@ -44,7 +44,7 @@ def changed(document, place, value):
 class ChangedFields(House):
     def try_all(self, document, path, *words):
         changes = [(place, value) for place in places(document) if place for value in (*VALUES, VALUES)]
-        for place, value in some(changes, 700):
+        for place, value in some(changes, 400):
             with open(path, "w") as file:
                 json.dump(changed(document, place, value), file)
             done = self.run_cli(*words, timeout=60)

@@ -21,7 +21,7 @@ class Models(House):
             path = shutil.copy(os.path.join(VALUES, f"{model}.onnx"), self.folder)
             words = [path, "--device", "host", "--kernels", "portable", "--effort", "1"] + (["--batch", batch] if batch else [])
             unplanned = self.plan_json(*words, "--ram", "20GiB")["unplanned_peak_bytes"]
-            feasible, shares = 0, some(SHARES, 5)
+            feasible, shares = 0, some(SHARES, 3)
             for share in shares:
                 with self.subTest(model, share=share):
                     done = self.run_cli("plan", *words, "--ram", f"{int(share * unplanned)}B", "--format", "json")
