@@ -1,4 +1,4 @@
-// Ten thousand random plans, good and broken: our replay and the reference checker say the same, to the last bit of
+// Thousands of random plans, good and broken: our replay and the reference checker say the same, to the last bit of
 // every figure.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include "check/replay.h"
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
+#include "testing/all_cases.h"
 #include "testing/random_case.h"
 #include "testing/temporary_folder.h"
 
@@ -25,7 +26,8 @@ namespace {
 #ifdef PANTOUM_SANITIZER
 constexpr int kDefaultCases = 500, kBoundCases = 150;
 #else
-constexpr int kDefaultCases = 10000, kBoundCases = 3000;
+constexpr int kDefaultCases = 5000;
+const int kBoundCases = all_cases() ? 3000 : 1000;
 #endif
 constexpr int kPortion = 500;
 
