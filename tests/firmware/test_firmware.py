@@ -8,7 +8,7 @@ import unittest
 
 import workshop
 from projects import Projects
-from house import onnx_model, onnx_node, onnx_tensor, some
+from house import ALL_CASES, onnx_model, onnx_node, onnx_tensor, some
 
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
 MOST_STATIC_BYTES = 544  # of session, trainer and model on a processor of 32 bits, without storage
@@ -91,7 +91,7 @@ class Firmware(Projects):
             plan = self.path(f"skips-{name}.json")
             told = self.succeed("plan", self.path("skipping.onnx"), "--batch", 2, "--device", "m4", "--ram", "1MiB", *more, "--dump-after", "rewrite", "-o", plan)
             self.assertEqual("conv2d_act" in told.stdout + told.stderr, name == "fused")
-            for target in ("posix",), ("cortex-m4f",):
+            for target in (("posix",), ("cortex-m4f",)) if name == "fused" or ALL_CASES else (("posix",),):
                 folder, _ = self.emit(plan, f"skips-{name}-{target[0]}", target, "--ram", "2MiB", steps=4)
                 states.add(self.run_equal(folder)["state"])
         self.assertEqual(len(states), 1)
@@ -105,7 +105,7 @@ class Firmware(Projects):
             peaks.append(json.loads(told.stdout.splitlines()[-1])["unplanned_peak_bytes"])
             with open(plan) as file:
                 self.assertEqual(".again" in file.read(), name == "fused")
-            for target in ("posix",), ("cortex-m4f",):
+            for target in (("posix",), ("cortex-m4f",)) if name == "fused" or ALL_CASES else (("posix",),):
                 folder, _ = self.emit(plan, f"norms-{name}-{target[0]}", target, "--ram", "2MiB", steps=4)
                 states.add(self.run_equal(folder)["state"])
         self.assertEqual(len(states), 1)
@@ -145,16 +145,16 @@ class Firmware(Projects):
 
     def test_a_schedule_gives_the_same_rates_on_every_processor(self):
         plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "sgd,momentum=0.9")
-        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003,warmup=3"), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
-                 "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
-                 "linear": ("--schedule", "linear,to=0.001,warmup=10%"), "waves": ("--schedule", "cosine,every=5"),
+        rates = {"constant": (), "linear": ("--schedule", "linear,to=0.001,warmup=10%"), "step": ("--schedule", "step,every=25%"),
+                 "cosine": ("--schedule", "cosine,to=0.003,warmup=3"), "exponential": ("--schedule", "exponential,gamma=0.9"),
+                 "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"), "waves": ("--schedule", "cosine,every=5"),
                  "rates": ("--schedule", "multi_step,at=4:9,to=0.02:0.001")}
-        told = {}
-        for name, words in rates.items():
+        told, asked = {}, dict(some(rates.items(), 5))
+        for name, words in asked.items():
             folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
             told[name] = self.run_equal(folder)
             self.assertEqual(told[name]["losses_compared"], 12)
-        self.assertEqual(len({each["state"] for each in told.values()}), len(rates))
+        self.assertEqual(len({each["state"] for each in told.values()}), len(asked))
         for target in ("cortex-m0", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m55",):
             folder, _ = self.emit(plan, f"rate-{target[0]}", target, *rates["cosine"])
             there = self.run_equal(folder)
@@ -289,7 +289,7 @@ class Firmware(Projects):
         self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
 
     def test_a_plan_for_the_host_is_emitted_where_its_kernels_are_portable(self):
-        words = ("--batch", 4, "-o", self.path("host.plan.json"), "--lr", "0.05")
+        words = ("--batch", 4, "-o", self.path("host.plan.json"), "--lr", "0.05", "--measure", "off", "--effort", 4)
         for kernels in "portable", "auto":
             self.succeed("plan", self.path("net.onnx"), "--kernels", kernels, *words)
             with open(self.path("host.plan.json")) as file:

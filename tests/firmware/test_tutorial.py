@@ -81,7 +81,7 @@ class Tutorial(House):
         self.assertEqual(len(runs), 4)
         self.assertIn("instructions a step", runs[2])
         self.assertIn("features  of 96 made 96", runs[3])
-        for text, first, last, compared in zip(runs, (2, 42, 1, 5), ("40 steps on", "20 steps on lm3s6965evb (cortex-m3), 41 to 60", "20 steps on", "100 steps on"), (20, 7, 20, 20)):
+        for text, first, last, compared in zip(runs, (2, 42, 1, 5), ("40 steps on", "20 steps on lm3s6965evb (cortex-m3), 41 to 60", "4 steps on", "100 steps on"), (20, 7, 4, 20)):
             self.assertRegex(text, rf"^step {first}  loss \d\.\d{{4}}\n")
             self.assertIn(f"\nran       {last}", text)
             self.assertIn(f" {compared} losses compared: equal\n", text)
@@ -116,8 +116,8 @@ class Tutorial(House):
             self.assertIn("<svg", file.read())
         with open(self.path("firmware", "run.jsonl"), encoding="utf-8") as file:
             events = [json.loads(line) for line in file]
-        self.assertEqual([event["event"] for event in events], ["device"] + ["step"] * 20 + ["end"])
-        self.assertEqual((events[0]["steps"], events[-1]["steps"]), (20, 20))
+        self.assertEqual([event["event"] for event in events], ["device"] + ["step"] * 4 + ["end"])
+        self.assertEqual((events[0]["steps"], events[-1]["steps"]), (4, 4))
 
 
 if __name__ == "__main__":
