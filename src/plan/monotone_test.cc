@@ -8,6 +8,7 @@
 
 #include "check/replay.h"
 #include "plan/planner.h"
+#include "testing/all_cases.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
@@ -16,7 +17,7 @@ namespace {
 #ifdef PANTOUM_SANITIZER
 constexpr uint64_t kSeeds = 3;
 #else
-constexpr uint64_t kSeeds = 40;
+const uint64_t kSeeds = all_cases() ? 40 : 16;
 #endif
 constexpr double kRounding = 1 + 1e-9;
 
