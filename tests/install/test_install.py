@@ -3,7 +3,10 @@
 The build is that of PANTOUM. Out-of-tree projects (tests/install/project, examples/c) are built against the moved tree, by find_package and by
 pkg-config, with the shared and the static libraries.
 """
+import functools
 import glob
+import gzip
+import math
 import os
 import re
 import shutil
@@ -23,6 +26,7 @@ BUILD = os.path.dirname(os.path.dirname(os.path.abspath(PANTOUM)))
 MODEL = os.path.join(ROOT, "examples", "c", "spirals.onnx")
 CMAKE = "/usr/bin/cmake"
 LIBRARIES = ("pantoum_rt", "pantoum_train", "pantoum")
+INSTALLED = tempfile.TemporaryDirectory(prefix="pantoum-installed-")
 
 
 def run(*words, expect=0, **options):
@@ -37,20 +41,28 @@ def cached(name):
         return re.search(rf"^{name}:\w+=(.*)$", cache.read(), re.M)[1]
 
 
+@functools.cache
+def installed():
+    """The prefix that was named, the moved tree, and a plan and its weights, which the moved program made."""
+    names = ("first", os.path.join("moved", "to here"), "step.bin", "first.safetensors")  # a space, as folders of users have
+    first, prefix, plan, weights = (os.path.join(INSTALLED.name, name) for name in names)
+    run(CMAKE, "--install", BUILD, "--prefix", first)
+    os.makedirs(os.path.dirname(prefix))
+    os.rename(first, prefix)
+    run(os.path.join(prefix, "bin", "pantoum"), "plan", MODEL, "--ram", "256KiB", "--batch", 8, "--kernels", "portable", "--measure", "off", "--binary-out", plan,
+        "--weights-out", weights)
+    return first, prefix, plan, weights
+
+
 class Installed(unittest.TestCase):
+    """All tests read one installed tree; what they make lies in a folder of each class."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="pantoum-install-")
-        first = os.path.join(cls.folder.name, "first")
-        run(CMAKE, "--install", BUILD, "--prefix", first)
-        cls.prefix = os.path.join(cls.folder.name, "moved", "to here")  # a space, as folders of users have
-        os.makedirs(os.path.dirname(cls.prefix))
-        os.rename(first, cls.prefix)
+        cls.first, cls.prefix, cls.plan, cls.weights = installed()
         cls.libraries = os.path.join(cls.prefix, cached("CMAKE_INSTALL_LIBDIR"))
         cls.program = os.path.join(cls.prefix, "bin", "pantoum")
-        cls.plan, cls.weights = cls.path("step.bin"), cls.path("first.safetensors")
-        run(cls.program, "plan", MODEL, "--ram", "256KiB", "--batch", 8, "--kernels", "portable", "--measure", "off", "--binary-out", cls.plan,
-            "--weights-out", cls.weights)
 
     @classmethod
     def tearDownClass(cls):
@@ -116,7 +128,7 @@ class Tree(Installed):
         for name in self.files():
             with open(os.path.join(self.prefix, name), "rb") as file:
                 contents = file.read()
-            faults += [f"{name} names {folder}" for folder in (ROOT, BUILD, self.path("first")) if folder.encode() in contents]
+            faults += [f"{name} names {folder}" for folder in (ROOT, BUILD, self.first) if folder.encode() in contents]
         self.assertEqual(faults, [])
 
     def test_nothing_has_a_run_path(self):
@@ -267,6 +279,17 @@ class CMakePackage(Installed):
         self.assertEqual(said.splitlines()[-1], again.splitlines()[-1])  # what was saved is what was trained
 
 
+    def part_of(self, fashion, **counts):
+        """A folder of the first samples."""
+        part = self.path("part")
+        os.makedirs(part)
+        for split, count in counts.items():
+            for name, dims in ((f"{split}-images-idx3-ubyte", (count, 28, 28)), (f"{split}-labels-idx1-ubyte", (count,))):
+                with gzip.open(os.path.join(fashion, f"{name}.gz")) as file:
+                    file.read(4 + 4 * len(dims))
+                    house.idx(os.path.join(part, name), dims, file.read(math.prod(dims)))
+        return part
+
     def test_the_examples_in_cxx_learn(self):
         folder = self.build("cpp", "-DCMAKE_BUILD_TYPE=Release", source=os.path.join(self.prefix, "share", "doc", "pantoum", "examples", "cpp"))
         first, last = re.search(r"loss (\S+) -> (\S+) in", run(os.path.join(folder, "custom_operator")).stdout).groups()
@@ -274,10 +297,11 @@ class CMakePackage(Installed):
         fashion = "/usr/share/datasets/fashion-mnist"
         if not os.path.isdir(fashion):
             self.skipTest("Fashion-MNIST is not installed (dataset-fashion-mnist)")
-        said = re.search(r"peak (\d+) of (\d+) bytes, accuracy (\S+)", run(os.path.join(folder, "lenet"), fashion, 2, cwd=folder).stdout)
+        part = self.part_of(fashion, train=20000, t10k=2000)
+        said = re.search(r"peak (\d+) of (\d+) bytes, accuracy (\S+)", run(os.path.join(folder, "lenet"), part, 2, cwd=folder).stdout)
         self.assertLessEqual(int(said[1]), int(said[2]))
         self.assertEqual(int(said[2]), 2 << 20)
-        self.assertGreater(float(said[3]), 0.8)
+        self.assertGreater(float(said[3]), 0.7)
         self.assertTrue(os.path.exists(os.path.join(folder, "lenet.safetensors")))
 
     def test_the_program_of_the_pages_trains(self):
