@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every notebook of this folder from its first cell to its last: `make notebooks`. A cell that fails is shown, and the exit
+"""Runs every notebook of this folder from its first cell to its last, one on each core: `make notebooks`. A cell that fails is shown, and the exit
 status is 1. What the cells print is not written back.
 
 usage: run.py [NAME...]
@@ -8,9 +8,11 @@ usage: run.py [NAME...]
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +34,11 @@ def run(path: Path) -> str:
     return ""
 
 
+def timed(path: Path) -> tuple[str, float]:
+    begin = time.monotonic()
+    return run(path), time.monotonic() - begin
+
+
 def main() -> int:
     asked = [HERE / f"{name}.ipynb" for name in sys.argv[1:]] or sorted(HERE.glob("*.ipynb"))
     lacking = [name for name in ("nbclient", "ipykernel", "torch", "flwr") if importlib.util.find_spec(name) is None]
@@ -39,14 +46,14 @@ def main() -> int:
         print(f"skipped: {', '.join(lacking)} not installed (make notebooks installs them)")
         return 0
     failed = 0
-    for path in asked:
-        begin = time.monotonic()
-        why = run(path)
-        if BUSY in why:
-            print(f"again {path.name}: the simulation's processes did not start in time", flush=True)
-            why = run(path)
-        failed += bool(why)
-        print(f"{'MISS' if why else 'ok  '} {path.name} {time.monotonic() - begin:.1f} s {why}", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as side_by_side:
+        found = side_by_side.map(timed, asked)
+        for path, (why, seconds) in zip(asked, found):
+            if BUSY in why:
+                print(f"again {path.name}: the simulation's processes did not start in time", flush=True)
+                why, seconds = timed(path)
+            failed += bool(why)
+            print(f"{'MISS' if why else 'ok  '} {path.name} {seconds:.1f} s {why}", flush=True)
     return int(bool(failed))
 
 
