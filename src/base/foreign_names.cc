@@ -48,8 +48,9 @@ constexpr std::array kForeign{
                  "m7 is a Cortex-M7; give the board's RAM with --ram"},
     ForeignNames{kDevices, " rp2040 rp2350 pico raspberrypipico microbit samd21 cortexm0 cortexm0plus ",
                  "m0 is a Cortex-M0; give the board's RAM with --ram"},
-    ForeignNames{kDevices, " raspberrypi raspberrypi4 raspberrypi5 raspi rpi rpi4 rpi5 pi pi4 pi5 cortexa72 arm64 aarch64 ",
-                 "a72 is the processor of a Raspberry Pi 4"},
+    ForeignNames{kDevices, " raspberrypi raspberrypi3 raspberrypi4 raspberrypi5 raspi rpi rpi3 rpi4 rpi5 pi pi3 cortexa53 "
+                           "cortexa72 cortexa76 arm64 aarch64 ",
+                 "a53, pi4 and pi5 are the Raspberry Pis 3, 4 and 5; on a board itself, host is it"},
     ForeignNames{kDevices, " jetson nano jetsonnano orin jetsontx2 xavier ", "jetson-orin and tx2 are the processors of Jetsons, without their GPUs"},
     ForeignNames{kDevices, " iphone ios ipad android phone pixel ", "iphone-13 and iphone-15 are phones"},
     ForeignNames{kDevices, " gpu cuda cuda0 rocm hip mps metal tpu npu xpu vulkan opencl ",

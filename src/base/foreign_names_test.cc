@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> kLosses{"cross_entropy", "soft_cross_entropy", "mse", "l1", "bce_with_logits"};
 const std::vector<std::string> kOptimizers{"sgd", "adam", "adamw"};
-const std::vector<std::string> kDevices{"host", "m4", "m7", "a72"}, kTargets{"cortex-m4f", "posix"};
+const std::vector<std::string> kDevices{"host", "m4", "m7", "pi4"}, kTargets{"cortex-m4f", "posix"};
 
 TEST(ForeignNames, AreToldByWhatTheyAreHere) {
   const auto says = [](const char* word, const std::vector<std::string>& names, const char* words) {
@@ -21,6 +21,7 @@ TEST(ForeignNames, AreToldByWhatTheyAreHere) {
   for (const char* word : {"bce", "BCELoss", "BCEWithLogitsLoss", "binary_crossentropy"}) says(word, kLosses, "bce_with_logits");
   for (const char* word : {"lion", "LAMB", "nadam", "L-BFGS"}) says(word, kOptimizers, "adamw is the nearest");
   for (const char* word : {"esp32", "ESP32-S3"}) says(word, kDevices, "m7"), says(word, kTargets, "posix");
+  for (const char* word : {"raspberrypi", "Raspberry-Pi-5", "RPi4"}) says(word, kDevices, "pi5");
   for (const char* word : {"cuda", "gpu", "mps", "TPU"}) says(word, kDevices, "only processors");
 }
 

@@ -233,7 +233,7 @@ TEST(Device, MicrocontrollersReadTheirFlashInPlace) {
 
 TEST(Device, HasTheProfilesOfTheHouse) {
   EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "m7", "a72", "tx2", "jetson-orin",
-                                                            "iphone-13", "iphone-15"));
+                                                            "iphone-13", "iphone-15", "a53", "pi4", "pi5"));
   for (const std::string& name : device_names()) {
     const auto profile = load_device(name);
     ASSERT_TRUE(profile) << to_text(profile.error());

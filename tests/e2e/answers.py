@@ -98,7 +98,7 @@ ANSWERS = [
     *[(30, f"plan net.onnx {QUICK} --optimizer {name}", 2, [says, "use one of sgd"], []) for name, says in (
         ("lion", "adamw is the nearest"), ("nadam", "adamw is the nearest"), ("momentum", "sgd,momentum=0.9"))],
     *[(30, f"plan net.onnx {QUICK} --device {name}", 3, [says], []) for name, says in (
-        ("esp32", "copy the one of m7"), ("stm32f4", "m4 is a Cortex-M4"), ("rp2040", "m0 is a Cortex-M0"), ("raspberrypi", "a72"), ("cuda", "only processors compute here"), ("laptop", "host is this machine"))],
+        ("esp32", "copy the one of m7"), ("stm32f4", "m4 is a Cortex-M4"), ("rp2040", "m0 is a Cortex-M0"), ("raspberrypi", "a53, pi4 and pi5"), ("cuda", "only processors compute here"), ("laptop", "host is this machine"))],
     *[(30, f"emit kept.json -o firmware --target {name}", 2, [says], []) for name, says in (("esp32", "posix writes plain C99"), ("stm32", "cortex-m4f"), ("pico", "cortex-m0"))],
     (30, "convert net.onnx", 2, ["models are read as ONNX: .*pantoum export"], ["did you mean"]),
     (30, "quantize net.onnx", 2, ["pantoum export", "int8"], []),

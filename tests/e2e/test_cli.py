@@ -172,7 +172,7 @@ class Help(House):
         self.assertEqual(self.completed("train", "net.onnx", "--device", "m"), ["m0", "m4", "m7"])
         self.assertEqual(self.completed("emit", "p.json", "--board", "mps3"), ["mps3-an547"])
         self.assertEqual(self.completed("devices", ""), ["list", "show"])
-        self.assertEqual(self.completed("devices", "show", "a"), ["a72"])
+        self.assertEqual(self.completed("devices", "show", "a"), ["a53", "a72"])
         self.assertEqual(self.completed("completion", ""), ["bash", "zsh", "fish"])
         self.assertEqual(self.completed("train", "net.onnx", "--data", "fol"), ["folder"])
         self.assertIn("pantoum.bash", self.completed("inspect", ""))

@@ -121,7 +121,7 @@ class Schemas(House):
     def test_devices_and_operators(self):
         self.answer("devices-1", "devices", "list")
         self.answer("devices-1", "devices")
-        for name in ("host", "m0", "m4", "m7", "a72", "tx2", "jetson-orin", "iphone-13", "iphone-15"):
+        for name in ("host", "m0", "m4", "m7", "a72", "tx2", "jetson-orin", "iphone-13", "iphone-15", "a53", "pi4", "pi5"):
             self.answer("devices-1", "devices", "show", name)
         self.error("devices", "show", "toaster", exit_code=3)
         self.answer("operators-1", "operators")
