@@ -22,6 +22,7 @@
 #include "cost/profile_store.h"
 #include "host/file_pager.h"
 #include "host/kernel_set.h"
+#include "host/processors.h"
 #include "kernels/opencl/engine.h"
 
 namespace pantoum::cli {
@@ -60,15 +61,27 @@ int allowed_cores() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+// The clusters of a machine that has several; kernels run on the first.
+std::string clusters_text(const std::vector<host::Cluster>& clusters) {
+  if (clusters.size() < 2) return "";
+  std::string text;
+  for (const host::Cluster& cluster : clusters)
+    text += fmt::format("{}{} of speed {:.2f}", text.empty() ? "; kernels run on " : ", the others are ",
+                        host::name_of(cluster.processors), cluster.slowest / clusters.front().slowest);
+  return text;
+}
+
 Finding processor() {
   const std::string model = line_of("/proc/cpuinfo", "model name");
   const int allowed = allowed_cores();
   const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-  return {.id = "cpu",
-          .what = "processor",
-          .yes = true,
-          .detail = fmt::format("{}{} thread{}{}", model.empty() ? "" : model + ", ", allowed, allowed == 1 ? "" : "s",
-                                static_cast<unsigned>(allowed) < all ? fmt::format(" of {}", all) : "")};
+  return {
+      .id = "cpu",
+      .what = "processor",
+      .yes = true,
+      .detail = fmt::format("{}{} thread{}{}{}", model.empty() ? "" : model + ", ", allowed, allowed == 1 ? "" : "s",
+                            static_cast<unsigned>(allowed) < all ? fmt::format(" of {}", all) : "",
+                            clusters_text(host::clusters_of(host::allowed_processors())))};
 }
 
 Finding threads() {

@@ -260,6 +260,12 @@ Json to_json(const pipeline::Profiled& profiled) {
         {{"bytes", speed.bytes}, {"depth", speed.depth}, {"in_s", speed.in_s}, {"out_s", speed.out_s}});
   if (profiled.hand_off_s) json["hand_off_s"] = *profiled.hand_off_s;
   if (profiled.device) json["device"] = to_json(*profiled.device);
+  for (const pipeline::ClusterAnswer& cluster : profiled.clusters)
+    json["clusters"].push_back({{"engine", cluster.engine},
+                                {"slower", cluster.slower},
+                                {"kernels", cluster.times.kernels},
+                                {"known", cluster.times.known},
+                                {"measured_now", cluster.times.now}});
   if (!profiled.steps) return json;
   json["steps"] = {{"predicted_s", profiled.predicted_s},
                    {"predicted_j", profiled.plan->predicted.energy_j},
@@ -306,17 +312,27 @@ std::string row_of(const cost::DeviceKernel& found) {
   return text + fmt::format("{:>9} +-{:>4.1f}% {:>5}", base::show_seconds(sample.seconds), width, sample.runs);
 }
 
+std::string clusters_text(const pipeline::Profiled& profiled) {
+  std::string text;
+  for (const pipeline::ClusterAnswer& cluster : profiled.clusters)
+    text += fmt::format(
+        "{:<8} slower than the first cluster by {:.2f} as the system tells; {} kernels: {} known, {} measured now\n",
+        cluster.engine, cluster.slower, cluster.times.kernels, cluster.times.known, cluster.times.now);
+  return text;
+}
+
 // What the engines beside the first take.
 std::string engines_text(const pipeline::Profiled& profiled, int64_t top) {
   if (!profiled.hand_off_s) return "";
   std::string text = fmt::format("engines  hand-off {}", base::show_seconds(*profiled.hand_off_s));
-  if (!profiled.device) return text + "\n";
+  if (!profiled.device) return text + "\n" + clusters_text(profiled);
   const pipeline::DeviceAnswer& device = *profiled.device;
   if (device.launch_s)
     text += fmt::format("; a launch on {} takes {}, in each of its times", device.engine,
                         base::show_seconds(*device.launch_s));
   text += fmt::format("\n{:<8} {}: {} kernels: {} known, {} measured now\n", device.engine, base::one_line(device.name),
                       device.times.kernels, device.times.known, device.times.now);
+  text += clusters_text(profiled);
   if (device.times.found.empty()) return text;
   text += " ops   on processors    median  95%    runs kernel\n";
   for (size_t at = 0; at < std::min(device.times.found.size(), static_cast<size_t>(top)); ++at) {

@@ -11,7 +11,6 @@
 namespace pantoum::cost {
 namespace {
 
-constexpr const char* kEngine = "opencl";  // of the store's keys
 constexpr Seconds kMostSlice = 10e-3, kSettlingSlice = 0.1;
 
 bool is_same_computation(const ir::Op& a, const ir::Op& b) {
@@ -33,9 +32,10 @@ std::optional<Bytes> workspace_of(const pt_kernel& kernel, const ir::Graph& grap
 // The times of one call, by the keys of its kernels.
 class Times {
  public:
-  Times(ProfileStore& store, const MeasuringLimits& limits, std::span<std::byte> memory, Bytes align)
+  Times(ProfileStore& store, const MeasuringLimits& limits, std::span<std::byte> memory, Bytes align, const WayKey& key)
       : store_(&store),
         limits_(limits),
+        key_(key),
         bench_(limits.pool, static_cast<Bytes>(memory.size()), static_cast<Bytes>(memory.size())),
         can_measure_(!memory.empty()) {
     bench_.use_memory(memory, align);
@@ -43,8 +43,8 @@ class Times {
 
   // `way` has the seconds of the choice that it is like.
   std::optional<Seconds> of(const ir::Graph& graph, const ir::Op& op, const DeviceWay& way) {
-    OpKey key = op_key(graph, op, *way.kernel, 1, limits_.machine);
-    key.engine = kEngine;
+    OpKey key = op_key(graph, op, *way.kernel, static_cast<uint32_t>(key_.threads), limits_.machine);
+    key.engine = key_.engine;
     const auto [entry, is_new] = at_.try_emplace(text_of(key), times_.found.size());
     if (is_new) add(std::move(key), graph, op, way);
     DeviceKernel& found = times_.found[entry->second];
@@ -91,6 +91,7 @@ class Times {
 
   ProfileStore* store_;  // null: it failed
   const MeasuringLimits& limits_;
+  const WayKey& key_;
   KernelBench bench_;
   bool can_measure_;
   KernelBench::Clock::time_point deadline_ =
@@ -125,8 +126,9 @@ std::vector<DeviceWay> ways_on(const DeviceKernels& kernels, const ir::Graph& gr
 }
 
 DeviceTimes measure_ways(std::vector<DeviceWay>& ways, const ir::Graph& graph, const BuiltCostGraph& built,
-                         std::span<std::byte> memory, Bytes align, ProfileStore& store, const MeasuringLimits& limits) {
-  Times times(store, limits, memory, align);
+                         std::span<std::byte> memory, Bytes align, ProfileStore& store, const MeasuringLimits& limits,
+                         const WayKey& key) {
+  Times times(store, limits, memory, align, key);
   std::vector<DeviceWay*> heaviest;
   for (DeviceWay& way : ways)
     if (limits.numerics || way.kernel->numerics == built.graph.ops[way.op].choices.front().numerics)

@@ -46,11 +46,17 @@ struct DeviceTimes {
   std::optional<Error> store_failure = {};
 };
 
+// What the keys of ways have beside kernel, op and machine.
+struct WayKey {
+  std::string engine = "opencl";
+  int threads = 1;
+};
+
 // Sets the seconds of the ways: those of the store, or measured on operands in `memory`, the heaviest first, and kept. A way that was not measured is
 // assumed to be slower than the choice that it is like by as much as those that were, in the middle. `limits`: seconds, anew,
 // pool, numerics, settle, machine and stop.
 [[nodiscard]] DeviceTimes measure_ways(std::vector<DeviceWay>& ways, const ir::Graph& graph,
                                        const BuiltCostGraph& built, std::span<std::byte> memory, Bytes align,
-                                       ProfileStore& store, const MeasuringLimits& limits);
+                                       ProfileStore& store, const MeasuringLimits& limits, const WayKey& key = {});
 
 }  // namespace pantoum::cost

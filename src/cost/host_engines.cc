@@ -100,7 +100,7 @@ Result<std::vector<HostEngine>> parse_engines(const std::string& text, const std
     for (const int processor : processors)
       if (!taken.insert(processor).second)
         return no_engines(fmt::format("two engines have processor {}", processor), where);
-    engines.push_back({name, static_cast<int>(processors.size())});
+    engines.push_back({name, static_cast<int>(processors.size()), std::nullopt, processors});
   }
   if (text.empty() || text.back() == ',') return no_engines("an engine has no name", where);
   if (engines.size() > PT_MAX_ENGINES)
@@ -114,7 +114,8 @@ Result<std::vector<HostEngine>> parse_engines(const std::string& text, const std
 }
 
 void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProfile& device,
-                 const std::vector<HostEngine>& engines, Seconds hand_off, const std::vector<DeviceWay>& ways) {
+                 const std::vector<HostEngine>& engines, Seconds hand_off, const std::vector<DeviceWay>& ways,
+                 const std::vector<EngineSeconds>& seconds) {
   problem::Device& of = built.graph.device;
   const problem::Watts idle_w = of.engines.front().idle_w;  // of the whole processor
   std::vector<std::string> all;
@@ -153,27 +154,32 @@ void add_engines(BuiltCostGraph& built, const ir::Graph& graph, const DeviceProf
     const size_t first = choices.size();
     for (size_t at = 0; at < first; ++at) {
       const Work work = work_of(graph, built.computed_as[op][at], choices[at].workspace_bytes, built.kernel_of[op][at]);
-      const bool of_memory = takes_memory(work, device.compute.caches, device.compute.bytes_per_s, choices[at].time_s);
       const problem::Choice plain = choices[at];
-      const auto on = [&](std::vector<std::string> names) {
+      const auto on = [&](std::vector<std::string> names, Seconds taken) {
         problem::Choice choice = plain;
+        if (plain.time_s > 0) choice.energy_j *= taken / plain.time_s;
+        choice.time_s = taken;
         choice.engines = std::move(names);
-        if (of_memory) choice.engines.emplace_back(kMemory);
+        if (takes_memory(work, device.compute.caches, device.compute.bytes_per_s, taken))
+          choice.engines.emplace_back(kMemory);
         return choice;
       };
       bool placed = false;
-      for (const HostEngine& engine : engines) {
+      for (size_t number = 0; number < engines.size(); ++number) {
+        const HostEngine& engine = engines[number];
         if (engine.opencl || built.threads_of[op][at] != engine.threads) continue;
+        const bool own = number < seconds.size() && op < seconds[number].size() && at < seconds[number][op].size();
+        const Seconds taken = own ? seconds[number][op][at] : plain.time_s;
         if (std::exchange(placed, true)) {
-          choices.push_back(on({engine.name}));
+          choices.push_back(on({engine.name}, taken));
           built.kernel_of[op].push_back(built.kernel_of[op][at]);
           built.computed_as[op].push_back(built.computed_as[op][at]);
           built.threads_of[op].push_back(built.threads_of[op][at]);
         } else {
-          choices[at] = on({engine.name});
+          choices[at] = on({engine.name}, taken);
         }
       }
-      if (!placed) choices[at] = on(all);
+      if (!placed) choices[at] = on(all, plain.time_s);
     }
   }
   for (size_t at = 0; at < ways.size(); ++at) {

@@ -85,6 +85,33 @@ TEST(HostEngines, OfferEveryChoiceOnEnginesOfItsThreads) {
   EXPECT_EQ(cached.graph.ops[0].choices[0].engines, all);
 }
 
+TEST(HostEngines, OnAnotherClusterTakeItsSeconds) {
+  ir::Graph graph;
+  ir::Op op;
+  op.kind = ir::Kind::k_add;
+  graph.values.assign(3, {});
+  for (ir::Value& value : graph.values) value.type = {ir::DType::kF32, {1 << 20}};
+  op.inputs = {0, 1};
+  op.outputs = {2};
+  graph.ops.push_back(op);
+  BuiltCostGraph built = two_algorithms();
+  built.computed_as = {{op, op, op, op}};
+  for (problem::Choice& choice : built.graph.ops[0].choices) choice.energy_j = 2 * choice.time_s;
+  DeviceProfile device;
+  device.compute.bytes_per_s = 20e6;
+  const std::vector<EngineSeconds> seconds{{}, {{9, 9, 3.5, 0.5}}};
+  add_engines(built, graph, device, *parse_engines("cpu0,cpu1", ""), 1e-5, {}, seconds);
+  const auto& choices = built.graph.ops[0].choices;
+  ASSERT_EQ(choices.size(), 6U);
+  EXPECT_EQ(choices[0].time_s, 1.0) << "all together: as measured";
+  EXPECT_EQ(choices[2].time_s, 1.5);
+  EXPECT_EQ(choices[4].time_s, 3.5);
+  EXPECT_EQ(choices[4].energy_j, 7.0);
+  EXPECT_EQ(choices[4].engines, (std::vector<std::string>{"cpu1"}));
+  EXPECT_EQ(choices[5].time_s, 0.5);
+  EXPECT_EQ(choices[5].engines, (std::vector<std::string>{"cpu1", "memory"})) << "24 MB/s";
+}
+
 TEST(HostEngines, OfferNoGangsWhereNoneAreWanted) {
   const pt_kernel quick{}, small{};
   const auto offered = [&](BuiltCostGraph built) {

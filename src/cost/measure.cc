@@ -130,12 +130,23 @@ class Measuring {
     return fewer > 0 ? std::min(all, static_cast<uint32_t>(fewer)) : all;
   }
 
+  // What the store has of a kernel. A device's table may have been measured on several threads.
+  Result<std::optional<OpSample>> find(const OpKey& key) {
+    if (limits_.pool == nullptr && limits_.threads > 1) {
+      OpKey on_threads = key;
+      on_threads.threads = limits_.threads;
+      Result<std::optional<OpSample>> found = store_->find_op(on_threads);
+      if (!found || *found) return found;
+    }
+    return store_->find_op(key);
+  }
+
   // Takes known times from the store. A store that fails is not asked again.
   void look_up() {
     if (limits_.anew) return;
     for (size_t sample = 0; sample < samples_.size() && store_ != nullptr; ++sample) {
       if (!samples_[sample].allowed) continue;
-      Result<std::optional<OpSample>> found = store_->find_op(samples_[sample].key);
+      Result<std::optional<OpSample>> found = find(samples_[sample].key);
       if (!found) return leave_store(found.error());
       if (*found) samples_[sample].found = **found, ++costs_.known;
     }
@@ -256,7 +267,7 @@ class Measuring {
   void await_processors() {
     while (limits_.pool != nullptr && !limits_.stop.stop_requested()) {
       const Seconds wait = std::min({kWaitingMoment, waiting_left_, left()});
-      if (wait <= 0 || are_processors_present(*limits_.pool)) return;
+      if (wait <= 0 || are_processors_present(*limits_.pool, limits_.slowest)) return;
       std::this_thread::sleep_for(std::chrono::duration<double>(wait));
       waiting_left_ -= wait;
     }

@@ -55,6 +55,8 @@ struct MeasuringLimits {
   Bytes memory_bytes = Bytes{1} << 30;                         // ops whose operands take more are not measured
   bool anew = false;                                           // also measures what the store has
   const pt_pool* pool = nullptr;                               // the threads of training; outlives measuring
+  int threads = 1;     // without a pool: times on so many threads count, or else those on one
+  double slowest = 1;  // the speed of the pool's fastest processor over that of its slowest
   std::string machine;  // part of each key: processor, kernels and their versions
   bool numerics =
       true;  // false: a choice of another class of numerics than its op's first keeps the fitted model's seconds

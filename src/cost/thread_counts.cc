@@ -89,8 +89,8 @@ double slowdown_on_all_threads(const pt_pool& pool) {
   return together / std::max(alone, kLeastAlone);
 }
 
-bool are_processors_present(const pt_pool& pool) {
-  return slowdown_on_all_threads(pool) < kShared;
+bool are_processors_present(const pt_pool& pool, double slowest) {
+  return slowdown_on_all_threads(pool) < kShared * slowest;
 }
 
 }  // namespace pantoum::cost

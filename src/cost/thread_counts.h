@@ -49,7 +49,8 @@ using base::Seconds;
 // thread. Takes some milliseconds.
 [[nodiscard]] double slowdown_on_all_threads(const pt_pool& pool);
 
-// Does every thread have a processor: is the slowdown below that of two threads on one processor?
-[[nodiscard]] bool are_processors_present(const pt_pool& pool);
+// Does every thread have a processor: is the slowdown below that of two threads on one processor? `slowest`: the speed of the pool's
+// fastest processor over that of its slowest.
+[[nodiscard]] bool are_processors_present(const pt_pool& pool, double slowest = 1);
 
 }  // namespace pantoum::cost

@@ -171,7 +171,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
     PANTOUM_ASSIGN(engine->own_pool_, ThreadPool::create(options.threads));
     engine->pool_ = engine->own_pool_->interface();
   }
-  PANTOUM_TRY(engine->make_crews(options.engines, options.opencl_device));
+  PANTOUM_TRY(engine->make_crews(options.engines, options));
+  if (engine->engine_threads_ == nullptr) engine->caller_ = processors_of_caller(engine->pool_);
   if (engine->plan_.storage_bytes > 0) {
     Edges edges(engine->plan_);
     add_slot_edges(engine->plan_, edges);
@@ -214,7 +215,7 @@ Result<void> Engine::open_device(int number) {
               found.device.name, "plan the model again for this device");
 }
 
-Result<void> Engine::make_crews(std::vector<int> threads, int opencl_device) {
+Result<void> Engine::make_crews(std::vector<int> threads, const EngineOptions& options) {
   const uint32_t count = pt_plan_engines(&plan_);
   if (count <= 1) return {};
   PANTOUM_TRY(find_device_engine());
@@ -224,9 +225,16 @@ Result<void> Engine::make_crews(std::vector<int> threads, int opencl_device) {
   }
   for (size_t engine = 0; engine < std::min<size_t>(threads.size(), count); ++engine)
     if ((device_engine_ >> engine & 1) != 0) threads[engine] = 0;
-  PANTOUM_ASSIGN(const std::vector<CrewThreads> crews, crew_threads(plan_, threads));
-  if (device_engine_ != 0) PANTOUM_TRY(open_device(opencl_device));
-  PANTOUM_ASSIGN(engine_threads_, EngineThreads::create(count));
+  std::vector<Team> teams;
+  std::vector<Place> first;
+  for (size_t engine = 0; engine < std::min({options.engine_processors.size(), threads.size(), size_t{count}});
+       ++engine) {
+    teams.push_back(team_on_processors(options.engine_processors[engine], std::max(0, threads[engine])));
+    first.push_back(teams.back().empty() ? Place{} : teams.back().front());
+  }
+  PANTOUM_ASSIGN(const std::vector<CrewThreads> crews, crew_threads(plan_, threads, teams));
+  if (device_engine_ != 0) PANTOUM_TRY(open_device(options.opencl_device));
+  PANTOUM_ASSIGN(engine_threads_, EngineThreads::create(count, first));
   custom_kernels_.emplace();
   PANTOUM_ASSIGN(crews_, Crews::create(crews, kernels_, pool_));
   for (pt_crew& crew : crews_.crews)
@@ -267,6 +275,7 @@ Result<void> Engine::make_buffers() {
 }
 
 Result<void> Engine::start() {
+  const StayOn processors(caller_);
   give_back_clean_files();
   warm_stack();
   if (device_ == nullptr) {

@@ -54,6 +54,7 @@ struct EngineOptions {
   const pt_pool* pool = nullptr;             // must outlive the engine; null: the engine makes a team of `threads`
   // Threads of each engine, for a plan of several; 0: an OpenCL device. Empty: equal shares of the pool's, and a device where an op has a kernel of one.
   std::vector<int> engines = {};
+  std::vector<std::vector<int>> engine_processors = {};  // of each engine; empty: the system chooses
   int opencl_device = 0;  // its number in opencl::list_devices
 };
 
@@ -110,6 +111,7 @@ class Engine {
   // After start(). Neither allocates.
   [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
     base::forget_custom_error();
+    const StayOn processors(caller_);
     const pt_status status = pt_run(session_, program, &scalars);
     if (status == PT_E_DATA && engine_threads_ != nullptr) fetch_custom_error();
     if (status != PT_OK) keep_device_error();
@@ -127,7 +129,7 @@ class Engine {
 
  private:
   Engine() = default;
-  Result<void> make_crews(std::vector<int> threads, int opencl_device);
+  Result<void> make_crews(std::vector<int> threads, const EngineOptions& options);
   Result<void> find_device_engine();
   Result<void> open_device(int number);
   void keep_device_error() const;
@@ -150,6 +152,7 @@ class Engine {
   const pt_kernel_table* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> own_pool_;
   const pt_pool* pool_ = nullptr;
+  std::vector<int> caller_;  // the processors of the thread that runs a step; empty: the system chooses
   std::unique_ptr<opencl::Engine> device_;         // null: no op has a kernel of an OpenCL device
   uint8_t device_engine_ = 0;                      // the bit of its engine
   std::unique_ptr<EngineThreads> engine_threads_;  // null: the plan is of one engine

@@ -20,11 +20,12 @@ EngineThreads::~EngineThreads() {
   for (Worker& worker : workers_) worker.thread.join();
 }
 
-Result<std::unique_ptr<EngineThreads>> EngineThreads::create(uint32_t engines) {
+Result<std::unique_ptr<EngineThreads>> EngineThreads::create(uint32_t engines, const std::vector<Place>& places) {
   std::unique_ptr<EngineThreads> team(new EngineThreads(engines));
   uint32_t part = 0;
   for (Worker& worker : team->workers_) {
     worker.team = team.get();
+    if (part < std::min<size_t>(engines, places.size())) worker.processors = places[part].processors;
     worker.part = part++;
     if (!worker.thread.start(
             [](void* self) { static_cast<Worker*>(self)->team->work(static_cast<Worker*>(self)->part); }, &worker))
@@ -98,6 +99,7 @@ void EngineThreads::run(uint32_t parts, void (*body)(void*, uint32_t), void* arg
 }
 
 void EngineThreads::work(uint32_t part) {
+  stay_on(workers_[part].processors);
   uint32_t seen = 0;
   for (;;) {
     seen = wait_for_change(round_, seen);

@@ -9,16 +9,17 @@
 
 #include "base/result.h"
 #include "host/prefaulted_thread.h"
+#include "host/processors.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::host {
 
 // Threads are made, and their stacks touched, by create(); a run allocates nothing. Idle threads sleep after a few microseconds. The system
-// chooses the processors.
+// chooses the processors of the pager, and of engines that are not placed.
 class EngineThreads {
  public:
-  // `engines` >= 1. E0905 the system gives no more threads.
-  static Result<std::unique_ptr<EngineThreads>> create(uint32_t engines);
+  // `engines` >= 1. `places`: of the first engines; the system places the others. E0905 the system gives no more threads.
+  static Result<std::unique_ptr<EngineThreads>> create(uint32_t engines, const std::vector<Place>& places = {});
   ~EngineThreads();
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
@@ -31,6 +32,7 @@ class EngineThreads {
     PrefaultedThread thread;
     EngineThreads* team = nullptr;
     uint32_t part = 0;
+    std::vector<int> processors;  // empty: the system chooses
     std::array<std::atomic<uint64_t>, PT_MOST_WAITS> awaited{};  // counter and value, or kNothing
     std::atomic<uint32_t> wakes{0};
   };

@@ -328,6 +328,23 @@ TEST(EngineThreads, AnObserverSeesEveryInstructionOnce) {
   EXPECT_EQ(seen.wrong, 0);
 }
 
+TEST(EngineThreads, StayWhereTheyArePlaced) {
+  const std::vector<int> all = allowed_processors();
+  const auto threads = std::move(*EngineThreads::create(2, {{{all.back()}, 1}, {}, {{all.front()}, 1}}));
+  const std::vector<pt_crew> none;
+  const pt_engines engines = threads->interface(none);
+  std::array<std::vector<int>, 3> found;
+  engines.run(
+      engines.context, 3,
+      [](void* arg, uint32_t part) {
+        (*static_cast<std::array<std::vector<int>, 3>*>(arg))[part] = allowed_processors();
+      },
+      &found);
+  EXPECT_EQ(found[0], std::vector{all.back()});
+  EXPECT_EQ(found[1], all);
+  EXPECT_EQ(found[2], all) << "the pager's";
+}
+
 TEST(EngineThreads, MeasureHandOffs) {
   const auto threads = std::move(*EngineThreads::create(2));
   const auto pool = std::move(*ThreadPool::create(2));

@@ -1,10 +1,10 @@
 #include "host/thread_pool.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "host/wait_for_change.h"
 
@@ -13,18 +13,28 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-size_t piece_begin(size_t count, uint32_t piece, uint32_t pieces) {
+size_t equal_piece_begin(size_t count, uint32_t piece, uint32_t pieces) {
   return count / pieces * piece + count % pieces * piece / pieces;  // no overflow
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : workers_(static_cast<size_t>(threads - 1)) {
+ThreadPool::ThreadPool(Team team) : team_(std::move(team)), workers_(team_.size() - 1) {
   interface_.context = this;
-  interface_.threads = static_cast<uint32_t>(threads);
-  interface_.run = [](void* self, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
-    static_cast<ThreadPool*>(self)->run(count, body, arg);
-  };
+  interface_.threads = static_cast<uint32_t>(team_.size());
+  interface_.run = run_team;
+  if (has_equal_shares(team_)) return;
+  double all = 0, before = 0;
+  for (const Place& place : team_) all += place.share;
+  for (const Place& place : team_) before_.push_back(before / all), before += place.share;
+}
+
+void ThreadPool::run_team(void* self, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+  static_cast<ThreadPool*>(self)->run(count, body, arg);
+}
+
+const ThreadPool* ThreadPool::behind(const pt_pool* pool) {
+  return pool != nullptr && pool->run == run_team ? static_cast<const ThreadPool*>(pool->context) : nullptr;
 }
 
 ThreadPool::~ThreadPool() {
@@ -61,13 +71,21 @@ void ThreadPool::run(size_t count, void (*body)(void*, size_t, size_t), void* ar
   for (uint32_t busy = busy_.load(std::memory_order_acquire); busy != 0;) busy = wait_for_change(busy_, busy);
 }
 
+size_t ThreadPool::piece_begin(uint32_t piece) const {
+  if (before_.empty()) return equal_piece_begin(count_, piece, interface_.threads);
+  if (count_ <= before_.size()) return std::min<size_t>(piece, count_);
+  if (piece >= before_.size()) return count_;
+  return std::min(count_, static_cast<size_t>(static_cast<double>(count_) * before_[piece]));
+}
+
 void ThreadPool::do_piece(uint32_t piece) {
-  const size_t begin = piece_begin(count_, piece, interface_.threads);
-  const size_t end = piece_begin(count_, piece + 1, interface_.threads);
+  const size_t begin = piece_begin(piece);
+  const size_t end = piece_begin(piece + 1);
   if (begin < end) body_(arg_, begin, end);
 }
 
 void ThreadPool::work(uint32_t piece) {
+  stay_on(team_[piece].processors);
   uint32_t seen = 0;
   for (;;) {
     seen = wait_for_change(round_, seen);
@@ -79,18 +97,27 @@ void ThreadPool::work(uint32_t piece) {
 
 int allowed_threads(int asked) {
   if (asked > 0) return asked;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  const std::vector<int> allowed = allowed_processors();
+  if (!allowed.empty()) return static_cast<int>(clusters_of(allowed).front().processors.size());
   return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
-  threads = allowed_threads(threads);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(std::min(threads, kMaxThreads)));
+  return create(team_of(std::min(allowed_threads(threads), kMaxThreads)));
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(Team team) {
+  const size_t threads = team.size();
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(std::move(team)));
   if (!pool->start())
     return fail("E0905", "the system gives no " + std::to_string(threads) + " threads", "", "use fewer threads");
   return pool;
+}
+
+std::vector<int> processors_of_caller(const pt_pool* pool) {
+  if (pool == nullptr) return {};
+  if (const ThreadPool* const own = ThreadPool::behind(pool)) return own->team().front().processors;
+  return processors_of(team_of(static_cast<int>(pool->threads)));  // which threads that a back end makes inherit
 }
 
 }  // namespace pantoum::host

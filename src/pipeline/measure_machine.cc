@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "host/this_machine.h"
+#include "host/thread_pool.h"
 #include "pipeline/measure_storage.h"
 #include "plan/simulate/time_limit.h"
 
@@ -21,9 +22,36 @@ constexpr double kShareOfMemory = 0.5;                 // of what is free: plann
 
 constexpr const char* kInMemory = ":memory:";
 
-// What a time depends on beside its op: another one of these has keys of its own.
-std::string machine_of(const host::KernelSet& kernels) {
-  return fmt::format("{}|{}|portable {}", host::processor_name(), kernels.name(), PANTOUM_VERSION);
+// What a time depends on beside its op: another one of these has keys of its own. `team` is named where the machine has several clusters.
+std::string machine_of(const host::KernelSet& kernels, const host::Team& team) {
+  const std::string processors = host::name_of(host::processors_of(team));
+  return fmt::format("{}|{}|portable {}{}{}", host::processor_name(), kernels.name(), PANTOUM_VERSION,
+                     processors.empty() ? "" : "|", processors);
+}
+
+// The places of the threads of the kernels' pool.
+host::Team team_of(const host::KernelSet& kernels) {
+  const host::ThreadPool* const own = host::ThreadPool::behind(kernels.pool());
+  return own != nullptr ? own->team() : host::team_of(static_cast<int>(kernels.pool()->threads));
+}
+
+// The speed of a team's fastest thread over that of its slowest.
+double spread_of(const host::Team& team) {
+  const auto [least, most] = std::ranges::minmax(team, {}, &host::Place::share);
+  return most.share / least.share;
+}
+
+// Memory for operands in turns, beside the largest op's.
+size_t bytes_to_measure(const Program& program) {
+  constexpr problem::Bytes kPlaces = problem::Bytes{64} << 20;
+  problem::Bytes largest = 0;
+  for (const problem::Op& op : program.cost.graph.ops) {
+    problem::Bytes bytes = 0;
+    for (const auto* const list : {&op.inputs, &op.outputs})
+      for (const int64_t tensor : *list) bytes += program.cost.graph.tensors[static_cast<size_t>(tensor)].bytes;
+    largest = std::max(largest, bytes);
+  }
+  return std::min(static_cast<uint64_t>(largest + largest / 4 + kPlaces), host::available_bytes() / 2);
 }
 
 problem::Bytes memory_of_operands() {
@@ -150,12 +178,15 @@ void MachineMeasurement::measure_storage(problem::Pager& pager) {
 }
 
 cost::MeasuringLimits MachineMeasurement::limits() {
+  const host::Team team = team_of(kernels_);
   const auto cache = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0;
   return {.seconds = left(),
           .memory_bytes = memory_of_operands(),
           .anew = measure_ == Measure::all,
           .pool = is_host_ ? kernels_.pool() : nullptr,
-          .machine = is_host_ ? machine_of(kernels_) : profile_,
+          .threads = request_.settings.threads.value_or(1),
+          .slowest = is_host_ ? spread_of(team) : 1,
+          .machine = is_host_ ? machine_of(kernels_, team) : profile_,
           .numerics = request_.options.question.freedoms.numerics,
           .settle = request_.measuring.settle,
           .energy_of = request_.measuring.energy_of,
@@ -176,6 +207,7 @@ std::string MachineMeasurement::costs_of(double share) const {
 }
 
 cost::MeasuredCosts MachineMeasurement::put_costs(Programs& programs, const cost::MeasuringLimits& limits) {
+  const host::StayOn processors(is_host_ ? host::processors_of_caller(kernels_.pool()) : std::vector<int>());
   std::vector<cost::Measurable> all;
   for (Program& program : programs) all.push_back({program.graph, program.cost});
   cost::MeasuredCosts measured = cost::measure_costs(all, *store_, limits);
@@ -210,17 +242,55 @@ cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
 
 cost::DeviceTimes MachineMeasurement::measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program,
                                                    std::span<std::byte> memory, cost::Bytes align, const pt_pool& pool,
-                                                   const std::string& machine, problem::Seconds seconds) {
+                                                   const std::string& machine, problem::Seconds seconds,
+                                                   const cost::WayKey& key) {
   if (store_ == nullptr) return {};
   cost::MeasuringLimits limits = this->limits();
   limits.seconds = request_.measuring.only_known || measure_ == Measure::known ? 0 : seconds;
+  if (limits.seconds <= 0) limits.anew = limits.settle = false;  // what the store has
   limits.pool = &pool;
   limits.machine = machine;
-  cost::DeviceTimes times = cost::measure_ways(ways, program.graph, program.cost, memory, align, *store_, limits);
+  cost::DeviceTimes times = cost::measure_ways(ways, program.graph, program.cost, memory, align, *store_, limits, key);
   if (times.store_failure)
     warnings_.push_back(fmt::format("measured times are not kept: {} ({})", times.store_failure->message,
                                     times.store_failure->where));
   return times;
+}
+
+MachineMeasurement::OnCluster MachineMeasurement::measure_cluster(const host::ThreadPool& pool, const Program& program,
+                                                                  double slower, problem::Seconds seconds) {
+  const auto threads = static_cast<int>(pool.interface()->threads);
+  const auto& ops = program.cost.graph.ops;
+  std::vector<cost::DeviceWay> first, other;
+  for (size_t op = 0; op < ops.size(); ++op)
+    for (size_t at = 0; at < ops[op].choices.size(); ++at) {
+      const pt_kernel* const kernel = program.cost.kernel_of[op][at];
+      if (kernel == nullptr || program.cost.threads_of[op][at] != threads) continue;
+      first.push_back({op, at, kernel, ops[op].choices[at].workspace_bytes, ops[op].choices[at].time_s});
+    }
+  other = first;
+  for (cost::DeviceWay& way : other) way.seconds *= slower;
+  const cost::WayKey key{cost::kProcessor, threads};
+  const auto align = static_cast<cost::Bytes>(program.cost.graph.device.align_bytes);
+  const bool measures = seconds > 0 && measure_ != Measure::off && measure_ != Measure::known;
+  std::vector<std::byte> memory(measures ? bytes_to_measure(program) : 0);
+  (void)measure_ways(first, program, {}, align, *kernels_.pool(), machine_of(kernels_, team_of(kernels_)), 0, key);
+  OnCluster found;
+  {
+    const host::StayOn processors(pool.team().front().processors);
+    found.times =
+        measure_ways(other, program, memory, align, *pool.interface(), machine_of(kernels_, pool.team()), seconds, key);
+  }
+  found.seconds.resize(ops.size());
+  for (size_t way = 0; way < first.size(); ++way) {
+    std::vector<cost::Seconds>& of = found.seconds[first[way].op];
+    const problem::Op& op = ops[first[way].op];
+    if (of.empty())
+      for (const problem::Choice& choice : op.choices) of.push_back(choice.time_s);
+    const double ratio = first[way].seconds > 0 ? other[way].seconds / first[way].seconds : 1;
+    of[first[way].like] *= ratio;
+  }
+  return found;
 }
 
 void MachineMeasurement::tell(std::vector<std::string>& warnings) const {

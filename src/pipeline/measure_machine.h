@@ -8,6 +8,7 @@
 
 #include "cost/device.h"
 #include "cost/device_engine.h"
+#include "cost/host_engines.h"
 #include "cost/profile_engines.h"
 #include "cost/measure.h"
 #include "cost/profile_store.h"
@@ -43,7 +44,17 @@ class MachineMeasurement {
   // Sets the seconds of the ways that an OpenCL device has to compute a program: known or measured ones, on operands in `memory`. Measures for
   // `seconds` at most. `machine`: what the times depend on.
   cost::DeviceTimes measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program, std::span<std::byte> memory,
-                                 cost::Bytes align, const pt_pool& pool, const std::string& machine, problem::Seconds seconds);
+                                 cost::Bytes align, const pt_pool& pool, const std::string& machine, problem::Seconds seconds,
+                                 const cost::WayKey& key = {});
+  // What the program's choices take on another cluster of processors than the kernels' pool is on.
+  struct OnCluster {
+    cost::EngineSeconds seconds;  // of choices on as many threads as its pool has
+    cost::DeviceTimes times;
+  };
+  // Measures each kernel there for `seconds` in all at most: its seconds are those of the kernels' pool times the ratio of the two measured times. A
+  // kernel that was not measured has the ratio of the others in the middle, or without any `slower`.
+  OnCluster measure_cluster(const host::ThreadPool& pool, const Program& program, double slower,
+                            problem::Seconds seconds);
   // Returns warnings about what could not be measured.
   void tell(std::vector<std::string>& warnings) const;
   // The seconds spent on measurements; and the seconds from the beginning to the last measurement, other work included.

@@ -12,6 +12,7 @@
 #include "check/claims.h"
 #include "check/replay.h"
 #include "cost/profile_engines.h"
+#include "pipeline/cluster_engines.h"
 #include "pipeline/device_engine.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
@@ -173,9 +174,13 @@ Result<cost::BuiltCostGraph> on_host_engines(Compiled& compiled, const PlanReque
                                              std::optional<problem::Seconds> seconds) {
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(const std::optional<DeviceAnswer> answer, ask_device(compiled, request, device, seconds));
+  ClusterTimes clusters;
+  if (seconds) {
+    PANTOUM_ASSIGN(clusters, measure_clusters(compiled, request, device, *seconds));
+  }
   cost::BuiltCostGraph built = compiled.training().cost;
   cost::add_engines(built, compiled.training().graph, device, request.engines, hand_off,
-                    answer ? answer->ways : std::vector<cost::DeviceWay>());
+                    answer ? answer->ways : std::vector<cost::DeviceWay>(), clusters.seconds);
   if (!request.settings.gangs) PANTOUM_TRY(cost::take_out_gangs(built, request.settings.allow_numerics_change));
   return built;
 }

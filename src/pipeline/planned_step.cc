@@ -74,6 +74,7 @@ Result<PlannedStep> finish_step(Compiled& compiled, const PlanRequest& request, 
   step.threads = request.kernel_threads;
   for (const cost::HostEngine& engine : request.engines) {
     step.engines.push_back(engine.opencl ? 0 : engine.threads);
+    step.engine_processors.push_back(engine.processors);
     step.opencl_device = engine.opencl.value_or(step.opencl_device);
   }
   if (problem::several_engines(training.cost.graph.device))  // threads stand for another device's engines
@@ -118,6 +119,7 @@ Result<train::TrainerOptions> trainer_options(const PlannedStep& step, const hos
   train::TrainerOptions made{.page_file = options.page_file.value_or(""),
                              .threads = step.threads,
                              .engines = step.engines,
+                             .engine_processors = step.engine_processors,
                              .opencl_device = step.opencl_device,
                              .direct_io = options.direct_io,
                              .encrypt = options.page_encryption,

@@ -27,6 +27,7 @@ struct PlannedStep {
   std::shared_ptr<const host::KernelSet> kernels;
   int threads = 1;
   std::vector<int> engines = {};               // threads of each, 0: the OpenCL device; empty: one engine
+  std::vector<std::vector<int>> engine_processors = {};  // of each
   int opencl_device = 0;                       // its number
   std::vector<std::byte> binary;               // of all programs
   std::vector<BatchPart> inputs, targets;      // of the whole model, in its order

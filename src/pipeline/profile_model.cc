@@ -25,6 +25,9 @@ Result<void> profile_engines(Compiled& compiled, const PlanRequest& request, Pro
   PANTOUM_ASSIGN(const cost::DeviceProfile profile, cost::load_device(request.device));
   PANTOUM_ASSIGN(profiled.device,
                  ask_device(compiled, request, profile, std::numeric_limits<problem::Seconds>::infinity()));
+  PANTOUM_ASSIGN(ClusterTimes clusters,
+                 measure_clusters(compiled, request, profile, std::numeric_limits<problem::Seconds>::infinity()));
+  profiled.clusters = std::move(clusters.answers);
   return {};
 }
 
@@ -120,6 +123,7 @@ Result<StepTimes> time_steps(const Compiled& compiled, const TimingRequest& requ
                               .pool = compiled.kernels->pool()};
   for (const cost::HostEngine& each : request.engines) {
     options.engines.push_back(each.opencl ? 0 : each.threads);
+    options.engine_processors.push_back(each.processors);
     options.opencl_device = each.opencl.value_or(options.opencl_device);
   }
   PANTOUM_ASSIGN(const auto engine, host::Engine::open(std::move(bytes), options));

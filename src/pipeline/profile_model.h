@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/cluster_engines.h"
 #include "pipeline/device_engine.h"
 #include "pipeline/measure_storage.h"
 #include "pipeline/pipeline.h"
@@ -53,6 +54,7 @@ struct Profiled {
   problem::Predicted unplanned;                // with everything kept
   std::optional<problem::Seconds> hand_off_s;  // between the engines; none: there is one
   std::optional<DeviceAnswer> device;          // none: no engine is an OpenCL device
+  std::vector<ClusterAnswer> clusters;         // engines on other clusters of processors than the first
   std::vector<StorageSpeed> storage;
   std::optional<problem::Plan> plan;  // of the steps, where some were run
   std::optional<StepTimes> steps;

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "base/custom_operators.h"
 #include "base/nearest_name.h"
 #include "cost/device.h"
 #include "cost/profile_engines.h"
+#include "host/thread_pool.h"
 #include "plan/attempts/objective_expression.h"
 #include "plan/attempts/planners.h"
 #include "plan/simulate/switches.h"
@@ -172,7 +172,7 @@ Result<PlanRequest> plan_request(const std::string& device, PlanOptions settings
     request.options.warm_start = request.start.get();
   }
   request.reserve = asked.reserve.count();
-  request.kernel_threads = asked.threads.value_or(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  request.kernel_threads = asked.threads.value_or(host::allowed_threads(0));
   PANTOUM_TRY(take_engines(request));
   request.kernels = static_cast<host::KernelSet::Choice>(asked.kernels);
   request.rewrite = {.search = request.runs("rewriting"),

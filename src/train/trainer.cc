@@ -822,6 +822,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                       .kernels = options.kernels,
                                                       .pool = options.pool,
                                                       .engines = options.engines,
+                                                      .engine_processors = options.engine_processors,
                                                       .opencl_device = options.opencl_device}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, Source::kPlan, "E0242"));

@@ -69,8 +69,9 @@ struct GroupRates {
 struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
-  int threads = 0;                // 0: all cores
+  int threads = 0;                // 0: host::allowed_threads
   std::vector<int> engines = {};  // of host::EngineOptions, for a plan of several engines
+  std::vector<std::vector<int>> engine_processors = {};  // the same
   int opencl_device = 0;          // the same
   bool direct_io = true;          // O_DIRECT; falls back, and says so, where the file system refuses it
   bool encrypt = true;            // page file and feature cache
