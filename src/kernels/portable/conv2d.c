@@ -39,12 +39,11 @@ pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish) 
   const conv2d c = describe(call);
   pt_shifted shifted = conv2d_shifted(call);
   shifted.finish = finish;
-  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)) {
-    PT_NAME(pt_shifted_run)(&shifted, call->pool);
-    return PT_OK;
-  }
   const pt_product product = conv_product(&c.of, pack_b, finish);
-  PT_NAME(pt_product_run)(&product, call->pool);
+  if (conv2d_is_shifted(call, &shifted, &product))
+    PT_NAME(pt_shifted_run)(&shifted, call->pool);
+  else
+    PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }
 
@@ -54,10 +53,9 @@ size_t PT_NAME(pt_conv2d_scratch)(const pt_call* call) {
   const conv2d c = describe(call);
   pt_shifted shifted = conv2d_shifted(call);
   shifted.finish = &finish;
-  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
-    return PT_NAME(pt_shifted_scratch)(&shifted, call->pool);
   const pt_product product = conv_product(&c.of, pack_b, &finish);
-  return PT_NAME(pt_product_scratch)(&product, call->pool);
+  return conv2d_is_shifted(call, &shifted, &product) ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
+                                                     : PT_NAME(pt_product_scratch)(&product, call->pool);
 }
 
 pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {

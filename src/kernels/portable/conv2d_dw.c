@@ -10,6 +10,23 @@ static conv2d describe(const pt_call* call) {
   return conv2d_of(&call->inputs[0], &call->outputs[0], &call->inputs[1], call);
 }
 
+/* How many of `most` positions, whose inputs begin at column `source` and lie a stride apart, have an input. */
+static ptrdiff_t inputs_from(const conv_shape* s, ptrdiff_t source, ptrdiff_t most) {
+  const ptrdiff_t left = (ptrdiff_t)s->width - source;
+  const ptrdiff_t inside = left <= 0 ? 0 : s->stride_w == 1 ? left : (left + s->stride_w - 1) / s->stride_w;
+  return inside < most ? inside : most;
+}
+
+static void take_column(const pt_real* from, ptrdiff_t step, ptrdiff_t count, pt_real* to) {
+  if (step == 1) {
+    PT_UNROLLED
+    for (ptrdiff_t at = 0; at < count; ++at) to[at * PT_GEMM_NR] = from[at];
+  } else {
+    PT_UNROLLED
+    for (ptrdiff_t at = 0; at < count; ++at) to[at * PT_GEMM_NR] = from[at * step];
+  }
+}
+
 /* Columns are weights (c, r, q), rows are output positions: each weight's inputs, run of positions after run. */
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
                    pt_real* panel) {
@@ -32,10 +49,10 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
       pt_real* to = panel + runs[run].at * PT_GEMM_NR + column;
       ptrdiff_t at = 0, source = conv_input_column(s, runs[run].column, tap.q);
       if (in_row >= 0 && in_row < (ptrdiff_t)s->height) {
-        from += in_row * (ptrdiff_t)s->width;
         for (; at < length && source < 0; ++at, source += s->stride_w) to[at * PT_GEMM_NR] = 0;
-        for (; at < length && source < (ptrdiff_t)s->width; ++at, source += s->stride_w)
-          to[at * PT_GEMM_NR] = from[source];
+        const ptrdiff_t inside = inputs_from(s, source, length - at);
+        take_column(from + in_row * (ptrdiff_t)s->width + source, s->stride_w, inside, to + at * PT_GEMM_NR);
+        at += inside;
       }
       for (; at < length; ++at) to[at * PT_GEMM_NR] = 0;
     }
@@ -52,6 +69,8 @@ pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
  * input; columns are output channels, whose gradients are transposed once per strip. The sums of a job stay on the
  * stack from the first sample to the last. Order of additions: ascending (n, p, q), as everywhere. */
 enum { kTurnedSums = 2048, kTurnedImage = 6144, kTurnedGradients = 2048, kTurnedPositions = 256 };
+/* From so many outputs on, the packed product takes less than the strips, which are packed anew for each 32 outputs. */
+enum { kManyOutputs = 64 };
 
 typedef struct turned {
   const conv2d* c;
@@ -98,9 +117,14 @@ static turned turn(const conv2d* c, size_t threads) {
 static void fill_strip(const turned* t, const pt_real* x, size_t channels, size_t row0, size_t rows, pt_real* image) {
   const conv_shape* s = &t->c->s;
   const size_t lines = strip_rows(t, rows);
-  for (size_t channel = 0; channel < channels; ++channel) {
+  const ptrdiff_t first = (ptrdiff_t)row0 * s->stride_h - s->pad_top;
+  const int as_it_is =
+      s->pad_left == 0 && t->padded_width == s->width && first >= 0 && (size_t)first + lines <= s->height;
+  for (size_t channel = 0; as_it_is && channel < channels; ++channel, image += lines * s->width)
+    memcpy(image, x + (channel * s->height + (size_t)first) * s->width, lines * s->width * sizeof(pt_real));
+  for (size_t channel = 0; !as_it_is && channel < channels; ++channel) {
     for (size_t line = 0; line < lines; ++line, image += t->padded_width) {
-      const ptrdiff_t row = (ptrdiff_t)row0 * s->stride_h - s->pad_top + (ptrdiff_t)line;
+      const ptrdiff_t row = first + (ptrdiff_t)line;
       const int inside = row >= 0 && row < (ptrdiff_t)s->height;
       conv_copy_run(image, (ptrdiff_t)t->padded_width, 0, 1,
                     x + (channel * s->height + (inside ? (size_t)row : 0)) * s->width, -s->pad_left, 1,
@@ -109,18 +133,18 @@ static void fill_strip(const turned* t, const pt_real* x, size_t channels, size_
   }
 }
 
-/* gradients[position][output]; outputs beyond the last are 0. */
+/* gradients[position][output] */
 static void fill_gradients(const turned* t, const pt_real* dy, size_t outputs, size_t positions, pt_real* gradients) {
   const size_t plane = t->c->s.out_height * t->c->s.out_width, block = t->block;
-  for (size_t position = 0; position < positions; ++position, gradients += block) {
-    for (size_t output = 0; output < outputs; ++output) gradients[output] = dy[output * plane + position];
-    for (size_t output = outputs; output < block; ++output) gradients[output] = 0;
+  for (size_t output = 0; output < outputs; ++output, dy += plane) {
+    PT_UNROLLED
+    for (size_t position = 0; position < positions; ++position) gradients[position * block + output] = dy[position];
   }
 }
 
 /* Adds one strip to the sums of a job. */
-static void add_strip(const turned* t, const pt_real* image, const pt_real* gradients, size_t channels, size_t rows,
-                      const size_t* a_at, const size_t* b_at, pt_real* sums) {
+static void add_strip(const turned* t, const pt_real* image, const pt_real* gradients, size_t channels, size_t outputs,
+                      size_t rows, const size_t* a_at, const size_t* b_at, pt_real* sums) {
   const conv_shape* s = &t->c->s;
   const size_t taps = s->kernel_h * s->kernel_w, weights = channels * taps, lines = strip_rows(t, rows);
   const pt_tile tile = t->block == 8 ? t->tiles.of_8x8 : t->block == 16 ? t->tiles.of_8x16 : t->tiles.of_8x32;
@@ -131,7 +155,8 @@ static void add_strip(const turned* t, const pt_real* image, const pt_real* grad
       a[row] =
           image + (tap.plane * lines + tap.r * (size_t)s->dilation_h) * t->padded_width + tap.q * (size_t)s->dilation_w;
     }
-    tile(a, a_at, gradients, b_at, rows * s->out_width, sums + weight * t->block);
+    tile(a, a_at, gradients, b_at, rows * s->out_width, sums + weight * t->block, t->block,
+         pt_least(8, weights - weight), outputs);
   }
 }
 
@@ -175,6 +200,7 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
                  outputs = pt_least(t->block, s->outputs - output0);
     const weights made = {group * s->outputs + output0, outputs, channel0, channels};
     begin_sums(t, &made, sums, sizeof sums);
+    memset(gradients, 0, sizeof gradients); /* of outputs beyond the last */
     for (size_t sample = 0; sample < s->samples; ++sample) {
       const size_t plane = sample * s->groups + group;
       const pt_real* x = t->c->of.x + (plane * s->channels + channel0) * s->height * s->width;
@@ -183,7 +209,7 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
         const size_t rows = pt_least(t->rows, s->out_height - row0);
         fill_strip(t, x, channels, row0, rows, image);
         fill_gradients(t, dy + row0 * s->out_width, outputs, rows * s->out_width, gradients);
-        add_strip(t, image, gradients, channels, rows, a_at, b_at, sums);
+        add_strip(t, image, gradients, channels, outputs, rows, a_at, b_at, sums);
       }
     }
     for (size_t output = 0; output < outputs; ++output)
@@ -198,7 +224,7 @@ pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
   if (s->samples == 0 || s->outputs == 0 || s->channels == 0 || s->out_height * s->out_width == 0)
     return PT_NAME(pt_conv2d_dw_reference)(call);
   const turned t = turn(&c, call->pool != NULL ? call->pool->threads : 1);
-  if (t.rows > 0) {
+  if (t.rows > 0 && s->outputs < kManyOutputs) {
     PT_NAME(pt_split)(call->pool, s->groups * t.blocks * t.channel_blocks, turned_jobs, (void*)&t);
     return PT_OK;
   }

@@ -39,7 +39,7 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
   const conv2d c = describe(call);
   const pt_shifted shifted = conv2d_dx_shifted(call, finish);
   const pt_product product = conv_dx_product(&c.of, pack_b, finish);
-  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
+  if (conv2d_is_shifted(call, &shifted, &product))
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
   else if (c.of.channels < 2)
     PT_NAME(pt_conv_dx_plain)(call, finish);
@@ -55,9 +55,8 @@ size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
   const pt_product product = conv_dx_product(&c.of, pack_b, &finish);
   const size_t rows = c.of.samples * c.of.groups * c.of.channels * c.s.height;
   const size_t plain = pt_shares(call->pool, rows) * c.s.width,
-               fast = conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)
-                          ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
-                          : PT_NAME(pt_product_scratch)(&product, call->pool);
+               fast = conv2d_is_shifted(call, &shifted, &product) ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
+                                                                  : PT_NAME(pt_product_scratch)(&product, call->pool);
   return plain > fast ? plain : fast;
 }
 

@@ -69,6 +69,12 @@ static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_fir
     for (ptrdiff_t i = end; i < length; ++i) to[i] = 0;
     return;
   }
+  if (to_step == 1 && from_step == 2) {
+    for (ptrdiff_t i = 0; i < begin; ++i) to[i] = 0;
+    for (ptrdiff_t i = begin; i < end; ++i) to[i] = from[first + i * 2];
+    for (ptrdiff_t i = end; i < length; ++i) to[i] = 0;
+    return;
+  }
   for (ptrdiff_t i = 0; i < length; ++i) to[i] = 0;
   for (ptrdiff_t i = begin; i < end; ++i) to[to_first + i * to_step] = from[first + i * from_step];
 }

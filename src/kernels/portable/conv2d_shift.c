@@ -6,7 +6,7 @@
 #include "kernels/portable/tiles.h"
 
 enum { kRows = 8, kColumns = 32, kThinColumns = 128 }; /* the thin tile has one row */
-enum { kMostRows = 64, kFewImages = 8 };
+enum { kMostRows = 64, kFewImages = 8, kWide = 16 };
 static const double kLowStrip = 1.05; /* work of low strips over the least */
 
 #if defined(__GNUC__)
@@ -22,6 +22,8 @@ typedef struct strips {
   size_t rows, per_image;    /* output rows of a strip; strips of an image */
   size_t planes;             /* source planes held at once */
   size_t tile_rows, tile_columns;
+  int by_rows; /* tiles lie in one row of outputs, and make no others */
+  double work; /* of an image */
 } strips;
 
 /* Are outputs accumulated in a scratch? */
@@ -37,17 +39,23 @@ static size_t scratch_of_strip(const strips* s) {
   return s->c->outputs * s->rows * s->c->out_width;
 }
 
+static size_t columns_of_tiles(const strips* s, size_t columns) {
+  if (s->tile_rows == kRows) return pt_tile_columns(&s->tiles, columns);
+  return (columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns;
+}
+
 /* Work per output row of strips of `rows`: tiles (columns beyond the image are wasted) and copies (the halo is copied
  * twice). 0: they do not fit. */
 static double work_of(const strips* s, size_t rows, size_t* planes) {
   const pt_shifted* c = s->c;
   const size_t taps = c->kernel_h * c->kernel_w;
   const size_t all_rows = (c->outputs + s->tile_rows - 1) / s->tile_rows * s->tile_rows;
-  const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
+  const size_t size = plane_size(s, rows),
+               columns = s->by_rows ? rows * c->out_width : (rows - 1) * s->padded_width + c->out_width;
   if (size + s->tile_columns > PT_SHIFT_IMAGE) return 0;
   *planes = pt_least(c->planes, pt_least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
   const double chunks = (double)((c->planes + *planes - 1) / *planes),
-               tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
+               tile = (double)(columns_of_tiles(s, columns) * all_rows);
   return (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
 }
 
@@ -69,6 +77,7 @@ static void choose_strips(strips* s) {
   for (size_t rows = 1; low && rows < s->rows; ++rows)
     if (work_of(s, rows, &planes) <= best * kLowStrip) s->rows = rows, s->planes = planes;
   s->per_image = (c->out_height + s->rows - 1) / s->rows;
+  s->work = best * (double)c->out_height;
 }
 
 static strips describe(const pt_shifted* c) {
@@ -80,6 +89,7 @@ static strips describe(const pt_shifted* c) {
   s.halo = (c->kernel_h - 1) * c->dilation_h;
   s.tile_rows = c->outputs < 4 ? 1 : kRows;
   s.tile_columns = c->outputs < 4 ? kThinColumns : kColumns;
+  s.by_rows = s.tile_rows == kRows && c->out_width % (s.tiles.unit < kWide ? kWide : s.tiles.unit) == 0;
   if (c->kernel_h * c->kernel_w <= PT_SHIFT_TAPS) choose_strips(&s);
   return s;
 }
@@ -94,9 +104,14 @@ static void fill_image(const strips* s, const pt_real* source, size_t plane0, si
                                       : padded; /* the first column of the row that lies on the source */
   ptrdiff_t to = c->left + width < padded ? c->left + width : padded;
   if (to < from) to = from;
-  for (size_t plane = 0; plane < planes; ++plane) {
-    for (size_t row = 0; row < rows + s->halo; ++row, image += padded) {
-      const ptrdiff_t at = (ptrdiff_t)(row0 + row) - c->top;
+  const ptrdiff_t first = (ptrdiff_t)row0 - c->top;
+  const size_t lines = rows + s->halo, size = lines * s->padded_width;
+  const int as_it_is = from == 0 && to == padded && width == padded && first >= 0 && (size_t)first + lines <= c->height;
+  for (size_t plane = 0; as_it_is && plane < planes; ++plane, image += size)
+    memcpy(image, source + ((plane0 + plane) * c->height + (size_t)first) * c->width, size * sizeof(pt_real));
+  for (size_t plane = 0; !as_it_is && plane < planes; ++plane) {
+    for (size_t row = 0; row < lines; ++row, image += padded) {
+      const ptrdiff_t at = first + (ptrdiff_t)row;
       if (at < 0 || at >= (ptrdiff_t)c->height) {
         memset(image, 0, (size_t)padded * sizeof(pt_real));
         continue;
@@ -140,19 +155,31 @@ typedef struct run { /* [at, at + length) of a tile's row are outputs [to, to + 
   size_t at, to, length;
 } run;
 
-/* The outputs among the columns of a strip's tile. */
-static size_t output_runs(const strips* s, size_t rows, size_t column0, run* runs) {
-  const size_t padded = s->padded_width, width = s->c->out_width;
-  const size_t column1 = column0 + s->tile_columns;
+/* The columns of the tile that begins at `column0` of a strip's outputs: flattened rows of the padded width. */
+typedef struct panel {
+  size_t column0, columns;
+} panel;
+
+/* The tile that follows the one that ends at column `at`; no columns behind the last. */
+static panel next_panel(const strips* s, size_t rows, size_t at) {
+  const size_t padded = s->padded_width, width = s->c->out_width, end = (rows - 1) * padded + width;
+  if (s->by_rows && at % padded >= width) at += padded - at % padded;
+  const size_t last = s->by_rows ? at / padded * padded + width : end;
+  return (panel){at, at < end ? pt_least(s->tile_columns, last - at) : 0};
+}
+
+/* The outputs among the columns of a panel. Rows that follow each other without a gap are as one. */
+static size_t output_runs(const strips* s, panel of, run* runs) {
+  const int whole = s->padded_width == s->c->out_width;
+  const size_t padded = s->padded_width, width = s->c->out_width, column1 = of.column0 + of.columns;
   size_t count = 0;
-  for (size_t column = column0; column < column1;) {
-    const size_t row = column / padded, q = column % padded;
-    if (row >= rows) break;
-    const size_t end = pt_least((row + 1) * padded, column1);
+  for (size_t column = of.column0; column < column1;) {
+    const size_t row = column / padded, q = column % padded,
+                 end = whole ? column1 : pt_least((row + 1) * padded, column1);
     if (q < width) {
-      runs[count].at = column - column0;
+      runs[count].at = column - of.column0;
       runs[count].to = row * width + q;
-      runs[count++].length = pt_least(width - q, end - column);
+      runs[count++].length = whole ? end - column : pt_least(width - q, end - column);
     }
     column = end;
   }
@@ -160,30 +187,37 @@ static size_t output_runs(const strips* s, size_t rows, size_t column0, run* run
 }
 
 /* Computes one panel of columns for all outputs: continues the sums in y, or starts them with +0; the last chunk adds the
- * bias. */
+ * bias. Outputs that lie side by side are summed where they are. */
 static void run_panel(const strips* s, size_t image, target to, size_t plane0, size_t count, const size_t* a_at,
-                      const size_t* b_at, const pt_real* panel, const run* runs, size_t run_count, int last) {
+                      const size_t* b_at, const pt_real* from, const run* runs, size_t run_count, int last) {
   const pt_shifted* c = s->c;
-  const size_t height = s->tile_rows, columns = s->tile_columns;
+  const size_t height = s->tile_rows, columns = runs[run_count - 1].at + runs[run_count - 1].length;
+  const pt_tile tile = height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32;
   const pt_real* first = c->a + image % c->groups * c->a_image + plane0 * c->a_plane;
   const pt_real* bias = last && c->bias != NULL ? c->bias + image % c->groups * c->outputs : NULL;
+  const int goes_on = plane0 > 0 || c->goes_on,
+            whole = runs[0].length == columns && height > 1 && columns % s->tiles.unit == 0;
   pt_real acc[kRows * kColumns];
   for (size_t m0 = 0; m0 < c->outputs; m0 += height) {
     const size_t rows = pt_least(height, c->outputs - m0);
+    const int in_place = whole && rows == kRows;
     pt_real* y = to.y + m0 * to.plane;
+    pt_real* sums = in_place ? y + runs[0].to : acc;
+    const size_t sums_row = in_place ? to.plane : s->tile_columns;
     const pt_real* a[kRows];
     for (size_t row = 0; row < kRows; ++row)
       a[row] = first + (m0 + pt_least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
-    memset(acc, 0, sizeof acc);
-    for (size_t row = 0; (plane0 > 0 || c->goes_on) && row < rows; ++row)
+    if (!in_place) memset(acc, 0, sizeof acc);
+    for (size_t row = 0; in_place && !goes_on && row < rows; ++row) pt_zero_row(sums + row * sums_row, columns);
+    for (size_t row = 0; goes_on && !in_place && row < rows; ++row)
       for (size_t i = 0; i < run_count; ++i)
-        memcpy(acc + row * columns + runs[i].at, y + row * to.plane + runs[i].to, runs[i].length * sizeof(pt_real));
-    (height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32)(a, a_at, panel, b_at, count, acc);
-    for (size_t row = 0; row < rows; ++row) {
+        memcpy(acc + row * sums_row + runs[i].at, y + row * to.plane + runs[i].to, runs[i].length * sizeof(pt_real));
+    tile(a, a_at, from, b_at, count, sums, sums_row, rows, columns);
+    for (size_t row = 0; row < rows && (bias != NULL || !in_place); ++row) {
       if (bias != NULL)
-        for (size_t column = 0; column < columns; ++column) acc[row * columns + column] += bias[m0 + row];
-      for (size_t i = 0; i < run_count; ++i)
-        memcpy(y + row * to.plane + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
+        for (size_t column = 0; column < columns; ++column) sums[row * sums_row + column] += bias[m0 + row];
+      for (size_t i = 0; !in_place && i < run_count; ++i)
+        memcpy(y + row * to.plane + runs[i].to, acc + row * sums_row + runs[i].at, runs[i].length * sizeof(pt_real));
     }
   }
 }
@@ -204,25 +238,25 @@ static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
     const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows,
                  rows = pt_least(s->rows, c->out_height - row0);
     const pt_real* source = c->source + index * c->planes * c->height * c->width;
-    const size_t columns = (rows - 1) * s->padded_width + c->out_width;
     const target to = target_of(s, index, row0, share);
     for (size_t plane0 = 0; plane0 < c->planes; plane0 += s->planes) {
       const size_t planes = pt_least(s->planes, c->planes - plane0);
       fill_image(s, source, plane0, planes, row0, rows, image);
       tap_offsets(s, planes, rows, a_at, b_at);
-      for (size_t column0 = 0; column0 < columns; column0 += s->tile_columns) {
+      for (panel at = next_panel(s, rows, 0); at.columns > 0; at = next_panel(s, rows, at.column0 + at.columns)) {
         run runs[kThinColumns];
-        const size_t run_count = output_runs(s, rows, column0, runs);
-        run_panel(s, index, to, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count,
-                  plane0 + planes == c->planes);
+        const size_t run_count = output_runs(s, at, runs);
+        if (run_count > 0)
+          run_panel(s, index, to, plane0, planes * taps, a_at, b_at, image + at.column0, runs, run_count,
+                    plane0 + planes == c->planes);
       }
     }
     finish_strip(c, index, row0, rows, to);
   }
 }
 
-int PT_NAME(pt_shifted_fits)(const pt_shifted* c) {
-  return c->planes > 0 && describe(c).rows != 0;
+double PT_NAME(pt_shifted_work)(const pt_shifted* c) {
+  return c->planes > 0 ? describe(c).work : 0;
 }
 
 size_t PT_NAME(pt_shifted_scratch)(const pt_shifted* c, const pt_pool* pool) {

@@ -26,8 +26,8 @@ typedef struct pt_shifted {
   int goes_on;                    /* sums begin with what y holds */
 } pt_shifted;
 
-/* Is the work of a shape that the strips hold? */
-int PT_NAME(pt_shifted_fits)(const pt_shifted* c);
+/* Of one image, as pt_product_work counts; 0: of a shape that the strips do not hold. */
+double PT_NAME(pt_shifted_work)(const pt_shifted* c);
 /* Elements of scratch for a finish. */
 size_t PT_NAME(pt_shifted_scratch)(const pt_shifted* c, const pt_pool* pool);
 void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool);

@@ -67,3 +67,9 @@ static inline pt_shifted conv2d_dx_shifted(const pt_call* call, const pt_finish*
 static inline int conv2d_is_dense(const pt_call* call) {
   return call->ints[PT_CONV_STRIDE_H] == 1 && call->ints[PT_CONV_STRIDE_W] == 1;
 }
+
+/* Is it less work over a shifted image than as the product? */
+static inline int conv2d_is_shifted(const pt_call* call, const pt_shifted* shifted, const pt_product* product) {
+  const double work = conv2d_is_dense(call) ? PT_NAME(pt_shifted_work)(shifted) : 0;
+  return work > 0 && work <= PT_NAME(pt_product_work)(product);
+}

@@ -14,6 +14,7 @@ static int is_apart(const pt_product* product) {
 typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
+  size_t unit; /* of the tile's columns */
   size_t width, column_blocks, row_blocks, rows_per_block;
   int goes_on; /* sums continue from the values in C */
 } run_state;
@@ -32,16 +33,20 @@ static void run_tile(const run_state* state, const job* j, size_t row0, size_t c
   const size_t rows = pt_least(PT_GEMM_MR, j->rows - row0), columns = pt_least(PT_GEMM_NR, j->columns - column0);
   const pt_real* first = product->a_of(product->context, j->batch) + j->row0 * product->a_row;
   pt_real* c = j->c + row0 * j->c_row + column0;
+  const int goes_on = k0 > 0 || state->goes_on, in_place = rows == PT_GEMM_MR && columns % state->unit == 0;
   const pt_real* a[PT_GEMM_MR];
   pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
-  memset(acc, 0, sizeof acc);
-  for (size_t row = 0; row < PT_GEMM_MR; ++row) {
-    a[row] = first +
-             (row0 + pt_least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
-    if ((k0 > 0 || state->goes_on) && row < rows)
-      memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
+  for (size_t row = 0; row < PT_GEMM_MR; ++row) /* rows beyond the last repeat it and are not stored */
+    a[row] = first + (row0 + pt_least(row, rows - 1)) * product->a_row;
+  if (in_place) {
+    for (size_t row = 0; !goes_on && row < PT_GEMM_MR; ++row) pt_zero_row(c + row * j->c_row, columns);
+    state->tile(a, offsets, panel, panel_rows, count, c, j->c_row, rows, columns);
+    return;
   }
-  state->tile(a, offsets, panel, panel_rows, count, acc);
+  memset(acc, 0, sizeof acc);
+  for (size_t row = 0; goes_on && row < rows; ++row)
+    memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
+  state->tile(a, offsets, panel, panel_rows, count, acc, PT_GEMM_NR, rows, columns);
   for (size_t row = 0; row < rows; ++row) memcpy(c + row * j->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
 }
 
@@ -110,8 +115,15 @@ static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
 /* Rows are split too where there are too few jobs for the threads. Narrow jobs of many rows need little scratch. */
 static run_state cut(const pt_product* product, const pt_pool* pool) {
   const size_t width = is_apart(product) && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
-  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32,  width, (product->n + width - 1) / width, 1,
-                     0,       (product->terms & PT_GOES_ON) != 0};
+  const pt_tiles tiles = PT_NAME(pt_tiles_here)();
+  run_state state = {product,
+                     tiles.of_8x32,
+                     tiles.unit,
+                     width,
+                     (product->n + width - 1) / width,
+                     1,
+                     0,
+                     (product->terms & PT_GOES_ON) != 0};
   const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
   size_t rows = product->m;
   if (threads > 1 && jobs < 4 * threads) {
@@ -125,6 +137,13 @@ static run_state cut(const pt_product* product, const pt_pool* pool) {
 
 static int is_empty(const pt_product* product) {
   return product->batches == 0 || product->m == 0 || product->n == 0;
+}
+
+double PT_NAME(pt_product_work)(const pt_product* product) {
+  const pt_tiles here = PT_NAME(pt_tiles_here)();
+  const size_t rows = (product->m + PT_GEMM_MR - 1) / PT_GEMM_MR * PT_GEMM_MR,
+               tiles = rows * pt_tile_columns(&here, product->n), blocks = (product->k + PT_GEMM_KC - 1) / PT_GEMM_KC;
+  return (double)(tiles * product->k) / 8 + (double)(tiles * blocks) + 2. * (double)(product->n * product->k);
 }
 
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool) {

@@ -47,12 +47,29 @@ static inline void pt_pack_strided(const pt_real* b, size_t k_step, size_t colum
     for (size_t kk = 0; kk < count; ++kk) memcpy(panel + kk * PT_GEMM_NR, b + kk * k_step, columns * sizeof(pt_real));
     return;
   }
-  for (size_t column = 0; column < columns; ++column)
-    for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = b[column * column_step + kk * k_step];
+  for (size_t column = 0; column < columns; ++column) {
+    const pt_real* from = b + column * column_step;
+    if (k_step == 1) {
+      PT_UNROLLED
+      for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = from[kk];
+    } else {
+      for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = from[kk * k_step];
+    }
+  }
+}
+
+/* Most rows are as wide as a panel: a number that the compiler knows takes no call. */
+static inline void pt_zero_row(pt_real* to, size_t columns) {
+  if (columns == PT_GEMM_NR)
+    memset(to, 0, PT_GEMM_NR * sizeof(pt_real));
+  else
+    memset(to, 0, columns * sizeof(pt_real));
 }
 
 /* Runs the product; threads share the outputs, never one sum. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
+/* Of one batch, in eighths of a tile's multiply-accumulates; an element that is packed counts as two. */
+double PT_NAME(pt_product_work)(const pt_product* product);
 /* Elements of scratch for a product that has a finish. */
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool);
 

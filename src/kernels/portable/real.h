@@ -35,6 +35,13 @@ typedef float pt_real;
 #define PT_IVDEP
 #endif
 
+/* Stands before a short loop that moves elements one by one. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define PT_UNROLLED _Pragma("GCC unroll 4")
+#else
+#define PT_UNROLLED
+#endif
+
 /* Functions for the wider vectors of x86-64; the processor is asked before they are called. */
 #if defined(__GNUC__) && defined(__x86_64__)
 #define PT_HAS_AVX

@@ -74,7 +74,7 @@ static void multiply(const pt_step_weight* weight, const pt_real* a, pt_real* c,
       for (size_t row = 0; row < tall; ++row) /* those beyond the last repeat it and are not stored */
         from[row] = a + (row0 + pt_least(row, here - 1)) * weight->k;
       for (size_t k0 = 0; k0 < weight->k; k0 += kDepth) {
-        tile(from, along, panel + k0 * wide, down, pt_least(kDepth, weight->k - k0), sums);
+        tile(from, along, panel + k0 * wide, down, pt_least(kDepth, weight->k - k0), sums, wide, here, columns);
         for (size_t row = 0; row < tall; ++row) from[row] += kDepth;
       }
       for (size_t row = 0; row < here; ++row)

@@ -109,7 +109,7 @@ void PT_NAME(pt_winograd_add)(const pt_winograd_form* form, const pt_winograd_su
   for (size_t kk = 0; kk < pt_least(PT_WINOGRAD_CHUNK, s->count); ++kk) a_at[kk] = kk * 8, b_at[kk] = kk * columns;
   for (size_t k = 0; k < s->count; k += PT_WINOGRAD_CHUNK) {
     for (size_t row = 0; row < 8; ++row) rows[row] = a + k * 8 + row;
-    tile(rows, a_at, b + k * columns, b_at, pt_least(PT_WINOGRAD_CHUNK, s->count - k), acc);
+    tile(rows, a_at, b + k * columns, b_at, pt_least(PT_WINOGRAD_CHUNK, s->count - k), acc, columns, 8, columns);
   }
 }
 
