@@ -1,8 +1,10 @@
 """Instructions of the portable kernels on aarch64 and on x86-64, counted in QEMU's user mode: rows `instructions NAME` of out/bench/aarch64.json.
 
-usage: count.py [--only TEXT] [--machines aarch64,x86_64] [--algorithm blocked] [--out FOLDER]
+usage: count.py [--only TEXT] [--machines aarch64,x86_64] [--algorithm blocked] [--onednn FOLDER] [--out FOLDER]
 A kernel's own instructions, from its entry to its return, per multiply-accumulate of its definition (those on the padding count as work), or per element of a loss's first operand.
-The counts are exact. Kernels are compiled as the release build compiles them. Needs aarch64-linux-gnu-gcc, gcc, and qemu-aarch64 and qemu-x86_64 of QEMU 7.2 or later.
+The counts are exact. Kernels are compiled as the release build compiles them. With --onednn, what
+oneDNN takes on aarch64 for products and convolutions stands beside them, in layouts of its own choice: FOLDER has Debian's packages libdnnl2, libdnnl-dev and libgomp1 for arm64,
+unpacked by dpkg-deb -x. Needs aarch64-linux-gnu-gcc, gcc, and qemu-aarch64 and qemu-x86_64 of QEMU 7.2 or later.
 """
 import argparse
 import concurrent.futures
@@ -19,9 +21,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLAGS = ["-std=gnu99", "-O3", "-DNDEBUG", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns", "-fno-semantic-interposition", "-fvisibility=hidden",
          "-I", os.path.join(ROOT, "include"), "-I", os.path.join(ROOT, "src")]
-# a compiler, its nm, and an emulator; of x86-64 the widest vectors that it has are 32 bytes
-MACHINES = {"aarch64": ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-nm", ["qemu-aarch64"]), "x86_64": ("gcc", "nm", ["qemu-x86_64", "-cpu", "max"])}
-MOST = .75  # instructions per multiply-accumulate: two for four lanes are .5
+# A compiler, its nm, and an emulator: of a processor with NEON alone, and of one with AVX2, the widest vectors of x86-64 that QEMU has.
+MACHINES = {"aarch64": ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-nm", ["qemu-aarch64", "-cpu", "cortex-a72"]), "x86_64": ("gcc", "nm", ["qemu-x86_64", "-cpu", "max"])}
+# Instructions per multiply-accumulate: two for four lanes are .5. A depthwise convolution has one input per output, and ten columns are two vectors and a half: both
+# have no target.
+MOST = .75
 
 
 class Case(NamedTuple):
@@ -29,7 +33,8 @@ class Case(NamedTuple):
     op: str
     words: list
     work: int  # multiply-accumulates, or elements
-    target: bool
+    most: float | None  # instructions per unit of work
+    onednn: tuple = ()  # what onednn.cc is asked
 
 
 def tensor(role, *dims, below=0):
@@ -46,11 +51,16 @@ def convolution(op, samples, channels, outputs, extent, kernel, stride=1, groups
     return [ints, *[tensor("in", *dims) for dims in inputs], tensor("out", *output)], math.prod(y) * channels // groups * kernel * kernel
 
 
+def onednn_words(op, samples, channels, outputs, extent, kernel, stride=1, groups=1):
+    return {"conv2d": "forward", "conv2d_dx": "data", "conv2d_dw": "weights"}[op], samples, channels, outputs, extent, kernel, stride, groups
+
+
 def convolutions(network, shape, *sizes):
-    # a depthwise convolution has one input per output: loads alone are as many as additions
     for op, way in (("conv2d", ""), ("conv2d_dx", ", input gradient"), ("conv2d_dw", ", weight gradient")):
+        if op == "conv2d_dx" and sizes[1] == 3:
+            continue  # a step needs no gradient of its data
         words, work = convolution(op, *sizes)
-        yield Case(f"{network}: {shape}{way}", op, words, work, len(sizes) < 7)
+        yield Case(f"{network}: {shape}{way}", op, words, work, MOST if len(sizes) < 7 else None, onednn_words(op, *sizes))
 
 
 def products(network, rows, inputs, outputs):
@@ -58,7 +68,8 @@ def products(network, rows, inputs, outputs):
     for way, ints, left, right, made in (("", "0,0", (rows, inputs), (inputs, outputs), (rows, outputs)),
                                          (", input gradient", "0,1", (rows, outputs), (inputs, outputs), (rows, inputs)),
                                          (", weight gradient", "1,0", (rows, inputs), (rows, outputs), (inputs, outputs))):
-        yield Case(f"{network}: product {shape}{way}", "matmul", [f"ints={ints}", tensor("in", *left), tensor("in", *right), tensor("out", *made)], work, True)
+        yield Case(f"{network}: product {shape}{way}", "matmul", [f"ints={ints}", tensor("in", *left), tensor("in", *right), tensor("out", *made)], work, MOST if outputs >= 16 else None,
+                   () if way else ("matmul", rows, inputs, outputs))
 
 
 def attention(network, heads, places, width):
@@ -67,7 +78,7 @@ def attention(network, heads, places, width):
     words = ["ints=0,0,0,1,0,0", "reals=.125,0,0"]
     for op, way, inputs, outputs, products_of in (("attention", "", 3, 1, 2), ("attention_grad", ", gradient", 4, 3, 5)):
         yield Case(f"{network}: attention {heads} x {places} x {width}{way}", op, [*words, *[tensor("in", *operand)] * inputs, *[tensor("out", *operand)] * outputs],
-                   products_of * heads * places * places * width, False)
+                   products_of * heads * places * places * width, None)
 
 
 def losses(rows, classes):
@@ -76,7 +87,7 @@ def losses(rows, classes):
                                    ("bce_with_logits", [], [], tensor("in", *dims))):
         for grad in ("", "_grad"):
             made = tensor("out", *dims) if grad else tensor("out", 1)
-            yield Case(f"loss: {op}{grad} {rows} x {classes}", op + grad, [*ints, *reals, tensor("in", *dims), other, made], rows * classes, False)
+            yield Case(f"loss: {op}{grad} {rows} x {classes}", op + grad, [*ints, *reals, tensor("in", *dims), other, made], rows * classes, None)
 
 
 CASES = [
@@ -143,6 +154,32 @@ class Counter:
         return counted, done.stdout.strip()
 
 
+class OneDnn:
+    """oneDNN of `unpacked` on the emulated processor."""
+
+    def __init__(self, unpacked, folder):
+        compiler, nm, self.emulator = MACHINES["aarch64"]
+        place = os.path.join(folder, "onednn")
+        self.program, self.plugin = place, os.path.join(folder, "aarch64", "count.so")
+        libraries = os.path.join(unpacked, "usr", "lib", "aarch64-linux-gnu")
+        subprocess.run([compiler.replace("gcc", "g++"), "-std=c++20", "-O2", "-no-pie", "-idirafter", os.path.join(unpacked, "usr", "include"), os.path.join(HERE, "onednn.cc"),
+                        os.path.join(libraries, "libdnnl.so.2"), f"-Wl,-rpath-link,{libraries},--allow-shlib-undefined", "-o", place], check=True)
+        self.emulator = [*self.emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={libraries}", "-E", "OMP_NUM_THREADS=1"]
+        with open(place + ".symbols", "w", encoding="ascii") as file:
+            subprocess.run([nm, "-nS", place], stdout=file, check=True)
+
+    def count(self, words):
+        """Instructions, and the name of the implementation that it chose."""
+        with open(self.program + ".kernels", "w", encoding="ascii") as file:
+            file.write("run_onednn\n")
+        plugin = f"{self.plugin},symbols={self.program}.symbols,out={self.program}.counts,kernels={self.program}.kernels,caller=compute,turn=turn"
+        done = subprocess.run([*self.emulator, "-plugin", plugin, self.program, *map(str, words)], capture_output=True, text=True, timeout=600)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip()[-400:])
+        with open(self.program + ".counts", encoding="ascii") as file:
+            return next(int(line.split()[2]) for line in file if line.startswith("#kernel")), done.stdout.strip()
+
+
 def plain(op):
     """Has it one algorithm alone?"""
     return not op.startswith(("conv2d", "matmul", "attention"))
@@ -179,6 +216,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--machines", default=",".join(MACHINES))
     parser.add_argument("--algorithm", default="blocked")
+    parser.add_argument("--onednn", default="")
     parser.add_argument("--folder", default=os.path.join(ROOT, "build", "aarch64-count"))
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
     args = parser.parse_args()
@@ -188,13 +226,18 @@ def main():
         return
     sys.path.insert(0, os.path.dirname(HERE))
     from table import Table
-    table, raw = Table(), {}
+    table, raw, onednn = Table(), {}, None
     for case, taken, same in measure([each for each in CASES if args.only in each.name], machines, args.folder, args.algorithm):
         others = ", ".join(f"{machine} {value:.3g}" for machine, value in zip(machines[1:], taken[1:]))
-        name, good = f"instructions {case.name}", (not case.target or taken[0] <= MOST) and same
+        name, good = f"instructions {case.name}", (case.most is None or taken[0] <= case.most) and same
         raw[name] = {**dict(zip(machines, taken)), "work": case.work, "same_bits": same}
-        table.add(name, taken[0], "per element" if plain(case.op) else "per multiply-accumulate", f"<= {MOST}" if case.target else "none", good,
+        unit = "per element" if plain(case.op) else "per multiply-accumulate"
+        table.add(name, taken[0], unit, "none" if case.most is None else f"<= {case.most}", good,
                   others + (", the same bits" if same else ", OTHER bits") * (len(machines) > 1))
+        if args.onednn and case.onednn:
+            onednn = onednn or OneDnn(args.onednn, args.folder)
+            instructions, chosen = onednn.count(case.onednn)
+            table.add(f"instructions of oneDNN {case.name}", instructions / case.work, unit, "none", True, chosen)
     save(os.path.join(args.out, "aarch64.json"), table.rows, raw)
 
 

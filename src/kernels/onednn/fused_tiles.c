@@ -51,8 +51,8 @@ static void rounding(const float* const* a, const size_t* a_at, const float* b, 
         acc[row * acc_row + column] += b[b_at[kk] + column] * a[row][a_at[kk]];
 }
 pt_tiles pt_fused_tiles_here(void) {
-  if (__builtin_cpu_supports("avx512f")) return (pt_tiles){avx512_8x32, NULL, NULL, avx512_1x128, 32};
+  if (__builtin_cpu_supports("avx512f")) return (pt_tiles){avx512_8x32, NULL, NULL, avx512_1x128, 32, 0};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return (pt_tiles){avx2_8x32, NULL, NULL, avx2_1x128, 32};
-  return (pt_tiles){rounding, NULL, NULL, rounding, 1};
+    return (pt_tiles){avx2_8x32, NULL, NULL, avx2_1x128, 32, 0};
+  return (pt_tiles){rounding, NULL, NULL, rounding, 1, 0};
 }

@@ -1,4 +1,5 @@
 #include "kernels/portable/conv2d.h"
+#include "kernels/portable/conv2d_dx_strided.h"
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/kernels.h"
@@ -43,6 +44,8 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
   else if (c.of.channels < 2)
     PT_NAME(pt_conv_dx_plain)(call, finish);
+  else if (!conv2d_is_dense(call) && finish == NULL && call->terms == PT_ALL_TERMS)
+    PT_NAME(pt_conv2d_dx_strided)(call);
   else
     PT_NAME(pt_product_run)(&product, call->pool);
 }

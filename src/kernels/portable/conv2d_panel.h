@@ -1,6 +1,8 @@
 /* Panels of implicit im2col: runs of positions within one image row, copied without a division per element. */
 #pragma once
 
+#include <string.h>
+
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/conv_product.h"
 
@@ -53,6 +55,8 @@ static inline void conv_tap_next(const conv_shape* s, conv_tap* tap) {
   ++tap->plane;
 }
 
+enum { kLongRun = 8 }; /* shorter ones are copied sooner than a function is called */
+
 /* to[i * to_step] = from[first + i * from_step] for the i whose source lies in [0, width) and whose target in [0,
  * length); 0 elsewhere. */
 static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_first, ptrdiff_t to_step,
@@ -65,7 +69,10 @@ static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_fir
   if (begin > end) begin = end;
   if (to_step == 1 && from_step == 1) {
     for (ptrdiff_t i = 0; i < begin; ++i) to[i] = 0;
-    for (ptrdiff_t i = begin; i < end; ++i) to[i] = from[first + i];
+    if (end - begin >= kLongRun)
+      memcpy(to + begin, from + first + begin, (size_t)(end - begin) * sizeof(pt_real));
+    else
+      for (ptrdiff_t i = begin; i < end; ++i) to[i] = from[first + i];
     for (ptrdiff_t i = end; i < length; ++i) to[i] = 0;
     return;
   }

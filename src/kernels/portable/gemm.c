@@ -15,6 +15,7 @@ typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
   size_t unit; /* of the tile's columns */
+  int packs;   /* as the tiles say */
   size_t width, column_blocks, row_blocks, rows_per_block;
   int goes_on; /* sums continue from the values in C */
 } run_state;
@@ -26,27 +27,52 @@ typedef struct job {
   size_t c_row;
 } job;
 
-/* Computes one k block of one (row tile, panel): continues the sums in C; the first block starts from zero, unless they go on. */
-static void run_tile(const run_state* state, const job* j, size_t row0, size_t column0, size_t k0, size_t count,
-                     const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
-  const pt_product* product = state->product;
-  const size_t rows = pt_least(PT_GEMM_MR, j->rows - row0), columns = pt_least(PT_GEMM_NR, j->columns - column0);
-  const pt_real* first = product->a_of(product->context, j->batch) + j->row0 * product->a_row;
-  pt_real* c = j->c + row0 * j->c_row + column0;
-  const int goes_on = k0 > 0 || state->goes_on, in_place = rows == PT_GEMM_MR && columns % state->unit == 0;
+/* The rows of A of one row tile in one k block. */
+typedef struct tile_rows {
+  size_t row0, rows, k0, count;
   const pt_real* a[PT_GEMM_MR];
-  pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
+  const size_t* offsets;
+} tile_rows;
+
+static tile_rows rows_of(const pt_product* product, const job* j, size_t row0, size_t k0, size_t count,
+                         const size_t* offsets) {
+  const pt_real* first = product->a_of(product->context, j->batch) + (j->row0 + row0) * product->a_row;
+  tile_rows of = {row0, pt_least(PT_GEMM_MR, j->rows - row0), k0, count, {NULL}, offsets};
   for (size_t row = 0; row < PT_GEMM_MR; ++row) /* rows beyond the last repeat it and are not stored */
-    a[row] = first + (row0 + pt_least(row, rows - 1)) * product->a_row;
+    of.a[row] = first + pt_least(row, of.rows - 1) * product->a_row;
+  return of;
+}
+
+/* Are there enough panels for a copy of the rows, which do not lie well? */
+static int packs_rows(const run_state* state, const job* j, size_t count, const size_t* offsets) {
+  return state->packs && j->columns > 2 * PT_GEMM_NR && state->product->a_row != 1 &&
+         offsets[count - 1] - offsets[0] != count - 1;
+}
+
+/* Copies the rows: those of one k lie side by side. */
+static void pack_rows(tile_rows* of, pt_real* packed, const size_t* packed_at) {
+  for (size_t kk = 0; kk < of->count; ++kk)
+    for (size_t row = 0; row < PT_GEMM_MR; ++row) packed[kk * PT_GEMM_MR + row] = of->a[row][of->offsets[kk]];
+  for (size_t row = 0; row < PT_GEMM_MR; ++row) of->a[row] = packed + row;
+  of->offsets = packed_at;
+}
+
+/* Computes one k block of one (row tile, panel): continues the sums in C; the first block starts from zero, unless they go on. */
+static void run_tile(const run_state* state, const job* j, const tile_rows* of, size_t column0,
+                     const size_t* panel_rows, const pt_real* panel) {
+  const size_t rows = of->rows, columns = pt_least(PT_GEMM_NR, j->columns - column0);
+  pt_real* c = j->c + of->row0 * j->c_row + column0;
+  const int goes_on = of->k0 > 0 || state->goes_on, in_place = rows == PT_GEMM_MR && columns % state->unit == 0;
+  pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
   if (in_place) {
     for (size_t row = 0; !goes_on && row < PT_GEMM_MR; ++row) pt_zero_row(c + row * j->c_row, columns);
-    state->tile(a, offsets, panel, panel_rows, count, c, j->c_row, rows, columns);
+    state->tile(of->a, of->offsets, panel, panel_rows, of->count, c, j->c_row, rows, columns);
     return;
   }
   memset(acc, 0, sizeof acc);
   for (size_t row = 0; goes_on && row < rows; ++row)
     memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
-  state->tile(a, offsets, panel, panel_rows, count, acc, PT_GEMM_NR, rows, columns);
+  state->tile(of->a, of->offsets, panel, panel_rows, of->count, acc, PT_GEMM_NR, rows, columns);
   for (size_t row = 0; row < rows; ++row) memcpy(c + row * j->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
 }
 
@@ -84,17 +110,22 @@ static job job_at(const run_state* state, size_t index, size_t share) {
 static void run_job(const run_state* state, const job* j) {
   const pt_product* product = state->product;
   pt_real panels[PT_GEMM_NB / PT_GEMM_NR][PT_GEMM_KC * PT_GEMM_NR];
-  size_t offsets[PT_GEMM_KC], panel_rows[PT_GEMM_KC];
-  for (size_t kk = 0; kk < PT_GEMM_KC; ++kk) panel_rows[kk] = kk * PT_GEMM_NR;
+  pt_real packed[PT_GEMM_MR * PT_GEMM_KC];
+  size_t offsets[PT_GEMM_KC], panel_rows[PT_GEMM_KC], packed_at[PT_GEMM_KC];
+  for (size_t kk = 0; kk < PT_GEMM_KC; ++kk) panel_rows[kk] = kk * PT_GEMM_NR, packed_at[kk] = kk * PT_GEMM_MR;
   for (size_t k0 = 0; k0 < product->k; k0 += PT_GEMM_KC) {
     const size_t count = pt_least(PT_GEMM_KC, product->k - k0);
     product->a_offsets(product->context, k0, count, offsets);
     for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
       product->pack_b(product->context, j->batch, k0, count, j->column0 + panel * PT_GEMM_NR,
                       pt_least(PT_GEMM_NR, j->columns - panel * PT_GEMM_NR), panels[panel]);
-    for (size_t row = 0; row < j->rows; row += PT_GEMM_MR)
+    const int packs = packs_rows(state, j, count, offsets);
+    for (size_t row = 0; row < j->rows; row += PT_GEMM_MR) {
+      tile_rows of = rows_of(product, j, row, k0, count, offsets);
+      if (packs) pack_rows(&of, packed, packed_at);
       for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
-        run_tile(state, j, row, panel * PT_GEMM_NR, k0, count, offsets, panel_rows, panels[panel]);
+        run_tile(state, j, &of, panel * PT_GEMM_NR, panel_rows, panels[panel]);
+    }
   }
   if (product->k == 0 && !state->goes_on)
     for (size_t row = 0; row < j->rows; ++row) memset(j->c + row * j->c_row, 0, j->columns * sizeof(pt_real));
@@ -119,6 +150,7 @@ static run_state cut(const pt_product* product, const pt_pool* pool) {
   run_state state = {product,
                      tiles.of_8x32,
                      tiles.unit,
+                     tiles.packs,
                      width,
                      (product->n + width - 1) / width,
                      1,

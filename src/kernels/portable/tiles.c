@@ -46,7 +46,7 @@ PT_TILE(plain_8x32, /* any */, 16, 4, 8, 32)
 PT_TILE(plain_8x16, /* any */, 16, 4, 8, 16)
 PT_TILE(plain_8x8, /* any */, 16, 4, 8, 8)
 PT_TILE(plain_1x128, /* any */, 16, 1, 1, 128)
-enum { kPlainUnit = 8 };
+enum { kPlainUnit = 8, kPlainPacks = 0 };
 #endif
 
 #ifdef PT_HAS_AVX
@@ -64,11 +64,11 @@ PT_TILE(avx512_1x128, PT_AVX512, 64, 1, 1, 128)
 pt_tiles PT_NAME(pt_tiles_here)(void) {
 #ifdef PT_HAS_AVX
 #ifndef PT_REAL_DOUBLE
-  if (__builtin_cpu_supports("avx512f")) return (pt_tiles){avx512_8x32, avx512_8x16, avx2_8x8, avx512_1x128, 32};
+  if (__builtin_cpu_supports("avx512f")) return (pt_tiles){avx512_8x32, avx512_8x16, avx2_8x8, avx512_1x128, 32, 0};
 #endif
-  if (__builtin_cpu_supports("avx2")) return (pt_tiles){avx2_8x32, avx2_8x16, avx2_8x8, avx2_1x128, 16};
+  if (__builtin_cpu_supports("avx2")) return (pt_tiles){avx2_8x32, avx2_8x16, avx2_8x8, avx2_1x128, 16, 0};
 #endif
-  return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128, kPlainUnit};
+  return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128, kPlainUnit, kPlainPacks};
 }
 
 #else
@@ -91,7 +91,7 @@ PT_PLAIN(8, 8)
 PT_PLAIN(1, 128)
 
 pt_tiles PT_NAME(pt_tiles_here)(void) {
-  return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128, 1};
+  return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128, 1, 0};
 }
 
 #endif

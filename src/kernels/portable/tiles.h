@@ -12,6 +12,7 @@ typedef void (*pt_tile)(const pt_real* const* a, const size_t* a_at, const pt_re
 typedef struct pt_tiles {
   pt_tile of_8x32, of_8x16, of_8x8, of_1x128;
   size_t unit; /* of the columns of of_8x32; divides 32 */
+  int packs;   /* is a copy of A in which rows lie side by side worth it for three tiles and more? */
 } pt_tiles;
 
 /* What columns of tiles take, in columns of whole tiles: those beside the last multiple of 16 take more. */

@@ -18,10 +18,12 @@ typedef pt_real vector __attribute__((vector_size(16)));
 #define PT_TIMES_2(M, ARGUMENT) PT_TIMES_1(M, ARGUMENT) M(ARGUMENT, 1)
 #define PT_TIMES_3(M, ARGUMENT) PT_TIMES_2(M, ARGUMENT) M(ARGUMENT, 2)
 #define PT_TIMES_4(M, ARGUMENT) PT_TIMES_2(M, ARGUMENT) M(ARGUMENT, 2) M(ARGUMENT, 3)
-#define PT_TIMES_16(M, ARGUMENT)                                                                            \
-  PT_TIMES_4(M, ARGUMENT)                                                                                   \
-  M(ARGUMENT, 4) M(ARGUMENT, 5) M(ARGUMENT, 6) M(ARGUMENT, 7) M(ARGUMENT, 8) M(ARGUMENT, 9) M(ARGUMENT, 10) \
-      M(ARGUMENT, 11) M(ARGUMENT, 12) M(ARGUMENT, 13) M(ARGUMENT, 14) M(ARGUMENT, 15)
+#define PT_TIMES_16(M, ARGUMENT)                                                                              \
+  PT_TIMES_4(M, ARGUMENT)                                                                                     \
+  M(ARGUMENT, 4)                                                                                              \
+  M(ARGUMENT, 5)                                                                                              \
+  M(ARGUMENT, 6) M(ARGUMENT, 7) M(ARGUMENT, 8) M(ARGUMENT, 9) M(ARGUMENT, 10) M(ARGUMENT, 11) M(ARGUMENT, 12) \
+      M(ARGUMENT, 13) M(ARGUMENT, 14) M(ARGUMENT, 15)
 
 /* The rows of a block. */
 #define PT_ROWS_1(M, ARGUMENT) M(ARGUMENT, 0)
@@ -72,6 +74,10 @@ typedef pt_real vector __attribute__((vector_size(16)));
   PT_TIMES_##V(PT_ADD_0, (a0[AT], 0)) PT_TIMES_##V(PT_ADD_1, (a1[AT], 0)) PT_TIMES_##V(PT_ADD_2, (a2[AT], 0)) \
       PT_TIMES_##V(PT_ADD_3, (a3[AT], 0))
 
+/* NAME0 to NAME3, which are read in pairs. */
+#define PT_FOUR_NUMBERS(NAME, AT)                                                    \
+  size_t NAME##0 = (AT)[0], NAME##1 = (AT)[1], NAME##2 = (AT)[2], NAME##3 = (AT)[3]; \
+  __asm__ volatile("" : "+r"(NAME##0), "+r"(NAME##1), "+r"(NAME##2), "+r"(NAME##3));
 #define PT_LANE_STEP(ROWS, VECTORS, LANE) \
   {                                       \
     PT_READ(b##LANE, VECTORS)             \
@@ -79,7 +85,7 @@ typedef pt_real vector __attribute__((vector_size(16)));
   }
 #define PT_FOUR_STEPS(ROWS, VECTORS, AT)                                                        \
   {                                                                                             \
-    const size_t b0 = b_at[kk], b1 = b_at[kk + 1], b2 = b_at[kk + 2], b3 = b_at[kk + 3];        \
+    PT_FOUR_NUMBERS(b, b_at + kk)                                                               \
     PT_ROWS_##ROWS(PT_A_FOUR, AT) PT_LANE_STEP(ROWS, VECTORS, 0) PT_LANE_STEP(ROWS, VECTORS, 1) \
         PT_LANE_STEP(ROWS, VECTORS, 2) PT_LANE_STEP(ROWS, VECTORS, 3)                           \
   }
@@ -128,8 +134,8 @@ typedef pt_real vector __attribute__((vector_size(16)));
     const pt_real* first_row = a[0];                                                                             \
     PT_ROWS_4(PT_LOAD_ROW, VECTORS)                                                                              \
     for (; kk + 4 <= count; kk += 4) {                                                                           \
-      const size_t a0 = a_at[kk], a1 = a_at[kk + 1], a2 = a_at[kk + 2], a3 = a_at[kk + 3];                       \
-      const size_t b0 = b_at[kk], b1 = b_at[kk + 1], b2 = b_at[kk + 2], b3 = b_at[kk + 3];                       \
+      PT_FOUR_NUMBERS(a, a_at + kk)                                                                              \
+      PT_FOUR_NUMBERS(b, b_at + kk)                                                                              \
       PT_ALL_STEP(VECTORS, a0, b0)                                                                               \
       PT_ALL_STEP(VECTORS, a1, b1)                                                                               \
       PT_ALL_STEP(VECTORS, a2, b2)                                                                               \
@@ -192,6 +198,6 @@ static void plain_1x128(const pt_real* const* a, const size_t* a_at, const pt_re
   for (; column < columns; column += 16)
     (along ? block_1x16_along_k : block_1x16_some_fours)(a, a_at, b + column, b_at, count, acc + column, acc_row);
 }
-enum { kPlainUnit = 4 };
+enum { kPlainUnit = 4, kPlainPacks = 1 };
 #define plain_8x16 plain_8x32
 #define plain_8x8 plain_8x32
