@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv peer-tools flower-tools python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: aarch64-bench rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv peer-tools flower-tools python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -248,6 +248,11 @@ bench-costs: packages-unit build peers
 # Trains six cases with emitted firmware in QEMU, and counts what they take: out/bench/firmware.json. BENCH as above.
 firmware-bench: packages-e2e build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
+
+# Counts instructions of the portable kernels on aarch64, and on x86-64, in QEMU's user mode: rows `instructions ..` of out/bench/aarch64.json, in about two minutes.
+# BENCH: options, as --only 'BERT-mini' or --onednn FOLDER, where Debian's libdnnl2, libdnnl-dev and libgomp1 for arm64 are unpacked.
+aarch64-bench:
+	@/usr/bin/python3 bench/aarch64/count.py $(BENCH)
 
 # Trains random PyTorch modules with PyTorch and here (tests/programs): out/bench/programs.json. FAMILY: all, parameters, kinks, buffers, rates, or several
 # with a comma between; SEEDS=1:101 asks a hundred of each, where it is left out as many as the family's table says.

@@ -107,6 +107,16 @@ def single_ops(results):
     return table(["network", "kind of op", "slicings that move at most 5% more than the least enumerated", "median of bytes over that", "most"], lines)
 
 
+def instructions(results):
+    """Each case of bench/aarch64: here, on x86-64, and by oneDNN on aarch64."""
+    raw, values, lines = results["raw"], values_of(results), []
+    for name in (row["name"] for row in results["rows"] if row["name"].startswith("instructions ") and not row["name"].startswith("instructions of oneDNN")):
+        case = name[len("instructions "):]
+        onednn = values.get(f"instructions of oneDNN {case}")
+        lines.append([case, f"{values[name]:.3g}", f"{raw[name]['x86_64']:.3g}", "" if onednn is None else f"{onednn:.3g}"])
+    return table(["kernel", "aarch64, NEON", "x86-64, AVX2", "oneDNN 2.6.3, aarch64, NEON"], lines)
+
+
 def measured(results):
     return "\n".join(f"* {run['date']}, {run['machine']}: `{run['command']}`" + (f" ({run['note']})" if run.get("note") else "") for run in results["measured"])
 
@@ -115,7 +125,7 @@ def measured(results):
 TABLES = {"resnet18": ("runtime.json", lambda of: ways(of, "resnet18")), "step-times": ("runtime.json", step_times),
           "inside": ("runtime.json", inside), "runs": ("runtime.json", measured), "peaks": ("costs.json", peaks),
           "firmware": ("firmware.json", firmware), "baselines": ("papers.json", baselines), "port": ("engines.json", port), "streams": ("streams.json", streams), "network-in-slices": ("streams.json", network_in_slices),
-          "single-ops": ("streams.json", single_ops)}
+          "single-ops": ("streams.json", single_ops), "aarch64": ("aarch64.json", instructions)}
 
 
 def page(text, read):

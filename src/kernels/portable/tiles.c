@@ -16,8 +16,8 @@
                                                : 1,                                                          \
       kWide = kVectors * kLanes                                                                              \
     };                                                                                                       \
-    for (size_t row0 = 0; row0 < rows; row0 += HELD) {                                                       \
-      for (size_t column = 0; column < columns; column += kWide) {                                           \
+    for (size_t row0 = 0; row0 < (HELD == ROWS ? ROWS : rows); row0 += HELD) {                               \
+      for (size_t column = 0; column < (kWide == COLUMNS ? COLUMNS : columns); column += kWide) {            \
         vector sum[HELD][kVectors];                                                                          \
         for (size_t row = 0; row < HELD; ++row)                                                              \
           for (size_t v = 0; v < kVectors; ++v)                                                              \
