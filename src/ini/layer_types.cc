@@ -1,6 +1,7 @@
 #include "ini/layer_types.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -45,9 +46,18 @@ Initial initial_of(const std::string& name, Fans fans) {
 
 Tensor parameter(LayerSite& site, const char* local, const Shape& shape, const Initial& initial) {
   site.has_weights = true;
-  const std::string name = site.name + "." + local;
-  site.stored.push_back({name, shape});
-  return site.net.parameter(name, shape, initial, site.place());
+  const std::string name = site.weights + "." + local;
+  const auto found = site.shared.find(name);
+  if (found == site.shared.end()) {
+    site.stored.push_back({name, shape});
+    return site.shared[name] = site.net.parameter(name, shape, initial, site.place());
+  }
+  if (found->second.shape() != shape)
+    site.keys.refuse("",
+                     fmt::format("its weights have the shape [{}], and those of '{}' that it shares have [{}]",
+                                 fmt::join(shape, ","), site.weights, fmt::join(found->second.shape(), ",")),
+                     "layers that share weights have inputs and units of the same extents");
+  return found->second;
 }
 
 Tensor weight(LayerSite& site, const char* local, const Shape& shape, Fans fans) {
@@ -247,6 +257,16 @@ Tensor recurrent_bias(LayerSite& site, const RecurrentType& type, int64_t units)
   return site.net.unsqueeze(site.net.concat({of_input, of_state}, 0, site.place()), {0}, site.place());
 }
 
+// Of the inputs, of the state, and the biases of both.
+std::vector<Tensor> recurrent_weights(LayerSite& site, const RecurrentType& type, int64_t in, int64_t units) {
+  const bool has_bias = !site.keys.boolean("disable_bias", false);
+  if (site.keys.has_problem()) return {};
+  const int64_t columns = type.gates * units;
+  const Tensor w = turned_weight(site, type, weight(site, "weight_ih", {in, columns}, {in, columns}), units);
+  const Tensor r = turned_weight(site, type, weight(site, "weight_hh", {units, columns}, {units, columns}), units);
+  return {w, r, has_bias ? recurrent_bias(site, type, units) : Tensor()};
+}
+
 Outputs recurrent(LayerSite& site, const RecurrentType& type, Attributes attributes) {
   const int64_t units = site.keys.whole("unit", 1, std::nullopt);
   const Shape shape = site.x().shape();
@@ -262,38 +282,79 @@ Outputs recurrent(LayerSite& site, const RecurrentType& type, Attributes attribu
     site.keys.refuse("bidirectional", "layers of both directions are not read from .ini files",
                      "export the network to ONNX");
   site.keys.ignore("max_timestep");
-  const bool has_bias = !site.keys.boolean("disable_bias", false);
   if (site.keys.has_problem()) return {};
-  const int64_t in = shape[kColumns], columns = type.gates * units;
-  const Tensor w = turned_weight(site, type, weight(site, "weight_ih", {in, columns}, {in, columns}), units);
-  const Tensor r = turned_weight(site, type, weight(site, "weight_hh", {units, columns}, {units, columns}), units);
-  const Tensor b = has_bias ? recurrent_bias(site, type, units) : Tensor();
+  const int64_t in = shape[kColumns];
+  const std::vector<Tensor> weights = recurrent_weights(site, type, in, units);
+  if (site.keys.has_problem()) return {};
   attributes.insert({{"hidden_size", units}, {"activations", type.activations}});
   Tensor sequence = reshape(site, site.x(), {0, shape[kRows], in});
   sequence = site.net.transpose(sequence, 0, 1, site.place());
-  const Outputs made =
-      site.net.node(type.op_type, {sequence, w, r, b}, {.attributes = std::move(attributes), .outputs = 2},
-                    site.place());  // [T,1,N,units], [1,N,units]
+  const Outputs made = site.net.node(type.op_type, {sequence, weights[0], weights[1], weights[2]},
+                                     {.attributes = std::move(attributes), .outputs = 2},
+                                     site.place());  // [T,1,N,units], [1,N,units]
   if (whole_sequence) return {site.net.permute(made[0], {2, 1, 0, 3}, site.place())};
   return {site.net.unsqueeze(site.net.permute(made[1], {1, 0, 2}, site.place()), {1}, site.place())};
 }
 
+// One step: x and the states [N,1,1,..] -> the states. A state that is not given is zero.
+Outputs cell(LayerSite& site, const RecurrentType& type, Attributes attributes) {
+  const int64_t units = site.keys.whole("unit", 1, std::nullopt);
+  const int64_t in = site.x().shape()[kColumns];
+  site.keys.ignore("max_timestep");
+  if (site.keys.number("dropout_rate", 0, 1, 0) != 0)
+    site.keys.refuse("dropout_rate", "dropout inside of a recurrent layer is not read",
+                     "put a dropout layer behind it");
+  for (size_t each = 0; each < site.inputs.size(); ++each) {
+    const Shape shape = site.inputs[each].shape();
+    if (shape[kChannels] != 1 || shape[kRows] != 1)
+      site.keys.refuse("",
+                       fmt::format("a cell reads one step, 1:1:features, and its input {} has the shape {}", each,
+                                   fmt::join(Shape(shape.begin() + 1, shape.end()), ":")),
+                       "put a flatten or another layer before it");
+    else if (each > 0 && shape[kColumns] != units)
+      site.keys.refuse("", fmt::format("the state at input {} has {} numbers, not {}", each, shape[kColumns], units),
+                       "give a state of as many numbers as units");
+  }
+  if (site.keys.has_problem()) return {};
+  const std::vector<Tensor> weights = recurrent_weights(site, type, in, units);
+  if (site.keys.has_problem()) return {};
+  attributes.insert({{"hidden_size", units}, {"activations", type.activations}});
+  const auto step = [&](const Tensor& x, int64_t columns) {
+    return site.net.transpose(reshape(site, x, {0, 1, columns}), 0, 1, site.place());
+  };
+  std::vector<Tensor> operands = {step(site.x(), in), weights[0], weights[1], weights[2], Tensor()};
+  for (size_t each = 1; each < site.inputs.size(); ++each) operands.push_back(step(site.inputs[each], units));
+  const size_t states = type.gates == 4 ? 2 : 1;
+  const Outputs made =
+      site.net.node(type.op_type, operands,
+                    {.attributes = std::move(attributes), .outputs = static_cast<int>(states + 1)}, site.place());
+  Outputs after;
+  for (size_t each = 1; each <= states; ++each)
+    after.push_back(reshape(site, site.net.transpose(made[each], 0, 1, site.place()), {0, 1, 1, units}));
+  return after;
+}
+
+using OfSequence = Outputs (*)(LayerSite&, const RecurrentType&, Attributes);
+
+template <OfSequence kBuild>
 Outputs lstm(LayerSite& site) {
   const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh"}),
                     gate = onnx_activation(site, "recurrent_activation", {"sigmoid"});
-  return recurrent(site, {"LSTM", 4, {0, 3, 1, 2}, {gate, state, state}}, {});
+  return kBuild(site, {"LSTM", 4, {0, 3, 1, 2}, {gate, state, state}}, {});
 }
 
+template <OfSequence kBuild>
 Outputs gru(LayerSite& site) {
   const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh"}),
                     gate = onnx_activation(site, "recurrent_activation", {"sigmoid"});
   const int64_t reset_after = site.keys.boolean("reset_after", true) ? 1 : 0;
-  return recurrent(site, {"GRU", 3, {0, 1, 2}, {gate, state}}, {{"linear_before_reset", reset_after}});
+  return kBuild(site, {"GRU", 3, {0, 1, 2}, {gate, state}}, {{"linear_before_reset", reset_after}});
 }
 
+template <OfSequence kBuild>
 Outputs rnn(LayerSite& site) {
   const std::string state = onnx_activation(site, "hidden_state_activation", {"tanh", "relu"});
-  return recurrent(site, {"RNN", 1, {0}, {state}}, {});
+  return kBuild(site, {"RNN", 1, {0}, {state}}, {});
 }
 
 // ---- Layers without weights.
@@ -377,6 +438,32 @@ Outputs dropout(LayerSite& site) {
   return {rate == 0 ? site.x() : site.net.dropout(site.x(), rate, site.place())};
 }
 
+// The step's own result, or in training with a probability the target, for each sample by itself. What is drawn: a dropout of ones, which drops with
+// that probability in training and never in inference.
+Outputs teacher(LayerSite& site) {
+  const double share = site.keys.number("teacher_forcing", 0, 1, 1);
+  const Tensor &own = site.inputs[0], &target = site.inputs[1];
+  const Shape has = own.shape(), wants = target.shape();
+  if (has != wants)
+    site.keys.refuse(
+        "",
+        fmt::format("the step's result has the shape {}, and its target {}", fmt::join(has.begin() + 1, has.end(), ":"),
+                    fmt::join(wants.begin() + 1, wants.end(), ":")),
+        "give teacher_layers the shape of recurrent_output");
+  if (site.keys.has_problem()) return {};
+  const Place place = site.place();
+  Tensor one = own;  // one number of each sample
+  for (const size_t axis : {kChannels, kRows, kColumns})
+    one = site.net.slice(one, static_cast<int64_t>(axis), 0, 1, 1, place);
+  const Tensor ones = site.net.constant({1}, {1.0F}, place);
+  one = site.net.add(site.net.cast(site.net.less(one, one, place), DType::f32, place), ones, place);
+  const bool always = share == 1;
+  const Tensor drawn = share == 0 ? one : site.net.dropout(one, always ? 0.5 : share, place);
+  const Tensor is_own =
+      always ? site.net.equal(drawn, ones, place) : site.net.less(site.net.constant({1}, {0.5F}, place), drawn, place);
+  return {site.net.where(is_own, own, target, place)};
+}
+
 Outputs identity(LayerSite& site) {
   return site.inputs;
 }
@@ -417,9 +504,12 @@ const std::map<std::string, Type>& types() {
                                                   {"split", {split}},
                                                   {"embedding", {embedding}},
                                                   {"dropout", {dropout}},
-                                                  {"rnn", {rnn}},
-                                                  {"lstm", {lstm}},
-                                                  {"gru", {gru}},
+                                                  {"rnn", {rnn<recurrent>}},
+                                                  {"lstm", {lstm<recurrent>}},
+                                                  {"gru", {gru<recurrent>}},
+                                                  {"rnncell", {rnn<cell>, 2}},
+                                                  {"lstmcell", {lstm<cell>, 3}},
+                                                  {"grucell", {gru<cell>, 2}},
                                                   {"identity", {identity, SIZE_MAX}},
                                                   {"mse", {mse}},
                                                   {"cross_softmax", {cross_softmax}},
@@ -437,11 +527,16 @@ std::vector<std::string> layer_types() {
 }
 
 std::vector<Tensor> build_layer(const std::string& name, LayerSite& site) {
+  if (name == "teacher") return teacher(site);
   if (const auto layer = plugin_layer(name)) return build_plugin_layer(*layer, site);
   const Type& type = types().at(name);
   if (site.inputs.size() > type.most_inputs)
-    site.keys.refuse("input_layers",
-                     fmt::format("a layer of type '{}' reads one layer, not {}", name, site.inputs.size()), "name one");
+    site.keys.refuse(
+        "input_layers",
+        fmt::format("a layer of type '{}' reads {}, not {}", name,
+                    type.most_inputs == 1 ? "one layer" : fmt::format("at most {} layers", type.most_inputs),
+                    site.inputs.size()),
+        "name fewer");
   if (site.keys.has_problem()) return {};
   return type.build(site);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct LayerSite {
   ModelBuilder& net;
   Keys& keys;
   std::string name;
+  std::string weights;                     // the layer's name, or of the one whose weights it uses
+  std::map<std::string, Tensor>& shared;   // the parameters of all layers until now, by name
   std::vector<Tensor> inputs;         // [N,C,H,W] each
   std::vector<StoredTensor>& stored;  // what the layer adds stands at the end
   LossLayer loss = LossLayer::kNone;
@@ -40,7 +43,7 @@ struct LayerSite {
 // With those of plug-ins.
 [[nodiscard]] std::vector<std::string> layer_types();
 
-// `name` has to be one of layer_types(). The outputs of the layer at the site, [N,C,H,W] each; a reason against it is put into the site's keys.
+// `name` has to be one of layer_types(), or "teacher": what unroll.h puts between two steps. The outputs of the layer at the site, [N,C,H,W] each; a reason against it is put into the site's keys.
 // The keys of its type are read, not yet those that any layer has.
 [[nodiscard]] std::vector<Tensor> build_layer(const std::string& name, LayerSite& site);
 

@@ -294,7 +294,6 @@ TEST_F(IniLayers, KeysThatAreNotRead) {
   const auto refused_key = [&](const std::string& key) {
     return refused("3", "type = fully_connected\nunit = 3\n" + key);
   };
-  EXPECT_THAT(refused_key("shared_from = x"), HasSubstr("two layers share"));
   EXPECT_THAT(refused_key("distribute = true"), HasSubstr("each time step"));
   EXPECT_THAT(refused_key("weight_dtype = fp16"), HasSubstr("only FP32"));
   EXPECT_THAT(refused_key("loss_scale = 2"), HasSubstr("scaled loss"));

@@ -1,6 +1,7 @@
 #include "ini/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -62,6 +63,9 @@ class Builder {
   Settings settings_;
   ModelBuilder net_;
   std::vector<Built> built_;
+  std::map<std::string, Tensor> shared_;
+  std::map<std::string, std::vector<std::vector<int64_t>>>
+      step_inputs_;                                    // of unrolled layers, by the name of their weights
   std::map<const NetworkLayer*, Tensor> inputs_;       // of layers that read no other
   std::vector<Clipped> clipped_;                       // of the layers with weights
   std::map<const NetworkLayer*, Backbone> backbones_;  // of other formats
@@ -84,7 +88,8 @@ class Builder {
     const std::vector<std::string> known = layer_types();
     std::vector<const NetworkLayer*> others;
     for (const NetworkLayer& layer : network_.layers)
-      if (layer.backbone.empty() && std::ranges::find(known, layer.type) == known.end()) others.push_back(&layer);
+      if (layer.backbone.empty() && !layer.is_made && std::ranges::find(known, layer.type) == known.end())
+        others.push_back(&layer);
     if (others.empty()) return {};
     constexpr size_t kMostNotes = 20;
     std::vector<std::string> names, notes;
@@ -168,7 +173,13 @@ class Builder {
 
   Result<void> build_backbone(const NetworkLayer& layer, Built& built) {
     Keys keys(*layer.section, *layer.path);
-    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    LayerSite site{.net = net_,
+                   .keys = keys,
+                   .name = layer.name,
+                   .weights = layer.weights.empty() ? layer.name : layer.weights,
+                   .shared = shared_,
+                   .inputs = {},
+                   .stored = made_.stored};
     const size_t first = made_.stored.size();
     take_inputs(layer, site);
     if (keys.has_problem()) return Failure(keys.done().error());
@@ -183,17 +194,40 @@ class Builder {
     if (!layer.backbone.empty()) return build_backbone(layer, built);
     Keys keys(*layer.section, *layer.path);
     for (const char* read_already : {"type", "input_layers", "name"}) keys.ignore(read_already);
-    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    LayerSite site{.net = net_,
+                   .keys = keys,
+                   .name = layer.name,
+                   .weights = layer.weights.empty() ? layer.name : layer.weights,
+                   .shared = shared_,
+                   .inputs = {},
+                   .stored = made_.stored};
     const size_t first = made_.stored.size();
     take_inputs(layer, site);
+    if (layer.is_step && !keys.has_problem()) check_step(layer, site);
     if (keys.has_problem()) return keys.done();
     if (!net_.problems().empty()) return refused(net_.onnx().error());
     built.outputs = build_layer(layer.type, site);
+    if (!keys.has_problem() && layer.section->find("shared_from") != nullptr) check_shared(layer, site, first);
     if (!keys.has_problem()) read_common(site, built);
     if (!keys.has_problem() && site.has_weights) read_common_of_weights(layer, keys, first);
     PANTOUM_TRY(keys.done());
     if (!net_.problems().empty()) return refused(net_.onnx().error());
     return {};
+  }
+
+  // All steps of a layer read the same shapes.
+  void check_step(const NetworkLayer& layer, LayerSite& site) {
+    std::vector<std::vector<int64_t>>& first = step_inputs_[layer.weights];
+    for (size_t each = 0; each < site.inputs.size(); ++each) {
+      const std::vector<int64_t> shape = site.inputs[each].shape();
+      if (each == first.size()) first.push_back(shape);
+      if (shape != first[each])
+        return site.keys.refuse("",
+                                fmt::format("'{}' has at input {} the shape {}, and at another step {}", layer.name,
+                                            each, fmt::join(shape.begin() + 1, shape.end(), ":"),
+                                            fmt::join(first[each].begin() + 1, first[each].end(), ":")),
+                                "let recurrent_output have the shape that recurrent_input reads at the first step");
+    }
   }
 
   // The layer's inputs, or an input of the model with the shape that it gives.
@@ -270,10 +304,26 @@ class Builder {
     if (trains) clipped_.push_back({&layer, has_own ? clip_limit(keys) : settings_.clip_of_all});
   }
 
+  // Weights that two layers share are made by the first of them, and what the file says of them stands there.
+  void check_shared(const NetworkLayer& layer, LayerSite& site, size_t first) const {
+    Keys& keys = site.keys;
+    keys.ignore("shared_from");
+    if (!site.has_weights) return keys.refuse("shared_from", "the layer has no weights to share", "delete the line");
+    if (layer.type == "batch_normalization")
+      return keys.refuse("shared_from", "batch normalizations do not share their statistics here", "delete the line");
+    if (made_.stored.size() > first)
+      return keys.refuse("shared_from",
+                         fmt::format("'{}' is computed later, or lacks weights of this layer", layer.weights),
+                         "name the first of the layers, which has all weights");
+    for (const char* key : {"trainable", "weight_initializer", "bias_initializer", "weight_regularizer",
+                            "weight_regularizer_constant", "weight_decay", "bias_decay", "clip_grad_by_norm"})
+      if (layer.section->find(key) != nullptr)
+        return keys.refuse(
+            key, fmt::format("the weights are those of '{}', and this layer has a key of weights", layer.weights),
+            "write it there alone");
+  }
+
   static void refuse_unread(Keys& keys) {
-    if (keys.entry("shared_from") != nullptr)
-      keys.refuse("shared_from", "weights that two layers share are not read from .ini files",
-                  "build the network with the C++ builder's make(), or export it to ONNX");
     if (keys.boolean("distribute", false))
       keys.refuse("distribute", "layers that are applied to each time step are not read from .ini files",
                   "fully_connected does that without the key");
@@ -354,7 +404,13 @@ class Builder {
     const Place place = place_of_layer(layer);
     if (!built.before.valid() || built.before.shape() != tensor.shape()) return net_.reshape(tensor, row, place);
     Keys keys(*layer.section, *layer.path);
-    LayerSite site{.net = net_, .keys = keys, .name = layer.name, .inputs = {}, .stored = made_.stored};
+    LayerSite site{.net = net_,
+                   .keys = keys,
+                   .name = layer.name,
+                   .weights = layer.weights.empty() ? layer.name : layer.weights,
+                   .shared = shared_,
+                   .inputs = {},
+                   .stored = made_.stored};
     return activate(site, built.activation, net_.reshape(built.before, row, place));
   }
 

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/files.h"
 #include "base/nearest_name.h"
 #include "ini/keys.h"
+#include "ini/unroll.h"
 
 namespace pantoum::ini {
 namespace {
@@ -19,33 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 7> kSettings = {
     "model", "optimizer", "learningratescheduler", "dataset", "train_set", "valid_set", "test_set"};
 constexpr int kMostDepth = 8;
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool is_layer_name(std::string_view name) {
-  return !name.empty() && is_letter_or_digit(name.front()) && std::ranges::all_of(name, [](char c) {
-    return is_letter_or_digit(c) || std::string_view("-_./").find(c) != std::string_view::npos;
-  });
-}
-
-// A name of `input_layers`: "split(1)".
-struct Reference {
-  std::string name;
-  int64_t output = 0;
-};
-
-std::optional<Reference> reference_in(const std::string& text) {
-  const size_t open = text.find('(');
-  Reference made{lower_case(trimmed(std::string_view(text).substr(0, open)))};
-  if (open == std::string::npos) return made;
-  const std::string_view inside = std::string_view(text).substr(open + 1);
-  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), made.output);
-  const bool closes = error == std::errc() && std::string_view(end, inside.data() + inside.size()) == ")";
-  if (!closes || made.output < 0 || made.output > INT32_MAX) return std::nullopt;
-  return made;
-}
 
 // The path without links and dots, as far as the file is there.
 std::string real_path(const std::string& path) {
@@ -62,6 +36,9 @@ class NetworkReader {
       return fail("E0214", "the file has no layers", made_.files.front().path,
                   "write a section for each layer: [name], type = fully_connected, ..");
     PANTOUM_TRY(resolve());
+    PANTOUM_TRY(resolve_outer());
+    PANTOUM_TRY(resolve_shared());
+    mark_read();
     PANTOUM_TRY(order());
     return std::move(made_);
   }
@@ -79,10 +56,18 @@ class NetworkReader {
     const std::string* path;
   };
 
+  struct Outside {
+    OuterSource source;  // `layer` is a position in the network
+    const std::string* path;
+    std::string section;
+  };
+
   Network made_;
   std::map<std::string, size_t, std::less<>> places_;  // of layers, and of backbones: their last layer
   std::vector<Reading> readings_;                      // by layer: its input_layers, or null
   std::vector<std::string> open_;                      // the files that are being added, each named by the one before
+  std::vector<Outside> outer_;                         // of unrolled parts
+  std::set<std::string, std::less<>> owners_;          // the layers of unrolled parts, whose steps share their weights
 
   Result<void> add_file(Text text, const Around& around, int depth) {
     made_.files.push_back(std::move(text));
@@ -117,7 +102,7 @@ class NetworkReader {
 
   // What the layer reads is resolved once all layers are there.
   void append(NetworkLayer layer, Keys& keys, const Around& around, std::optional<size_t> before, size_t begin) {
-    if (!places_.emplace(layer.name, made_.layers.size()).second)
+    if (!places_.emplace(layer.name, made_.layers.size()).second || owners_.contains(layer.name))
       return keys.refuse("", "another layer has this name, too", "rename one of them");
     Reading reading{layer.section->find("input_layers"), layer.path};
     const bool is_first = made_.layers.size() == begin;
@@ -136,6 +121,11 @@ class NetworkReader {
     const std::string name = keys.text("backbone");
     const bool is_ini = lower_case(name).ends_with(".ini");
     const bool trains = keys.boolean("trainable", is_ini);
+    const bool repeats = is_unrolled(section);
+    if (repeats && !is_ini)
+      keys.refuse("backbone", fmt::format("the backbone '{}' is no .ini file, and such a one is not unrolled", name),
+                  "write its layers as an .ini file, or unroll it before it is exported");
+    if (repeats && !keys.has_problem()) return add_unrolled(file, section, keys, around, before, trains);
     for (const char* key : {"type", "input_layers", "input_shape"}) keys.ignore(key);
     if (!is_ini && !lower_case(name).ends_with(".tflite") && !lower_case(name).ends_with(".onnx"))
       keys.refuse("backbone", fmt::format("the backbone '{}' is no .ini, .tflite or .onnx file", name),
@@ -183,25 +173,107 @@ class NetworkReader {
     return {};
   }
 
+  Result<void> add_unrolled(const Text& file, const Section& section, Keys& keys, const Around& around,
+                            std::optional<size_t> before, bool trains) {
+    if (!section.name.empty() && !is_layer_name(section.name))
+      keys.refuse("", "this is no name of a layer", "begin with a letter or a digit; use letters, digits and - _ . /");
+    if (keys.has_problem()) return keys.done();
+    const std::string path = (std::filesystem::path(file.path).parent_path() / keys.text("backbone")).string();
+    PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+    PANTOUM_ASSIGN(Text text, parse_ini(bytes, path));
+    made_.files.push_back(std::move(text));
+    const size_t begin = made_.layers.size();
+    PANTOUM_ASSIGN(Unrolled part, unroll(keys, made_.files.back(), around.frozen || !trains,
+                                         kMostLayers - std::min(begin, kMostLayers), made_.made));
+    for (const std::string& name : part.names)
+      if (places_.contains(name) || !owners_.insert(name).second)
+        keys.refuse("", fmt::format("another layer is named '{}', too", name), "rename one of them");
+    for (NetworkLayer& layer : part.layers) {
+      for (Source& source : layer.sources) source.layer += begin;
+      if (!places_.emplace(layer.name, made_.layers.size()).second)
+        keys.refuse("", fmt::format("another layer is named '{}', too", layer.name), "rename one of them");
+      readings_.push_back({nullptr, layer.path});
+      made_.layers.push_back(std::move(layer));
+    }
+    for (OuterSource& source : part.outer) {
+      source.layer += begin;
+      if (source.entry != nullptr) {
+        outer_.push_back({std::move(source), &file.path, section.name});
+        continue;
+      }
+      if (!before)
+        keys.refuse("", "the unrolled part reads no layer", "name layers in input_layers");
+      else
+        made_.layers[source.layer].sources[source.input] = {*before, 0};
+    }
+    places_.emplace(section.name, begin + part.last);
+    return keys.has_problem() ? keys.done() : Result<void>();
+  }
+
+  Result<void> resolve_outer() {
+    for (const Outside& each : outer_) {
+      const auto& [name, output] = each.source.reference;
+      auto found = each.source.step ? places_.find(fmt::format("{}/{}", name, *each.source.step)) : places_.end();
+      Source source{0, output};
+      if (found == places_.end()) {
+        found = places_.find(name);
+        if (each.source.step) source.output = *each.source.step;
+      }
+      if (found == places_.end()) return refuse_name(each.section, name, *each.path, *each.source.entry);
+      source.layer = found->second;
+      made_.layers[each.source.layer].sources[each.source.input] = source;
+    }
+    return {};
+  }
+
+  // The layer whose weights a layer with `shared_from` uses.
+  Result<void> resolve_shared() {
+    for (size_t place = 0; place < made_.layers.size(); ++place) {
+      NetworkLayer& layer = made_.layers[place];
+      const Entry* const entry = layer.section->find("shared_from");
+      if (entry == nullptr || !layer.backbone.empty()) continue;
+      if (layer.is_step)
+        return fail("E0214", fmt::format("[{}]: shared_from stands in a part that is unrolled", layer.section->name),
+                    place_of(*layer.path, entry->line), "delete it: the steps of a layer share its weights");
+      const auto found = places_.find(lower_case(entry->value));
+      if (found == places_.end()) return refuse_name(layer.name, entry->value, *layer.path, *entry);
+      const NetworkLayer& owner = made_.layers[found->second];
+      if (found->second == place || owner.section->find("shared_from") != nullptr || owner.type != layer.type)
+        return fail("E0214",
+                    fmt::format("[{}]: '{}' has no weights of its own for a layer of type '{}'", layer.name, owner.name,
+                                layer.type),
+                    place_of(*layer.path, entry->line), "name the layer of this type that has the weights");
+      layer.weights = owner.weights.empty() ? owner.name : owner.weights;
+    }
+    return {};
+  }
+
+  void mark_read() {
+    for (const NetworkLayer& layer : made_.layers)
+      for (const Source& source : layer.sources) made_.layers[source.layer].is_read = true;
+  }
+
   Result<void> resolve() {
     for (size_t place = 0; place < made_.layers.size(); ++place) {
       const auto& [entry, path] = readings_[place];
       if (entry != nullptr) PANTOUM_TRY(resolve(made_.layers[place], *entry, *path));
-      for (const Source& source : made_.layers[place].sources) made_.layers[source.layer].is_read = true;
     }
     return {};
+  }
+
+  [[nodiscard]] Failure refuse_name(const std::string& section, const std::string& text, const std::string& path,
+                                    const Entry& entry) const {
+    std::vector<std::string> names;
+    for (const auto& [name, where] : places_) names.push_back(name);
+    return fail("E0214", fmt::format("[{}]: there is no layer '{}'", section, text), place_of(path, entry.line),
+                base::hint_at(text, names) + fmt::format("{} names other sections, as: a, b(1)", entry.key));
   }
 
   Result<void> resolve(NetworkLayer& layer, const Entry& entry, const std::string& path) {
     for (const std::string& text : comma_list(entry.value)) {
       const std::optional<Reference> reference = reference_in(text);
       const auto found = reference ? places_.find(reference->name) : places_.end();
-      if (found == places_.end()) {
-        std::vector<std::string> names;
-        for (const auto& [name, where] : places_) names.push_back(name);
-        return fail("E0214", fmt::format("[{}]: there is no layer '{}'", layer.name, text), place_of(path, entry.line),
-                    base::hint_at(text, names) + "input_layers names other sections, as: a, b(1)");
-      }
+      if (found == places_.end()) return refuse_name(layer.name, text, path, entry);
       layer.sources.push_back({found->second, reference->output});
     }
     return {};
@@ -249,6 +321,15 @@ class NetworkReader {
 
 bool is_setting(std::string_view section) {
   return std::find(kSettings.begin(), kSettings.end(), section) != kSettings.end();
+}
+
+bool is_layer_name(std::string_view name) {
+  const auto is_letter_or_digit = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && is_letter_or_digit(name.front()) && std::ranges::all_of(name, [&](char c) {
+    return is_letter_or_digit(c) || std::string_view("-_./").find(c) != std::string_view::npos;
+  });
 }
 
 Result<Network> read_network(Text file) {
