@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: aarch64-bench rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv peer-tools flower-tools python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: aarch64-bench rss setting-test package package-test dockerfile-lint run axe check test test-long build setup clean unit unit-long e2e e2e-long sanitize asan asan-quick tsan tsan-quick tidy sizes onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs bench-predict bench-tacotron2 predict-test firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv peer-tools flower-tools python-peers tflite-peers flower integrations python-style python-test python-test-long notebooks bench-python wheel aarch64 aarch64-setup aarch64-test aarch64-quick
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -21,12 +21,13 @@ FASHION := /usr/share/datasets/fashion-mnist
 
 # Debian's packages, by what needs them.
 PACKAGES_build := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev \
-  libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) coinor-libclp-dev coinor-libcbc-dev \
-  zlib1g-dev libpng-dev libjpeg62-turbo-dev libdnnl-dev libflatbuffers-dev flatbuffers-compiler
+  libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev libdnnl-dev) coinor-libclp-dev coinor-libcbc-dev \
+  zlib1g-dev libpng-dev libjpeg62-turbo-dev libflatbuffers-dev flatbuffers-compiler
 PACKAGES_data := dataset-fashion-mnist
 PACKAGES_unit := libgtest-dev libgmock-dev libonnx-testdata pocl-opencl-icd ocl-icd-libopencl1
 PACKAGES_e2e := $(PACKAGES_unit) $(PACKAGES_data) ccache mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm chromium fonts-dejavu-core \
   python3-numpy python3-pil python3-jsonschema
+PACKAGES_aarch64 := g++-aarch64-linux-gnu qemu-user
 PACKAGES_python := python3-dev python3-pip python3-venv
 PACKAGES_clang := clang libclang-rt-14-dev
 PACKAGES_tidy := $(PACKAGES_clang) clang-tidy
@@ -51,6 +52,37 @@ setup: packages-build packages-python
 build: packages-build
 	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
+
+# Builds for 64-bit Arm in build/aarch64 with Debian's cross compiler. The libraries are Debian's packages for arm64, laid out in build/aarch64-sysroot by an
+# apt of its own: the system's packages stay as they are.
+AARCH64 := build/aarch64
+SYSROOT_PACKAGES := libprotobuf-dev libonnx-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev \
+  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libflatbuffers-dev libgtest-dev libgmock-dev ocl-icd-libopencl1
+LAY_OUT_SYSROOT = cmake/sysroot.sh arm64 aarch64-linux-gnu $(AARCH64)-sysroot $(SYSROOT_PACKAGES)
+aarch64-setup: packages-build packages-aarch64
+	@$(LAY_OUT_SYSROOT)
+
+aarch64: aarch64-setup
+	@$(CMAKE) --preset aarch64 > /dev/null
+	@$(CMAKE) --build $(AARCH64) -j $(JOBS)
+
+# Runs that build under QEMU beside this machine's (tests/aarch64): unit tests, examples, plans, weights, what one writes and the other reads:
+# out/bench/aarch64.json. BENCH: options, as --only bits. aarch64-quick is the part that CI runs: the C runtime's and the kernels' unit tests; it is
+# skipped where Debian's packages for arm64 cannot be fetched.
+aarch64-test: packages-e2e build aarch64
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target host_test
+	@$(CMAKE) --build $(AARCH64) -j $(JOBS) --target kernels_test runtime_test host_test train_test train_no_allocation_test check_test plan_test
+	@/usr/bin/python3 tests/aarch64/run.py --here $(RELEASE) --there $(AARCH64) $(BENCH)
+
+aarch64-quick: packages-build
+	@if [ "$$(uname -m)" = aarch64 ]; then \
+	  echo "this machine is of 64-bit Arm: the unit tests of its own build are those"; \
+	elif $(MAKE) --no-print-directory packages-aarch64 && $(LAY_OUT_SYSROOT); then \
+	  $(CMAKE) --preset aarch64 > /dev/null && $(CMAKE) --build $(AARCH64) -j $(JOBS) --target kernels_test runtime_test && \
+	  /usr/bin/python3 tests/aarch64/run.py --quick --there $(AARCH64); \
+	else \
+	  echo "SKIPPED: no cross compiler, QEMU or packages for arm64 can be installed here: nothing is tested on 64-bit Arm"; \
+	fi
 
 # Makes a Debian package in out/package, and checks it with lintian. Its prefix is /usr; afterwards the build has its own prefix again.
 PACKAGE := out/package
@@ -84,7 +116,7 @@ test: packages-test python-venv
 	@mkdir -p build; $(MAKE) --no-print-directory docs-tools axe peer-tools flower-tools > build/tools.log 2>&1 & tools=$$!; \
 	$(MAKE) --no-print-directory unit || { wait $$tools; exit 1; }; \
 	wait $$tools || { cat build/tools.log; exit 1; }; cat build/tools.log; \
-	$(MAKE) --no-print-directory e2e python-test predict-test notebooks faults-quick
+	$(MAKE) --no-print-directory e2e aarch64-quick python-test predict-test notebooks faults-quick
 
 # Adds one setting to a copy of the tree, in one place, and finds it in help, man page, completion, schema, record, report and C++ structure.
 setting-test: packages-build

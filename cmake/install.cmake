@@ -99,7 +99,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOC
 
 # Man pages and completions: the program makes them from its own options.
 set(pages ${CMAKE_BINARY_DIR}/pages)
-add_custom_command(OUTPUT ${pages}/made COMMAND ${CMAKE_COMMAND} -DPANTOUM=$<TARGET_FILE:pantoum> -DINTO=${pages}
+add_custom_command(OUTPUT ${pages}/made COMMAND ${CMAKE_COMMAND} -DPANTOUM=$<TARGET_FILE:pantoum> -DINTO=${pages} "-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
   -P ${CMAKE_CURRENT_LIST_DIR}/pages.cmake DEPENDS pantoum ${CMAKE_CURRENT_LIST_DIR}/pages.cmake VERBATIM)
 add_custom_target(pantoum_pages ALL DEPENDS ${pages}/made)
 install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT Runtime)

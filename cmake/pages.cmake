@@ -1,14 +1,15 @@
-# Man pages and completions of shells into the folder INTO, made by the program PANTOUM. A program without those verbs makes none.
+# Man pages and completions of shells into the folder INTO, made by the program PANTOUM, which EMULATOR runs where it is another processor's.
+# A program without those verbs, or that cannot be run here, makes none.
 file(REMOVE_RECURSE ${INTO})
 set(completions bash-completion/completions/pantoum zsh/vendor-completions/_pantoum fish/vendor_completions.d/pantoum.fish)
 file(MAKE_DIRECTORY ${INTO}/man1 ${INTO}/bash-completion ${INTO}/zsh ${INTO}/fish)
-execute_process(COMMAND ${PANTOUM} man-pages -o ${INTO}/man1 RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE said)
+execute_process(COMMAND ${EMULATOR} ${PANTOUM} man-pages -o ${INTO}/man1 RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE said)
 if(failed)
   message(STATUS "no man pages: the program does not make them")
 endif()
 foreach(place ${completions})
   string(REGEX MATCH "^(bash|zsh|fish)" shell ${place})
-  execute_process(COMMAND ${PANTOUM} completion ${shell} RESULT_VARIABLE failed OUTPUT_VARIABLE script ERROR_VARIABLE said)
+  execute_process(COMMAND ${EMULATOR} ${PANTOUM} completion ${shell} RESULT_VARIABLE failed OUTPUT_VARIABLE script ERROR_VARIABLE said)
   if(failed)
     message(STATUS "no completion for ${shell}: the program does not make it")
   else()

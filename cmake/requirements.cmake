@@ -35,7 +35,7 @@ foreach(program_of pkg-config:pkg-config protobuf-compiler:protoc flatbuffers-co
     list(APPEND pantoum_missing ${package})
   endif()
 endforeach()
-if(SKBUILD)
+if(SKBUILD AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   pantoum_requires(libdnnl-dev dnnl.hpp)
 endif()
 

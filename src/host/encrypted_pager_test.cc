@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -527,6 +529,32 @@ TEST(CipherEngine, IsTheAes256GcmOfThePaper) {
     EXPECT_EQ(bytes, kSealed);
     EXPECT_EQ(tag, kTag);
   }
+}
+
+// Appendix A.3.1 of the draft on XChaCha20-Poly1305, whose tag here is of no additional data.
+TEST(CipherEngine, IsTheXChaCha20Poly1305OfTheDraft) {
+  const std::string text =
+      "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be "
+      "it.";
+  std::vector<unsigned char> bytes(text.begin(), text.end());
+  std::array<unsigned char, CipherEngine::kKeyBytes> key{};
+  std::array<unsigned char, CipherEngine::kNonceBytes> nonce{};
+  std::iota(key.begin(), key.end(), static_cast<unsigned char>(0x80));
+  std::iota(nonce.begin(), nonce.end(), static_cast<unsigned char>(0x40));
+  const CipherEngine& engine = xchacha_of_libsodium();
+  alignas(64) unsigned char state[CipherEngine::kStateBytes]{};
+  engine.expand(state, key.data());
+  std::array<unsigned char, CipherEngine::kTagBytes> tag{};
+  engine.seal(state, bytes.data(), bytes.data(), bytes.size(), nonce.data(), tag.data());
+  constexpr std::array<unsigned char, 16> kTag{0xf7, 0xe6, 0x2e, 0xfb, 0xf4, 0x50, 0x89, 0xdb,
+                                               0x18, 0xf9, 0xc8, 0xa3, 0xf0, 0xe4, 0x1e, 0x5f};
+  EXPECT_THAT((std::vector<unsigned char>(bytes.begin(), bytes.begin() + 8)),
+              testing::ElementsAre(0xbd, 0x6d, 0x17, 0x9d, 0x3e, 0x83, 0xd4, 0x3b));
+  EXPECT_THAT((std::vector<unsigned char>(bytes.end() - 8, bytes.end())),
+              testing::ElementsAre(0x12, 0xf6, 0x15, 0xc6, 0x8b, 0x13, 0xb5, 0x2e));
+  EXPECT_EQ(tag, kTag);
+  EXPECT_TRUE(engine.open(state, bytes.data(), bytes.size(), nonce.data(), tag.data()));
+  EXPECT_EQ(std::string(bytes.begin(), bytes.end()), text);
 }
 
 TEST(PageCipher, EveryKeyIsAnother) {

@@ -29,14 +29,14 @@ namespace {
 constexpr size_t kBlock = 4096;
 
 // Memory aligned for direct I/O.
-class Arena {
+class Buffer {
  public:
-  explicit Arena(size_t bytes) : bytes_(bytes), data_(static_cast<unsigned char*>(std::aligned_alloc(kBlock, bytes))) {
+  explicit Buffer(size_t bytes) : bytes_(bytes), data_(static_cast<unsigned char*>(std::aligned_alloc(kBlock, bytes))) {
     std::memset(data_, 0, bytes);
   }
-  ~Arena() { std::free(data_); }
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
+  ~Buffer() { std::free(data_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
   unsigned char* at(size_t offset) { return data_ + offset; }
   void fill(size_t offset, size_t bytes, unsigned seed) {
     std::minstd_rand random(seed);
@@ -87,8 +87,8 @@ TEST_P(EveryBackend, GivesBackWhatItWasGiven) {
   constexpr size_t kBytes = 5 * kBlock;
   const auto pager = open(kCount * kBytes);
   const pt_pager* c = pager->interface();
-  Arena out(kCount * kBytes);
-  Arena in(kCount * kBytes);
+  Buffer out(kCount * kBytes);
+  Buffer in(kCount * kBytes);
   for (size_t part = 0; part < kCount; ++part) {
     out.fill(part * kBytes, kBytes, static_cast<unsigned>(part + 1));
     ASSERT_EQ(c->write(c->context, part * kBytes, out.at(part * kBytes), kBytes, static_cast<uint32_t>(part + 1), 0),
@@ -108,9 +108,9 @@ TEST_P(EveryBackend, HoldsATransferBackUntilTheOneBeforeHasEnded) {
   constexpr size_t kBytes = 256 * kBlock;
   const auto pager = open(3 * kBytes);
   const pt_pager* c = pager->interface();
-  Arena arena(kBytes);
-  Arena other(kBytes);
-  Arena check(kBytes);
+  Buffer arena(kBytes);
+  Buffer other(kBytes);
+  Buffer check(kBytes);
   other.fill(0, kBytes, 99);
   ASSERT_EQ(c->write(c->context, kBytes, other.at(0), kBytes, 1, 0), PT_OK);
   ASSERT_EQ(c->wait(c->context, 1), PT_OK);
@@ -134,7 +134,7 @@ TEST_P(EveryBackend, LeavesTheBytesOfAWriteAloneOnceItHasEnded) {
   constexpr size_t kBytes = 256 * kBlock;
   const auto pager = open(kBytes);
   const pt_pager* c = pager->interface();
-  Arena arena(kBytes), check(kBytes);
+  Buffer arena(kBytes), check(kBytes);
   for (uint32_t round = 0; round < 20; ++round) {
     arena.fill(0, kBytes, round + 1);
     std::memcpy(check.at(0), arena.at(0), kBytes);
@@ -168,7 +168,7 @@ TEST_P(EveryBackend, HasWrittenWhatAComputeOverwritesInPlace) {
   pt_plan opened{};
   ASSERT_EQ(pt_plan_open(&opened, bytes.data(), bytes.size()), PT_OK);
   std::vector<std::max_align_t> memory(pt_session_bytes(&opened) / sizeof(std::max_align_t) + 1);
-  Arena arena(3 * kBytes);
+  Buffer arena(3 * kBytes);
   const auto pager = open(kBytes);
   pt_session* session = nullptr;
   ASSERT_EQ(
@@ -188,7 +188,7 @@ TEST_P(EveryBackend, HasWrittenWhatAComputeOverwritesInPlace) {
 TEST_P(EveryBackend, WaitsForWhatWasWaitedForAlready) {
   const auto pager = open(kBlock);
   const pt_pager* c = pager->interface();
-  Arena arena(kBlock);
+  Buffer arena(kBlock);
   ASSERT_EQ(c->write(c->context, 0, arena.at(0), kBlock, 7, 0), PT_OK);
   EXPECT_EQ(c->wait(c->context, 7), PT_OK);
   EXPECT_EQ(c->wait(c->context, 7), PT_OK);
@@ -196,7 +196,7 @@ TEST_P(EveryBackend, WaitsForWhatWasWaitedForAlready) {
 }
 
 TEST_P(EveryBackend, RefusesMoreThanItHasRoomFor) {
-  Arena arena(kBlock);  // outlives the pager, which ends what is open
+  Buffer arena(kBlock);  // outlives the pager, which ends what is open
   const auto pager = open(kBlock);
   const pt_pager* c = pager->interface();
   for (uint32_t ticket = 1; ticket <= PT_MAX_IN_FLIGHT; ++ticket)
@@ -209,7 +209,7 @@ TEST_P(EveryBackend, RefusesMoreThanItHasRoomFor) {
 TEST_P(EveryBackend, RefusesTransfersBeyondTheFile) {
   const auto pager = open(2 * kBlock);
   const pt_pager* c = pager->interface();
-  Arena arena(4 * kBlock);
+  Buffer arena(4 * kBlock);
   EXPECT_EQ(c->write(c->context, kBlock, arena.at(0), 2 * kBlock, 1, 0), PT_E_ARGUMENT);
   EXPECT_EQ(c->read(c->context, UINT64_MAX - kBlock + 1, arena.at(0), 2 * kBlock, 1, 0), PT_E_ARGUMENT);
 }
@@ -217,7 +217,7 @@ TEST_P(EveryBackend, RefusesTransfersBeyondTheFile) {
 TEST_P(EveryBackend, ServesSmallTransfersThroughThePageCache) {
   const auto pager = open(256, true, 64);
   const pt_pager* c = pager->interface();
-  Arena arena(kBlock);
+  Buffer arena(kBlock);
   arena.fill(0, 64, 5);
   ASSERT_EQ(c->write(c->context, 64, arena.at(0), 64, 1, 0), PT_OK);
   ASSERT_EQ(c->read(c->context, 64, arena.at(64), 64, 2, 1), PT_OK);
@@ -228,7 +228,7 @@ TEST_P(EveryBackend, ServesSmallTransfersThroughThePageCache) {
 }
 
 TEST_P(EveryBackend, EndsOpenTransfersWhenDestroyed) {
-  Arena arena(64 * kBlock);
+  Buffer arena(64 * kBlock);
   auto pager = open(64 * kBlock);
   const pt_pager* c = pager->interface();
   ASSERT_EQ(c->write(c->context, 0, arena.at(0), 64 * kBlock, 1, 0), PT_OK);
@@ -254,7 +254,7 @@ TEST_P(EveryBackend, LeavesNothingInThePageCache) {
   const auto pager = open(kBytes);
   if (!pager->direct_io()) GTEST_SKIP() << "no direct I/O on this file system";
   const pt_pager* c = pager->interface();
-  Arena arena(kBytes);
+  Buffer arena(kBytes);
   arena.fill(0, kBytes, 1);
   ASSERT_EQ(c->write(c->context, 0, arena.at(0), kBytes, 1, 0), PT_OK);
   ASSERT_EQ(c->read(c->context, 0, arena.at(0), kBytes, 2, 1), PT_OK);
@@ -268,7 +268,7 @@ TEST_P(EveryBackend, TellsThatBufferedTransfersAreCached) {  // the control of t
   constexpr size_t kBytes = 64 * kBlock;
   const auto pager = open(kBytes, false);
   const pt_pager* c = pager->interface();
-  Arena arena(kBytes);
+  Buffer arena(kBytes);
   ASSERT_EQ(c->write(c->context, 0, arena.at(0), kBytes, 1, 0), PT_OK);
   ASSERT_EQ(c->wait(c->context, 1), PT_OK);
   EXPECT_FALSE(pager->direct_io());
@@ -289,7 +289,7 @@ TEST_P(EveryBackend, IsPrivateUnlinkedAndAllocated) {
 TEST_P(EveryBackend, ReportsAnIoErrorFromWait) {
   const auto pager = open(4 * kBlock);
   const pt_pager* c = pager->interface();
-  Arena arena(4 * kBlock);
+  Buffer arena(4 * kBlock);
   ASSERT_EQ(c->write(c->context, 0, arena.at(0), 4 * kBlock, 1, 0), PT_OK);
   ASSERT_EQ(c->wait(c->context, 1), PT_OK);
   ASSERT_EQ(ftruncate(pager->fd(), kBlock), 0);  // as if the medium had lost its end
@@ -302,7 +302,7 @@ TEST_P(EveryBackend, ReportsAnIoErrorFromWait) {
 TEST_P(EveryBackend, ReportsAFullDiskFromWait) {
   const auto pager = open(64 * kBlock);
   const pt_pager* c = pager->interface();
-  Arena arena(64 * kBlock);
+  Buffer arena(64 * kBlock);
   ASSERT_EQ(ftruncate(pager->fd(), 0), 0);  // what was allocated is gone, and the limit keeps it from coming back
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -21,6 +21,13 @@ constexpr bool kExpectsOneDnn = true;
 #else
 constexpr bool kExpectsOneDnn = false;  // this build made no such back end
 #endif
+#ifdef __x86_64__
+constexpr const char* kGetOneDnn =
+    "install it with Pantoum, and oneDNN (Debian: libdnnl2), name its folder in PANTOUM_BACKENDS, or use "
+    "--kernels portable";
+#else
+constexpr const char* kGetOneDnn = "there is one for x86-64 alone: use --kernels portable";
+#endif
 constexpr const char* kOneDnn = "pantoum_onednn.so";
 
 // The folder of the program or library that holds this code. A program's own name is what its caller says (argv[0]):
@@ -121,9 +128,7 @@ Result<void*> load(const char* name) {
   if (search.handle != nullptr) return search.handle;
   search.reasons.push_back("looked in " +
                            (search.folders.empty() ? "no folder" : fmt::format("{}", fmt::join(search.folders, ", "))));
-  return fail("E0411", "the oneDNN back end cannot be loaded", "--kernels onednn",
-              "install it with Pantoum, and oneDNN (Debian: libdnnl2), name its folder in PANTOUM_BACKENDS, or use "
-              "--kernels portable",
+  return fail("E0411", "the oneDNN back end cannot be loaded", "--kernels onednn", kGetOneDnn,
               std::move(search.reasons));
 }
 
