@@ -84,4 +84,4 @@ def add_transfer(table, program, folder, backbone):
 def add_apps(table, program, folder, references):
     for name in FIGURES:
         add_example(table, program, folder, name)
-    add_transfer(table, program, folder, os.path.join(references, "files", "Resnet-resnet18.ini"))
+    add_transfer(table, program, folder, os.path.abspath(os.path.join(references, "files", "Resnet-resnet18.ini")))
