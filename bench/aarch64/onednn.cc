@@ -1,4 +1,4 @@
-// The cases of count.py that oneDNN computes too, by oneDNN: onednn KIND DIMENSIONS.., as count_onednn.py asks.
+// The cases of count.py that oneDNN computes too, by oneDNN: onednn KIND DIMENSIONS.., as count.py asks.
 //
 //   onednn matmul ROWS INPUTS OUTPUTS
 //   onednn forward|data|weights SAMPLES CHANNELS OUTPUTS EXTENT KERNEL STRIDE GROUPS

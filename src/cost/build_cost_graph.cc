@@ -423,6 +423,7 @@ Compute at_level(const Compute& compute, const ClockLevel& level) {
   Compute scaled = compute;
   scaled.flops_per_s *= level.flops_factor;
   scaled.op_overhead_s /= level.flops_factor;
+  scaled.slice_overhead_s /= level.flops_factor;
   scaled.bytes_per_s *= level.bytes_factor;
   for (CacheLevel& cache : scaled.caches) cache.bytes_per_s *= level.flops_factor;  // caches run at the core's clock
   scaled.active_w = level.active_w;

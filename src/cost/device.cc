@@ -202,9 +202,10 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
   const toml::table* table = root.table("compute", true);
   if (table == nullptr) return;
   Reader reader(*table, "compute", where);
-  reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w",
-                "core_w", "roofline", "vector_lanes", "cache"});
+  reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "slice_overhead_s",
+                "active_w", "core_w", "roofline", "vector_lanes", "cache"});
   reader.number("core_w", compute.core_w);
+  reader.number("slice_overhead_s", compute.slice_overhead_s);
   read_rates(reader, *table, where, compute, !has_clocks);
   if (!reader.error() && compute.core_w > 0 && compute.active_w == 0)
     reader.refuse("'compute.core_w' without 'compute.active_w'", place(where, *table),

@@ -28,6 +28,7 @@ struct Compute {  // rates of the one engine; roofline.h has the formula
   double bytes_per_s = 0;  // of memory traffic; 0: not modelled
   double joules_per_byte = 0;
   Seconds op_overhead_s = 0;
+  Seconds slice_overhead_s = 0;  // of each step of an op that streams, beside kernel and transfers; at least op_overhead_s
   Watts active_w = 0;  // when > 0, energy = seconds * active_w instead of the per-flop figures
   Watts core_w = 0;    // added to active_w for each further thread that an op computes on (thread_counts.h)
   Roofline roofline = Roofline::kSum;
