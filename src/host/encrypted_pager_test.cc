@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "host/file_pager.h"
@@ -249,6 +251,51 @@ TEST_P(Encrypted, EveryWindowIsWrittenAndRead) {
   ASSERT_EQ(read(0, back.at(0), kUnits * kUnit), PT_OK);
   EXPECT_EQ(std::memcmp(back.at(0), expected.at(0), kUnits * kUnit), 0);
   EXPECT_EQ(pager_->stats().buffered == 0, pager_->direct_io());
+}
+
+// Neighbours in one page of the system's cache, some of whose transfers could bypass the cache and some could not, all under way together.
+TEST_P(Encrypted, NeighboursOfAnySizeKeepTheirBytes) {
+  constexpr uint32_t kSmallUnit = 64, kRounds = 500;
+  constexpr std::array<uint64_t, 4> kPlaces{0, 12800, 44544, 53760}, kSizes{12544, 31360, 9216, 4608};
+  constexpr size_t kAll = 58368;
+  std::vector<uint64_t> cuts{kAll};
+  for (size_t at = 0; at < kPlaces.size(); ++at) cuts.insert(cuts.end(), {kPlaces[at], kPlaces[at] + kSizes[at]});
+  auto pager = FilePager::open({.path = "/var/tmp",
+                                .bytes = kAll,
+                                .backend = GetParam().backend,
+                                .align_bytes = kSmallUnit,
+                                .cipher = GetParam().engine(),
+                                .cuts = cuts,
+                                .arena_bytes = 256 << 10});
+  ASSERT_TRUE(pager) << pager.error().message;
+  const pt_pager* io = (*pager)->interface();
+  Pages source(kAll), back(kAll + kSmallUnit);  // what comes back lies where a direct transfer cannot put it
+  const std::jthread busy([](const std::stop_token& stop) {  // keeps the disk busy, so that transfers take their time
+    const std::vector<char> bytes(size_t{8} << 20, 'x');
+    std::FILE* file = std::tmpfile();
+    while (file != nullptr && !stop.stop_requested()) {
+      std::rewind(file);
+      if (std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() || fdatasync(fileno(file)) != 0) break;
+    }
+    if (file != nullptr) std::fclose(file);
+  });
+  uint32_t ticket = 0;
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    std::memset(source.at(0), static_cast<int>(round) & 255, kAll);
+    for (size_t at = 0; at < kPlaces.size(); ++at)
+      ASSERT_EQ(io->write(io->context, kPlaces[at], source.at(kPlaces[at]), kSizes[at], ++ticket, 0), PT_OK);
+    const uint32_t first = ticket - 3;
+    for (const size_t at : {0, 2, 1, 3}) {
+      const auto after = static_cast<uint32_t>(first + at);
+      std::byte* const to = back.at(kPlaces[at] + kSmallUnit);
+      ASSERT_EQ(io->read(io->context, kPlaces[at], to, kSizes[at], ++ticket, after), PT_OK);
+    }
+    for (uint32_t each = first; each <= ticket; ++each) ASSERT_EQ(io->wait(io->context, each), PT_OK) << round;
+    for (size_t at = 0; at < kPlaces.size(); ++at)
+      ASSERT_EQ(std::memcmp(back.at(kPlaces[at] + kSmallUnit), source.at(kPlaces[at]), kSizes[at]), 0) << round;
+  }
+  EXPECT_EQ((*pager)->stats().buffered,
+            8 * kRounds);  // none is whole pages, so none bypasses the cache beside those that do not
 }
 
 // A file of so many blocks has a table of two levels in the file, which does not fit in RAM.

@@ -106,6 +106,7 @@ Result<std::unique_ptr<PlainPager>> make_thread_pager(PageFile& file, uint32_t a
 
 Result<std::unique_ptr<PlainPager>> open_plain(const FilePagerOptions& options, uint64_t bytes) {
   PANTOUM_ASSIGN(PageFile file, make_page_file(options.path, bytes, options.direct));
+  if (options.align_bytes % file.direct_align == 0) file.direct_step = file.direct_align;  // all transfers are direct
   if (options.backend != PagerBackend::kThreads) {
     Result<std::unique_ptr<PlainPager>> pager = make_uring_pager(file, options.align_bytes);
     if (pager || options.backend == PagerBackend::kUring) return pager;

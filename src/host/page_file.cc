@@ -7,6 +7,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -107,6 +108,7 @@ void add_direct(PageFile& file, Descriptor direct) {
   if (align == 0) return;
   file.direct = std::move(direct);
   file.direct_align = align;
+  file.direct_step = std::max<uint64_t>(align, static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
 }
 
 Result<PageFile> make_at(const std::string& path, uint64_t bytes, bool direct) {
@@ -134,8 +136,9 @@ Descriptor::~Descriptor() {
 }
 
 int PageFile::fd_for(uint64_t at, const void* data, size_t size) const {
-  const uint64_t bits = at | reinterpret_cast<uintptr_t>(data) | size;
-  return direct.get() >= 0 && bits % direct_align == 0 ? direct.get() : buffered.get();
+  const bool is_direct = direct.get() >= 0 && reinterpret_cast<uintptr_t>(data) % direct_align == 0 &&
+                         at % direct_step == 0 && size % direct_step == 0;
+  return is_direct ? direct.get() : buffered.get();
 }
 
 Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct) {

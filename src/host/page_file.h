@@ -26,9 +26,11 @@ struct PageFile {
   Descriptor buffered;
   Descriptor direct;          // -1 without direct I/O
   uint32_t direct_align = 1;  // what offsets, sizes and addresses must be multiples of, to go through `direct`
+  uint64_t direct_step = 1;   // what offsets and sizes are multiples of where a transfer goes through `direct`
   uint64_t bytes = 0;
 
-  // The descriptor for a transfer: `direct` where it is possible.
+  // The descriptor for a transfer: `direct` where it is possible. No page of the system's cache belongs to a transfer through `direct` and to a neighbour through
+  // `buffered`: the cache would write its copy of the page over the other's bytes.
   int fd_for(uint64_t at, const void* data, size_t size) const;
 };
 
