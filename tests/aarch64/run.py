@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path += [str(HERE), str(ROOT / "bench")]
 
+import armhf  # noqa: E402
 from jobs import EXAMPLES, FEATURES, NETWORKS, PLANS, write_data  # noqa: E402
 from left_out import LEFT_OUT, QUICK_LEFT_OUT  # noqa: E402
 from table import Table  # noqa: E402
@@ -162,6 +163,24 @@ def bits(table, here, there, folder):
         table.add(name, float(same(own, other)), "equal", "1", same(own, other), f"{own.stat().st_size} bytes of trained weights: {network.about}")
 
 
+def thirty_two_bits(table, here, folder):
+    """A CNN's project of the target posix, built for armhf; `run-firmware` compares what it prints with this machine's run."""
+    name, network = "bits armhf", NETWORKS[1]
+    if not table.wants(name):
+        return
+    if armhf.missing():
+        table.skip(name, f"not on this machine: {armhf.missing()}")
+        return
+    try:
+        planned = plan(here, network.model, (*network.step, "--params-in", "aux", "--effort", 2), folder / "armhf.plan.json")
+        here.run("emit", planned, "--target", "posix", "--data", folder / "data" / network.data, "--steps", 4, "--test-samples", 16, "--ram", "8MiB", "-o", folder / "armhf")
+        told = json.loads(here.run("run-firmware", folder / "armhf", "--format", "json", env=armhf.environment(armhf.write_compiler(folder))).splitlines()[-1])
+    except (Failed, subprocess.TimeoutExpired) as failed:
+        table.add(name, 0.0, "equal", "1", False, str(failed)[-600:])
+        return
+    table.add(name, float(told["equal"]), "equal", "1", told["equal"], f"32-bit Arm, parameters in a file: {told['losses_compared']} losses, state {told['state']}, test {told['test']}")
+
+
 class Exchange:
     """What one build writes and the other reads."""
 
@@ -301,6 +320,7 @@ def main():
             write_data(folder)
             for part in (plans, bits, exchange, pages):
                 part(table, here, there, folder)
+            thirty_two_bits(table, here, folder)
             examples(table, there, folder)
             unit_tests(table, there, LEFT_OUT)
             keep(table, pathlib.Path(options.out) / "aarch64.json", options.only)

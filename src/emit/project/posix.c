@@ -1,6 +1,7 @@
 /* The board that is this computer: console on standard output, storage in the file that PT_STORAGE names, or
  * storage.img. For tests, and for trying a firmware without a board. */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64 /* a storage of 2 GiB and more, on processors of 32 bits too */
 
 #include <fcntl.h>
 #include <stdio.h>
