@@ -29,8 +29,20 @@ libpantoum_train @PANTOUM_ABI_VERSION@ pantoum (>= @PROJECT_VERSION@)
 libpantoum @PANTOUM_ABI_VERSION@ pantoum (>= @PROJECT_VERSION@)
 ")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/triggers ${CMAKE_BINARY_DIR}/package/shlibs)
+if(IPSEC_MB)
+  set(cipher " libipsec-mb-dev,")
+else()
+  set(cipher "")
+endif()
 # What the static libraries leave to others, and what `pantoum emit` and `run-firmware` drive.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config, g++, libfmt-dev, libxxhash-dev, liburing-dev, libsodium-dev, libipsec-mb-dev, zlib1g-dev, libpng-dev, libjpeg62-turbo-dev, \
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config, g++, libfmt-dev, libxxhash-dev, liburing-dev, libsodium-dev,${cipher} zlib1g-dev, libpng-dev, libjpeg62-turbo-dev, \
 libonnx-dev, libprotobuf-dev, libtomlplusplus-dev, libsqlite3-dev, coinor-libclp-dev, coinor-libcbc-dev, gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm")
+set(CPACK_PANTOUM_STRIP ${CMAKE_STRIP})
+if(CMAKE_CROSSCOMPILING)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE ${PANTOUM_CROSS_DEBIAN})
+  # dpkg-shlibdeps looks into the sysroot, whose database cmake/sysroot.sh writes.
+  set(CPACK_PANTOUM_DATABASE ${CMAKE_SYSROOT}/var/lib/dpkg)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} ${CMAKE_SYSROOT}/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+endif()
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/debian/finish.cmake)
 include(CPack)

@@ -3,12 +3,14 @@
 #
 # Lays out Debian's packages of another architecture, with all that they depend on, in FOLDER: a sysroot for a cross compiler and for QEMU.
 # apt works in a folder of its own, with the system's sources and keys; the system's own packages, and its list of architectures, stay as they
-# are. No root is needed. Nothing is fetched where FOLDER holds these packages already. Exit status: 0 it is there, 75 (EX_TEMPFAIL) the packages
-# cannot be fetched (why: FOLDER.log), 1 anything else.
+# are. No root is needed. Nothing is fetched where FOLDER holds these packages already. A package is a name, or the path of a .deb, which begins
+# with / and is unpacked with what apt finds that it depends on. FOLDER/var/lib/dpkg is a database for dpkg-shlibdeps: what each library's package
+# says of dependencies, by the library's path here. Exit status: 0 it is there, 75 (EX_TEMPFAIL) the packages cannot be fetched (why: FOLDER.log), 1
+# anything else.
 set -eu -o pipefail
 architecture=$1 triplet=$2 folder=$3
 shift 3
-wanted="$architecture $(printf '%s\n' "$@" | sort | tr '\n' ' ')"
+wanted="$architecture $(printf '%s\n' "$@" | sort | tr '\n' ' ') with its database"
 [ "$(cat "$folder/packages" 2> /dev/null)" = "$wanted" ] && exit 0
 
 work=$(realpath -m "$folder").apt
@@ -25,8 +27,25 @@ if ! { "${apt[@]}" update && "${apt[@]}" install --download-only --yes "$@"; } >
   tail -5 "$folder.log"
   exit 75
 fi
-for package in "$work"/cache/archives/*.deb; do
+own=()
+for package in "$@"; do
+  [[ $package != /* ]] || own+=("$package")
+done
+database=$folder.new/var/lib/dpkg
+mkdir -p "$database"/{info,updates}
+printf '%s\n' "$(dpkg --print-architecture)" "$architecture" > "$database/arch"
+echo 1 > "$database/info/format"
+for package in "$work"/cache/archives/*.deb "${own[@]}"; do
   dpkg-deb -x "$package" "$folder.new"
+  name=$(dpkg-deb -f "$package" Package)
+  ! dpkg-deb -f "$package" Multi-Arch | grep -q same || name=$name:$architecture
+  rm -rf "$work/control"
+  dpkg-deb -e "$package" "$work/control"
+  for file in shlibs symbols; do
+    [ ! -e "$work/control/$file" ] || cp "$work/control/$file" "$database/info/$name.$file"
+  done
+  dpkg-deb --fsys-tarfile "$package" | tar t | sed -n "s|^\./\(.*[^/]\)\$|$(realpath -m "$folder")/\1|p" > "$database/info/$name.list"
+  { dpkg-deb -f "$package" Package Version Architecture Multi-Arch Maintainer Description; printf 'Status: install ok installed\n\n'; } >> "$database/status"
 done
 
 # What the packages' scripts and the linker's cache would do: alternatives of BLAS and LAPACK, and links that stay inside the folder.

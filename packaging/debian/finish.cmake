@@ -1,4 +1,8 @@
 # Runs on the installed tree before it is packed: what Debian's policy asks for (copyright, changelog, compressed man pages, nothing twice).
+if(CPACK_PANTOUM_DATABASE)  # for dpkg-shlibdeps: another architecture's packages, laid out in a sysroot
+  set(ENV{DEB_HOST_ARCH} ${CPACK_DEBIAN_PACKAGE_ARCHITECTURE})
+  set(ENV{DPKG_ADMINDIR} ${CPACK_PANTOUM_DATABASE})
+endif()
 set(tree ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
 file(GLOB roots ${tree}/usr ${tree}/*/usr)
 foreach(root ${roots})
@@ -23,5 +27,5 @@ foreach(root ${roots})
     endif()
   endforeach()
   execute_process(COMMAND find ${root} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND find ${root} -name *.a -exec strip --strip-unneeded --remove-section=.comment {} + COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND find ${root} -name *.a -exec ${CPACK_PANTOUM_STRIP} --strip-unneeded --remove-section=.comment {} + COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
