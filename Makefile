@@ -106,7 +106,7 @@ aarch64-package: packages-package aarch64
 	$(call MAKE_PACKAGE,$(AARCH64),$(AARCH64_PACKAGE))
 
 aarch64-package-test: aarch64-package
-	@/usr/bin/python3 tests/aarch64/package.py $(AARCH64_PACKAGE)/*.deb
+	@/usr/bin/python3 tests/aarch64/deb.py $(AARCH64_PACKAGE)/*.deb
 
 # Installs the package into a clean system that debootstrap makes, and trains there. Where debootstrap fails, it unpacks the package and says so.
 package-test: package

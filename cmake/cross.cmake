@@ -1,6 +1,6 @@
 # What the toolchain files of other processors share. Before it: PANTOUM_CROSS_PROCESSOR (QEMU's name, and the sysroot's: build/NAME-sysroot) and
-# PANTOUM_CROSS_TRIPLET and
-# PANTOUM_CROSS_DEBIAN (Debian's names of the triplet and the architecture). Libraries, headers and CMake packages are the sysroot's alone; programs (protoc, flatc, Python) this machine's.
+# PANTOUM_CROSS_TRIPLET and PANTOUM_CROSS_DEBIAN (Debian's names of the triplet and the architecture). Libraries, headers and CMake packages are the
+# sysroot's alone; programs (protoc, flatc, Python) this machine's.
 # The C and C++ libraries to compile with are the cross compiler's own, of the same versions as the sysroot's, which QEMU runs with.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${PANTOUM_CROSS_PROCESSOR})
