@@ -285,7 +285,7 @@ TEST_P(Encrypted, NeighboursOfAnySizeKeepTheirBytes) {
     for (size_t at = 0; at < kPlaces.size(); ++at)
       ASSERT_EQ(io->write(io->context, kPlaces[at], source.at(kPlaces[at]), kSizes[at], ++ticket, 0), PT_OK);
     const uint32_t first = ticket - 3;
-    for (const size_t at : {0, 2, 1, 3}) {
+    for (const size_t at : {0U, 2U, 1U, 3U}) {
       const auto after = static_cast<uint32_t>(first + at);
       std::byte* const to = back.at(kPlaces[at] + kSmallUnit);
       ASSERT_EQ(io->read(io->context, kPlaces[at], to, kSizes[at], ++ticket, after), PT_OK);
