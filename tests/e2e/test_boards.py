@@ -29,13 +29,17 @@ class Trained(House):
 class Boards(Trained):
     def test_a_table_goes_to_a_pc_and_a_plan_back(self):
         board, pc, table, plan = (self.path(name) for name in ("board.db", "pc.db", "board.csv", "board.plan.json"))
-        self.succeed("plan", MODEL, *PORTABLE, "--threads", 2, "--ram", "2MiB", "--measure", "missing", "--time-limit", "20s", "--profile-store", board)
-        self.assertGreater(json.loads(self.succeed("profile", "--profile-store", board, "--export", table, "--format", "json").stdout)["exported"], 0)
-        told = json.loads(self.succeed("profile", "--profile-store", pc, "--import", table, "--machine", "pi4", "--format", "json").stdout)
-        self.assertGreater(told["imported"], 0)
-        known = json.loads(self.succeed("plan", MODEL, "--batch", BATCH, "--threads", 2, "--device", "pi4", "--ram", "2MiB", "--effort", 1, "--measure", "known", "--profile-store", pc,
-                                        "-o", plan, "--format", "json").stdout)
-        self.assertRegex(known["time_source"], r"^measured")
+        for _ in range(20):  # a loaded machine measures few kernels at a time
+            self.succeed("plan", MODEL, *PORTABLE, "--threads", 2, "--ram", "2MiB", "--measure", "missing", "--time-limit", "20s", "--profile-store", board)
+            exported = json.loads(self.succeed("profile", "--profile-store", board, "--export", table, "--format", "json").stdout)["exported"]
+            told = json.loads(self.succeed("profile", "--profile-store", pc, "--import", table, "--machine", "pi4", "--format", "json").stdout)
+            self.assertEqual(told["imported"], exported)
+            known = json.loads(self.succeed("plan", MODEL, "--batch", BATCH, "--threads", 2, "--device", "pi4", "--ram", "2MiB", "--effort", 1, "--measure", "known", "--profile-store", pc,
+                                            "-o", plan, "--format", "json").stdout)
+            if "measured" in known["time_source"]:
+                break
+        else:
+            self.fail(known["time_source"])
         self.succeed("verify", plan)
         self.assertEqual(self.train("--plan", plan), self.train(*PORTABLE, "--threads", 2, "--effort", 1, "--ram", "2MiB"))
 
