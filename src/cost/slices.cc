@@ -364,8 +364,7 @@ class Slicings {
 
   void take(const Traffic& traffic, Found& found) const {
     found.traffic = traffic;
-    found.beside = 
-        static_cast<double>(traffic.steps) * std::max(compute_.op_overhead_s, compute_.slice_overhead_s);
+    found.beside = static_cast<double>(traffic.steps) * std::max(compute_.op_overhead_s, compute_.slice_overhead_s);
     if (compute_.bytes_per_s > 0) found.beside += 2 * static_cast<double>(traffic.packed) / compute_.bytes_per_s;
     found.seconds = found.beside + seconds_of(device_.pager, traffic);
   }

@@ -171,15 +171,20 @@ class Builder {
     return {};
   }
 
+  // Without inputs yet. Keeps `layer` and `keys` by reference.
+  LayerSite site_of(const NetworkLayer& layer, Keys& keys) {
+    return {.net = net_,
+            .keys = keys,
+            .name = layer.name,
+            .weights = layer.weights.empty() ? layer.name : layer.weights,
+            .shared = shared_,
+            .inputs = {},
+            .stored = made_.stored};
+  }
+
   Result<void> build_backbone(const NetworkLayer& layer, Built& built) {
     Keys keys(*layer.section, *layer.path);
-    LayerSite site{.net = net_,
-                   .keys = keys,
-                   .name = layer.name,
-                   .weights = layer.weights.empty() ? layer.name : layer.weights,
-                   .shared = shared_,
-                   .inputs = {},
-                   .stored = made_.stored};
+    LayerSite site = site_of(layer, keys);
     const size_t first = made_.stored.size();
     take_inputs(layer, site);
     if (keys.has_problem()) return Failure(keys.done().error());
@@ -194,13 +199,7 @@ class Builder {
     if (!layer.backbone.empty()) return build_backbone(layer, built);
     Keys keys(*layer.section, *layer.path);
     for (const char* read_already : {"type", "input_layers", "name"}) keys.ignore(read_already);
-    LayerSite site{.net = net_,
-                   .keys = keys,
-                   .name = layer.name,
-                   .weights = layer.weights.empty() ? layer.name : layer.weights,
-                   .shared = shared_,
-                   .inputs = {},
-                   .stored = made_.stored};
+    LayerSite site = site_of(layer, keys);
     const size_t first = made_.stored.size();
     take_inputs(layer, site);
     if (layer.is_step && !keys.has_problem()) check_step(layer, site);
@@ -404,13 +403,7 @@ class Builder {
     const Place place = place_of_layer(layer);
     if (!built.before.valid() || built.before.shape() != tensor.shape()) return net_.reshape(tensor, row, place);
     Keys keys(*layer.section, *layer.path);
-    LayerSite site{.net = net_,
-                   .keys = keys,
-                   .name = layer.name,
-                   .weights = layer.weights.empty() ? layer.name : layer.weights,
-                   .shared = shared_,
-                   .inputs = {},
-                   .stored = made_.stored};
+    LayerSite site = site_of(layer, keys);
     return activate(site, built.activation, net_.reshape(built.before, row, place));
   }
 

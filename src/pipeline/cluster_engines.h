@@ -12,8 +12,8 @@
 namespace pantoum::pipeline {
 
 struct ClusterAnswer {
-  std::string engine;      // as --engines names it
-  double slower = 1;       // by the speeds that the system tells: the first cluster's over this one's
+  std::string engine;  // as --engines names it
+  double slower = 1;   // by the speeds that the system tells: the first cluster's over this one's
   cost::DeviceTimes times = {};
 };
 
