@@ -13,8 +13,7 @@
 namespace pantoum::pipeline {
 namespace {
 
-constexpr problem::Seconds kAssumedHandOff = 2e-5;            // where nothing is measured
-constexpr problem::Bytes kPlaces = problem::Bytes{64} << 20;  // of operands in turns, beside the largest op's
+constexpr problem::Seconds kAssumedHandOff = 2e-5;  // where nothing is measured
 
 const cost::HostEngine* device_among(const std::vector<cost::HostEngine>& engines) {
   const auto found =
@@ -31,19 +30,6 @@ Result<opencl::Found> find(const cost::HostEngine& engine) {
       "checkpoints serve any plan of the model)",
       engine.name);
   return Failure(std::move(error));
-}
-
-// The bytes of an arena in which every op of the program, or most, can be measured.
-uint64_t bytes_to_measure(const Program& program, const opencl::Device& device) {
-  problem::Bytes largest = 0;
-  for (const problem::Op& op : program.cost.graph.ops) {
-    problem::Bytes bytes = 0;
-    for (const auto* const list : {&op.inputs, &op.outputs})
-      for (const int64_t tensor : *list) bytes += program.cost.graph.tensors[static_cast<size_t>(tensor)].bytes;
-    largest = std::max(largest, bytes);
-  }
-  const uint64_t most = std::min(device.largest_allocation, host::available_bytes() / 2);
-  return std::min(static_cast<uint64_t>(largest + largest / 4 + kPlaces), most);
 }
 
 // What the device's times depend on beside an op.
@@ -93,7 +79,8 @@ Result<std::optional<DeviceAnswer>> ask_device(Compiled& compiled, const PlanReq
   const Measure measure = measure_of(request, profile.host);
   const bool measures = seconds && measure != Measure::off && measure != Measure::known;
   PANTOUM_ASSIGN(opencl::Found found, find(*named));
-  const uint64_t bytes = measures ? bytes_to_measure(training, found.device) : 0;
+  const uint64_t bytes =
+      measures ? bytes_to_measure(training, std::min(found.device.largest_allocation, host::available_bytes() / 2)) : 0;
   PANTOUM_ASSIGN(const std::unique_ptr<opencl::Engine> engine,
                  opencl::Engine::open(std::move(found.library), found.device, {.arena_bytes = bytes}));
   const pt_kernel_table table = *engine->table();

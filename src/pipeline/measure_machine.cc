@@ -41,19 +41,6 @@ double spread_of(const host::Team& team) {
   return most.share / least.share;
 }
 
-// Memory for operands in turns, beside the largest op's.
-size_t bytes_to_measure(const Program& program) {
-  constexpr problem::Bytes kPlaces = problem::Bytes{64} << 20;
-  problem::Bytes largest = 0;
-  for (const problem::Op& op : program.cost.graph.ops) {
-    problem::Bytes bytes = 0;
-    for (const auto* const list : {&op.inputs, &op.outputs})
-      for (const int64_t tensor : *list) bytes += program.cost.graph.tensors[static_cast<size_t>(tensor)].bytes;
-    largest = std::max(largest, bytes);
-  }
-  return std::min(static_cast<uint64_t>(largest + largest / 4 + kPlaces), host::available_bytes() / 2);
-}
-
 problem::Bytes memory_of_operands() {
   const uint64_t available = host::available_bytes();
   if (available == 0) return cost::MeasuringLimits{}.memory_bytes;
@@ -66,6 +53,18 @@ int percent(double share) {
 }
 
 }  // namespace
+
+uint64_t bytes_to_measure(const Program& program, uint64_t most) {
+  constexpr problem::Bytes kPlaces = problem::Bytes{64} << 20;
+  problem::Bytes largest = 0;
+  for (const problem::Op& op : program.cost.graph.ops) {
+    problem::Bytes bytes = 0;
+    for (const auto* const list : {&op.inputs, &op.outputs})
+      for (const int64_t tensor : *list) bytes += program.cost.graph.tensors[static_cast<size_t>(tensor)].bytes;
+    largest = std::max(largest, bytes);
+  }
+  return std::min(static_cast<uint64_t>(largest + largest / 4 + kPlaces), most);
+}
 
 Measure measure_of(const PlanRequest& request, bool host) {
   const PlanOptions& settings = request.settings;
@@ -252,8 +251,8 @@ cost::DeviceTimes MachineMeasurement::measure_ways(std::vector<cost::DeviceWay>&
   limits.machine = machine;
   cost::DeviceTimes times = cost::measure_ways(ways, program.graph, program.cost, memory, align, *store_, limits, key);
   if (times.store_failure)
-    warnings_.push_back(fmt::format("measured times are not kept: {} ({})", times.store_failure->message,
-                                    times.store_failure->where));
+    warnings_.push_back(
+        fmt::format("measured times are not kept: {} ({})", times.store_failure->message, times.store_failure->where));
   return times;
 }
 
@@ -273,7 +272,7 @@ MachineMeasurement::OnCluster MachineMeasurement::measure_cluster(const host::Th
   const cost::WayKey key{cost::kProcessor, threads};
   const auto align = static_cast<cost::Bytes>(program.cost.graph.device.align_bytes);
   const bool measures = seconds > 0 && measure_ != Measure::off && measure_ != Measure::known;
-  std::vector<std::byte> memory(measures ? bytes_to_measure(program) : 0);
+  std::vector<std::byte> memory(measures ? bytes_to_measure(program, host::available_bytes() / 2) : 0);
   (void)measure_ways(first, program, {}, align, *kernels_.pool(), machine_of(kernels_, team_of(kernels_)), 0, key);
   OnCluster found;
   {

@@ -9,8 +9,8 @@
 #include "cost/device.h"
 #include "cost/device_engine.h"
 #include "cost/host_engines.h"
-#include "cost/profile_engines.h"
 #include "cost/measure.h"
+#include "cost/profile_engines.h"
 #include "cost/profile_store.h"
 #include "pipeline/measure_storage.h"
 #include "pipeline/pipeline.h"
@@ -23,6 +23,9 @@ namespace pantoum::pipeline {
 // Returns the times that the store has of the device's engines beside its processor: none where nothing known is asked for. Errors as
 // MachineMeasurement::begin has them.
 [[nodiscard]] Result<cost::EngineTimes> engine_times_of(const PlanRequest& request, const cost::DeviceProfile& device);
+
+// The bytes of memory in which every op of the program can be measured, or most of them: the largest op's operands and room to take operands in turns, `most` at most.
+[[nodiscard]] uint64_t bytes_to_measure(const Program& program, uint64_t most);
 
 // One measurement. It begins before the cost graphs are made, and `tell` ends it. Its functions do nothing if nothing is to be measured.
 class MachineMeasurement {
@@ -43,9 +46,9 @@ class MachineMeasurement {
   void know_ops(Programs& programs);
   // Sets the seconds of the ways that an OpenCL device has to compute a program: known or measured ones, on operands in `memory`. Measures for
   // `seconds` at most. `machine`: what the times depend on.
-  cost::DeviceTimes measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program, std::span<std::byte> memory,
-                                 cost::Bytes align, const pt_pool& pool, const std::string& machine, problem::Seconds seconds,
-                                 const cost::WayKey& key = {});
+  cost::DeviceTimes measure_ways(std::vector<cost::DeviceWay>& ways, const Program& program,
+                                 std::span<std::byte> memory, cost::Bytes align, const pt_pool& pool,
+                                 const std::string& machine, problem::Seconds seconds, const cost::WayKey& key = {});
   // What the program's choices take on another cluster of processors than the kernels' pool is on.
   struct OnCluster {
     cost::EngineSeconds seconds;  // of choices on as many threads as its pool has
